@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .baselines.running.listing import baselines
     from .baselines.running.recorded_scores import results
-    from .baselines.running.results import recorded as baseline
+    from .baselines.running.results import find_recorded_run as baseline
     from .benchmarks.adapters._hf_processor import processor
     from .benchmarks.adapters.function import predictor
     from .benchmarks.answers import Answers, Failed
@@ -91,8 +91,8 @@ def __getattr__(name: str) -> Any:
         return import_module(".core.version", __name__).version()
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    place, attribute = _HOMES[name]
-    value = getattr(import_module(f".{place}", __name__), attribute)
+    module_path, attribute = _HOMES[name]
+    value = getattr(import_module(f".{module_path}", __name__), attribute)
     globals()[name] = value
     return value
 

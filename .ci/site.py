@@ -31,25 +31,25 @@ PLUGINS = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that docs/ does not hold."""
-    pages = {place: (ROOT / name).read_text("utf-8") for name, place in FROM_ROOT.items()}
-    pages |= {"api.md": reference(), "plug-ins.md": plug_ins()}
-    for place, text in pages.items():
-        files.append(File.generated(config, place, content=linked(text)))
+    pages = {path: (ROOT / name).read_text("utf-8") for name, path in FROM_ROOT.items()}
+    pages |= {"api.md": build_api_page(), "plug-ins.md": build_plugin_page()}
+    for path, text in pages.items():
+        files.append(File.generated(config, path, content=rewrite_links(text)))
     return files
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
     """A page of docs/ links to one of the root as ../NAME; here they stand side by side."""
-    return linked(markdown)
+    return rewrite_links(markdown)
 
 
-def linked(text: str) -> str:
-    for name, place in FROM_ROOT.items():
-        text = re.sub(rf"\]\((?:\.\./)?{re.escape(name)}([)#])", rf"]({place}\1", text)
+def rewrite_links(text: str) -> str:
+    for name, path in FROM_ROOT.items():
+        text = re.sub(rf"\]\((?:\.\./)?{re.escape(name)}([)#])", rf"]({path}\1", text)
     return re.sub(r"\]\(docs/([\w/-]+\.(?:md|svg))", r"](\1", text)
 
 
-def reference() -> str:
+def build_api_page() -> str:
     """A section for each public name, in the order of `farshift.__all__`."""
     tree = ast.parse((ROOT / "__init__.py").read_text("utf-8"))
     public = next(
@@ -63,7 +63,7 @@ def reference() -> str:
     )
 
 
-def plug_ins() -> str:
+def build_plugin_page() -> str:
     """What a file of each plug-in folder gets and gives: the folder's own docstring."""
     lines = ["# Plug-ins", "", "Each is one file, in the package or in a folder named in `FARSHIFT_PATH`:"]
     lines += ["[Contributing](CONTRIBUTING.md) has an example of each.", ""]

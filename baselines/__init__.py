@@ -7,6 +7,6 @@ The package is callable: `farshift.baselines()` lists the recipes (`running/list
 ['fishr']
 """
 
-from ..core.listings.callable import lists
+from ..core.listings.callable import make_callable
 
-lists(__name__, "baselines.running.listing", "baselines")
+make_callable(__name__, "baselines.running.listing", "baselines")

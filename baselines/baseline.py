@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..benchmarks.answers import Answers
-from ..benchmarks.harness.training import Trained, Trainer, TrainingSet, touched
+from ..benchmarks.harness.training import FittedModel, Trainer, TrainingSet, list_used_data
 from ..benchmarks.model import Budget, Columns, Task, TrainingRows
 from ..core.errors import MissingExtra, ModelError
-from .fitness import touches
+from .fitness import list_required_data
 from .recipe import Recipe
 
 if TYPE_CHECKING:
@@ -59,16 +59,16 @@ class Baseline:
 
     def of(self, fit: Fit) -> Self:
         """This baseline as its replica of a trained group."""
-        found = copy.copy(self)
-        found._fit = fit
-        return found
+        replica = copy.copy(self)
+        replica._fit = fit
+        return replica
 
     def checkpoints(self) -> Iterator[tuple[str, Self]]:
         """This baseline at each of the states that the recipe keeps, by name, the last one final."""
         for name in self._known.candidates(self.member):
-            found = copy.copy(self)
-            found.candidate = name
-            yield name, found
+            checkpoint = copy.copy(self)
+            checkpoint.candidate = name
+            yield name, checkpoint
 
     @property
     def _known(self) -> Fit:
@@ -85,7 +85,7 @@ class Baseline:
         return self._known.predict(self.member, batch, self.candidate)
 
 
-class Transductive(Baseline):
+class TransductiveBaseline(Baseline):
     """A baseline that trains on the inputs of shifted test rows too: the harness gives what `fit` names."""
 
     def fit(
@@ -94,7 +94,7 @@ class Transductive(Baseline):
         return self._fitted(train, val, budget, unlabelled=unlabelled)
 
 
-class Shifted(Baseline):
+class ShiftedLabelBaseline(Baseline):
     """A baseline that looks at labels of shifted validation rows."""
 
     def fit(
@@ -103,7 +103,7 @@ class Shifted(Baseline):
         return self._fitted(train, val, budget, ood_val=ood_val)
 
 
-class Adaptive(Baseline):
+class AdaptiveBaseline(Baseline):
     """A baseline that changes while it predicts."""
 
     def reset(self) -> None:
@@ -111,10 +111,16 @@ class Adaptive(Baseline):
         self._known.reset(self.member, self.candidate)
 
 
-def baseline(recipe: Recipe, task: Task, seed: int, benchmark: str, settings: Mapping[str, Any] = NONE) -> Baseline:
+def make_baseline(
+    recipe: Recipe, task: Task, seed: int, benchmark: str, settings: Mapping[str, Any] = NONE
+) -> Baseline:
     """The baseline of a recipe, with the methods that the data it looks at ask for."""
-    kinds: dict[str, type[Baseline]] = {"unlabelled": Transductive, "ood_val": Shifted, "test batches": Adaptive}
-    needed = [kinds[name] for name in touches(recipe) if name in kinds]
+    kinds: dict[str, type[Baseline]] = {
+        "unlabelled": TransductiveBaseline,
+        "ood_val": ShiftedLabelBaseline,
+        "test batches": AdaptiveBaseline,
+    }
+    needed = [kinds[name] for name in list_required_data(recipe) if name in kinds]
     if len(needed) > 1:
         raise ModelError(f"{recipe.name}: no baseline looks at more than one of {', '.join(kinds)}")
     return (needed or [Baseline])[0](recipe, task, seed, benchmark, settings)
@@ -127,20 +133,20 @@ class TrainedGroup:
     fit: Fit
     touched: list[str]
 
-    def trained(self, seed: int, values: Mapping[str, Any]) -> AbstractContextManager[Trained]:
+    def trained(self, seed: int, values: Mapping[str, Any]) -> AbstractContextManager[FittedModel]:
         group = self.fit.group
-        model = baseline(group.recipe, group.task, seed, group.benchmark, values).of(self.fit)
+        model = make_baseline(group.recipe, group.task, seed, group.benchmark, values).of(self.fit)
         remarks = self.fit.remarks(model.member)
-        return nullcontext(Trained(model, remarks, self.fit.seconds(model.member), self.touched))
+        return nullcontext(FittedModel(model, remarks, self.fit.seconds(model.member), self.touched))
 
 
-def group_trainer(group: ReplicaGroup) -> Trainer:
+def make_group_trainer(group: ReplicaGroup) -> Trainer:
     """A trainer of a replica group: all its replicas are trained at once, on each set of rows."""
 
     def train(rows: TrainingSet, budget: Budget) -> TrainedGroup:
         from .training.training_rows import FitInput
 
-        opened = rows.opened(touches(group.recipe).__contains__)
-        return TrainedGroup(group.fit(FitInput(rows.train(), rows.val(), **opened), budget), touched(opened))
+        opened = rows.opened(list_required_data(group.recipe).__contains__)
+        return TrainedGroup(group.fit(FitInput(rows.train(), rows.val(), **opened), budget), list_used_data(opened))
 
     return train

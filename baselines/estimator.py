@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..benchmarks.adapters.scikit_learn import answers_of, fit_weighted
+from ..benchmarks.adapters.scikit_learn import fit_weighted, predict_answers
 from ..benchmarks.answers import Answers
 from ..benchmarks.model import Columns, Task
-from ..core.draws import key
+from ..core.draws import derive_key
 from ..core.errors import BadDefinition
-from .encoding.bad_files import answered
+from .encoding.bad_files import answer_readable_rows
 from .encoding.encoding import RowEncoding
-from .encoding.log_mel import SpectrogramEncoding, is_sound_task
-from .recipe import Recipe, unknown_setting
+from .encoding.log_mel import SpectrogramEncoding, is_audio_task
+from .recipe import Recipe, make_unknown_setting_error
 
 _TOKENS: dict[str, dict[str, Any]] = {
     "whitespace": {"token_pattern": r"\S+", "ngram_range": (1, 2), "lowercase": False},
@@ -51,10 +51,10 @@ class Estimator:
             known = replace(task, type="classification", classes=len(self._texts))
             self.encoding = RowEncoding(known, rows, buckets=1024, pieces=_TOKENS[task.tokens])
         else:
-            sounds = is_sound_task(task, rows)
+            sounds = is_audio_task(task, rows)
             self.encoding = SpectrogramEncoding(task, rows) if sounds else RowEncoding(task, rows)
         self.task = task
-        self.estimator = estimator(recipe, benchmark, name, extra)
+        self.estimator = make_estimator(recipe, benchmark, name, extra)
         fit_weighted(self.estimator, self.encoding.features(rows), labels, weight)
         self.remarks: dict[str, Any] = {"rows": float(len(labels))}
         if self._texts is None:
@@ -64,29 +64,29 @@ class Estimator:
 
     def predict(self, batch: Columns) -> Answers | list[str]:
         if self._texts is not None:
-            found: list[str] = self._texts[self.estimator.predict(self.encoding.features(batch))].tolist()
-            return found
-        return answered(self.encoding, batch, self._classes)[0]
+            texts: list[str] = self._texts[self.estimator.predict(self.encoding.features(batch))].tolist()
+            return texts
+        return answer_readable_rows(self.encoding, batch, self._classes)[0]
 
     def _classes(self, batch: Columns) -> list[Answers]:
         if not len(batch[self.task.inputs[0]]):  # estimators take no batch of none
             return [Answers.all_given(np.zeros(0, np.int64))]
-        return [answers_of(self.estimator, self.encoding.features(batch), self.task)]
+        return [predict_answers(self.estimator, self.encoding.features(batch), self.task)]
 
 
-def estimator(recipe: Recipe, benchmark: str, name: str, extra: Mapping[str, Any]) -> Any:
+def make_estimator(recipe: Recipe, benchmark: str, name: str, extra: Mapping[str, Any]) -> Any:
     """The recipe's scikit-learn estimator, unfitted, its `random_state` drawn from `name`."""
     assert recipe.estimator
-    place, _, kind = recipe.estimator.rpartition(".")
+    module_name, _, kind = recipe.estimator.rpartition(".")
     try:
-        made = getattr(importlib.import_module(place), kind)()
+        model = getattr(importlib.import_module(module_name), kind)()
     except (ImportError, AttributeError) as error:
         raise BadDefinition(f"recipe {recipe.name}: scikit-learn has no {recipe.estimator}: {error}") from error
-    known = made.get_params()
+    known = model.get_params()
     settings = recipe.settings_on(benchmark) | dict(extra)
     for setting in settings:
         if setting not in known:
-            raise unknown_setting(setting, known, f"recipe {recipe.name}")
+            raise make_unknown_setting_error(setting, known, f"recipe {recipe.name}")
     if "random_state" in known and "random_state" not in settings:
-        settings["random_state"] = key(f"{name}/estimator") % 2**32
-    return made.set_params(**settings)
+        settings["random_state"] = derive_key(f"{name}/estimator") % 2**32
+    return model.set_params(**settings)

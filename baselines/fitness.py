@@ -6,20 +6,22 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..core.errors import BadDefinition, ModelError
-from ..core.plugins import module, module_file
-from .recipe import Recipe, files, literal, named_file
+from ..core.plugins import find_module_file, load_module
+from .recipe import Recipe, find_named_file, find_plugin_files, read_literal
 
 if TYPE_CHECKING:
     from ..benchmarks.model import Task
 
 
-def touches(recipe: Recipe) -> tuple[str, ...]:
+def list_required_data(recipe: Recipe) -> tuple[str, ...]:
     """What data a recipe looks at: names of `algorithm.TOUCHABLE`."""
     if recipe.algorithm is None:
         return ("train",)
-    found: tuple[str, ...] = literal(module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TOUCHES")
+    data_names: tuple[str, ...] = read_literal(
+        find_module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TOUCHES"
+    )
     stops = recipe.settings.get("check_every") and recipe.settings.get("patience")
-    return (*found, "id_val") if stops and "id_val" not in found else found
+    return (*data_names, "id_val") if stops and "id_val" not in data_names else data_names
 
 
 def check_task(recipe: Recipe, task: Task) -> None:
@@ -33,13 +35,13 @@ def check_task(recipe: Recipe, task: Task) -> None:
         return
     assert recipe.network
     assert recipe.algorithm
-    sort = module("baselines/networks", recipe.network, "network").TASK
-    if not _does(sort, task):
+    sort = load_module("baselines/networks", recipe.network, "network").TASK
+    if not _can_do_task(sort, task):
         raise ModelError(
-            f"{recipe.name}: the network {recipe.network} is for {' and '.join(does(sort))} tasks, "
-            f"and this is a {task.type} task{_others(task)}"
+            f"{recipe.name}: the network {recipe.network} is for {' and '.join(list_tasks(sort))} tasks, "
+            f"and this is a {task.type} task{_suggest_alternatives(task)}"
         )
-    tasks = literal(module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TASKS")
+    tasks = read_literal(find_module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TASKS")
     if task.type not in tasks:
         raise ModelError(
             f"{recipe.name}: the algorithm {recipe.algorithm} is for {' and '.join(tasks)} tasks, "
@@ -47,43 +49,43 @@ def check_task(recipe: Recipe, task: Task) -> None:
         )
 
 
-def does(sort: str) -> tuple[str, ...]:
+def list_tasks(sort: str) -> tuple[str, ...]:
     """The tasks of a network by what its file calls its `TASK`. One of classes gives a row as many outputs as it is
     asked for, and one output is a number."""
     return (sort, "regression") if sort == "classification" else (sort,)
 
 
-def _does(sort: str, task: Task) -> bool:
-    return task.aligned if sort == "aligned" else task.type in does(sort)
+def _can_do_task(sort: str, task: Task) -> bool:
+    return task.aligned if sort == "aligned" else task.type in list_tasks(sort)
 
 
-def _these(names: list[str]) -> str:
+def _suggest_networks(names: list[str]) -> str:
     return f"--network {', '.join(names)} can do it" if names else ""
 
 
-def _others(task: Task) -> str:
+def _suggest_alternatives(task: Task) -> str:
     """The networks that can do a task, whatever its inputs are; and those that can where they are images."""
-    names = networks_for(task, images=False)
-    pictures = [name for name in networks_for(task) if name not in names]
-    found = [_these(names), *([f"of images {', '.join(pictures)} too"] if names and pictures else [])]
-    return f": {', and '.join(found)}" if names else ""
+    names = find_networks_for(task, images=False)
+    pictures = [name for name in find_networks_for(task) if name not in names]
+    suggestions = [_suggest_networks(names), *([f"of images {', '.join(pictures)} too"] if names and pictures else [])]
+    return f": {', and '.join(suggestions)}" if names else ""
 
 
-def networks_for(task: Task, images: bool = True) -> list[str]:
+def find_networks_for(task: Task, images: bool = True) -> list[str]:
     """The networks that can do a task, but for those that start from weights, sorted. images: whether its inputs are
     pictures, or other arrays of two or three axes."""
-    known = {name: path for name, path in files("networks").items() if name != "pretrained"}
+    known = {name: path for name, path in find_plugin_files("networks").items() if name != "pretrained"}
     return sorted(
         name
         for name, path in known.items()
-        if _does(literal(path, "TASK"), task) and (images or not reads_images(name))
+        if _can_do_task(read_literal(path, "TASK"), task) and (images or not reads_images(name))
     )
 
 
 def reads_images(network: str) -> bool:
     """Whether a network reads images and nothing else: its file says `READS = "images"`."""
     try:
-        return bool(literal(named_file("network", "networks", network), "READS") == "images")
+        return bool(read_literal(find_named_file("network", "networks", network), "READS") == "images")
     except BadDefinition:  # it reads whatever there is
         return False
 
@@ -96,11 +98,11 @@ def check_inputs(recipe: Recipe, benchmark: str, task: Task, images: bool) -> No
     what = "features of a frozen encoder" if recipe.encoder else "no image (one input of two or three axes)"
     raise ModelError(
         f"{recipe.name}: the network {recipe.network} reads images, and {benchmark} has {what}: "
-        f"{_these(networks_for(task, images=False))}"
+        f"{_suggest_networks(find_networks_for(task, images=False))}"
     )
 
 
-def refuse_without(recipe: Recipe, benchmark: str, there: Mapping[str, Callable[[], bool]]) -> None:
+def check_available(recipe: Recipe, benchmark: str, available: Mapping[str, Callable[[], bool]]) -> None:
     """`ModelError` where a recipe looks at data that are not there. there: whether they are, by the names of
     `algorithm.TOUCHABLE`; asked only of what the recipe looks at."""
     closed = f"which the protocol of {benchmark} does not permit"
@@ -112,7 +114,7 @@ def refuse_without(recipe: Recipe, benchmark: str, there: Mapping[str, Callable[
         "unlabelled": f"trains on inputs of shifted test rows, {closed}",
         "test batches": f"adapts while it predicts, {closed}",
     }
-    needed = touches(recipe)
+    needed = list_required_data(recipe)
     for name, reason in reasons.items():
-        if name in needed and name in there and not there[name]():
+        if name in needed and name in available and not available[name]():
             raise ModelError(f"{recipe.name}: the algorithm {recipe.algorithm} {reason}")

@@ -61,7 +61,7 @@ CHOICES = {
 `training/memory_format.py`."""
 
 
-def out_of_range(name: str, value: Any) -> str:
+def explain_out_of_range(name: str, value: Any) -> str:
     """What is wrong with a setting's value, of the right type; empty if nothing is known to be."""
     if name in CHOICES and value not in CHOICES[name]:
         return f"use {', '.join(CHOICES[name][:-1])} or {CHOICES[name][-1]}"

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..core.errors import BadDefinition, ModelError, UnknownName
-from ..core.plugins import REMEMBERED, named, read_definition
-from .ranges import out_of_range
+from ..core.plugins import REMEMBERED, find_files_by_name, read_definition
+from .ranges import explain_out_of_range
 
 Kind = Literal["any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
 Role = Literal["plain", "helps"]
@@ -29,7 +29,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Spend(_Strict):
+class RecipeBudget(_Strict):
     """What one replica spends under a budget: optimiser steps."""
 
     steps: Annotated[int, Field(gt=0)]
@@ -40,17 +40,17 @@ class Spend(_Strict):
     """Of `full`: what the paper or its released code trains for; empty where nobody looked it up."""
 
 
-class On(_Strict):
+class BenchmarkOverride(_Strict):
     """What a recipe does otherwise on one benchmark, and the role it plays there."""
 
     role: Role | None = None
     settings: dict[str, Setting] = {}
-    quick: Spend | None = None
-    full: Spend | None = None
+    quick: RecipeBudget | None = None
+    full: RecipeBudget | None = None
 
-    def under(self, budget: str) -> On:
+    def under(self, budget: str) -> BenchmarkOverride:
         """As `Recipe.under`, of what is otherwise on one benchmark."""
-        spend = _spend(self, budget)
+        spend = _get_budget(self, budget)
         return self.model_copy(update={"settings": self.settings | spend.settings}) if spend else self
 
 
@@ -80,9 +80,9 @@ class Recipe(_Strict):
     published: str | None = None
     """The file of `published/` whose settings it was given."""
     settings: dict[str, Setting] = {}
-    quick: Spend | None = None
-    full: Spend | None = None
-    on: dict[str, On] = {}
+    quick: RecipeBudget | None = None
+    full: RecipeBudget | None = None
+    on: dict[str, BenchmarkOverride] = {}
 
     @model_validator(mode="after")
     def _whole(self) -> Recipe:
@@ -106,8 +106,8 @@ class Recipe(_Strict):
     def under(self, budget: str) -> Recipe:
         """The recipe with the settings that it has under a budget alone; those of one benchmark still stand above
         them. A budget of another name than `quick` or `full` has none."""
-        on = {name: one.under(budget) for name, one in self.on.items()}
-        spend = _spend(self, budget)
+        on = {name: override.under(budget) for name, override in self.on.items()}
+        spend = _get_budget(self, budget)
         if on == self.on and not (spend and spend.settings):
             return self
         return self.model_copy(update={"settings": self.settings | (spend.settings if spend else {}), "on": on})
@@ -121,37 +121,40 @@ class Recipe(_Strict):
             raise UnknownName("budget", budget, BUDGETS, "(or give the steps)")
         special = getattr(self.on.get(benchmark), budget, None)
         spend = special or getattr(self, budget)
-        assert isinstance(spend, Spend), "only estimators have no steps"
+        assert isinstance(spend, RecipeBudget), "only estimators have no steps"
         return spend.steps
 
 
-def _spend(given: Recipe | On, budget: str) -> Spend | None:
+def _get_budget(given: Recipe | BenchmarkOverride, budget: str) -> RecipeBudget | None:
     return {"quick": given.quick, "full": given.full}.get(budget)
 
 
-def spends(given: Recipe | On, kept: Callable[[Mapping[str, Setting]], dict[str, Setting]]) -> dict[str, Spend | None]:
-    """What is spent under each budget, with those settings of its own that `kept` returns."""
+def filter_budget_settings(
+    given: Recipe | BenchmarkOverride, select: Callable[[Mapping[str, Setting]], dict[str, Setting]]
+) -> dict[str, RecipeBudget | None]:
+    """What is spent under each budget, with those settings of its own that `select` returns."""
     each = {"quick": given.quick, "full": given.full}
     return {
-        budget: spend and spend.model_copy(update={"settings": kept(spend.settings)}) for budget, spend in each.items()
+        budget: spend and spend.model_copy(update={"settings": select(spend.settings)})
+        for budget, spend in each.items()
     }
 
 
 Sort = Literal["recipes", "networks", "algorithms", "optimisers", "schedules", "positions", "formats", "augmentations"]
 
 
-def files(sort: Sort) -> dict[str, Path]:
+def find_plugin_files(sort: Sort) -> dict[str, Path]:
     """Every file of a sort, by name, of this package and of FARSHIFT_PATH."""
-    return named(f"baselines/{sort}", ".toml" if sort == "recipes" else ".py")
+    return find_files_by_name(f"baselines/{sort}", ".toml" if sort == "recipes" else ".py")
 
 
-def literal(file: Path, name: str) -> Any:
+def read_literal(file: Path, name: str) -> Any:
     """A literal that a Python file gives a name at its top, by its syntax tree: nothing is imported or run."""
-    return deepcopy(_literal(file.read_text(encoding="utf-8"), file, name))
+    return deepcopy(_parse_literal(file.read_text(encoding="utf-8"), file, name))
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _literal(text: str, file: Path, name: str) -> Any:
+def _parse_literal(text: str, file: Path, name: str) -> Any:
     for node in ast.parse(text).body:
         targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
         if any(isinstance(target, ast.Name) and target.id == name for target in targets):
@@ -162,110 +165,114 @@ def _literal(text: str, file: Path, name: str) -> Any:
     raise BadDefinition(f"{file} has no {name}: add it at the top, as a literal")
 
 
-def declared(file: Path) -> dict[str, Setting]:
+def read_settings(file: Path) -> dict[str, Setting]:
     """A file's `SETTINGS`: name to default."""
-    found: dict[str, Setting] = literal(file, "SETTINGS")
-    return found
+    settings: dict[str, Setting] = read_literal(file, "SETTINGS")
+    return settings
 
 
-def defaults(recipe: Recipe) -> dict[str, Setting]:
+def collect_defaults(recipe: Recipe) -> dict[str, Setting]:
     """Every setting a network recipe may give, with its default: the trainer's, the encoding's, the optimiser's, the
     schedule's, the augmentations', the network's, the algorithm's. The algorithm may have defaults of its own for any
     of the others."""
     assert recipe.network and recipe.algorithm, "an estimator's defaults are its own"
-    trainer = declared(HERE / "training" / "trainer.py")
-    algorithm = declared(named_file("algorithm", "algorithms", recipe.algorithm))
-    known: dict[str, Setting] = trainer | declared(HERE / "encoding" / "encoding.py")
+    trainer = read_settings(HERE / "training" / "trainer.py")
+    algorithm = read_settings(find_named_file("algorithm", "algorithms", recipe.algorithm))
+    known: dict[str, Setting] = trainer | read_settings(HERE / "encoding" / "encoding.py")
     for sort in ("optimiser", "schedule"):
         chosen = recipe.settings.get(sort, algorithm.get(sort, trainer[sort]))
-        known |= declared(named_file(sort, f"{sort}s", str(chosen)))  # type: ignore[arg-type]
+        known |= read_settings(find_named_file(sort, f"{sort}s", str(chosen)))  # type: ignore[arg-type]
     for name in str(recipe.settings.get("augment", algorithm.get("augment", known["augment"]))).split("+"):
-        known |= declared(named_file("augmentation", "augmentations", name))
-    return known | declared(named_file("network", "networks", recipe.network)) | algorithm
+        known |= read_settings(find_named_file("augmentation", "augmentations", name))
+    return known | read_settings(find_named_file("network", "networks", recipe.network)) | algorithm
 
 
-def complete(recipe: Recipe, benchmark: str, extra: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+def resolve_settings(recipe: Recipe, benchmark: str, extra: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     """The settings in force on a benchmark, `extra` ones on top, checked; whole numbers are floats where the default is
     one."""
     given = recipe.settings_on(benchmark) | dict(extra)
-    known = defaults(recipe.model_copy(update={"settings": given}))
-    _fit(given, known, f"recipe {recipe.name} on {benchmark}")
-    found: dict[str, Any] = known | given
-    return {name: float(value) if isinstance(known[name], float) else value for name, value in found.items()}
+    known = collect_defaults(recipe.model_copy(update={"settings": given}))
+    _check_settings(given, known, f"recipe {recipe.name} on {benchmark}")
+    merged_settings: dict[str, Any] = known | given
+    return {name: float(value) if isinstance(known[name], float) else value for name, value in merged_settings.items()}
 
 
-def named_file(what: str, sort: Sort, name: str) -> Path:
-    known = files(sort)
+def find_named_file(what: str, sort: Sort, name: str) -> Path:
+    known = find_plugin_files(sort)
     if name not in known:
         raise UnknownName(what, name, known)
     return known[name]
 
 
-def _groups(recipe: Recipe) -> Iterator[tuple[str, dict[str, Setting]]]:
+def _iterate_setting_groups(recipe: Recipe) -> Iterator[tuple[str, dict[str, Setting]]]:
     yield "[settings]", recipe.settings
-    places: dict[str, Recipe | On] = {"": recipe} | {f'on."{benchmark}"': on for benchmark, on in recipe.on.items()}
-    for place, one in places.items():
-        if isinstance(one, On):
-            yield f"[{place}] settings", one.settings
-        for budget, spend in ("quick", one.quick), ("full", one.full):
+    sections: dict[str, Recipe | BenchmarkOverride] = {"": recipe} | {
+        f'on."{benchmark}"': on for benchmark, on in recipe.on.items()
+    }
+    for prefix, section in sections.items():
+        if isinstance(section, BenchmarkOverride):
+            yield f"[{prefix}] settings", section.settings
+        for budget, spend in ("quick", section.quick), ("full", section.full):
             if spend and spend.settings:
-                yield f"[{place}{'.' if place else ''}{budget}] settings", spend.settings
+                yield f"[{prefix}{'.' if prefix else ''}{budget}] settings", spend.settings
 
 
-def check(recipe: Recipe, where: str) -> None:
+def check_recipe(recipe: Recipe, where: str) -> None:
     """`BadDefinition` if a setting is unknown or of another type than its default."""
     if recipe.estimator:
         return  # its settings are known only to scikit-learn: checked when it is built
-    for group, settings in _groups(recipe):
-        _fit(
-            settings, defaults(recipe.model_copy(update={"settings": recipe.settings | settings})), f"{where}, {group}"
+    for group, settings in _iterate_setting_groups(recipe):
+        _check_settings(
+            settings,
+            collect_defaults(recipe.model_copy(update={"settings": recipe.settings | settings})),
+            f"{where}, {group}",
         )
 
 
-def _fit(settings: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
+def _check_settings(settings: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
     """`BadDefinition` where a setting is unknown, or of another type than its default."""
     for name, value in settings.items():
         if name not in known:
-            raise unknown_setting(name, known, where)
+            raise make_unknown_setting_error(name, known, where)
         default = known[name]
         if type(value) is not type(default) and not (type(value) is int and isinstance(default, float)):
             kind = type(default).__name__
             raise BadDefinition(f"{where}: {name} = {value!r} must be of type {kind}, as {default!r}")
-        if problem := out_of_range(name, value):
+        if problem := explain_out_of_range(name, value):
             raise BadDefinition(f"{where}: {name} = {value!r}: {problem}")
 
 
-def unknown_setting(name: str, known: Mapping[str, Any], where: str) -> BadDefinition:
+def make_unknown_setting_error(name: str, known: Mapping[str, Any], where: str) -> BadDefinition:
     return BadDefinition(f"{where}: {UnknownName('setting', name, known)}")
 
 
-def read(file: Path) -> Recipe:
+def read_recipe(file: Path) -> Recipe:
     """The recipe in one file; `BadDefinition` naming the file and the first thing wrong in it."""
     recipe = read_definition(file, Recipe)
     if recipe.name != file.stem:
         raise BadDefinition(f"{file} names itself {recipe.name!r}: a recipe's name is its file's, {file.stem!r}")
     try:
-        check(recipe, str(file))
+        check_recipe(recipe, str(file))
     except UnknownName as error:
         raise BadDefinition(f"{file}: {error}") from error
     return recipe
 
 
-def recipes() -> dict[str, Recipe]:
+def load_recipes() -> dict[str, Recipe]:
     """Every recipe there is, by name, sorted: those of this package and those of FARSHIFT_PATH."""
-    found = {name: read(file) for name, file in files("recipes").items()}
-    return dict(sorted(found.items()))
+    recipes_by_name = {name: read_recipe(file) for name, file in find_plugin_files("recipes").items()}
+    return dict(sorted(recipes_by_name.items()))
 
 
-def recipe(name: str) -> Recipe:
+def find_recipe(name: str) -> Recipe:
     """The recipe called `name`; `UnknownName` offers the nearest."""
-    known = files("recipes")
+    known = find_plugin_files("recipes")
     if name not in known:
         raise UnknownName("baseline", name, known, listed="farshift baselines list")
-    return read(known[name])
+    return read_recipe(known[name])
 
 
-def with_encoder(recipe: Recipe, encoder: str | None) -> Recipe:
+def replace_encoder(recipe: Recipe, encoder: str | None) -> Recipe:
     """The recipe on features of another frozen encoder; as it is where none is named."""
     return recipe if encoder in (None, recipe.encoder) else recipe.model_copy(update={"encoder": encoder})
 
@@ -274,66 +281,69 @@ _FINE_TUNED: dict[str, Setting] = {"lr": 5e-5, "batch_size": 32, "weight_decay":
 """DomainBed's defaults for its ResNets (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434)."""
 
 
-def fine_tuned(recipe: Recipe, weights: str, **chosen: Setting) -> Recipe:
+def make_fine_tuned(recipe: Recipe, weights: str, **chosen: Setting) -> Recipe:
     """The recipe's algorithm on a pretrained network that is trained further, with DomainBed's learning rate and batch;
     of its own settings those remain that are the algorithm's. chosen: settings that stand in any case."""
     if recipe.algorithm is None:
         raise ModelError(f"{recipe.name} is an estimator, and has no network to fine-tune: try --encoder {weights}")
-    own = declared(named_file("algorithm", "algorithms", recipe.algorithm))
+    own = read_settings(find_named_file("algorithm", "algorithms", recipe.algorithm))
     settings = {name: value for name, value in recipe.settings.items() if name in own and name != "lr"}
     rate = {"lr": own["lr"]} if "lr" in own else {}  # an algorithm that names a rate has its paper's
     settings |= _FINE_TUNED | rate | {"weights": weights} | chosen
     changed = {"network": "pretrained", "settings": settings, "on": {}, "suits": ["*"]}
-    return recipe.model_copy(update=changed | spends(recipe, lambda _: {}))
+    return recipe.model_copy(update=changed | filter_budget_settings(recipe, lambda _: {}))
 
 
-def with_network(recipe: Recipe, network: str) -> Recipe:
+def replace_network(recipe: Recipe, network: str) -> Recipe:
     """The recipe's algorithm on another network, which has its own defaults; what the recipe sets of all else (steps,
     learning rate, the algorithm) remains. `UnknownName` where there is no such network, `ModelError` for an estimator
     and for a network that starts from weights."""
     if recipe.network is None:
         raise ModelError(f"{recipe.name} is an estimator, and has no network: leave --network out")
-    named_file("network", "networks", network)
+    find_named_file("network", "networks", network)
     if network == "pretrained":
         raise ModelError("--network pretrained: name its weights in its place, such as --fine-tune microsoft/resnet-50")
     if network == recipe.network:
         return recipe
     assert recipe.algorithm
-    shared = declared(HERE / "training" / "trainer.py") | declared(
-        named_file("algorithm", "algorithms", recipe.algorithm)
+    shared = read_settings(HERE / "training" / "trainer.py") | read_settings(
+        find_named_file("algorithm", "algorithms", recipe.algorithm)
     )
-    left = {*declared(named_file("network", "networks", recipe.network))} - {*shared}
+    network_settings = {*read_settings(find_named_file("network", "networks", recipe.network))} - {*shared}
 
-    def kept(settings: Mapping[str, Setting]) -> dict[str, Setting]:
-        return {name: value for name, value in settings.items() if name not in left}
+    def drop_network_settings(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+        return {name: value for name, value in settings.items() if name not in network_settings}
 
     on = {
-        name: one.model_copy(update={"settings": kept(one.settings)} | spends(one, kept))
-        for name, one in recipe.on.items()
+        name: override.model_copy(
+            update={"settings": drop_network_settings(override.settings)}
+            | filter_budget_settings(override, drop_network_settings)
+        )
+        for name, override in recipe.on.items()
     }
-    changed = {"network": network, "settings": kept(recipe.settings), "on": on, "suits": ["*"]}
-    return recipe.model_copy(update=changed | spends(recipe, kept))
+    changed = {"network": network, "settings": drop_network_settings(recipe.settings), "on": on, "suits": ["*"]}
+    return recipe.model_copy(update=changed | filter_budget_settings(recipe, drop_network_settings))
 
 
-def with_augmentation(recipe: Recipe, spec: str) -> Recipe:
+def replace_augmentation(recipe: Recipe, spec: str) -> Recipe:
     """The recipe with its rows augmented: `NAME[+NAME..][,setting=value..]`. `BadDefinition` for a setting that there
     is not, `ModelError` for an estimator."""
     if recipe.estimator:
         raise ModelError(f"{recipe.name} is an estimator, and its rows are not augmented: leave --augment out")
     augment, *given = spec.split(",")
-    pairs = [one.partition("=") for one in given]
+    pairs = [assignment.partition("=") for assignment in given]
     if any(not sign for _, sign, _ in pairs):
         raise BadDefinition(f"--augment {spec}: give settings as name=value, separated by commas")
-    found = recipe.model_copy(update={"settings": recipe.settings | {"augment": augment}})
-    settings = found.settings | {name: value_of(text) for name, _, text in pairs}
-    _fit(settings, defaults(found), f"--augment {spec}")
+    augmented_recipe = recipe.model_copy(update={"settings": recipe.settings | {"augment": augment}})
+    settings = augmented_recipe.settings | {name: parse_setting(text) for name, _, text in pairs}
+    _check_settings(settings, collect_defaults(augmented_recipe), f"--augment {spec}")
     return recipe.model_copy(update={"settings": settings})
 
 
-def value_of(text: str) -> Setting:
+def parse_setting(text: str) -> Setting:
     """A setting's value as TOML has it, or a word as it stands."""
     try:
-        found: Setting = tomllib.loads(f"value = {text}")["value"]
+        value: Setting = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-    return found
+    return value

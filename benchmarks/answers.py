@@ -60,18 +60,18 @@ class Answers:
         scores = None if self.scores is None else self.scores[rows]
         return Answers(self.prediction[rows], self.status[rows], scores)
 
-    def spread(self, here: NDArray[np.bool_]) -> Answers:
-        """These answers for the rows `here`, a mask (n,), and lost ones for the others."""
+    def spread(self, mask: NDArray[np.bool_]) -> Answers:
+        """These answers for the rows `mask`, a mask (n,), and lost ones for the others."""
         placeholder: Any = "" if self.prediction.dtype == object else 0
-        prediction = np.full(len(here), placeholder, self.prediction.dtype)
-        prediction[here] = self.prediction
-        status = np.full(len(here), FAILED, np.int8)
-        status[here] = self.status
+        prediction = np.full(len(mask), placeholder, self.prediction.dtype)
+        prediction[mask] = self.prediction
+        status = np.full(len(mask), FAILED, np.int8)
+        status[mask] = self.status
         scores = None
         if self.scores is not None:
             width = self.scores.shape[1]
-            scores = np.full((len(here), width), 1 / width, np.float32)
-            scores[here] = self.scores
+            scores = np.full((len(mask), width), 1 / width, np.float32)
+            scores[mask] = self.scores
         return Answers(prediction, status, scores)
 
     @property

@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.canonical import identity_of
-from ..core.draws import shuffled
+from ..core.canonical import compute_identity
+from ..core.draws import draw_permutation
 from ..core.errors import BadDefinition, FarshiftError, UnknownName
 from ..core.family import read_family
-from ..core.plugins import gathered
-from ..loaders.acquire.source import categories_of
+from ..core.plugins import read_all_definitions
+from ..loaders.acquire.source import read_categories
 from ..loaders.part import Part
 from ..loaders.split import Split, open_split
 from ..splits.assignment import PARTS
-from ..splits.catalogue import find as find_split
+from ..splits.catalogue import find_manifest as find_split
 from ..splits.manifest import Manifest
 from .definition import BenchmarkDefinition, Holdout, View
-from .metrics import Metric, metric
+from .metrics import Metric, find_metric
 from .model import Task
 from .prompting.prompt import check_prompt
-from .selection import Rule, rules
+from .selection import Rule, load_rules
 
 SCORER = 4
 """The version of the scorer. It is part of every entry's identity: a change that moves a score raises it."""
@@ -56,10 +56,10 @@ class Benchmark:
     @cached_property
     def task(self) -> Task:
         pin = self.definition.task
-        codes = categories_of(self.manifest.definition.source.name) if pin.categories is None else pin.categories
-        kept = tuple(name for name in pin.inputs if name in codes)
+        codes = read_categories(self.manifest.definition.source.name) if pin.categories is None else pin.categories
+        categories = tuple(name for name in pin.inputs if name in codes)
         return Task(
-            pin.type, tuple(pin.inputs), pin.label, pin.classes, pin.tokens, pin.aligned, tuple(pin.names), kept
+            pin.type, tuple(pin.inputs), pin.label, pin.classes, pin.tokens, pin.aligned, tuple(pin.names), categories
         )
 
     @cached_property
@@ -74,18 +74,18 @@ class Benchmark:
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics, the primary one first; refuses one that is not of the pinned version, or not for the task."""
         try:
-            found = tuple(metric(pin.name, pin.version, pin.options) for pin in self.definition.metrics)
+            metrics = tuple(find_metric(pin.name, pin.version, pin.options) for pin in self.definition.metrics)
         except BadDefinition as error:
             raise BadDefinition(f"{self.path}: {error}") from error
-        for one in found:
-            if self.task.type not in one.tasks:
-                raise BadDefinition(f"{self.path}: the metric {one.name} cannot score {self.task.type} tasks")
-        return found
+        for scorer in metrics:
+            if self.task.type not in scorer.tasks:
+                raise BadDefinition(f"{self.path}: the metric {scorer.name} cannot score {self.task.type} tasks")
+        return metrics
 
     @cached_property
     def metric_fields(self) -> tuple[str, ...]:
         """The fields of the rows that the metrics read beside answer and label, sorted."""
-        return tuple(sorted({name for one in self.metrics for name in one.fields} - {self.task.label}))
+        return tuple(sorted({name for scorer in self.metrics for name in scorer.fields} - {self.task.label}))
 
     def seeds(self, budget: str) -> int:
         """The number of seeds that the protocol asks for under a budget."""
@@ -97,7 +97,7 @@ class Benchmark:
         allowed = self.definition.protocol.selection
         if name is not None and name not in allowed:
             raise FarshiftError(f"selection {name!r}: the protocol of {self.name} allows {' or '.join(allowed)}")
-        known = rules()
+        known = load_rules()
         chosen = name or allowed[0]
         if chosen not in known:
             raise BadDefinition(f"{self.path}: {UnknownName('selection rule', chosen, known)}")
@@ -109,7 +109,7 @@ class Benchmark:
         """The identity that an entry carries: manifest + protocol (with the budget, steps where they were set by hand,
         and the selection rule) + scorer, by default this one. Only entries of equal identity share a table."""
         definition = self.definition
-        return identity_of(
+        return compute_identity(
             {
                 "scorer": SCORER if scorer is None else scorer,
                 "benchmark": definition.name,
@@ -209,21 +209,23 @@ class Benchmark:
     def part(self, name: str) -> Part:
         """A part as this benchmark uses it: without what is held out of it, or made of what was held out for it."""
         holdouts = self.definition.holdouts
-        made = next((holdout for holdout in holdouts if holdout.to == name), None)
-        if made is None:
-            whole = self.split.part(name)
-            return whole.select(self._owner(name, whole) == "")
-        whole = self.split.part(made.part)
-        return whole.select(self._owner(made.part, whole) == name)
+        source_holdout = next((holdout for holdout in holdouts if holdout.to == name), None)
+        if source_holdout is None:
+            full_part = self.split.part(name)
+            return full_part.select(self._owner(name, full_part) == "")
+        full_part = self.split.part(source_holdout.part)
+        return full_part.select(self._owner(source_holdout.part, full_part) == name)
 
-    def _owner(self, name: str, whole: Part) -> NDArray[Any]:
+    def _owner(self, name: str, full_part: Part) -> NDArray[Any]:
         """For each row of a published part the part that it is held out for, "" where it stays."""
-        owner = np.full(len(whole), "", dtype="U8")
-        weights = whole.carried.get("weight", np.ones(len(whole), np.int64))
+        owner = np.full(len(full_part), "", dtype="U8")
+        weights = full_part.carried.get("weight", np.ones(len(full_part), np.int64))
         for holdout in self.definition.holdouts:
             if holdout.part == name:
                 left = np.flatnonzero((weights == 1) & (owner == ""))
-                drawn = shuffled(self._stream(holdout), whole.row_ids[left])[: round(holdout.share * len(left))]
+                drawn = draw_permutation(self._stream(holdout), full_part.row_ids[left])[
+                    : round(holdout.share * len(left))
+                ]
                 owner[left[drawn]] = holdout.to
         return owner
 
@@ -242,11 +244,11 @@ class Benchmark:
         return part, part.truth() if view.against == "true" else part.given()
 
 
-def benchmark_on(split: Split, definition: BenchmarkDefinition, path: Path) -> Benchmark:
+def make_benchmark_on(split: Split, definition: BenchmarkDefinition, path: Path) -> Benchmark:
     """A benchmark on a split that is open already, such as one that is not written yet and cannot be found by name."""
-    found = Benchmark(definition, path)
-    vars(found).update(manifest=split.manifest, split=split)  # in place of what the cached properties would look up
-    return found
+    benchmark = Benchmark(definition, path)
+    vars(benchmark).update(manifest=split.manifest, split=split)  # in place of what the cached properties would look up
+    return benchmark
 
 
 def read_benchmarks(path: Path) -> list[Benchmark]:
@@ -254,9 +256,9 @@ def read_benchmarks(path: Path) -> list[Benchmark]:
     return [Benchmark(definition, path) for definition in read_family(path, BenchmarkDefinition)]
 
 
-def benchmarks() -> dict[str, Benchmark]:
+def load_benchmarks() -> dict[str, Benchmark]:
     """Every benchmark, the package's own and those of `FARSHIFT_PATH`, by name."""
-    return gathered("benchmarks/definitions", read_benchmarks, "benchmark")
+    return read_all_definitions("benchmarks/definitions", read_benchmarks, "benchmark")
 
 
 def find_benchmark(name: str) -> Benchmark:
@@ -267,16 +269,16 @@ def find_benchmark(name: str) -> Benchmark:
     >>> found.kind, found.task.type, found.task.inputs
     ('corrupted-label', 'classification', ('a', 'b'))
     """
-    found = benchmarks()
-    if name not in found:
-        raise UnknownName("benchmark", name, found, listed="farshift benchmarks list")
-    return found[name]
+    known = load_benchmarks()
+    if name not in known:
+        raise UnknownName("benchmark", name, known, listed="farshift benchmarks list")
+    return known[name]
 
 
-def suite(name: str) -> list[Benchmark]:
+def load_suite(name: str) -> list[Benchmark]:
     """The benchmarks that say they belong to a suite."""
-    found = benchmarks().values()
-    members = [benchmark for benchmark in found if name in benchmark.definition.suites]
+    known = load_benchmarks().values()
+    members = [benchmark for benchmark in known if name in benchmark.definition.suites]
     if not members:
-        raise UnknownName("suite", name, {suite for benchmark in found for suite in benchmark.definition.suites})
+        raise UnknownName("suite", name, {suite for benchmark in known for suite in benchmark.definition.suites})
     return members

@@ -40,15 +40,15 @@ def read_boxes(text: str, scored: bool = True) -> Boxes:
     """The boxes of a text, with scores or, of a label, without; `BadBoxes` says what is wrong with it."""
     least = 5 if scored else 4
     if text.strip() in NONE:
-        return _boxes(np.empty((0, least)), scored)
+        return _make_boxes(np.empty((0, least)), scored)
     try:
-        rows = [[float(number) for number in one.split()] for one in text.split(";")]
+        rows = [[float(number) for number in row_text.split()] for row_text in text.split(";")]
     except ValueError as error:
         raise BadBoxes(f"a box has what is no number: {text[:60]!r}") from error
     if {len(row) for row in rows} not in ({least}, {least + 1}):
         what = "x0 y0 x1 y1 score" if scored else "x0 y0 x1 y1"
         raise BadBoxes(f"every box is {what!r}, or all have a class behind it: {text[:60]!r}")
-    return _boxes(np.array(rows), scored)
+    return _make_boxes(np.array(rows), scored)
 
 
 def write_boxes(given: Any) -> str:
@@ -62,36 +62,36 @@ def write_boxes(given: Any) -> str:
         return ""
     if values.ndim != 2 or values.shape[1] not in (5, 6):
         raise BadBoxes(f"shape {values.shape}, expected (k, 5) or (k, 6): x0, y0, x1, y1, score, class")
-    _boxes(values, scored=True)
-    texts = [[_shortest(number) for number in row] for row in values.tolist()]
+    _make_boxes(values, scored=True)
+    texts = [[_format_number(number) for number in row] for row in values.tolist()]
     return ";".join(" ".join(row) for row in texts)
 
 
-def _shortest(number: float) -> str:
+def _format_number(number: float) -> str:
     return f"{number:.0f}" if number == int(number) else str(np.float32(number))
 
 
-def _boxes(values: NDArray[np.float64], scored: bool) -> Boxes:
+def _make_boxes(values: NDArray[np.float64], scored: bool) -> Boxes:
     least = 5 if scored else 4
     if not np.isfinite(values).all():
         raise BadBoxes("a number is NaN or infinite")
     corners = values[:, :4]
     if (corners[:, :2] > corners[:, 2:]).any():
         wrong = corners[(corners[:, :2] > corners[:, 2:]).any(axis=1)][0]
-        raise BadBoxes(f"the corners of a box are in the wrong order: {' '.join(f'{one:g}' for one in wrong)}")
+        raise BadBoxes(f"the corners of a box are in the wrong order: {' '.join(f'{corner:g}' for corner in wrong)}")
     classes = values[:, least] if values.shape[1] > least else np.zeros(len(values))
     if (classes < 0).any() or (classes != np.floor(classes)).any():
         raise BadBoxes("a class is no whole number from 0 up")
     return Boxes(corners, classes.astype(np.int64), values[:, 4] if scored else None)
 
 
-def overlaps(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_iou(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     """Intersection over union of each of k boxes with each of m, shape (k, m), from their corners (k, 4) and (m, 4);
     0 where both are without area."""
     low = np.maximum(left[:, None, :2], right[None, :, :2])
     high = np.minimum(left[:, None, 2:], right[None, :, 2:])
     shared = np.prod(np.clip(high - low, 0, None), axis=2)
-    areas = [np.prod(one[:, 2:] - one[:, :2], axis=1) for one in (left, right)]
+    areas = [np.prod(boxes[:, 2:] - boxes[:, :2], axis=1) for boxes in (left, right)]
     union = areas[0][:, None] + areas[1][None, :] - shared
-    found: NDArray[np.float64] = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-    return found
+    ratios: NDArray[np.float64] = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    return ratios

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from ..core.canonical import identity_of
+from ..core.canonical import compute_identity
 from .benchmark import Benchmark
 
 TEXT = "FARSHIFT CANARY, no training on this data:"
 
 
-def guid(benchmark: Benchmark) -> str:
+def make_guid(benchmark: Benchmark) -> str:
     """The benchmark's GUID: the head of sha256 over its name and its manifest's identity."""
-    digest = identity_of({"canary": benchmark.name, "manifest": benchmark.manifest.identity})
+    digest = compute_identity({"canary": benchmark.name, "manifest": benchmark.manifest.identity})
     return str(UUID(digest[:32]))
 
 
-def canary(benchmark: Benchmark) -> str:
+def make_canary(benchmark: Benchmark) -> str:
     """The whole line."""
-    return f"{TEXT} {benchmark.name} {guid(benchmark)}"
+    return f"{TEXT} {benchmark.name} {make_guid(benchmark)}"

@@ -37,14 +37,14 @@ class Holdout(_Strict):
     share: float = Field(gt=0, lt=1)
 
 
-class Versioned(_Strict):
+class PluginPin(_Strict):
     """A plug-in by name, at a version: another version is another benchmark."""
 
     name: str
     version: int
 
 
-class MetricPin(Versioned):
+class MetricPin(PluginPin):
     """A metric, and what its file lets a benchmark say (`OPTIONS`), such as the fields that groups are made of."""
 
     options: dict[str, Any] = {}
@@ -79,7 +79,7 @@ class Adaptation(_Strict):
         return self
 
 
-class Touch(_Strict):
+class DataAccess(_Strict):
     """What may be touched beyond the training and validation rows. A run says what it did touch."""
 
     ood_val_labels: bool = False
@@ -95,7 +95,7 @@ class Ceiling(_Strict):
     device_seconds: float | None = Field(default=None, gt=0)
 
 
-class Crafted(_Strict):
+class SyntheticShifts(_Strict):
     """Crafted shifts (Efthymiadis et al., WACV 2025): augmentation families in `folds` folds; a setting is judged on
     the validation rows under the families that its training did not see."""
 
@@ -103,7 +103,7 @@ class Crafted(_Strict):
     folds: int = Field(default=2, ge=2)
 
     @model_validator(mode="after")
-    def _enough(self) -> Crafted:
+    def _enough(self) -> SyntheticShifts:
         if self.folds > len(self.families) or len(set(self.families)) < len(self.families):
             raise ValueError("crafted needs at least as many families as folds, each named once")
         return self
@@ -118,8 +118,8 @@ class Protocol(_Strict):
     seeds: int = Field(default=5, ge=1)
     quick_seeds: int = Field(default=3, ge=1)
     ceiling: Ceiling = Ceiling()
-    touch: Touch = Touch()
-    crafted: Crafted | None = None
+    touch: DataAccess = DataAccess()
+    crafted: SyntheticShifts | None = None
 
     @model_validator(mode="after")
     def _honest(self) -> Protocol:
@@ -143,7 +143,7 @@ class PromptPin(_Strict):
     separator: str = "\n\n"
     stop: list[str] = []
     max_tokens: int = Field(default=256, ge=1)
-    extraction: Versioned
+    extraction: PluginPin
 
 
 class Reference(_Strict):
@@ -156,7 +156,7 @@ class Reference(_Strict):
     mark: Literal["P", "R", "S"] = "P"
 
 
-class Composed(_Strict):
+class Composition(_Strict):
     """Rows that are made of others: each row of `view` names its parts by the values of the meta fields `parts`, which
     are values of the meta field `key` of rows of the view `of`."""
 
@@ -178,7 +178,7 @@ class BenchmarkDefinition(_Strict):
     views: dict[str, View]
     protocol: Protocol = Protocol()
     prompt: PromptPin | None = None
-    composed: Composed | None = None
+    composed: Composition | None = None
     references: list[Reference] = []
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 
-def fingerprint(model: Any) -> str:
+def compute_fingerprint(model: Any) -> str:
     """sha256 over the source of a model's class or factory, an estimator's parameters and a torch module's weights.
 
     Empty where no source is available. Other things inside an object are not in it: what decides about them
@@ -21,11 +21,11 @@ def fingerprint(model: Any) -> str:
     if subject is not model and hasattr(model, "get_params"):
         text += repr(model)
     if subject is not model and callable(getattr(model, "state_dict", None)):
-        text += _weights(model.state_dict())
+        text += _digest_weights(model.state_dict())
     return sha256(text.encode()).hexdigest()
 
 
-def _weights(state: Any) -> str:
+def _digest_weights(state: Any) -> str:
     """A digest of a torch module's parameters and buffers, by name."""
     digest = sha256()
     for name in sorted(state):

@@ -10,7 +10,7 @@ MAX_TEXT = 100_000
 """Seeds and candidates of a run, and characters of a predicted text, that harness and boards take."""
 
 
-def name_problem(name: Any, whose: str = "the model's name") -> str:
+def find_name_problem(name: Any, whose: str = "the model's name") -> str:
     """What is wrong with the name of a model, setting or checkpoint; empty if nothing is."""
     if isinstance(name, str) and 0 < len(name) <= 100 and name.isprintable():
         return ""

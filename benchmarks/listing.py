@@ -9,18 +9,18 @@ from typing import Any
 
 from ..core.errors import UnknownName
 from ..core.listings.listing import Listing, has_words
-from ..core.plugins import module, named
+from ..core.plugins import find_files_by_name, load_module
 from ..loaders.acquire.source import find_source
-from ..loaders.listing import MODALITIES, STATES, Traits, at_hand, known_name, source_traits
-from ..splits.catalogue import state as state_of
-from ..splits.folding import family
-from ..splits.manifest import known_kind
+from ..loaders.listing import MODALITIES, STATES, SourceTraits, check_known_name, has_local_rows, list_source_traits
+from ..splits.catalogue import get_state as state_of
+from ..splits.folding import get_family
+from ..splits.manifest import check_kind
 from ..splits.schema import Field
 from .benchmark import Benchmark, find_benchmark
-from .benchmark import benchmarks as every
-from .benchmark import suite as of_suite
-from .canary import guid
-from .definition import Ceiling, PromptPin, Touch
+from .benchmark import load_benchmarks as every
+from .benchmark import load_suite as of_suite
+from .canary import make_guid
+from .definition import Ceiling, DataAccess, PromptPin
 from .metrics import Metric
 from .model import Task
 
@@ -76,17 +76,17 @@ def benchmarks(
     >>> [one.name for one in fs.benchmarks("scan", suite="core", kind="length")]
     ['scan/length']
     """
-    of_sources = source_traits()
-    known_name("source", source, of_sources)
-    known_name("modality", modality, MODALITIES)
-    known_name("state", state, STATES)
+    of_sources = list_source_traits()
+    check_known_name("source", source, of_sources)
+    check_known_name("modality", modality, MODALITIES)
+    check_known_name("state", state, STATES)
     if kind is not None:
-        known_kind(kind)
-    found = []
-    for one in every().values() if suite is None else of_suite(suite):
-        if kind not in (None, one.kind):
+        check_kind(kind)
+    entries = []
+    for benchmark in every().values() if suite is None else of_suite(suite):
+        if kind not in (None, benchmark.kind):
             continue
-        entry = _entry(one, of_sources)
+        entry = _make_entry(benchmark, of_sources)
         texts = (entry.name, entry.kind, entry.task, entry.modality, entry.title, entry.source, entry.licence)
         if (
             source in (None, entry.source)
@@ -96,71 +96,71 @@ def benchmarks(
             and has_words(licence, entry.licence)
             and has_words(search, *texts, *entry.metrics, *entry.suites)
         ):
-            found.append(entry)
-    return Listing(found, "benchmark", _shown)
+            entries.append(entry)
+    return Listing(entries, "benchmark", _format_entry)
 
 
-def _entry(one: Benchmark, of_sources: Mapping[str, Traits]) -> BenchmarkEntry:
-    definition, split = one.definition, one.manifest.definition
-    traits = of_sources.get(split.source.name, Traits("", False, ""))
+def _make_entry(benchmark: Benchmark, of_sources: Mapping[str, SourceTraits]) -> BenchmarkEntry:
+    definition, split = benchmark.definition, benchmark.manifest.definition
+    traits = of_sources.get(split.source.name, SourceTraits("", False, ""))
     return BenchmarkEntry(
-        name=one.name,
-        kind=one.kind,
+        name=benchmark.name,
+        kind=benchmark.kind,
         title=definition.title,
         split=definition.split,
-        family=family(split),
+        family=get_family(split),
         suites=tuple(definition.suites),
         task=definition.task.type,
-        metrics=tuple(metric.signature for metric in one.metrics),
+        metrics=tuple(metric.signature for metric in benchmark.metrics),
         selection=tuple(definition.protocol.selection),
         seeds=definition.protocol.seeds,
         prompt=definition.prompt is not None,
-        parts=one.predicted_parts,
+        parts=benchmark.predicted_parts,
         source=split.source.name,
-        state=state_of(one.manifest),
+        state=state_of(benchmark.manifest),
         licence=split.licence or traits.licence,
         modality=traits.modality,
         generated=traits.generated,
     )
 
 
-def _shown(entry: BenchmarkEntry) -> dict[str, Any]:
+def _format_entry(entry: BenchmarkEntry) -> dict[str, Any]:
     cells = {"benchmark": entry.name, "kind": entry.kind, "task": entry.task, "metrics": ", ".join(entry.metrics)}
     return cells | {"selection rules": ", ".join(entry.selection), "title": entry.title}
 
 
-def metrics_listing() -> list[dict[str, Any]]:
+def list_metrics() -> list[dict[str, Any]]:
     """Every metric, the package's own and those of `FARSHIFT_PATH`, as plain JSON, sorted by name: what it scores,
     which way it runs, what a benchmark may say of it, and what it is."""
-    found = []
-    for name in sorted(named("benchmarks/metrics", ".py")):
-        one = module("benchmarks/metrics", name, "metric")
-        options = getattr(one, "OPTIONS", None)
-        found.append(
+    records = []
+    for name in sorted(find_files_by_name("benchmarks/metrics", ".py")):
+        plugin = load_module("benchmarks/metrics", name, "metric")
+        options = getattr(plugin, "OPTIONS", None)
+        records.append(
             {
                 "name": name,
-                "version": one.VERSION,
-                "tasks": list(one.TASKS),
-                "needs": one.NEEDS,
-                "better": one.BETTER,
-                "bounds": [end if isfinite(end) else None for end in one.BOUNDS],
+                "version": plugin.VERSION,
+                "tasks": list(plugin.TASKS),
+                "needs": plugin.NEEDS,
+                "better": plugin.BETTER,
+                "bounds": [end if isfinite(end) else None for end in plugin.BOUNDS],
                 "options": [] if options is None else sorted(options.model_fields),
-                "title": (one.__doc__ or "").strip().split("\n\n")[0].replace("\n", " "),
+                "title": (plugin.__doc__ or "").strip().split("\n\n")[0].replace("\n", " "),
             }
         )
-    return found
+    return records
 
 
-def _metric(metric: Metric) -> str:
+def _describe_metric(metric: Metric) -> str:
     """A metric's signature, and what the benchmark says of it."""
     if metric.options is None:
         return metric.signature
-    said = metric.options.model_dump(exclude_unset=True)
-    shown = "; ".join(f"{name} {_plain(value)}" for name, value in said.items() if value)
+    options = metric.options.model_dump(exclude_unset=True)
+    shown = "; ".join(f"{name} {_format_value(value)}" for name, value in options.items() if value)
     return f"{metric.signature} ({shown})" if shown else metric.signature
 
 
-def _plain(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, dict):
         return f"of {len(value)}"
     return (
@@ -168,7 +168,7 @@ def _plain(value: Any) -> str:
     )
 
 
-def described(name: str) -> dict[str, Any]:
+def describe_benchmark(name: str) -> dict[str, Any]:
     """A benchmark in full: its definition, its identities by selection rule, its rows, and the same in lines of words.
 
     Nothing is downloaded. Where its data are at hand they are checked, and the rows of parts and views counted as this
@@ -176,7 +176,7 @@ def described(name: str) -> dict[str, Any]:
     benchmark = find_benchmark(name)
     definition, protocol = benchmark.definition, benchmark.definition.protocol
     benchmark.metrics  # noqa: B018  (checks their versions)
-    here = at_hand(benchmark.manifest)
+    here = has_local_rows(benchmark.manifest)
     if here:
         benchmark.check()
         parts = sorted({"train", *benchmark.predicted_parts})
@@ -187,19 +187,22 @@ def described(name: str) -> dict[str, Any]:
     counted = ", ".join(f"{part} {count:,}" for part, count in rows.items())
     lines = [
         ("name", f"{name} ({benchmark.kind})"),
-        ("split", f"{definition.split}, {_identity(benchmark)}"),
+        ("split", f"{definition.split}, {_describe_identity(benchmark)}"),
         ("task", f"{definition.task.type}: {', '.join(definition.task.inputs)} -> {definition.task.label}"),
-        ("encoding", _encoding(benchmark)),
-        ("metrics", ", ".join(_metric(metric) for metric in benchmark.metrics)),
-        ("parts", counted if here else _elsewhere(counted, benchmark)),
+        ("encoding", _describe_encoding(benchmark)),
+        ("metrics", ", ".join(_describe_metric(metric) for metric in benchmark.metrics)),
+        ("parts", counted if here else _describe_missing_rows(counted, benchmark)),
         ("views", ", ".join(f"{view} {count:,}" for view, count in views.items()) or ", ".join(definition.views)),
         ("selection", ", ".join(protocol.selection)),
         ("seeds", f"{protocol.seeds} (quick: {protocol.quick_seeds})"),
-        ("budget", _ceiling(protocol.ceiling)),
-        ("may be touched", _touch(protocol.touch)),
-        ("prompt", _prompt(definition.prompt)),
-        ("canary", guid(benchmark)),
-        *((f"published ({one.mark})", f"{one.model}: {one.score}, {one.source}") for one in definition.references),
+        ("budget", _describe_ceiling(protocol.ceiling)),
+        ("may be touched", _describe_data_access(protocol.touch)),
+        ("prompt", _describe_prompt(definition.prompt)),
+        ("canary", make_guid(benchmark)),
+        *(
+            (f"published ({reference.mark})", f"{reference.model}: {reference.score}, {reference.source}")
+            for reference in definition.references
+        ),
         *([("notes", definition.notes)] if definition.notes else []),
     ]
     return {
@@ -214,7 +217,7 @@ def described(name: str) -> dict[str, Any]:
     }
 
 
-def _encoding(benchmark: Benchmark) -> str:
+def _describe_encoding(benchmark: Benchmark) -> str:
     """How baselines take its inputs where no setting says otherwise."""
     task = benchmark.task
     if task.type not in ("classification", "regression"):
@@ -223,17 +226,19 @@ def _encoding(benchmark: Benchmark) -> str:
         schema = find_source(benchmark.manifest.definition.source.name).schema
     except UnknownName:
         return "unknown here: its source is private elsewhere"
-    told: dict[str, list[str]] = {}
+    names_by_type: dict[str, list[str]] = {}
     for name in task.inputs:
-        told.setdefault(_read_as(name, schema[name], task), []).append(name)
-    return "; ".join(f"{', '.join(names[:_MOST])}{' ..' * (len(names) > _MOST)}: {how}" for how, names in told.items())
+        names_by_type.setdefault(_describe_input_type(name, schema[name], task), []).append(name)
+    return "; ".join(
+        f"{', '.join(names[:_MOST])}{' ..' * (len(names) > _MOST)}: {how}" for how, names in names_by_type.items()
+    )
 
 
 _MOST = 12
 """Inputs that are named."""
 
 
-def _read_as(name: str, field: Field, task: Task) -> str:
+def _describe_input_type(name: str, field: Field, task: Task) -> str:
     if field.encoded:
         return "decoded pictures" if field.type == "image" else "sounds, which need an encoder"
     if field.type in ("string", "bytes"):
@@ -242,23 +247,23 @@ def _read_as(name: str, field: Field, task: Task) -> str:
     return "categories" if name in task.categories and task.type == "classification" else "numbers"
 
 
-def _identity(benchmark: Benchmark) -> str:
+def _describe_identity(benchmark: Benchmark) -> str:
     identity = benchmark.manifest.identity
     return f"identity {identity[:16]}" if identity else "a definition: frozen when it is first pulled"
 
 
-def _elsewhere(counted: str, benchmark: Benchmark) -> str:
+def _describe_missing_rows(counted: str, benchmark: Benchmark) -> str:
     pull = f"farshift splits pull {benchmark.definition.split}"
-    held = " before holdouts" if benchmark.definition.holdouts else ""
-    return f"{counted}{held} (not here yet: {pull})" if counted else f"not counted yet: {pull}"
+    qualifier = " before holdouts" if benchmark.definition.holdouts else ""
+    return f"{counted}{qualifier} (not here yet: {pull})" if counted else f"not counted yet: {pull}"
 
 
-def _ceiling(ceiling: Ceiling) -> str:
+def _describe_ceiling(ceiling: Ceiling) -> str:
     named = ((ceiling.steps, "steps"), (ceiling.epochs, "epochs"), (ceiling.device_seconds, "device seconds"))
     return ", ".join(f"at most {value:g} {name}" for value, name in named if value is not None) or "no ceiling"
 
 
-def _prompt(prompt: PromptPin | None) -> str:
+def _describe_prompt(prompt: PromptPin | None) -> str:
     if prompt is None:
         return "none"
     return (
@@ -266,15 +271,15 @@ def _prompt(prompt: PromptPin | None) -> str:
     )
 
 
-def _touch(touch: Touch) -> str:
-    found = ["training and validation rows"]
+def _describe_data_access(touch: DataAccess) -> str:
+    data = ["training and validation rows"]
     if touch.ood_val_labels:
-        found.append("labels of ood_val")
+        data.append("labels of ood_val")
     if touch.ood_test_inputs:
-        found.append("inputs of ood_test")
+        data.append("inputs of ood_test")
     if (adaptation := touch.adaptation) is not None:
-        found.append(
+        data.append(
             f"test-time adaptation (batches of {adaptation.batch_size}, {adaptation.order} order, "
             f"reset: {adaptation.reset})"
         )
-    return ", ".join(found)
+    return ", ".join(data)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import FarshiftError, ModelError, first_line, some_of
-from ..core.listings.plural import counted
+from ..core.errors import FarshiftError, ModelError, get_first_line, shorten_list
+from ..core.listings.plural import format_count
 from ..core.plugins import PACKAGE
 from .answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from .boxes import BadBoxes, read_boxes, write_boxes
@@ -26,7 +26,7 @@ _NO_ROWS = (str, bytes, Mapping, Set)
 
 
 @dataclass(frozen=True)
-class Place:
+class BatchLocation:
     """Where an answer belongs: part, batch and row ids. Put into words only where something is wrong."""
 
     part: str
@@ -38,7 +38,7 @@ class Place:
 
 
 @contextmanager
-def named_errors(where: object) -> Iterator[None]:
+def wrap_user_errors(where: object) -> Iterator[None]:
     """Whatever the user's code raises becomes a `ModelError` that says where; an exit is not a way out."""
     try:
         yield
@@ -46,11 +46,11 @@ def named_errors(where: object) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise ModelError(
-            f"{where} raised {type(error).__name__}: {first_line(error, silent='no message')}{_source(error)}"
+            f"{where} raised {type(error).__name__}: {get_first_line(error, silent='no message')}{_locate_error(error)}"
         ) from error
 
 
-def _source(error: BaseException) -> str:
+def _locate_error(error: BaseException) -> str:
     """Where in the user's own code an error arose, such as ` (my_model.py:12)`."""
     packages = [str(file.parent) for file in PACKAGE.glob("*/__init__.py")]
     frames = traceback.extract_tb(error.__traceback__)
@@ -58,7 +58,7 @@ def _source(error: BaseException) -> str:
     return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
 
 
-def read_answer(answer: Any, place: Place, task: Task) -> Answers:
+def read_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
     """What `predict` gave for a batch, as `Answers` of its rows; `ModelError` says what is wrong with it, and where.
 
     Taken are: `Answers`; (n,) whole numbers, finite numbers or texts, as the task asks (for a class also its name,
@@ -67,53 +67,53 @@ def read_answer(answer: Any, place: Place, task: Task) -> Answers:
     scores; for detection n arrays of boxes (boxes.py).
     """
     if type(answer) is np.ndarray and answer.ndim and answer.dtype.kind in "iuf" and not task.in_text:
-        _hold_to_count(len(answer), place)  # the common case, and no foreign code to guard against
-        return _array(answer, place, task)
-    with named_errors(_Reading(answer, place)):
-        return _read(answer, place, task)
+        _check_count(len(answer), location)  # the common case, and no foreign code to guard against
+        return _parse_array(answer, location, task)
+    with wrap_user_errors(_ReadingContext(answer, location)):
+        return _parse_answer(answer, location, task)
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _ReadingContext:
     answer: Any
-    place: Place
+    place: BatchLocation
 
     def __str__(self) -> str:
         return f"reading the {type(self.answer).__name__} that predict gave on {self.place}"
 
 
-def _read(answer: Any, place: Place, task: Task) -> Answers:
-    _hold_to_rows(answer, place)
+def _parse_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
+    _check_is_sequence(answer, location)
     if isinstance(answer, Answers):
-        return _given(answer, place, task)
+        return _check_answers(answer, location, task)
     if isinstance(answer, np.ma.MaskedArray):
         answer = answer.tolist()  # what is masked becomes None
-    if not task.in_text and not _may_leave_out(answer):
-        return _array(np.asarray(answer), place, task)
+    if not task.in_text and not _may_have_gaps(answer):
+        return _parse_array(np.asarray(answer), location, task)
     items = list(answer)
-    _hold_to_count(len(items), place)
-    status = _status(items)
+    _check_count(len(items), location)
+    status = _compute_status(items)
     if not status.any():
-        return _array(items if task.in_text else np.asarray(items), place, task)
-    here = np.flatnonzero(status == ANSWERED)
-    prediction = _blank(len(items), task)
+        return _parse_array(items if task.in_text else np.asarray(items), location, task)
+    answered_rows = np.flatnonzero(status == ANSWERED)
+    prediction = _make_blank_predictions(len(items), task)
     scores = np.zeros((len(items), task.classes or 0), np.float32) if task.type == "multilabel" else None
-    if len(here):
-        given: Any = [items[row] for row in here]
-        there = Place(place.part, place.batch, place.rows[here])
-        found = _array(given if task.in_text else np.asarray(given), there, task)
-        prediction[here] = found.prediction
+    if len(answered_rows):
+        given: Any = [items[row] for row in answered_rows]
+        answered_location = BatchLocation(location.part, location.batch, location.rows[answered_rows])
+        answered = _parse_array(given if task.in_text else np.asarray(given), answered_location, task)
+        prediction[answered_rows] = answered.prediction
         if scores is not None:
-            scores[here] = found.scores
+            scores[answered_rows] = answered.scores
     return Answers(prediction, status, scores)
 
 
-def _may_leave_out(answer: Any) -> bool:
+def _may_have_gaps(answer: Any) -> bool:
     """Whether an answer may hold None or `Failed`."""
     return isinstance(answer, list | tuple) or (isinstance(answer, np.ndarray) and answer.dtype == object)
 
 
-def _hold_to_rows(answer: Any, place: Place) -> None:
+def _check_is_sequence(answer: Any, location: BatchLocation) -> None:
     """Refuse what is no sequence of as many answers as there are rows."""
     try:
         given = None if isinstance(answer, _NO_ROWS) else len(answer)
@@ -121,185 +121,189 @@ def _hold_to_rows(answer: Any, place: Place) -> None:
         given = None
     if given is None:
         kind = type(answer).__name__
-        raise ModelError(f"predict gave {kind} instead of {counted(len(place.rows), 'prediction')} on {place}")
-    _hold_to_count(given, place)
+        raise ModelError(
+            f"predict gave {kind} instead of {format_count(len(location.rows), 'prediction')} on {location}"
+        )
+    _check_count(given, location)
 
 
-def _hold_to_count(given: int, place: Place) -> None:
-    if given != len(place.rows):
-        wanted = counted(len(place.rows), "row")
-        raise ModelError(f"predict gave {counted(given, 'prediction')} for {wanted} on {place}")
+def _check_count(given: int, location: BatchLocation) -> None:
+    if given != len(location.rows):
+        expected = format_count(len(location.rows), "row")
+        raise ModelError(f"predict gave {format_count(given, 'prediction')} for {expected} on {location}")
 
 
-def _status(items: list[Any]) -> NDArray[np.int8]:
+def _compute_status(items: list[Any]) -> NDArray[np.int8]:
     kinds = [ABSTAINED if item is None else FAILED if isinstance(item, Failed) else ANSWERED for item in items]
     return np.array(kinds, np.int8)
 
 
-def _blank(count: int, task: Task) -> NDArray[Any]:
+def _make_blank_predictions(count: int, task: Task) -> NDArray[Any]:
     if task.in_text:
         return np.full(count, "", object)
     return np.zeros(count, np.float64 if task.type == "regression" else np.int64)
 
 
-def _array(values: Any, place: Place, task: Task) -> Answers:
+def _parse_array(values: Any, location: BatchLocation, task: Task) -> Answers:
     """Answers in which every row is given."""
     if task.type == "multilabel":
-        scores = _label_scores(np.asarray(values), place, task)
+        scores = _parse_label_scores(np.asarray(values), location, task)
         return Answers.all_given((scores > 0).sum(axis=1), scores)
     if task.type == "classification" and values.ndim == 2 and values.dtype.kind == "f":
-        scores = _scores(values, place, task)
+        scores = _parse_probabilities(values, location, task)
         return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)
-    return Answers.all_given(_prediction(values, place, task))
+    return Answers.all_given(_parse_predictions(values, location, task))
 
 
-def _given(answers: Answers, place: Place, task: Task) -> Answers:
+def _check_answers(answers: Answers, location: BatchLocation, task: Task) -> Answers:
     """`Answers` that a model made itself, checked as any other."""
     status = np.asarray(answers.status)
     if status.shape != (len(answers),) or not np.isin(status, (ANSWERED, ABSTAINED, FAILED)).all():
         raise ModelError(
-            f"predict gave Answers whose status is not {ANSWERED}, {ABSTAINED} or {FAILED} a row on {place}"
+            f"predict gave Answers whose status is not {ANSWERED}, {ABSTAINED} or {FAILED} a row on {location}"
         )
     here = np.flatnonzero(status == ANSWERED)
-    there = Place(place.part, place.batch, place.rows[here])
-    prediction, scores = _blank(len(answers), task), None
+    there = BatchLocation(location.part, location.batch, location.rows[here])
+    prediction, scores = _make_blank_predictions(len(answers), task), None
     if task.type == "multilabel":
         if answers.scores is None:
-            raise ModelError(f"predict gave Answers without scores of the {task.classes} labels on {place}")
+            raise ModelError(f"predict gave Answers without scores of the {task.classes} labels on {location}")
         scores = np.zeros((len(answers), task.classes or 0), np.float32)
         if len(here):
-            scores[here] = _label_scores(np.asarray(answers.scores)[here], there, task)
+            scores[here] = _parse_label_scores(np.asarray(answers.scores)[here], there, task)
         return Answers((scores > 0).sum(axis=1), status.astype(np.int8), scores)
     if len(here):
-        prediction[here] = _prediction(np.asarray(answers.prediction)[here], there, task)
+        prediction[here] = _parse_predictions(np.asarray(answers.prediction)[here], there, task)
     if answers.scores is not None:
         given = np.asarray(answers.scores)
-        _hold_to_count(len(given), place)
+        _check_count(len(given), location)
         scores = np.full((len(answers), task.classes or 0), 1 / (task.classes or 1), np.float32)
         if len(here):
-            scores[here] = _scores(given[here], there, task)
+            scores[here] = _parse_probabilities(given[here], there, task)
     return Answers(prediction, status.astype(np.int8), scores)
 
 
-def _prediction(values: Any, place: Place, task: Task) -> NDArray[Any]:
+def _parse_predictions(values: Any, location: BatchLocation, task: Task) -> NDArray[Any]:
     if task.type == "classification":
-        return _classes(np.asarray(values), place, task)
+        return _parse_classes(np.asarray(values), location, task)
     if task.type == "regression":
-        return _numbers(np.asarray(values), place)
-    return _boxes(values, place) if task.type == "detection" else _texts(values, place)
+        return _parse_numbers(np.asarray(values), location)
+    return _parse_boxes(values, location) if task.type == "detection" else _parse_texts(values, location)
 
 
-def _finite(values: NDArray[Any], place: Place) -> None:
+def _check_finite(values: NDArray[Any], location: BatchLocation) -> None:
     if values.ndim != 1:
         kind = "one answer a row"
-        raise ModelError(f"predict gave shape {values.shape}, expected ({len(place.rows)},): {kind}, on {place}")
+        raise ModelError(f"predict gave shape {values.shape}, expected ({len(location.rows)},): {kind}, on {location}")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         bad = np.flatnonzero(~np.isfinite(values))
-        raise ModelError(f"predict gave NaN or infinity for {_bad_rows(place, bad)} on {place}")
+        raise ModelError(f"predict gave NaN or infinity for {_describe_bad_rows(location, bad)} on {location}")
 
 
-def _bad_rows(place: Place, bad: NDArray[np.int64]) -> str:
+def _describe_bad_rows(location: BatchLocation, bad: NDArray[np.int64]) -> str:
     """The first of the rows with a wrong answer, and how many there are."""
-    return f"row {place.rows[bad[0]]:016x} ({counted(len(bad), 'row')})"
+    return f"row {location.rows[bad[0]]:016x} ({format_count(len(bad), 'row')})"
 
 
-def _classes(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.int64]:
-    _finite(values, place)
+def _parse_classes(values: NDArray[Any], location: BatchLocation, task: Task) -> NDArray[np.int64]:
+    _check_finite(values, location)
     if (
         task.names
         and values.dtype.kind in "UO"
         and len(values)
         and all(isinstance(value, str) for value in values.tolist())
     ):
-        return _by_name(values.tolist(), place, task)
+        return _parse_class_names(values.tolist(), location, task)
     if values.dtype == bool and task.classes == 2:
         values = values.astype(np.int64)
     if values.dtype.kind not in "iu":
-        raise ModelError(f"predict gave dtype {values.dtype}, expected whole numbers (classes), on {place}")
+        raise ModelError(f"predict gave dtype {values.dtype}, expected whole numbers (classes), on {location}")
     classes = task.classes or 0
     if len(values) and (values.min() < 0 or values.max() >= classes):
         row = np.flatnonzero((values < 0) | (values >= classes))[0]
         raise ModelError(
-            f"predict gave class {values[row]} for row {place.rows[row]:016x}, not one of 0..{classes - 1}, on {place}"
+            f"predict gave class {values[row]} for row {location.rows[row]:016x}, not one of 0..{classes - 1}, on "
+            f"{location}"
         )
     return values.astype(np.int64)
 
 
-def _by_name(said: list[str], place: Place, task: Task) -> NDArray[np.int64]:
+def _parse_class_names(class_names: list[str], location: BatchLocation, task: Task) -> NDArray[np.int64]:
     """The classes that answers name."""
     known = {name: index for index, name in enumerate(task.names)}
-    if wrong := [row for row, name in enumerate(said) if name not in known]:
+    if wrong := [row for row, name in enumerate(class_names) if name not in known]:
         raise ModelError(
-            f"predict gave {said[wrong[0]]!r} for row {place.rows[wrong[0]]:016x}, which is none of the classes "
-            f"{some_of(task.names)}, on {place}"
+            f"predict gave {class_names[wrong[0]]!r} for row {location.rows[wrong[0]]:016x}, which is none of the "
+            "classes "
+            f"{shorten_list(task.names)}, on {location}"
         )
-    return np.array([known[name] for name in said], np.int64)
+    return np.array([known[name] for name in class_names], np.int64)
 
 
-def _numbers(values: NDArray[Any], place: Place) -> NDArray[np.float64]:
+def _parse_numbers(values: NDArray[Any], location: BatchLocation) -> NDArray[np.float64]:
     if values.dtype.kind not in "iuf":
-        raise ModelError(f"predict gave dtype {values.dtype}, expected numbers, on {place}")
+        raise ModelError(f"predict gave dtype {values.dtype}, expected numbers, on {location}")
     with np.errstate(over="ignore"):  # what float64 cannot hold is infinite in it
         numbers = values.astype(np.float64)
-    _finite(numbers, place)
+    _check_finite(numbers, location)
     return numbers
 
 
-def _texts(answer: Any, place: Place) -> NDArray[Any]:
-    values = np.empty(len(place.rows), object)
+def _parse_texts(answer: Any, location: BatchLocation) -> NDArray[Any]:
+    values = np.empty(len(location.rows), object)
     values[:] = list(answer)
     wrong = [row for row, value in enumerate(values) if not isinstance(value, str)]
     if wrong:
         kind = type(values[wrong[0]]).__name__
-        raise ModelError(f"predict gave {kind} instead of text for row {place.rows[wrong[0]]:016x} on {place}")
+        raise ModelError(f"predict gave {kind} instead of text for row {location.rows[wrong[0]]:016x} on {location}")
     try:
         "".join(values).encode()
     except UnicodeEncodeError:
-        raise ModelError(f"predict gave text that is not valid Unicode on {place}") from None
+        raise ModelError(f"predict gave text that is not valid Unicode on {location}") from None
     longest = max(map(len, values), default=0)
     if longest > MAX_TEXT:
-        raise ModelError(f"predict gave a text of {longest} characters (at most {MAX_TEXT}) on {place}")
+        raise ModelError(f"predict gave a text of {longest} characters (at most {MAX_TEXT}) on {location}")
     return values
 
 
-def _boxes(answer: Any, place: Place) -> NDArray[Any]:
+def _parse_boxes(answer: Any, location: BatchLocation) -> NDArray[Any]:
     """Boxes as texts; a text is held to be boxes, and stays as it is."""
     written = []
-    for row, boxes in zip(place.rows, answer, strict=True):
+    for row, boxes in zip(location.rows, answer, strict=True):
         try:
             written.append(boxes if isinstance(boxes, str) and read_boxes(boxes) is not None else write_boxes(boxes))
         except BadBoxes as error:
-            raise ModelError(f"predict gave no boxes for row {row:016x} on {place}: {error}") from error
-    return _texts(written, place)
+            raise ModelError(f"predict gave no boxes for row {row:016x} on {location}: {error}") from error
+    return _parse_texts(written, location)
 
 
-def _label_scores(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.float32]:
+def _parse_label_scores(values: NDArray[Any], location: BatchLocation, task: Task) -> NDArray[np.float32]:
     """A finite score for each label, shape (n, classes)."""
-    if values.shape != (len(place.rows), task.classes) or values.dtype.kind not in "iuf":
+    if values.shape != (len(location.rows), task.classes) or values.dtype.kind not in "iuf":
         raise ModelError(
             f"predict gave scores of shape {values.shape} and dtype {values.dtype}, expected "
-            f"({len(place.rows)}, {task.classes}) numbers, one for each label, on {place}"
+            f"({len(location.rows)}, {task.classes}) numbers, one for each label, on {location}"
         )
     with np.errstate(over="ignore"):  # what float32 cannot hold is infinite in it
         scores = values.astype(np.float32)
     if not np.isfinite(scores).all():
         bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-        raise ModelError(f"predict gave NaN or infinity for {_bad_rows(place, bad)} on {place}")
+        raise ModelError(f"predict gave NaN or infinity for {_describe_bad_rows(location, bad)} on {location}")
     return scores
 
 
-def _scores(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.float32]:
+def _parse_probabilities(values: NDArray[Any], location: BatchLocation, task: Task) -> NDArray[np.float32]:
     """Class probabilities, shape (n, classes), each row summing to one."""
-    if task.type != "classification" or values.shape != (len(place.rows), task.classes) or values.dtype.kind != "f":
-        expected = f"({len(place.rows)}, {task.classes}) probabilities" if task.classes else "no probabilities"
+    if task.type != "classification" or values.shape != (len(location.rows), task.classes) or values.dtype.kind != "f":
+        expected = f"({len(location.rows)}, {task.classes}) probabilities" if task.classes else "no probabilities"
         raise ModelError(
-            f"predict gave scores of shape {values.shape} and dtype {values.dtype}, expected {expected}, on {place}"
+            f"predict gave scores of shape {values.shape} and dtype {values.dtype}, expected {expected}, on {location}"
         )
     sums = values.sum(axis=1, dtype=np.float64)
     bad = np.flatnonzero(~((abs(sums - 1) < _SUM_TOLERANCE) & (values >= 0).all(axis=1)))
     if len(bad):
         raise ModelError(
-            f"predict gave scores that are not probabilities for {_bad_rows(place, bad)}: "
-            f"its scores sum to {sums[bad[0]]:.4g}: apply a softmax, or give classes, on {place}"
+            f"predict gave scores that are not probabilities for {_describe_bad_rows(location, bad)}: "
+            f"its scores sum to {sums[bad[0]]:.4g}: apply a softmax, or give classes, on {location}"
         )
     return values.astype(np.float32)

@@ -19,7 +19,7 @@ from .cache import app as cache_app
 from .compare import app as compare_app
 from .contamination import app as contamination_app
 from .intake import app as intake_app
-from .paging import paged
+from .paging import page_output
 from .plot import app as plot_app
 from .reproduce import app as reproduce_app
 from .run import run
@@ -29,7 +29,18 @@ from .serve import app as serve_app
 from .splits import app as splits_app
 from .standings import app as standings_app
 from .team import app as team_app
-from .terminal import Json, complain, debugging, emit_json, exit_if, go_offline, line, table, view, watched
+from .terminal import (
+    Json,
+    emit_json,
+    exit_if,
+    forbid_network,
+    format_estimate,
+    is_debugging,
+    print_error,
+    print_line,
+    print_table,
+    show_progress,
+)
 
 app = typer.Typer(
     name="farshift",
@@ -67,33 +78,40 @@ def quickstart(
     json: Json = False,
 ) -> None:
     """Download a split of each kind, train two baselines on each, score them, and build a board."""
-    from ._quickstart import quickstart as go
+    from ._quickstart import run_quickstart as go
 
-    go_offline(offline)
-    with watched():
+    forbid_network(offline)
+    with show_progress():
         result = go(out, engine)
     if json:
         return emit_json(result.record())
     columns = ["kind", "benchmark", "baseline", "role", "ID", "OOD", "gap = ID - OOD", "memorised"]
     rows = [
-        [row["kind"], row["benchmark"], row["baseline"], row["role"], *_percent(row), view(row["memorised"])]
+        [
+            row["kind"],
+            row["benchmark"],
+            row["baseline"],
+            row["role"],
+            *_format_scores(row),
+            format_estimate(row["memorised"]),
+        ]
         for row in result.rows
     ]
-    table(
-        f"Quick budget: {_budget(result.rows)}. Scores in percent.",
+    print_table(
+        f"Quick budget: {_describe_budget(result.rows)}. Scores in percent.",
         columns,
         rows,
         "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of\n"
         "wrongly labelled training rows predicted correctly, memorised the share predicted with the wrong label.",
     )
     for name, audit in dict((row["benchmark"], row["audit"]) for row in result.rows if "weak" in row["audit"]).items():
-        line(f"{name}: {audit}.")
+        print_line(f"{name}: {audit}.")
     for item in result.left_out:
-        line(f"skipped: {item['benchmark']} ({item['kind']}): {item['why']}")
-    line(f"{result.seconds:.0f} s. Runs: {out / 'runs'}. Board: {result.board}. Open {result.page.resolve()}")
+        print_line(f"skipped: {item['benchmark']} ({item['kind']}): {item['why']}")
+    print_line(f"{result.seconds:.0f} s. Runs: {out / 'runs'}. Board: {result.board}. Open {result.page.resolve()}")
 
 
-def _budget(rows: Sequence[Mapping[str, Any]]) -> str:
+def _describe_budget(rows: Sequence[Mapping[str, Any]]) -> str:
     """How the rows were trained, in words."""
     seeds = " or ".join(str(count) for count in sorted({row["seeds"] for row in rows}))
     short = sorted({(row["steps"], row["benchmark"]) for row in rows if row["steps"] is not None})
@@ -107,36 +125,40 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Check this machine: packages, cache, device. Exit code 1 if something required is missing."""
-    from ._doctor import examine, in_short
+    from ._doctor import check_machine, summarise_checks
 
-    found = examine(sources)
+    checks = check_machine(sources)
     if json:
-        emit_json(found)
+        emit_json(checks)
     else:
         words = {True: "ok", False: "MISSING", None: "optional"}
-        table("", ["check", "state", "detail"], [[c["check"], words[c["ok"]], c["detail"]] for c in in_short(found)])
-    exit_if(any(check["ok"] is False for check in found))
+        print_table(
+            "",
+            ["check", "state", "detail"],
+            [[c["check"], words[c["ok"]], c["detail"]] for c in summarise_checks(checks)],
+        )
+    exit_if(any(check["ok"] is False for check in checks))
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        from ..core.version import version
+def _print_version(requested: bool) -> None:
+    if requested:
+        from ..core.version import get_version
 
-        line(version())
+        print_line(get_version())
         raise typer.Exit
 
 
 @app.callback()
-def _root(
+def _declare_global_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     pass
 
 
-def _percent(row: dict[str, Any]) -> list[str]:
-    return [view(row[name]) for name in ("id", "ood", "gap")]
+def _format_scores(row: dict[str, Any]) -> list[str]:
+    return [format_estimate(row[name]) for name in ("id", "ood", "gap")]
 
 
 _INTERRUPTED = "interrupted; finished work is kept, and repeating the command resumes"
@@ -178,9 +200,9 @@ MOVED = {
 """Commands that have another name now, by their old names."""
 
 
-def _way_on(error: Any, message: str) -> str:
+def _suggest_next(error: Any, message: str) -> str:
     """What there is instead of a command that is none, and how one is used that was given too much."""
-    from ..core.errors import some_of
+    from ..core.errors import shorten_list
 
     context = getattr(error, "ctx", None)
     if context is None:
@@ -190,7 +212,7 @@ def _way_on(error: Any, message: str) -> str:
     if former and (now := MOVED.get(" ".join([*path, former[1]]))):
         return f" It is now: farshift {now}"
     if message.startswith("No such command") and "Did you mean" not in message:
-        return f" There are: {some_of(sorted(getattr(context.command, 'commands', {})))}"
+        return f" There are: {shorten_list(sorted(getattr(context.command, 'commands', {})))}"
     return f". {context.get_usage()}" if message.startswith("Got unexpected extra") else ""
 
 
@@ -212,40 +234,40 @@ def main() -> None:
     exit code 70."""
     from ..core.errors import FarshiftError
 
-    streams.ready()
+    streams.configure_streams()
     root = build_command()
     try:
-        with paged():
+        with page_output():
             status = root.main(prog_name="farshift", standalone_mode=False)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        complain(_INTERRUPTED)
+        print_error(_INTERRUPTED)
         sys.exit(130)
     except (BrokenPipeError, SystemExit) as error:
         # The command line library ends with 1 on a broken pipe, which is the code of a check that failed.
         if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
             raise
-        streams.abandon()
+        streams.discard_output()
         sys.exit(141)
     except (FarshiftError, OSError) as error:
-        if debugging():
+        if is_debugging():
             raise
-        complain(f"error: {error}")
+        print_error(f"error: {error}")
         sys.exit(2)
     except _COMPLAINTS as error:
-        if debugging():
+        if is_debugging():
             raise
         if message := error.format_message():  # empty if the help was printed instead
-            complain(f"error: {message}{_way_on(error, message)}")
+            print_error(f"error: {message}{_suggest_next(error, message)}")
         sys.exit(2)
     except Exception as error:
         from ._defect import describe_unexpected
 
-        if debugging():
+        if is_debugging():
             raise
         message, code = describe_unexpected(error, root, sys.argv[1:])
-        complain(f"error: {message}")
+        print_error(f"error: {message}")
         sys.exit(code)
     if status == 130:
-        complain(_INTERRUPTED)
+        print_error(_INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import first_line
+from ..core.errors import get_first_line
 from ..core.plugins import PACKAGE
 
 DEFECT = 70
@@ -28,27 +28,27 @@ def describe_unexpected(error: Exception, root: Any, arguments: Sequence[str]) -
         names.append(argument)
     what = f"{' '.join(names)}: {type(error).__name__}"
     if str(error).strip():
-        what += f": {first_line(error)}"
+        what += f": {get_first_line(error)}"
     if isinstance(error, MemoryError):
-        return f"{' '.join(names)}: there is not enough memory ({first_line(error)})", 2
+        return f"{' '.join(names)}: there is not enough memory ({get_first_line(error)})", 2
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if _is_of_the_user(frame.filename)]
+    own = [frame for frame in frames if _is_user_file(frame.filename)]
     if own:
         return f"{what} ({own[-1].filename}, line {own[-1].lineno}); {_TRACEBACK}", 2
-    place = next((frame for frame in reversed(frames) if _is_of_the_package(Path(frame.filename))), None)
-    at = f" ({Path(place.filename).relative_to(PACKAGE)}, line {place.lineno})" if place else ""
+    last_frame = next((frame for frame in reversed(frames) if _is_package_file(Path(frame.filename))), None)
+    at = f" ({Path(last_frame.filename).relative_to(PACKAGE)}, line {last_frame.lineno})" if last_frame else ""
     return f"{what}{at}: this is a defect of Farshift, please report it; {_TRACEBACK}", DEFECT
 
 
-def _is_of_the_user(file: str) -> bool:
+def _is_user_file(file: str) -> bool:
     libraries = {Path(sys.prefix), Path(sys.base_prefix), *map(Path, sysconfig.get_paths().values())}
     path = Path(file)
-    if not path.is_absolute() or not path.is_file() or _is_of_the_package(path):
+    if not path.is_absolute() or not path.is_file() or _is_package_file(path):
         return False
     return not any(path.is_relative_to(folder) for folder in libraries)
 
 
-def _is_of_the_package(path: Path) -> bool:
+def _is_package_file(path: Path) -> bool:
     """In a checkout the folder of the package has tests and files of the user's beside the package's own."""
     if not path.is_relative_to(PACKAGE):
         return False

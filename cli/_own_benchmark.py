@@ -15,20 +15,20 @@ from typing import Any
 import tomli_w
 from pydantic import ValidationError
 
-from ..benchmarks.benchmark import benchmark_on, benchmarks, read_benchmarks
+from ..benchmarks.benchmark import load_benchmarks, make_benchmark_on, read_benchmarks
 from ..benchmarks.definition import BenchmarkDefinition
-from ..benchmarks.metrics import metric
-from ..core.errors import BadDefinition, FarshiftError, some_of
+from ..benchmarks.metrics import find_metric
+from ..core.errors import BadDefinition, FarshiftError, shorten_list
 from ..core.listings.inline import write_inline
-from ..core.listings.plural import counted
-from ..core.progress import say
+from ..core.listings.plural import format_count
+from ..core.progress import log_message
 from ..loaders.acquire.generated import is_unedited, mark_generated, strip_mark
 from ..loaders.acquire.guess import MOST_CLASSES
 from ..loaders.acquire.labels import infer_task
 from ..loaders.acquire.source_file import COMMAND
 from ..loaders.freezing.check_labels import find_highest_class, report_absent_classes
-from ..loaders.freezing.freeze import Draft, Prepared
-from ..loaders.split import Split, split_of
+from ..loaders.freezing.freeze import Draft, PreparedSplit
+from ..loaders.split import Split, make_split
 from ..splits.manifest import SplitDefinition
 
 _METRICS = {"classification": "accuracy", "sequence": "exact_match", "regression": "rmse"}
@@ -57,33 +57,33 @@ class DraftedBenchmarks:
     def __init__(self, home: Path) -> None:
         self.home, self.paths = home, list[Path]()
 
-    def __call__(self, draft: Draft, path: Path, prepared: Prepared) -> list[tuple[Path, bytes]]:
+    def __call__(self, draft: Draft, path: Path, prepared: PreparedSplit) -> list[tuple[Path, bytes]]:
         if draft.benchmark is None:
             return []
-        split = split_of(prepared.manifest, prepared.source, prepared.rows, prepared.assigned)
+        split = make_split(prepared.manifest, prepared.source, prepared.rows, prepared.assigned)
         files = prepare_benchmark(split, draft.benchmark, self.home, path)
         self.paths += [file.relative_to(self.home) for file, _ in files]
         return files
 
 
-def prepare_benchmark(split: Split, said: Mapping[str, Any], home: Path, draft: Path) -> list[tuple[Path, bytes]]:
+def prepare_benchmark(split: Split, options: Mapping[str, Any], home: Path, draft: Path) -> list[tuple[Path, bytes]]:
     """The file `home/benchmarks/definitions/<split>.toml` of a benchmark on a split, checked in full against its rows;
     nothing where the file of a later version of the split is to stay. A file of that name that a build wrote is
     replaced; one that was written or edited by hand is an error, where it says something else. `draft`: the file that
     errors name."""
     name = split.manifest.name
-    made = definition_for(split, said)
+    record = make_definition(split, options)
     try:
-        definition = BenchmarkDefinition.model_validate(made)
+        definition = BenchmarkDefinition.model_validate(record)
     except ValidationError as error:
         first = error.errors()[0]
         at = ".".join(str(step) for step in first["loc"])
         raise BadDefinition(f"{name}: benchmark {at}: {first['msg']} (docs/protocol.md has every key)") from error
-    benchmark_on(split, definition, draft).check()
+    make_benchmark_on(split, definition, draft).check()
     path = home / "benchmarks" / "definitions" / f"{name.replace('/', '-')}.toml"
     content = tomli_w.dumps(definition.model_dump(exclude_none=True, exclude_defaults=True)).encode()
     if not path.exists():
-        if (known := benchmarks().get(definition.name)) is not None:
+        if (known := load_benchmarks().get(definition.name)) is not None:
             raise FarshiftError(
                 f"a benchmark named {definition.name!r} is there already ({known.path}): give yours another name by "
                 "benchmark = { name = .. }, or leave `benchmark` out of the draft"
@@ -98,28 +98,32 @@ def prepare_benchmark(split: Split, said: Mapping[str, Any], home: Path, draft: 
     else:
         before = read_benchmarks(path)[0].definition.split
         if int(before.rpartition("@")[2]) > split.manifest.definition.version:
-            say(f"{path} stays as it is, on {before}: delete it to have a benchmark on {definition.split}")
+            log_message(f"{path} stays as it is, on {before}: delete it to have a benchmark on {definition.split}")
             return []
-        say(f"{path} is replaced: it was on {before}{' by another draft' if before == definition.split else ''}")
+        log_message(
+            f"{path} is replaced: it was on {before}{' by another draft' if before == definition.split else ''}"
+        )
     return [(path, mark_generated(content, COMMAND))]
 
 
-def definition_for(split: Split, said: Mapping[str, Any]) -> dict[str, Any]:
+def make_definition(split: Split, options: Mapping[str, Any]) -> dict[str, Any]:
     """The definition of a benchmark on a split; what the draft says comes first."""
-    definition, task = split.manifest.definition, _infer_task(split, dict(said.get("task", {})))
-    metrics = said.get("metrics", [_METRICS.get(task["type"], "")])
-    made = {
+    definition, task = split.manifest.definition, _infer_task(split, dict(options.get("task", {})))
+    metrics = options.get("metrics", [_METRICS.get(task["type"], "")])
+    record = {
         "name": definition.name,
         "split": split.manifest.full_name,
         "title": definition.title,
         "holdouts": _choose_holdouts(definition),
         "views": _choose_views(split),
-        **said,
+        **options,
     }
-    if "views" not in said and made["views"].keys() > {"id", "ood"}:
-        made["protocol"] = {"selection": ["last", "id_val", "clean_val"], **said.get("protocol", {})}
-    pinned = [{"name": one, "version": metric(one).version} if isinstance(one, str) else one for one in metrics]
-    return made | {"task": task, "metrics": pinned}
+    if "views" not in options and record["views"].keys() > {"id", "ood"}:
+        record["protocol"] = {"selection": ["last", "id_val", "clean_val"], **options.get("protocol", {})}
+    pinned = [
+        {"name": entry, "version": find_metric(entry).version} if isinstance(entry, str) else entry for entry in metrics
+    ]
+    return record | {"task": task, "metrics": pinned}
 
 
 def _choose_holdouts(definition: SplitDefinition) -> list[dict[str, Any]]:
@@ -162,13 +166,13 @@ def _count_classes(split: Split, task: dict[str, Any], names: list[str]) -> dict
     highest, where = find_highest_class(definition, split.rows, split.assigned), f"{definition.name}: the label"
     classes = task.setdefault("classes", len(names) or max(2, highest + 1))
     if highest >= classes:
-        declared = counted(classes, "class", "classes")
+        declared = format_count(classes, "class", "classes")
         raise BadDefinition(
             f"{where} {definition.label!r} has the class {highest}, and the task has {declared}, numbered from 0: say "
             f"benchmark = {write_inline({'task': {'classes': highest + 1}})}, or leave `classes` out"
         )
     if classes < 2 or classes > MOST_CLASSES:
-        what = f"{counted(classes, 'class', 'classes')}{f' ({some_of(names)})' if names else ''}"
+        what = f"{format_count(classes, 'class', 'classes')}{f' ({shorten_list(names)})' if names else ''}"
         raise BadDefinition(f"{where} {definition.label!r} has {what}: a classification has from 2 to {MOST_CLASSES:,}")
     if len(names) == classes:
         return task | {"names": list(names)}

@@ -11,25 +11,25 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..baselines.recipe import Recipe, recipes
-from ..baselines.running.plan import Plan, code_digest
+from ..baselines.recipe import Recipe, load_recipes
+from ..baselines.running.plan import Plan, compute_code_digest
 from ..baselines.running.sweep import require_extras, run_plans
-from ..benchmarks.benchmark import Benchmark, suite
-from ..benchmarks.blind.data import blind_data
-from ..benchmarks.harness.evaluate import seed_numbers
+from ..benchmarks.benchmark import Benchmark, load_suite
+from ..benchmarks.blind.data import load_model_inputs
+from ..benchmarks.harness.evaluate import list_seeds
 from ..benchmarks.model import Budget
 from ..benchmarks.runs.run import Run, read_run
 from ..benchmarks.scoring.score import score
-from ..core.canonical import identity_of
+from ..core.canonical import compute_identity
 from ..core.clock import Stopwatch
 from ..core.errors import FarshiftError, MissingExtra, Unavailable
-from ..core.files import lock_elsewhere, locked
-from ..core.progress import say
+from ..core.files import get_lock_path, hold_lock
+from ..core.progress import log_message
 from ..leaderboard.board import Board
-from ..leaderboard.operations.reference import reference
-from ..leaderboard.operations.submit import submit
-from ..leaderboard.publish.write import build
-from ..leaderboard.submission.pack import pack
+from ..leaderboard.operations.reference import declare_references
+from ..leaderboard.operations.submit import submit_runs
+from ..leaderboard.publish.write import build_site
+from ..leaderboard.submission.pack import pack_runs
 from ..splits.manifest import KINDS
 
 if TYPE_CHECKING:
@@ -64,45 +64,45 @@ class Result:
         }
 
 
-def quickstart(out: Path, engine: str = "processes", steps: int | None = None) -> Result:
+def run_quickstart(out: Path, engine: str = "processes", steps: int | None = None) -> Result:
     """Run the quickstart suite into `out/runs` and `out/board`. Finished runs are reused.
 
     `steps` replaces all optimiser steps (to test the pipeline, not to compare)."""
     watch = Stopwatch()
     _require_extras()
-    with locked(lock_elsewhere(out), f"the quickstart in {out}"):
-        return _quickstart(out, engine, steps, watch)
+    with hold_lock(get_lock_path(out), f"the quickstart in {out}"):
+        return _run_benchmarks(out, engine, steps, watch)
 
 
-def _quickstart(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> Result:
+def _run_benchmarks(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> Result:
     kinds: list[list[Plan]] = []
     left_out: list[dict[str, str]] = []
-    for benchmark in sorted(suite("quickstart"), key=lambda benchmark: KINDS.index(benchmark.kind)):
-        cast = _cast(benchmark)
+    for benchmark in sorted(load_suite("quickstart"), key=lambda benchmark: KINDS.index(benchmark.kind)):
+        cast = _choose_recipes(benchmark)
         try:
             if not cast:
                 raise Unavailable("it does not have one baseline with the role plain and one with the role helps")
-            blind_data(benchmark)
+            load_model_inputs(benchmark)
         except Unavailable as error:
-            say(f"skipped {benchmark.name} ({benchmark.kind}): {error}")
+            log_message(f"skipped {benchmark.name} ({benchmark.kind}): {error}")
             left_out.append({"benchmark": benchmark.name, "kind": benchmark.kind, "why": str(error)})
             continue
         counts = ", ".join(f"{pin.rows:,} {name}" for name, pin in benchmark.manifest.definition.parts.items())
-        say(f"pulled and verified {benchmark.manifest.full_name} ({benchmark.kind}): {counts}")
-        kinds.append([_plan(benchmark, recipe, out, steps) for recipe in cast])
+        log_message(f"pulled and verified {benchmark.manifest.full_name} ({benchmark.kind}): {counts}")
+        kinds.append([_make_plan(benchmark, recipe, out, steps) for recipe in cast])
     if not kinds:
         raise FarshiftError("quickstart: no source is available; the lines above say why")
-    _announce([plan for plans in kinds for plan in plans], out)
+    _announce_plans([plan for plans in kinds for plan in plans], out)
     runs: list[Run] = []
     rows: list[dict[str, Any]] = []
     for plans in kinds:
-        found = _runs(plans, engine)
-        runs += found
-        for plan, run in zip(plans, found, strict=True):
-            rows.append(_row(plan, run))
-            say(_line(rows[-1]))
-    board = _on_board(runs, out)
-    return Result(rows, left_out, board.path, build(board), watch.seconds())
+        benchmark_runs = _train_plans(plans, engine)
+        runs += benchmark_runs
+        for plan, run in zip(plans, benchmark_runs, strict=True):
+            rows.append(_summarise_run(plan, run))
+            log_message(_format_row(rows[-1]))
+    board = _submit_runs(runs, out)
+    return Result(rows, left_out, board.path, build_site(board), watch.seconds())
 
 
 def _require_extras() -> None:
@@ -115,79 +115,79 @@ def _require_extras() -> None:
         raise MissingExtra("the quickstart", "quickstart") from error
 
 
-def _cast(benchmark: Benchmark) -> list[Recipe]:
+def _choose_recipes(benchmark: Benchmark) -> list[Recipe]:
     """The recipes with a role on a benchmark: the plain one, then the one designed for the shift."""
-    cast = [[recipe for recipe in recipes().values() if recipe.role_on(benchmark.name) == role] for role in ROLES]
-    return [found[0] for found in cast] if all(cast) else []
+    cast = [[recipe for recipe in load_recipes().values() if recipe.role_on(benchmark.name) == role] for role in ROLES]
+    return [candidates[0] for candidates in cast] if all(cast) else []
 
 
-def _plan(benchmark: Benchmark, recipe: Recipe, out: Path, steps: int | None) -> Plan:
+def _make_plan(benchmark: Benchmark, recipe: Recipe, out: Path, steps: int | None) -> Plan:
     if steps is None and benchmark.task.type == "sequence":
         steps = SEQUENCE_STEPS
-    seeds = seed_numbers(None, benchmark, BUDGET)
+    seeds = list_seeds(None, benchmark, BUDGET)
     # The folder's name has a digest of all that determines the result: changed code never reuses an old run.
-    key = identity_of([benchmark.identity(BUDGET, steps), code_digest(recipe), seeds])[:8]
+    key = compute_identity([benchmark.identity(BUDGET, steps), compute_code_digest(recipe), seeds])[:8]
     folder = out / "runs" / benchmark.name.replace("/", "-") / f"{recipe.name}-{key}"
     return Plan(recipe, benchmark, Budget(BUDGET, steps), seeds, folder)
 
 
-def _announce(plans: list[Plan], out: Path) -> None:
-    todo = [plan for plan in plans if not _finished(plan)]
+def _announce_plans(plans: list[Plan], out: Path) -> None:
+    todo = [plan for plan in plans if not _is_finished(plan)]
     if len(todo) < len(plans):
-        say(f"reusing {len(plans) - len(todo)} of {len(plans)} finished runs in {out / 'runs'}")
+        log_message(f"reusing {len(plans) - len(todo)} of {len(plans)} finished runs in {out / 'runs'}")
     if todo:
         count = sum(len(plan.seeds) for plan in todo)
-        say(f"training {count} replicas (quick budget; {SEQUENCE_STEPS} steps where sequences are read)")
+        log_message(f"training {count} replicas (quick budget; {SEQUENCE_STEPS} steps where sequences are read)")
 
 
-def _finished(plan: Plan) -> bool:
+def _is_finished(plan: Plan) -> bool:
     return (plan.out / "run.toml").exists()
 
 
-def _runs(plans: list[Plan], engine: str) -> list[Run]:
+def _train_plans(plans: list[Plan], engine: str) -> list[Run]:
     """The runs of a benchmark's plans: those that are finished, and the others, trained beside each other."""
-    todo = [plan for plan in plans if not _finished(plan)]
+    todo = [plan for plan in plans if not _is_finished(plan)]
     # Networks that read sequences train for a minute; the others for little longer than it takes to start processes.
     if todo:
         run_plans(todo, engine if todo[0].benchmark.task.type == "sequence" else "local")
     return [read_run(plan.out) for plan in plans]
 
 
-def _line(row: dict[str, Any]) -> str:
+def _format_row(row: dict[str, Any]) -> str:
     scores = ", ".join(f"{name.upper()} {100 * row[name]['value']:.1f}" for name in ("id", "ood"))
     return f"{row['kind']}: {row['baseline']} ({row['role']}) on {row['benchmark']}: {scores}"
 
 
-def _on_board(runs: Iterable[Run], out: Path) -> Board:
+def _submit_runs(runs: Iterable[Run], out: Path) -> Board:
     """Submit the runs that the embedded board does not have yet."""
     folder = out / "board"
     board = Board(folder) if (folder / "board.toml").exists() else Board.init(folder, "Quickstart board")
     known = {item["run_digest"] for record in board.ledger.records() for item in record.body.get("entries", [])}
     new = [run for run in runs if run.digest not in known]
     if new:
-        file = pack(new, out / "submission.zip", team="quickstart")
-        entries, _ = submit(board, file)
-        reference(board, entries)
-        say(f"submitted {len(entries)} runs to {board.path}, scored from their predictions")
+        file = pack_runs(new, out / "submission.zip", team="quickstart")
+        entries, _ = submit_runs(board, file)
+        declare_references(board, entries)
+        log_message(f"submitted {len(entries)} runs to {board.path}, scored from their predictions")
     else:
-        say(f"all runs are on {board.path} already")
+        log_message(f"all runs are on {board.path} already")
     return board
 
 
-def _row(plan: Plan, run: Run) -> dict[str, Any]:
-    found = score(run)
-    memorised = found.views.get("memorised")
+def _summarise_run(plan: Plan, run: Run) -> dict[str, Any]:
+    scores = score(run)
+    memorised = scores.views.get("memorised")
     return {
         "kind": plan.benchmark.kind,
         "benchmark": plan.benchmark.name,
         "baseline": plan.recipe.name,
         "role": plan.recipe.role_on(plan.benchmark.name),
-        "seeds": len(found.seeds),
+        "seeds": len(scores.seeds),
         "steps": plan.budget.steps,
-        "metric": found.metric,
-        "id": found.id.to_dict(),
-        "ood": found.ood.to_dict(),
-        "gap": found.gap.to_dict(),
+        "metric": scores.metric,
+        "id": scores.id.to_dict(),
+        "ood": scores.ood.to_dict(),
+        "gap": scores.gap.to_dict(),
         "memorised": None if memorised is None else memorised.to_dict(),
         "audit": plan.benchmark.manifest.audit_summary(),
         "run": str(run.path),

@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from ..core.listings.plural import counted
+from ..core.listings.plural import format_count
 from . import paging
 from .finding import Words
 from .runs import Caption, Label, Latex, Runs, refuse_latex_options
-from .terminal import Json, block, catalogue, emit_json, line, table, view, watched
+from .terminal import (
+    Json,
+    emit_json,
+    format_estimate,
+    print_block,
+    print_catalogue,
+    print_line,
+    print_table,
+    show_progress,
+)
 
 if TYPE_CHECKING:
     from ..baselines.running.listing import BaselineEntry
@@ -48,13 +57,13 @@ def baselines_list(
         if search or kind or budgets:
             raise FarshiftError("baselines list: --published lists settings, and goes without words to search for")
         return _print_published_settings(json)
-    found = baselines(" ".join(search or ()), kind=kind)
+    matches = baselines(" ".join(search or ()), kind=kind)
     if budgets:
-        return _print_budgets([entry for entry in found if entry.full is not None], json)
+        return _print_budgets([entry for entry in matches if entry.full is not None], json)
     if json:
-        return emit_json(found.to_dicts())
-    rows = [[r.name, r.kind, r.network or r.estimator or "", r.algorithm or "", r.title] for r in found]
-    catalogue(["baseline", "kind", "network", "algorithm", "title"], rows, counted(len(found), "baseline"))
+        return emit_json(matches.to_dicts())
+    rows = [[r.name, r.kind, r.network or r.estimator or "", r.algorithm or "", r.title] for r in matches]
+    print_catalogue(["baseline", "kind", "network", "algorithm", "title"], rows, format_count(len(matches), "baseline"))
 
 
 def _print_budgets(entries: Sequence[BaselineEntry], json: bool) -> None:
@@ -62,52 +71,55 @@ def _print_budgets(entries: Sequence[BaselineEntry], json: bool) -> None:
         keys = ("name", "quick", "full", "reference")
         return emit_json([{key: getattr(entry, key) for key in keys} for entry in entries])
     rows = [[entry.name, str(entry.quick), str(entry.full), entry.reference or "not looked up"] for entry in entries]
-    catalogue(["baseline", "quick", "full", "the paper's or its code's"], rows, counted(len(entries), "baseline"))
+    print_catalogue(
+        ["baseline", "quick", "full", "the paper's or its code's"], rows, format_count(len(entries), "baseline")
+    )
 
 
 @app.command("algorithms")
 def baselines_algorithms(json: Json = False) -> None:
     """List every training algorithm: its kind of shift, its citation, the data it uses."""
-    from ..baselines.running.listing import algorithms
+    from ..baselines.running.listing import list_algorithms
 
-    found = algorithms()
+    records = list_algorithms()
     if json:
-        return emit_json(found)
-    rows = [[a["name"], a["kind"], ", ".join(a["touches"]), a["citation"], a["title"]] for a in found]
-    catalogue(["algorithm", "kind", "looks at", "citation", "what it does"], rows, f"{len(found):,} algorithms")
+        return emit_json(records)
+    rows = [[a["name"], a["kind"], ", ".join(a["touches"]), a["citation"], a["title"]] for a in records]
+    print_catalogue(["algorithm", "kind", "looks at", "citation", "what it does"], rows, f"{len(records):,} algorithms")
 
 
 @app.command("networks")
 def baselines_networks(json: Json = False) -> None:
     """List every network."""
-    from ..baselines.running.listing import networks
+    from ..baselines.running.listing import list_networks
 
-    found = networks()
+    records = list_networks()
     if json:
-        return emit_json(found)
-    catalogue(["network", "task", "what it is"], [[n["name"], n["task"], n["title"]] for n in found])
+        return emit_json(records)
+    print_catalogue(["network", "task", "what it is"], [[n["name"], n["task"], n["title"]] for n in records])
 
 
 def _print_published_settings(json: bool) -> None:
-    from ..baselines.running.published import listing
+    from ..baselines.running.published import list_published
 
-    found = listing()
+    settings = list_published()
     if json:
-        return emit_json(found)
+        return emit_json(settings)
     columns = ["published", "benchmarks", "setting", "value", "search", "stands at"]
     rows = [
         [
-            one["published"],
-            ", ".join(one["benchmarks"]) + (f" ({', '.join(one['algorithms'])})" if one["algorithms"] else ""),
-            one["setting"],
-            "" if one["value"] is None else str(one["value"]),
-            "" if one["search"] is None else " ".join(map(str, one["search"])),
-            one["where"],
+            setting["published"],
+            ", ".join(setting["benchmarks"])
+            + (f" ({', '.join(setting['algorithms'])})" if setting["algorithms"] else ""),
+            setting["setting"],
+            "" if setting["value"] is None else str(setting["value"]),
+            "" if setting["search"] is None else " ".join(map(str, setting["search"])),
+            setting["where"],
         ]
-        for one in found
+        for setting in settings
     ]
-    sources = {one["published"]: one["source"] for one in found}
-    table("", columns, rows, ". ".join(f"{name}: {source}" for name, source in sources.items()))
+    sources = {setting["published"]: setting["source"] for setting in settings}
+    print_table("", columns, rows, ". ".join(f"{name}: {source}" for name, source in sources.items()))
 
 
 @app.command("record")
@@ -120,21 +132,21 @@ def baselines_record(
     json: Json = False,
 ) -> None:
     """Store the predictions of finished baseline runs as recorded results, in a compact form, and their scores."""
-    from ..baselines.running.recorded_scores import keep, rescored
-    from ..baselines.running.results import home_of, record
+    from ..baselines.running.recorded_scores import rescore_recorded, write_recorded_score
+    from ..baselines.running.results import get_results_home, record_run
     from ..benchmarks.runs.run import read_run
 
     files = []
-    with watched():
+    with show_progress():
         for path in runs:
             run = read_run(path)
-            home = to or home_of(run.budget)
-            files.append(record(run, home))
-            keep(rescored(run.benchmark, run.model, home), home)
+            home = to or get_results_home(run.budget)
+            files.append(record_run(run, home))
+            write_recorded_score(rescore_recorded(run.benchmark, run.model, home), home)
     if json:
         return emit_json([{"run": str(path), "file": str(file)} for path, file in zip(runs, files, strict=True)])
     for file in files:
-        line(f"{file}: {file.stat().st_size:,} bytes")
+        print_line(f"{file}: {file.stat().st_size:,} bytes")
 
 
 _EXPLAINED = (
@@ -146,22 +158,24 @@ _EXPLAINED = (
 _UNIT = "in percent, or as they are where a metric does not lie between 0 and 1"
 
 
-def _views(one: RecordedScore) -> list[str]:
-    return [view(estimate.to_dict(), one.in_percent) for estimate in (one.id, one.ood, one.gap)]
+def _format_views(score: RecordedScore) -> list[str]:
+    return [format_estimate(estimate.to_dict(), score.in_percent) for estimate in (score.id, score.ood, score.gap)]
 
 
 _LONG = 34
 """Columns of a benchmark's name that leave room for the others on a narrow screen."""
 
 
-def _folded(name: str) -> str:
+def _wrap_name(name: str) -> str:
     """A benchmark's name; a long one in two lines where the screen is narrow, so that its score is not squeezed out."""
-    return name.replace("/", "/\n  ", 1) if len(name) > _LONG and paging.columns() < paging.NARROW else name
+    return (
+        name.replace("/", "/\n  ", 1) if len(name) > _LONG and paging.count_terminal_columns() < paging.NARROW else name
+    )
 
 
-def _short(one: RecordedScore, marked: str) -> str:
+def _format_ood(score: RecordedScore, marked: str) -> str:
     """The OOD score without its interval, with a star where the result is marked."""
-    return view(one.ood.to_dict(), one.in_percent).partition(" ")[0] + ("*" if marked else "")
+    return format_estimate(score.ood.to_dict(), score.in_percent).partition(" ")[0] + ("*" if marked else "")
 
 
 @app.command("results")
@@ -182,71 +196,80 @@ def baselines_results(
     """List the best recorded result on each benchmark, or all of one benchmark, best OOD score first.
 
     Results whose kept score is of another version are scored from their predictions, which needs their data."""
-    from ..baselines.running.learnt import not_learnt
-    from ..baselines.running.recorded_scores import RecordedScore, best_first, kept_scores, rescored
-    from ..baselines.running.results import home_of, results
+    from ..baselines.running.learnt import find_undertrained
+    from ..baselines.running.recorded_scores import (
+        RecordedScore,
+        read_recorded_scores,
+        rescore_recorded,
+        sort_best_first,
+    )
+    from ..baselines.running.results import get_results_home, list_results
     from ..benchmarks.scoring.learnt import MARK
     from ..core.errors import UnknownName
-    from ..core.progress import advance, say
+    from ..core.progress import log_message, report_progress
 
     refuse_latex_options(latex, json, caption, label)
-    home = home_of(budget)
-    known = results(home)
+    home = get_results_home(budget)
+    known = list_results(home)
     if on and on not in {benchmark for benchmark, _ in known}:
         raise UnknownName("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
-    asked = [pair for pair in known if on in ("", pair[0])]
-    kept = {benchmark: kept_scores(benchmark, home) for benchmark in sorted({benchmark for benchmark, _ in asked})}
-    lacking = [(benchmark, name) for benchmark, name in asked if rescore or name not in kept[benchmark]]
-    found = [kept[benchmark][name] for benchmark, name in asked if (benchmark, name) not in set(lacking)]
+    selected = [pair for pair in known if on in ("", pair[0])]
+    stored_scores = {
+        benchmark: read_recorded_scores(benchmark, home)
+        for benchmark in sorted({benchmark for benchmark, _ in selected})
+    }
+    lacking = [(benchmark, name) for benchmark, name in selected if rescore or name not in stored_scores[benchmark]]
+    scores = [stored_scores[benchmark][name] for benchmark, name in selected if (benchmark, name) not in set(lacking)]
     differ = []
-    with watched():
-        for place, (benchmark, name) in enumerate(lacking):
-            advance("scoring", place, len(lacking))
-            found.append(now := RecordedScore.of(rescored(benchmark, name, home)))
-            before = kept[benchmark].get(name, now)
+    with show_progress():
+        for index, (benchmark, name) in enumerate(lacking):
+            report_progress("scoring", index, len(lacking))
+            scores.append(now := RecordedScore.of(rescore_recorded(benchmark, name, home)))
+            before = stored_scores[benchmark].get(name, now)
             if before.to_dict() != now.to_dict():
                 differ.append(f"{name} on {benchmark}: OOD {now.ood.value:.6f}, kept as {before.ood.value:.6f}")
-        advance("scoring", len(lacking), len(lacking))
-    found = best_first(found)
+        report_progress("scoring", len(lacking), len(lacking))
+    scores = sort_best_first(scores)
     marked = {
-        name: not_learnt(name, kept_scores(name) | kept_scores(name, home)) for name in {r.benchmark for r in found}
+        name: find_undertrained(name, read_recorded_scores(name) | read_recorded_scores(name, home))
+        for name in {r.benchmark for r in scores}
     }
 
-    def mark(one: RecordedScore) -> str:
-        return MARK if one.model in marked[one.benchmark] else ""
+    def mark(score: RecordedScore) -> str:
+        return MARK if score.model in marked[score.benchmark] else ""
 
     if json:
-        emit_json([r.to_dict() | {"not_learnt": marked[r.benchmark].get(r.model, "")} for r in found])
+        emit_json([r.to_dict() | {"not_learnt": marked[r.benchmark].get(r.model, "")} for r in scores])
     elif latex:
-        from ..baselines.running.results_table import latex as written
+        from ..baselines.running.results_table import format_latex as written
 
-        block(written(found, caption, label).rstrip())
+        print_block(written(scores, caption, label).rstrip())
     elif not (on or each):
-        first = {r.benchmark: r for r in reversed(found)}
-        counts = Counter(r.benchmark for r in found)
+        first = {r.benchmark: r for r in reversed(scores)}
+        counts = Counter(r.benchmark for r in scores)
         rows = [
-            [_folded(name), first[name].model, _short(first[name], mark(first[name])), counts[name]]
+            [_wrap_name(name), first[name].model, _format_ood(first[name], mark(first[name])), counts[name]]
             for name in sorted(first)
         ]
-        told = (
-            f"{counted(len(found), 'result')}, OOD {_UNIT} (*: ID not learnt); --on BENCHMARK lists its own, "
+        summary = (
+            f"{format_count(len(scores), 'result')}, OOD {_UNIT} (*: ID not learnt); --on BENCHMARK lists its own, "
             "--all every one."
         )
-        table("", ["benchmark", "best baseline", "OOD", "of"], rows, told)
+        print_table("", ["benchmark", "best baseline", "OOD", "of"], rows, summary)
     else:
         rows = [
             [
                 r.benchmark,
                 r.model,
-                *(view(one.to_dict(), r.in_percent) for one in (r.id, r.ood, r.gap)),
+                *(format_estimate(estimate.to_dict(), r.in_percent) for estimate in (r.id, r.ood, r.gap)),
                 len(r.seeds),
                 mark(r),
             ]
-            for r in found
+            for r in scores
         ]
         columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds", "remark"]
-        told = f"Brackets are 95 % t intervals over test rows and training seeds. Scores {_UNIT}."
-        table("", columns, rows, f"{told}{_EXPLAINED if any(map(mark, found)) else ''}")
+        summary = f"Brackets are 95 % t intervals over test rows and training seeds. Scores {_UNIT}."
+        print_table("", columns, rows, f"{summary}{_EXPLAINED if any(map(mark, scores)) else ''}")
     if differ:
-        say("\n".join(differ))
+        log_message("\n".join(differ))
         raise typer.Exit(1)

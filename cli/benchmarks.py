@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from ..core.listings.plural import counted
+from ..core.listings.plural import format_count
 from .finding import Generated, OfKind, OfLicence, OfModality, OfSource, OfState, Words
-from .runs import print_scored
-from .terminal import Json, catalogue, emit_json, line, prose, watched
+from .runs import print_scores
+from .terminal import Json, emit_json, print_catalogue, print_line, print_wrapped, show_progress
 
 if TYPE_CHECKING:
     from ..benchmarks.listing import BenchmarkEntry
@@ -37,7 +37,7 @@ def benchmarks_list(
     label noise). --json has every benchmark."""
     from ..benchmarks.listing import benchmarks
 
-    found = benchmarks(
+    matches = benchmarks(
         " ".join(search or ()),
         kind=kind,
         suite=suite,
@@ -48,48 +48,48 @@ def benchmarks_list(
         licence=licence,
     )
     if json:
-        return emit_json(found.to_dicts())
+        return emit_json(matches.to_dicts())
     families: dict[str, list[BenchmarkEntry]] = {}
-    for one in found:
-        families.setdefault(one.name if all_ else one.family, []).append(one)
+    for benchmark in matches:
+        families.setdefault(benchmark.name if all_ else benchmark.family, []).append(benchmark)
     rows = []
     for members in families.values():
         first, more = members[0], f" and {len(members) - 1} more" if len(members) > 1 else ""
         cells = [first.task, ", ".join(first.metrics), ", ".join(first.selection), first.title]
         rows.append([first.name + more, first.kind, *cells])
-    folded = "" if len(rows) == len(found) else f", {counted(len(rows), 'family', 'families')}; --all lists each"
-    caption = counted(len(found), "benchmark") + folded
-    catalogue(["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows, caption)
+    folded = "" if len(rows) == len(matches) else f", {format_count(len(rows), 'family', 'families')}; --all lists each"
+    caption = format_count(len(matches), "benchmark") + folded
+    print_catalogue(["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows, caption)
 
 
 @app.command("metrics")
 def benchmarks_metrics(json: Json = False) -> None:
     """List all metrics: what each scores, which way it runs, and what a benchmark may say of it."""
-    from ..benchmarks.listing import metrics_listing
+    from ..benchmarks.listing import list_metrics
 
-    found = metrics_listing()
+    records = list_metrics()
     if json:
-        return emit_json(found)
+        return emit_json(records)
     rows = [
         [f"{m['name']}@{m['version']}", ", ".join(m["tasks"]), m["better"], ", ".join(m["options"]), m["title"]]
-        for m in found
+        for m in records
     ]
-    catalogue(["metric", "task", "better", "options", "definition"], rows)
+    print_catalogue(["metric", "task", "better", "options", "definition"], rows)
 
 
 @app.command("show")
 def benchmarks_show(name: Name, json: Json = False) -> None:
     """Show a benchmark: task, rows, protocol, permitted data, prompt, published results."""
-    from ..benchmarks.listing import described
+    from ..benchmarks.listing import describe_benchmark
 
-    with watched():
-        found = described(name)
+    with show_progress():
+        description = describe_benchmark(name)
     if json:
-        return emit_json(found)
-    line(found["title"])
-    width = max(len(key) for key, _ in found["lines"])
-    for key, value in found["lines"]:
-        prose(f"{key:>{width}}  {value}", width + 2)
+        return emit_json(description)
+    print_line(description["title"])
+    width = max(len(key) for key, _ in description["lines"])
+    for key, value in description["lines"]:
+        print_wrapped(f"{key:>{width}}  {value}", width + 2)
 
 
 @app.command("export")
@@ -100,11 +100,11 @@ def benchmarks_export(
     json: Json = False,
 ) -> None:
     """Export a text benchmark as a task for another runner."""
-    from ..benchmarks.interop import export
+    from ..benchmarks.interop import export_benchmark
 
-    with watched():
-        found = export(name, to, out)
-    emit_json(found) if json else line(f"{out}: {counted(found['rows'], 'row')}. {found['command']}")
+    with show_progress():
+        record = export_benchmark(name, to, out)
+    emit_json(record) if json else print_line(f"{out}: {format_count(record['rows'], 'row')}. {record['command']}")
 
 
 @app.command("import")
@@ -122,6 +122,6 @@ def benchmarks_import(
     """Import the logs of another runner as a run; each of its calls is a seed."""
     from ..benchmarks.interop import import_run
 
-    with watched():
+    with show_progress():
         run = import_run(files, source, on, out, name)
-    print_scored(run, json)
+    print_scores(run, json)

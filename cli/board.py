@@ -9,9 +9,9 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from ..core.listings.plural import counted
+from ..core.listings.plural import format_count
 from .options import Token
-from .terminal import Json, block, complain, emit_json, exit_if, line, watched
+from .terminal import Json, emit_json, exit_if, print_block, print_error, print_line, show_progress
 
 app = typer.Typer()
 board_app = typer.Typer(
@@ -19,7 +19,7 @@ board_app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
-Place = Annotated[
+BoardLocation = Annotated[
     str, typer.Argument(metavar="DIR|EXPORT|URL", help="A board's folder, an export (folder or zip), or its address.")
 ]
 _ENTRY = "The entry's name: 16 hexadecimal digits, as farshift submit prints it."
@@ -53,29 +53,29 @@ def pack(
 ) -> None:
     """Pack finished runs into a submission file: predictions and cards, no code. Checked as a board checks it."""
     from ..core.errors import FarshiftError
-    from ..leaderboard.submission.pack import pack as go
-    from ..leaderboard.submission.team_key import default_key, team_name
+    from ..leaderboard.submission.pack import pack_runs as go
+    from ..leaderboard.submission.team_key import find_default_key, read_team_name
     from ..leaderboard.validation.card import TEMPLATE
 
     if template:
-        return emit_json({"template": TEMPLATE}) if json else block(TEMPLATE.rstrip())
+        return emit_json({"template": TEMPLATE}) if json else print_block(TEMPLATE.rstrip())
     if not runs or out is None:
         raise FarshiftError("pack: name at least one run folder, and the file to write (--out FILE)")
     if unsigned and key is not None:
         raise FarshiftError("pack: choose one of --key and --unsigned")
-    with refused_in_words(json), watched():
-        signing = None if unsigned else default_key(key)
-        default = team_name() if signing is not None and key is None else ""
+    with print_friendly_errors(json), show_progress():
+        signing = None if unsigned else find_default_key(key)
+        default = read_team_name() if signing is not None and key is None else ""
         file = go(runs, out, team, note, card, name, key=signing, default_team=default)
     if json:
         signed = {} if signing is None else {"team_key": signing.public}
         return emit_json(
             {"file": str(file), "bytes": file.stat().st_size, "runs": [str(path) for path in runs]} | signed
         )
-    size = f"{counted(len(runs), 'run')}, {file.stat().st_size:,} bytes" + (
+    size = f"{format_count(len(runs), 'run')}, {file.stat().st_size:,} bytes" + (
         "" if signing is None else f", signed by {signing.path}"
     )
-    line(f"{file}: {size}. Hand it in: farshift submit {file} --to BOARD")
+    print_line(f"{file}: {size}. Hand it in: farshift submit {file} --to BOARD")
 
 
 @app.command()
@@ -104,7 +104,7 @@ def submit(
 
     if reference and is_url(to):
         raise FarshiftError("submit: the board's operator declares references, on its folder (--to DIR --reference)")
-    with refused_in_words(json), watched():
+    with print_friendly_errors(json), show_progress():
         if not wait and is_url(to):
             remote = RemoteBoard(to, token)
             handed = remote.hand_over(file)
@@ -118,11 +118,11 @@ def submit(
     if handed is not None:
         if json:
             return emit_json({"board": to, **handed.state, "new": handed.new})
-        return line(_describe_state(to, handed.state))
+        return print_line(_describe_state(to, handed.state))
     if json:
         return emit_json({"board": to, "entries": entries, "new": new})
-    line(
-        f"{counted(len(entries), 'entry', 'entries')} on {to}: {', '.join(entries)}"
+    print_line(
+        f"{format_count(len(entries), 'entry', 'entries')} on {to}: {', '.join(entries)}"
         + ("" if new else " (they were there already)")
     )
 
@@ -130,16 +130,16 @@ def submit(
 def _describe_state(board: str, state: Mapping[str, Any]) -> str:
     """The state of a submission to a board's server, as one line."""
     if state["state"] == "entered":
-        return f"{counted(len(state['entries']), 'entry', 'entries')} on {board}: {', '.join(state['entries'])}"
+        return f"{format_count(len(state['entries']), 'entry', 'entries')} on {board}: {', '.join(state['entries'])}"
     position = f", position {state['position']} in the queue" if "position" in state else ""
     return f"{board}: submission {state['id']} is {state['state']}{position}"
 
 
 def _declare_references(folder: str, entries: list[str]) -> None:
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.reference import reference
+    from ..leaderboard.operations.reference import declare_references
 
-    reference(Board(folder), entries)
+    declare_references(Board(folder), entries)
 
 
 @board_app.command("init")
@@ -162,7 +162,7 @@ def board_init(
 ) -> None:
     """Make a new board in an empty folder, with a key of its own."""
     from ..core.errors import FarshiftError
-    from ..leaderboard.board import Board, key_file
+    from ..leaderboard.board import Board, get_key_path
 
     if new_key:
         return _rotate_key(folder, reason, json)
@@ -171,30 +171,33 @@ def board_init(
     board = Board.init(folder, name, store, files)
     if json:
         return emit_json({"board": str(board.path), "name": board.name, "key": board.ledger.key})
-    line(f"{board.path}: a new board, {name!r}. Its private key is {key_file(board.path)}: back it up, keep it secret")
+    print_line(
+        f"{board.path}: a new board, {name!r}. Its private key is {get_key_path(board.path)}: back it up, keep it "
+        "secret"
+    )
 
 
 @board_app.command("site")
 def board_site(
-    place: Place,
+    place: BoardLocation,
     out: Annotated[Optional[Path], typer.Option("--out", metavar="DIR", help="Default: DIR/site.")] = None,  # noqa: UP045
     json: Json = False,
 ) -> None:
     """Write the board as static pages."""
     from ..core.errors import FarshiftError
-    from ..leaderboard.operations.places import viewed
-    from ..leaderboard.publish.write import build
+    from ..leaderboard.operations.places import open_board_view
+    from ..leaderboard.publish.write import build_site
 
     if out is None and not Path(place).is_dir():
         raise FarshiftError(f"site: say where the pages of {place} are to be written (--out DIR)")
-    with watched(), viewed(place) as board:
-        page = build(board, out)
-    emit_json({"page": str(page)}) if json else line(f"open {page.resolve()}")
+    with show_progress(), open_board_view(place) as board:
+        page = build_site(board, out)
+    emit_json({"page": str(page)}) if json else print_line(f"open {page.resolve()}")
 
 
 @board_app.command("verify")
 def board_verify(
-    place: Place,
+    place: BoardLocation,
     head: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--head", metavar="HASH", help="A record's hash from an earlier look: it must still be there."),
@@ -211,21 +214,28 @@ def board_verify(
     not be recomputed. Goes on where an earlier verification was cut off."""
     from ..leaderboard.operations.places import verify_at
 
-    with watched():
-        found = verify_at(place, head, key, workers=workers, fresh=fresh)
+    with show_progress():
+        verification = verify_at(place, head, key, workers=workers, fresh=fresh)
     if json:
-        emit_json({"board": place, **found.__dict__, "entries_verified": found.verified, "verified": found.whole})
+        emit_json(
+            {
+                "board": place,
+                **verification.__dict__,
+                "entries_verified": verification.verified,
+                "verified": verification.whole,
+            }
+        )
     else:
-        state = [f"{found.verified} verified"] if not found.differences else []
-        state += [counted(len(found.differences), "difference")] if found.differences else []
-        state += [f"{len(found.not_recomputed)} not recomputed"] if found.not_recomputed else []
-        line(f"{place}: {counted(found.entries, 'entry', 'entries')}: {', '.join(state)}")
-        for text in (*found.differences, *(f"not recomputed: {why}" for why in found.not_recomputed)):
-            line(f"  {text}")
-        for text in found.notes:
-            line(f"  note: {text}")
-        line(f"{counted(found.records, 'record')}, head {found.head}, key {found.key}")
-    exit_if(not found.whole)
+        state = [f"{verification.verified} verified"] if not verification.differences else []
+        state += [format_count(len(verification.differences), "difference")] if verification.differences else []
+        state += [f"{len(verification.not_recomputed)} not recomputed"] if verification.not_recomputed else []
+        print_line(f"{place}: {format_count(verification.entries, 'entry', 'entries')}: {', '.join(state)}")
+        for text in (*verification.differences, *(f"not recomputed: {why}" for why in verification.not_recomputed)):
+            print_line(f"  {text}")
+        for text in verification.notes:
+            print_line(f"  note: {text}")
+        print_line(f"{format_count(verification.records, 'record')}, head {verification.head}, key {verification.key}")
+    exit_if(not verification.whole)
 
 
 @board_app.command("rescore")
@@ -235,22 +245,25 @@ def board_rescore(folder: Folder, json: Json = False) -> None:
     The database gets this version's schema (Alembic). Entries of an older scorer are scored again from their
     predictions; both scores are kept. Exit code 1 where one could not be."""
     from ..leaderboard.board import Board, migrate_board
-    from ..leaderboard.operations.rescore import rescore
+    from ..leaderboard.operations.rescore import rescore_entries
 
-    with watched():
+    with show_progress():
         before, after = migrate_board(folder)
-        found = rescore(Board(folder))
+        report = rescore_entries(Board(folder))
     if json:
-        emit_json(found.__dict__ | {"schema": {"before": before, "after": after}})
+        emit_json(report.__dict__ | {"schema": {"before": before, "after": after}})
     else:
-        line(f"{folder}: schema {after}" + ("" if before == after else f", was {before}"))
-        line(f"{folder}: {counted(len(found.rescored), 'entry', 'entries')} scored anew")
-        for one in found.rescored:
-            before, after = one["before"]["ood"], one["after"]["ood"]
-            line(f"  {one['entry']}: scorer {one['replaces']} to {one['scorer']}, OOD {before:.4f} to {after:.4f}")
-        for why in found.left:
-            line(f"  left as it is: {why}")
-    exit_if(bool(found.left))
+        print_line(f"{folder}: schema {after}" + ("" if before == after else f", was {before}"))
+        print_line(f"{folder}: {format_count(len(report.rescored), 'entry', 'entries')} scored anew")
+        for record in report.rescored:
+            before, after = record["before"]["ood"], record["after"]["ood"]
+            print_line(
+                f"  {record['entry']}: scorer {record['replaces']} to {record['scorer']}, OOD {before:.4f} to "
+                f"{after:.4f}"
+            )
+        for why in report.left:
+            print_line(f"  left as it is: {why}")
+    exit_if(bool(report.left))
 
 
 @board_app.command("withdraw")
@@ -265,42 +278,42 @@ def board_withdraw(
 ) -> None:
     """Take an entry out of the tables. It stays in the ledger, listed separately with the reason."""
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.withdraw import remove, withdraw
+    from ..leaderboard.operations.withdraw import remove_entry, withdraw_entry
 
     if by_board:
-        remove(Board(folder), entry, reason)
+        remove_entry(Board(folder), entry, reason)
     else:
-        withdraw(Board(folder), entry, reason)
+        withdraw_entry(Board(folder), entry, reason)
     state = "removed" if by_board else "withdrawn"
-    emit_json({"entry": entry, state: reason}) if json else line(f"{folder}: {entry} is {state}: {reason}")
+    emit_json({"entry": entry, state: reason}) if json else print_line(f"{folder}: {entry} is {state}: {reason}")
 
 
 def _rotate_key(folder: Path, reason: str, json: bool) -> None:
-    from ..leaderboard.board import Board, key_file
+    from ..leaderboard.board import Board, get_key_path
     from ..leaderboard.operations.rotate import rotate_key
 
     board = Board(folder)
     record, old = rotate_key(board, reason)
-    key, file = record.body["key"], key_file(board.path)
+    key, file = record.body["key"], get_key_path(board.path)
     if json:
         return emit_json({"seq": record.seq, "key": key, "file": str(file), "old": str(old)})
-    line(f"{folder}: records after {record.seq} are signed by {key}. Back up {file}; {old} signs nothing more")
+    print_line(f"{folder}: records after {record.seq} are signed by {key}. Back up {file}; {old} signs nothing more")
 
 
 @contextmanager
-def refused_in_words(json: bool) -> Iterator[None]:
+def print_friendly_errors(json: bool) -> Iterator[None]:
     """Tell the problems of a refused submission one by one: as objects on stdout, or one a line."""
     from ..core.errors import BadSubmission, FarshiftError
-    from ..leaderboard.validation.problem import problems_of
+    from ..leaderboard.validation.problem import to_problem_records
 
     try:
         yield
     except BadSubmission as error:
         if json:
-            emit_json({"error": str(error), "problems": problems_of(error)})
+            emit_json({"error": str(error), "problems": to_problem_records(error)})
             raise typer.Exit(2) from error
         if len(error.problems) < 2:
             raise
         for problem in error.problems:
-            complain(str(problem))
+            print_error(str(problem))
         raise FarshiftError(f"refused: {len(error.problems)} problems are listed above") from error

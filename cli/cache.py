@@ -6,8 +6,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from ..core.listings.plural import counted
-from .terminal import Json, emit_json, exit_if, line, prose, table, watched
+from ..core.listings.plural import format_count
+from .terminal import Json, emit_json, exit_if, print_line, print_table, print_wrapped, show_progress
 
 app = typer.Typer(help="The local cache: list, verify, clear.", no_args_is_help=True)
 
@@ -15,41 +15,46 @@ app = typer.Typer(help="The local cache: list, verify, clear.", no_args_is_help=
 @app.command("list")
 def cache_list(json: Json = False) -> None:
     """List the contents of the cache, least recently used first."""
-    from ..loaders.cache.contents import contents
-    from ..loaders.cache.limit import size_in_words
+    from ..loaders.cache.contents import list_contents
+    from ..loaders.cache.limit import format_size
 
-    found = contents()
+    report = list_contents()
     if json:
-        return emit_json(found)
-    rows = [[e["kind"], e["name"], size_in_words(e["bytes"]), _moment(e["last_used"])] for e in found["entries"]]
+        return emit_json(report)
+    rows = [[e["kind"], e["name"], format_size(e["bytes"]), _format_time(e["last_used"])] for e in report["entries"]]
     if rows:
-        table("", ["kind", "entry", "size", "last used (UTC)"], rows)
-    responses = found["kinds"]["responses"]
+        print_table("", ["kind", "entry", "size", "last used (UTC)"], rows)
+    responses = report["kinds"]["responses"]
     if responses["entries"]:
-        line(f"responses of language models: {responses['entries']:,}, {size_in_words(responses['bytes'])}")
+        print_line(f"responses of language models: {responses['entries']:,}, {format_size(responses['bytes'])}")
     limit = (
-        f"limit {size_in_words(found['limit'])}" if found["limit"] else "no limit (FARSHIFT_CACHE_LIMIT=10GB sets one)"
+        f"limit {format_size(report['limit'])}" if report["limit"] else "no limit (FARSHIFT_CACHE_LIMIT=10GB sets one)"
     )
-    prose(f"{found['cache']}: {size_in_words(found['bytes'])}, {limit}")
+    print_wrapped(f"{report['cache']}: {format_size(report['bytes'])}, {limit}")
 
 
 @app.command("verify")
 def cache_verify(json: Json = False) -> None:
     """Hash every file and compare it with the stored digest. Exit code 1 if one differs."""
-    from ..core.files import cache_root
-    from ..loaders.cache.contents import verify
+    from ..core.files import get_cache_root
+    from ..loaders.cache.contents import verify_cache
 
-    with watched():
-        found = verify()
-    wrong = [verdict for verdict in found if not verdict.holds]
-    busy = sum(verdict.state == "busy" for verdict in found)
+    with show_progress():
+        verdicts = verify_cache()
+    wrong = [verdict for verdict in verdicts if not verdict.holds]
+    busy = sum(verdict.state == "busy" for verdict in verdicts)
     if json:
-        emit_json({"cache": str(cache_root()), "verified": not wrong, "files": [verdict.__dict__ for verdict in found]})
+        emit_json(
+            {"cache": str(get_cache_root()), "verified": not wrong, "files": [verdict.__dict__ for verdict in verdicts]}
+        )
     else:
         for verdict in wrong:
-            line(f"{verdict.state}: {verdict.path}; {verdict.advice}")
+            print_line(f"{verdict.state}: {verdict.path}; {verdict.advice}")
         passed_over = f", {busy} being written" if busy else ""
-        line(f"{cache_root()}: {len(found) - len(wrong) - busy} of {counted(len(found), 'file')} intact{passed_over}")
+        print_line(
+            f"{get_cache_root()}: {len(verdicts) - len(wrong) - busy} of {format_count(len(verdicts), 'file')} "
+            f"intact{passed_over}"
+        )
     exit_if(bool(wrong))
 
 
@@ -77,23 +82,23 @@ def cache_clear(
     json: Json = False,
 ) -> None:
     """Remove cached data. Entries in use are kept; everything except responses is rebuilt when needed."""
-    from ..core.files import cache_root
-    from ..loaders.cache.contents import clear, record
-    from ..loaders.cache.limit import size_in_words
+    from ..core.files import get_cache_root
+    from ..loaders.cache.contents import clear_cache, describe_entry
+    from ..loaders.cache.limit import format_size
 
-    cleared = clear(kind or (), older_than, all_, dry_run)
+    cleared = clear_cache(kind or (), older_than, all_, dry_run)
     if json:
-        left: list[dict[str, Any]] = [record(entry) | {"why": why} for entry, why in cleared.left]
-        removed = [record(entry) for entry in cleared.removed]
+        left: list[dict[str, Any]] = [describe_entry(entry) | {"why": why} for entry, why in cleared.left]
+        removed = [describe_entry(entry) for entry in cleared.removed]
         return emit_json({"dry_run": dry_run, "bytes": cleared.bytes, "removed": removed, "left": left})
     done = "would be removed" if dry_run else "removed"
     for entry in cleared.removed:
-        line(f"{done}: {entry.kind}/{entry.name}, {size_in_words(entry.bytes)}")
+        print_line(f"{done}: {entry.kind}/{entry.name}, {format_size(entry.bytes)}")
     for entry, why in cleared.left:
-        line(f"left: {entry.kind}/{entry.name}: {why}")
-    entries = counted(len(cleared.removed), "entry", "entries")
-    line(f"{cache_root()}: {entries}, {size_in_words(cleared.bytes)} {done}")
+        print_line(f"left: {entry.kind}/{entry.name}: {why}")
+    entries = format_count(len(cleared.removed), "entry", "entries")
+    print_line(f"{get_cache_root()}: {entries}, {format_size(cleared.bytes)} {done}")
 
 
-def _moment(text: str) -> str:
+def _format_time(text: str) -> str:
     return text.replace("T", " ").removesuffix("Z")

@@ -9,9 +9,19 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ..core.errors import FarshiftError, UnknownName
-from ..core.listings.plural import counted
-from .runs import NAMED_RUN, Caption, Label, Latex, NoNote, Title, refuse_figure_options, refuse_latex_options, run_path
-from .terminal import Json, block, emit_json, line, table, watched
+from ..core.listings.plural import format_count
+from .runs import (
+    NAMED_RUN,
+    Caption,
+    Label,
+    Latex,
+    NoNote,
+    Title,
+    parse_run_path,
+    refuse_figure_options,
+    refuse_latex_options,
+)
+from .terminal import Json, emit_json, print_block, print_line, print_table, show_progress
 
 app = typer.Typer()
 
@@ -19,7 +29,7 @@ STATISTICS = ("difference", "robustness", "recovered", "replicates", "variance",
 
 ComparedRuns = Annotated[
     Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Argument(metavar="[RUN]...", help=NAMED_RUN, parser=run_path),
+    typer.Argument(metavar="[RUN]...", help=NAMED_RUN, parser=parse_run_path),
 ]
 Statistic = Annotated[
     str,
@@ -92,7 +102,7 @@ def compare(
 
 def _require_runs(statistic: str, paths: Sequence[Path], usage: str, least: int, most: int | None = None) -> None:
     if len(paths) < least or (most is not None and len(paths) > most):
-        raise FarshiftError(f"compare --statistic {statistic} takes {usage}: {counted(len(paths), 'run')} named")
+        raise FarshiftError(f"compare --statistic {statistic} takes {usage}: {format_count(len(paths), 'run')} named")
 
 
 def _print_difference(
@@ -107,50 +117,50 @@ def _print_difference(
     json: bool,
 ) -> None:
     from ..benchmarks.comparison.compare_full import compare_in_full
-    from ..benchmarks.plot import writable
-    from ..benchmarks.plot._compare import draw_comparison, picture_note
+    from ..benchmarks.plot import check_plot_path
+    from ..benchmarks.plot._compare import draw_comparison, make_comparison_note
 
     _require_runs("difference", paths, "two runs, RUN OTHER", 2, 2)
     if plot is None:
         refuse_figure_options("compare", "--plot FILE", title, not note)
     else:
-        writable(plot)  # an unwritable file is refused before minutes are spent
+        check_plot_path(plot)  # an unwritable file is refused before minutes are spent
     left, right = paths
-    with watched():
+    with show_progress():
         record = compare_in_full(left, right)
         file = None if plot is None else draw_comparison(record, plot, title=title, note=note)
     if json:
         return emit_json(record | ({} if file is None else {"file": str(file)}))
     if latex:
-        from ..benchmarks.tables._difference import rendered
+        from ..benchmarks.tables._difference import render_difference
 
-        return block(rendered(record, full, caption, label).rstrip())
-    rows = [[name, *_difference_cells(item)] for name, item in record["difference"].items()]
+        return print_block(render_difference(record, full, caption, label).rstrip())
+    rows = [[name, *_format_difference(item)] for name, item in record["difference"].items()]
     if full:
-        rows += [[_severity_name(point), *_difference_cells(point)] for point in record["severity"]]
-        rows += [[f"group {name}", *_difference_cells(item)] for name, item in record["groups"].items()]
+        rows += [[_format_severity(point), *_format_difference(point)] for point in record["severity"]]
+        rows += [[f"group {name}", *_format_difference(item)] for name, item in record["groups"].items()]
     heading = f"{record['left']} minus {record['right']} on {record['benchmark']}"
-    tests = [_test_line(view, test) for view, test in record["test"].items() if full and (test["test"] or test["t"])]
+    tests = [_format_test(view, test) for view, test in record["test"].items() if full and (test["test"] or test["t"])]
     below = "\n".join([record["interval"], *tests])
-    table(heading, ["score", "difference", "95 % interval", "distinguishable"], rows, below)
+    print_table(heading, ["score", "difference", "95 % interval", "distinguishable"], rows, below)
     if file is not None:
-        line(str(file))
+        print_line(str(file))
         if not note:
-            line(picture_note(record))
+            print_line(make_comparison_note(record))
 
 
-def _test_line(view: str, test: dict[str, Any]) -> str:
+def _format_test(view: str, test: dict[str, Any]) -> str:
     if not test["test"]:
         return f"{view}: t test over all that the interval covers: p = {test['t']['p']:.3g}"
     return f"{view}: {test['test']}: p = {test['p']:.3g} ({test['tests']})"
 
 
-def _severity_name(point: dict[str, Any]) -> str:
+def _format_severity(point: dict[str, Any]) -> str:
     low, high = point["from"], point["to"]
     return f"{point['view']} at severity {low:g}" + (f" to {high:g}" if high > low else "")
 
 
-def _difference_cells(record: dict[str, Any]) -> list[str]:
+def _format_difference(record: dict[str, Any]) -> list[str]:
     from ..benchmarks.statistics.interval import read_interval
     from ..benchmarks.statistics.not_available import NotAvailable
 
@@ -163,41 +173,41 @@ def _difference_cells(record: dict[str, Any]) -> list[str]:
 
 
 def _print_robustness(paths: Sequence[Path], json: bool) -> None:
-    from ..benchmarks.comparison.relate import effective_robustness
-    from ..benchmarks.scoring.record import in_words
+    from ..benchmarks.comparison.relate import measure_effective_robustness
+    from ..benchmarks.scoring.record import format_estimate
     from ..benchmarks.statistics.interval import read_interval
 
     _require_runs("robustness", paths, "a run and at least three baselines, RUN BASELINE BASELINE BASELINE ..", 4)
-    with watched():
-        record = effective_robustness(paths[0], paths[1:])
+    with show_progress():
+        record = measure_effective_robustness(paths[0], paths[1:])
     if json:
         return emit_json(record)
-    above = in_words(read_interval(record["robustness"]))
-    line(f"{record['model']} on {record['benchmark']}: {above} above the line of {record['line']}")
-    line(record["interval"])
+    above = format_estimate(read_interval(record["robustness"]))
+    print_line(f"{record['model']} on {record['benchmark']}: {above} above the line of {record['line']}")
+    print_line(record["interval"])
 
 
 def _print_recovered(paths: Sequence[Path], view: str, json: bool) -> None:
-    from ..benchmarks.comparison.relate import gap_recovered
-    from ..benchmarks.scoring.record import in_words
+    from ..benchmarks.comparison.relate import measure_gap_recovered
+    from ..benchmarks.scoring.record import format_estimate
     from ..benchmarks.statistics.interval import read_interval
 
     _require_runs("recovered", paths, "three runs, RUN FLOOR CEILING", 3, 3)
     run, floor, ceiling = paths
-    with watched():
-        record = gap_recovered(run, floor, ceiling, view)
+    with show_progress():
+        record = measure_gap_recovered(run, floor, ceiling, view)
     if json:
         return emit_json(record)
-    share = in_words(read_interval(record["recovered"]))
-    line(f"{record['model']} recovers {share} of the gap from {record['floor']} to {record['ceiling']}")
-    line(record["interval"])
+    share = format_estimate(read_interval(record["recovered"]))
+    print_line(f"{record['model']} recovers {share} of the gap from {record['floor']} to {record['ceiling']}")
+    print_line(record["interval"])
 
 
 def _print_replicates(paths: Sequence[Path], json: bool) -> None:
     from ..benchmarks.comparison.replicates import replicates
 
     _require_runs("replicates", paths, "a run, or a run for each fold of a set", 1)
-    with watched():
+    with show_progress():
         record = replicates(*paths)
     if json:
         return emit_json(record)
@@ -206,45 +216,47 @@ def _print_replicates(paths: Sequence[Path], json: bool) -> None:
         for view, item in record["views"].items()
     ]
     heading = f"{record['model']} on {', '.join(record['benchmarks'])} ({record['metric']})"
-    table(heading, ["score", "mean", "sd"], rows, f"over {record['replicates']}; sd: sample standard deviation (n - 1)")
+    print_table(
+        heading, ["score", "mean", "sd"], rows, f"over {record['replicates']}; sd: sample standard deviation (n - 1)"
+    )
 
 
 def _print_variance(paths: Sequence[Path], json: bool) -> None:
     from ..benchmarks.comparison.variation import variation
 
     _require_runs("variance", paths, "a run, or a run for each draw of the data", 1)
-    with watched():
+    with show_progress():
         record = variation(*paths)
     if json:
         return emit_json(record)
     parts = {view: item["components"] for view, item in record["views"].items()}
     rows = [
-        [name.replace("_", " "), *map(_share, (parts["id"][name], parts["ood"][name]))]
+        [name.replace("_", " "), *map(_format_share, (parts["id"][name], parts["ood"][name]))]
         for name in parts["id"]
         if parts["id"][name] or parts["ood"][name]
     ]
     rows += [["total variance", *(f"{record['views'][view]['total']:.4f}" for view in ("id", "ood"))]]
     heading = f"{record['model']} on {record['benchmark']} ({record['metric']})"
-    table(heading, ["source", "ID", "OOD"], rows, record["meaning"])
+    print_table(heading, ["source", "ID", "OOD"], rows, record["meaning"])
 
 
-def _share(component: dict[str, Any] | None) -> str:
+def _format_share(component: dict[str, Any] | None) -> str:
     return "" if component is None else f"{component['share']:.1%}"
 
 
 def _print_detectable(on: str, paths: Sequence[Path], assumed: bool, seeds: int | None, json: bool) -> None:
-    from ..benchmarks.comparison.detecting import VIEWS, detectable
+    from ..benchmarks.comparison.detecting import VIEWS, compute_detectable_difference
 
     if not on:
         raise FarshiftError("compare --statistic detectable: name the benchmark (--on BENCHMARK)")
     if assumed and paths:
         raise FarshiftError("compare: --assumed measures on no runs: leave the runs out, or --assumed")
-    with watched():
-        record = detectable(on, [] if assumed else paths or _recorded_runs(on), seeds)
+    with show_progress():
+        record = compute_detectable_difference(on, [] if assumed else paths or _read_recorded_runs(on), seeds)
     if json:
         return emit_json(record)
-    rows = [[view, *_detectable_cells(record[view])] for view in VIEWS]
-    table(
+    rows = [[view, *_format_detectable(record[view])] for view in VIEWS]
+    print_table(
         f"{record['benchmark']} ({record['metric']})",
         ["score", "detectable", "rows", "clusters"],
         rows,
@@ -252,14 +264,14 @@ def _print_detectable(on: str, paths: Sequence[Path], assumed: bool, seeds: int 
     )
 
 
-def _recorded_runs(benchmark: str) -> list[Any]:
-    from ..baselines.running.results import recorded, results
+def _read_recorded_runs(benchmark: str) -> list[Any]:
+    from ..baselines.running.results import find_recorded_run, list_results
 
-    names = [name for on, name in results() if on == benchmark]
-    return [recorded(benchmark, name) for name in names] if len(names) > 1 else []
+    names = [name for on, name in list_results() if on == benchmark]
+    return [find_recorded_run(benchmark, name) for name in names] if len(names) > 1 else []
 
 
-def _detectable_cells(record: dict[str, Any]) -> list[Any]:
+def _format_detectable(record: dict[str, Any]) -> list[Any]:
     from ..benchmarks.statistics.not_available import NotAvailable, read_available
 
     known = read_available(lambda item: float(item["value"]), record)

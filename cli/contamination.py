@@ -7,8 +7,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from .sealed import model_named
-from .terminal import Json, emit_json, exit_if, line, watched
+from .sealed import find_named_model
+from .terminal import Json, emit_json, exit_if, print_line, show_progress
 
 app = typer.Typer()
 
@@ -29,14 +29,14 @@ def probe(
 ) -> None:
     """Look for a benchmark's test rows and canary in your own data, card or model. Exit code 1 where one is found.
     Nothing leaves this machine."""
-    from ..leaderboard.contamination.probing import found_some, in_words
+    from ..leaderboard.contamination.probing import describe_record, has_findings
     from ..leaderboard.contamination.probing import probe as go
 
-    with watched():
-        found = go(on, data, card, model_named(model, on, [])[0] if model else None)
+    with show_progress():
+        findings = go(on, data, card, find_named_model(model, on, [])[0] if model else None)
     if json:
-        emit_json(found)
+        emit_json(findings)
     else:
-        for record in found:
-            line(in_words(record))
-    exit_if(found_some(found))
+        for record in findings:
+            print_line(describe_record(record))
+    exit_if(has_findings(findings))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.listings.plural import counted
-from .terminal import Json, emit_json, line, note, table, watched
+from ..core.listings.plural import format_count
+from .terminal import Json, emit_json, print_line, print_note, print_table, show_progress
 
 if TYPE_CHECKING:
     from ..leaderboard.ledger.store import Store
@@ -34,14 +34,14 @@ def token_create(
     json: Json = False,
 ) -> None:
     """Create a token and print it. The board stores its sha256 only."""
-    from ..leaderboard.server.accounts.tokens import create
+    from ..leaderboard.server.accounts.tokens import create_token
 
     scopes = tuple(name.strip() for name in scope.split(",") if name.strip())
-    token, made = create(_store(folder), team, key, scopes, expires)
+    token, token_info = create_token(_open_store(folder), team, key, scopes, expires)
     if json:
-        return emit_json({"token": token, **made.record()})
-    line(token)
-    note(f"token {made.id} of {team}: it is not shown again. The team gives it as FARSHIFT_TOKEN")
+        return emit_json({"token": token, **token_info.record()})
+    print_line(token)
+    print_note(f"token {token_info.id} of {team}: it is not shown again. The team gives it as FARSHIFT_TOKEN")
 
 
 @token_app.command("list")
@@ -49,16 +49,23 @@ def token_list(folder: Folder, json: Json = False) -> None:
     """List the tokens of a board: team, state, scope, dates."""
     from time import time
 
-    from ..leaderboard.server.accounts.tokens import tokens
+    from ..leaderboard.server.accounts.tokens import list_tokens
 
-    found = [one.record() | {"state": one.state(time())} for one in tokens(_store(folder))]
+    records = [token.record() | {"state": token.state(time())} for token in list_tokens(_open_store(folder))]
     if json:
-        return emit_json(found)
+        return emit_json(records)
     rows = [
-        [one["id"], one["team"], one["state"], ", ".join(one["scopes"]), one["created"], one["expires"] or "never"]
-        for one in found
+        [
+            token["id"],
+            token["team"],
+            token["state"],
+            ", ".join(token["scopes"]),
+            token["created"],
+            token["expires"] or "never",
+        ]
+        for token in records
     ]
-    table("", ["token", "team", "state", "for", "created", "expires"], rows)
+    print_table("", ["token", "team", "state", "for", "created", "expires"], rows)
 
 
 @token_app.command("revoke")
@@ -69,30 +76,38 @@ def token_revoke(
     json: Json = False,
 ) -> None:
     """Revoke a token."""
-    from ..leaderboard.server.accounts.tokens import revoke
+    from ..leaderboard.server.accounts.tokens import revoke_token
 
-    gone = revoke(_store(folder), token, reason)
-    emit_json(gone.record()) if json else line(f"token {gone.id} of {gone.team} is revoked")
+    gone = revoke_token(_open_store(folder), token, reason)
+    emit_json(gone.record()) if json else print_line(f"token {gone.id} of {gone.team} is revoked")
 
 
 def _print_queue(folder: Path, json: bool) -> None:
     from ..leaderboard.server.intake.queue import Queue
-    from ..leaderboard.server.settings import server_settings
+    from ..leaderboard.server.settings import read_server_settings
 
-    queue = Queue(_store(folder), server_settings(folder))
-    found = [job.record() | {"owner": job.owner, "worker": job.worker} for job in queue.jobs()]
+    queue = Queue(_open_store(folder), read_server_settings(folder))
+    records = [job.record() | {"owner": job.owner, "worker": job.worker} for job in queue.jobs()]
     if json:
-        return emit_json({"counts": queue.counts(), "submissions": found})
+        return emit_json({"counts": queue.counts(), "submissions": records})
     rows = [
-        [one["id"][:12], one["owner"], one["state"], one["attempts"], one["received"], _outcome(one)] for one in found
+        [
+            record["id"][:12],
+            record["owner"],
+            record["state"],
+            record["attempts"],
+            record["received"],
+            _describe_outcome(record),
+        ]
+        for record in records
     ]
-    table("", ["submission", "of", "state", "attempts", "received", "outcome"], rows)
+    print_table("", ["submission", "of", "state", "attempts", "received", "outcome"], rows)
 
 
-def _outcome(one: dict[str, Any]) -> str:
-    if one["state"] == "queued":
-        return f"position {one['position']}"
-    return ", ".join(one["entries"]) or str(one["reason"])[:200]
+def _describe_outcome(job: dict[str, Any]) -> str:
+    if job["state"] == "queued":
+        return f"position {job['position']}"
+    return ", ".join(job["entries"]) or str(job["reason"])[:200]
 
 
 @app.command()
@@ -120,7 +135,7 @@ def work(
         raise KeyboardInterrupt
 
     board = Board(folder)
-    with watched():
+    with show_progress():
         signal.signal(signal.SIGTERM, stopped)
         at_work = Workers(board, workers).start(once)
         try:
@@ -129,25 +144,30 @@ def work(
             at_work.stop()
     if json:
         return emit_json({"ended": at_work.ended, **at_work.queue.counts()})
-    line(f"{folder}: {counted(at_work.ended, 'submission')} scored or refused")
+    print_line(f"{folder}: {format_count(at_work.ended, 'submission')} scored or refused")
 
 
 @token_app.command("audit")
 def token_audit(folder: Folder, json: Json = False) -> None:
     """Show the audit log: tokens, quotas exceeded, entries removed."""
-    from ..leaderboard.server.accounts.audit import audit
+    from ..leaderboard.server.accounts.audit import read_events
 
-    found = [vars(event) for event in audit(_store(folder))]
+    records = [vars(event) for event in read_events(_open_store(folder))]
     if json:
-        return emit_json(found)
+        return emit_json(records)
     rows = [
-        [one["time"], one["what"], one["who"], ", ".join(f"{name} {value}" for name, value in one["detail"].items())]
-        for one in found
+        [
+            record["time"],
+            record["what"],
+            record["who"],
+            ", ".join(f"{name} {value}" for name, value in record["detail"].items()),
+        ]
+        for record in records
     ]
-    table("", ["time", "what", "who", "detail"], rows)
+    print_table("", ["time", "what", "who", "detail"], rows)
 
 
-def _store(folder: Path) -> Store:
+def _open_store(folder: Path) -> Store:
     from ..leaderboard.board import Board
 
     return Board(folder).ledger.store

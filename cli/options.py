@@ -22,7 +22,7 @@ Token = Annotated[
 ]
 
 
-def taking(options: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_options(options: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A command whose first parameter is a dataclass of options gets one option for each of its fields, whose types are
     annotated as a command's parameters are; then its own parameters.
 
@@ -47,18 +47,25 @@ def taking(options: type[T]) -> Callable[[Callable[..., None]], Callable[..., No
         for field in fields(options)  # type: ignore[arg-type]
     ]
 
-    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
         _, *own = signature(command).parameters.values()
-        rest = [one.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[one.name]) for one in own]
+        rest = [parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[parameter.name]) for parameter in own]
 
         @wraps(command)
-        def called(**given: Any) -> None:
-            command(options(**{one.name: given.pop(one.name) for one in shared if one.name in given}), **given)
+        def wrapper(**given: Any) -> None:
+            command(
+                options(
+                    **{parameter.name: given.pop(parameter.name) for parameter in shared if parameter.name in given}
+                ),
+                **given,
+            )
 
-        del called.__wrapped__  # its signature is not this one's
-        called.__signature__ = signature(called).replace(parameters=[*shared, *rest])  # type: ignore[attr-defined]
-        called.__annotations__ = {one.name: one.annotation for one in (*shared, *rest)} | {"return": None}
-        return called
+        del wrapper.__wrapped__  # its signature is not this one's
+        wrapper.__signature__ = signature(wrapper).replace(parameters=[*shared, *rest])  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in (*shared, *rest)} | {
+            "return": None
+        }
+        return wrapper
 
-    return decorated
+    return decorate

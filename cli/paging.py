@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from shutil import get_terminal_size
 
-_held: list[str] | None = None
+_buffered_lines: list[str] | None = None
 
 WIDE = 200
 """Columns of a table where stdout is no terminal, and `COLUMNS` does not say how many there are."""
@@ -18,53 +18,53 @@ NARROW = 120
 """Columns of a terminal below which lists are cut to one line each."""
 
 
-def columns() -> int:
+def count_terminal_columns() -> int:
     """How many columns a line of stdout has."""
     return get_terminal_size((WIDE, 24)).columns
 
 
-def on_a_screen() -> bool:
+def has_screen_width() -> bool:
     """Whether stdout has an end of the line: it is a terminal, or `COLUMNS` says how wide it is."""
     return sys.stdout.isatty() or "COLUMNS" in os.environ
 
 
-def say(text: str) -> None:
+def write_text(text: str) -> None:
     """Text on stdout, whole lines."""
-    if _held is None:
+    if _buffered_lines is None:
         print(text)
     else:
-        _held.append(text)
+        _buffered_lines.append(text)
 
 
 @contextmanager
-def paged() -> Iterator[None]:
-    """Within the context `say` holds back what it is given; at its end it is printed, or shown by the pager where it is
-    longer than the screen. The pager is that of the environment (`PAGER`; empty for none), else `less`. Where stdout is
-    no terminal nothing is held back."""
-    global _held
+def page_output() -> Iterator[None]:
+    """Within the context `write_text` holds back what it is given; at its end it is printed, or shown by the pager
+    where it is longer than the screen. The pager is that of the environment (`PAGER`; empty for none), else `less`.
+    Where stdout is no terminal nothing is held back."""
+    global _buffered_lines
     if not sys.stdout.isatty():
         yield
         return
-    _held = []
+    _buffered_lines = []
     try:
         yield
     finally:
-        release()
+        flush_output()
 
 
-def release() -> None:
+def flush_output() -> None:
     """Print, or page, what is held back."""
-    global _held
-    text, _held = "\n".join(_held or ()), None
+    global _buffered_lines
+    text, _buffered_lines = "\n".join(_buffered_lines or ()), None
     if not text:
         return
     size = get_terminal_size()
-    long = sum(max(1, -(-len(one) // size.columns)) for one in text.splitlines()) >= size.lines
-    if not (long and _page(text)):
+    long = sum(max(1, -(-len(row) // size.columns)) for row in text.splitlines()) >= size.lines
+    if not (long and _show_in_pager(text)):
         print(text)
 
 
-def _page(text: str) -> bool:
+def _show_in_pager(text: str) -> bool:
     """Whether a pager showed it."""
     pager = os.environ.get("PAGER", "less")
     if not pager.strip() or os.environ.get("TERM") in (None, "dumb"):

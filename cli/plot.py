@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from .runs import Caption, Label, NoNote, Runs, Title, refuse_figure_options
-from .terminal import Json, block, emit_json, watched
+from .terminal import Json, emit_json, print_block, show_progress
 
 app = typer.Typer()
 
@@ -34,10 +34,10 @@ def plot(
     json: Json = False,
 ) -> None:
     """Plot runs as a figure for a paper, or write them as a table."""
-    from ..benchmarks.comparison.leaders import leaders
-    from ..benchmarks.plot import draw, note_of
+    from ..benchmarks.comparison.leaders import find_leaders
+    from ..benchmarks.plot import draw_plot, get_plot_note
     from ..benchmarks.scoring.score import score as go
-    from ..benchmarks.tables import render
+    from ..benchmarks.tables import render_table
     from ..core.errors import FarshiftError
 
     if bool(form) == (out is not None and not form):
@@ -49,20 +49,24 @@ def plot(
     for name, given in (("caption", caption), ("label", label)):
         if given and not form:
             raise FarshiftError(f"plot: --{name} is of tables: add --table latex, or leave it out")
-    with watched():
+    with show_progress():
         scores = [go(path) for path in runs]
-        leads = leaders(runs) if form == "latex" else None
+        leads = find_leaders(runs) if form == "latex" else None
     if form:
-        text = render(scores, form, caption=caption, label=label, leaders=leads)
+        text = render_table(scores, form, caption=caption, label=label, leaders=leads)
         if out is not None:
             from ..core.files import write_atomically
 
             write_atomically(out, text.encode())
-        return emit_json({"table": text, "file": None if out is None else str(out)}) if json else block(text.rstrip())
+        return (
+            emit_json({"table": text, "file": None if out is None else str(out)})
+            if json
+            else print_block(text.rstrip())
+        )
     assert out is not None
-    file = draw(scores, what, out, title=title, note=not no_note)
-    found = {"file": str(file), "what": what, "runs": len(runs)}
-    note = {"note": note_of(scores, what)} if no_note else {}
+    file = draw_plot(scores, what, out, title=title, note=not no_note)
+    record = {"file": str(file), "what": what, "runs": len(runs)}
+    note = {"note": get_plot_note(scores, what)} if no_note else {}
     if json:
-        return emit_json(found | note)
-    block("\n".join([str(file), *note.values()]))
+        return emit_json(record | note)
+    print_block("\n".join([str(file), *note.values()]))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from ..core.clock import duration
-from ..core.listings.visible import LINES, visible
+from ..core.clock import format_duration
+from ..core.listings.visible import LINES, escape_untrusted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, Task, TaskID
@@ -49,16 +49,16 @@ class Lines:
         since = now - work.last
         enough = total is not None and done - work.told >= _SHARE * total
         if (ends and work.lines) or (not ends and since >= _SHORTEST and (enough or since >= _LONGEST)):
-            self._say(_told(label, done, total, note, work, now))
+            self._say(_format_progress(label, done, total, note, work, now))
             work.last, work.told, work.lines = now, done, work.lines + 1
 
 
-def _told(label: str, done: int, total: int | None, note: str, work: _Work, now: float) -> str:
+def _format_progress(label: str, done: int, total: int | None, note: str, work: _Work, now: float) -> str:
     rate = (done - work.first) / (now - work.began) if now > work.began else 0.0
     parts = [f"{done:,}" if total is None else f"{done:,} of {total:,} ({done / max(1, total):.0%})"]
     if rate:
         parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s")
-        parts.append(f"{duration((total - done) / rate)} left" if total and total > done else "")
+        parts.append(f"{format_duration((total - done) / rate)} left" if total and total > done else "")
     return f"{label}: " + ", ".join(part for part in [*parts, note] if part)
 
 
@@ -77,10 +77,10 @@ class Screen:
     def say(self, text: str) -> None:
         from rich.text import Text
 
-        self._console.print(Text(visible(text, LINES)), soft_wrap=True)
+        self._console.print(Text(escape_untrusted(text, LINES)), soft_wrap=True)
 
     def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
-        label, note = visible(label), visible(note)
+        label, note = escape_untrusted(label), escape_untrusted(note)
         with self._lock:
             if self._console.is_terminal:
                 self._draw(label, done, total, note)
@@ -89,7 +89,7 @@ class Screen:
 
     def _draw(self, label: str, done: int, total: int | None, note: str) -> None:
         if self._progress is None:
-            self._progress = bars(self._console)
+            self._progress = make_progress_bars(self._console)
             self._progress.start()
         if label not in self._bars:  # what was done before is no part of its pace
             self._bars[label] = self._progress.add_task(label, total=total, completed=done, note=note)
@@ -102,7 +102,7 @@ class Screen:
             self._progress.stop()
 
 
-def bars(console: Any) -> Progress:
+def make_progress_bars(console: Any) -> Progress:
     """Progress bars that fit the console's columns: in a narrow one names are cut, never numbers."""
     from rich.progress import (
         BarColumn,
@@ -123,7 +123,7 @@ def bars(console: Any) -> Progress:
             speed = task.finished_speed or task.speed
             return Text("" if not speed else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")
 
-    def whole() -> Column:
+    def make_column() -> Column:
         return Column(no_wrap=True)
 
     wide = console.width >= _WIDE
@@ -131,11 +131,11 @@ def bars(console: Any) -> Progress:
     return Progress(
         TextColumn("{task.description}", markup=False, table_column=name),
         BarColumn(40 if wide else 8),
-        MofNCompleteColumn(table_column=whole()),
-        Throughput(table_column=whole()),
-        *([TimeElapsedColumn(table_column=whole())] if wide else []),
-        TimeRemainingColumn(table_column=whole()),
-        TextColumn("{task.fields[note]}", markup=False, table_column=whole()),
+        MofNCompleteColumn(table_column=make_column()),
+        Throughput(table_column=make_column()),
+        *([TimeElapsedColumn(table_column=make_column())] if wide else []),
+        TimeRemainingColumn(table_column=make_column()),
+        TextColumn("{task.fields[note]}", markup=False, table_column=make_column()),
         console=console,
         transient=True,
     )

@@ -6,72 +6,74 @@ import json
 from collections.abc import Sized
 from typing import Any
 
-from ..core.errors import some_of
-from .terminal import line, prose, table, view
+from ..core.errors import shorten_list
+from .terminal import format_estimate, print_line, print_table, print_wrapped
 
 
-def tell_surroundings(around: dict[str, Any]) -> None:
-    if fields := around.get("fields"):
+def print_related(related: dict[str, Any]) -> None:
+    if fields := related.get("fields"):
         rows = [[field["name"], field["type"], field["role"]] for field in fields]
-        table("", ["field", "type", "role"], rows[:_MOST], _and_more(fields))
+        print_table("", ["field", "type", "role"], rows[:_MOST], _format_more(fields))
         for field in fields:
             if names := field.get("names"):
-                named = [f"{place} {name}" for place, name in enumerate(names)]
-                prose(f"classes of {field['name']}: {some_of(named)}", 4)
-    for origin in around.get("origins", ()):
-        prose(f"from: {origin}", 4)
-    if accept := around.get("accept"):
-        line(f"licence to accept: {accept}")
-    for one in around["benchmarks"]:
-        best = one.get("best")
-        told = f"; best recorded OOD: {best['model']} {_view(best)}" if best else ""
-        prose(f"benchmark: {one['benchmark']}{told}", 4)
-    for part, row in around.get("example_rows", {}).items():
-        line(f"example row of {part}:")
-        tell(dict(list(row.items())[:_MOST]), "    ")
-        if more := _and_more(row):
-            line(f"    {more}")
+                named = [f"{index} {name}" for index, name in enumerate(names)]
+                print_wrapped(f"classes of {field['name']}: {shorten_list(named)}", 4)
+    for origin in related.get("origins", ()):
+        print_wrapped(f"from: {origin}", 4)
+    if accept := related.get("accept"):
+        print_line(f"licence to accept: {accept}")
+    for benchmark in related["benchmarks"]:
+        best = benchmark.get("best")
+        best_text = f"; best recorded OOD: {best['model']} {_format_best(best)}" if best else ""
+        print_wrapped(f"benchmark: {benchmark['benchmark']}{best_text}", 4)
+    for part, row in related.get("example_rows", {}).items():
+        print_line(f"example row of {part}:")
+        print_record(dict(list(row.items())[:_MOST]), "    ")
+        if rest := _format_more(row):
+            print_line(f"    {rest}")
 
 
 _MOST = 12
 """Fields of a table, or of an example row, that are shown."""
 
 
-def _and_more(fields: Sized) -> str:
+def _format_more(fields: Sized) -> str:
     return f"and {len(fields) - _MOST} more (--json has all)" if len(fields) > _MOST else ""
 
 
-def tell(record: dict[str, Any], indent: str = "") -> None:
+def print_record(record: dict[str, Any], indent: str = "") -> None:
     """A record on stdout, a line a value, without what is empty; records that hold more than values are indented."""
-    for key, value in _filled(record).items():
+    for key, value in _drop_empty(record).items():
         if isinstance(value, dict) and any(isinstance(inner, dict | list) for inner in value.values()):
-            line(f"{indent}{key}:")
-            tell(value, indent + "    ")
+            print_line(f"{indent}{key}:")
+            print_record(value, indent + "    ")
         elif isinstance(value, dict):
-            said = ", ".join(f"{name} = {inner}" for name, inner in value.items())
-            prose(f"{indent}{key}: {said}", len(indent) + 4)
+            pairs = ", ".join(f"{name} = {inner}" for name, inner in value.items())
+            print_wrapped(f"{indent}{key}: {pairs}", len(indent) + 4)
         else:
-            prose(f"{indent}{key}: {_listed(value) if isinstance(value, list) else value}", len(indent) + 4)
+            print_wrapped(
+                f"{indent}{key}: {_format_list(value) if isinstance(value, list) else value}", len(indent) + 4
+            )
 
 
-def _listed(values: list[Any]) -> str:
+def _format_list(values: list[Any]) -> str:
     """A list as TOML has it, to be copied; prose one after another."""
     if any(isinstance(value, str) and " " in value for value in values):
         return "; ".join(map(str, values))
     return json.dumps(values, ensure_ascii=False)
 
 
-def _filled(record: dict[str, Any]) -> dict[str, Any]:
-    found = {key: _filled(value) if isinstance(value, dict) else value for key, value in record.items()}
-    return {key: value for key, value in found.items() if value not in ("", [], {})}
+def _drop_empty(record: dict[str, Any]) -> dict[str, Any]:
+    result = {key: _drop_empty(value) if isinstance(value, dict) else value for key, value in record.items()}
+    return {key: value for key, value in result.items() if value not in ("", [], {})}
 
 
-def without_false(record: dict[str, Any]) -> dict[str, Any]:
-    found = {key: without_false(value) if isinstance(value, dict) else value for key, value in record.items()}
-    return {key: value for key, value in found.items() if value is not False}
+def drop_false(record: dict[str, Any]) -> dict[str, Any]:
+    result = {key: drop_false(value) if isinstance(value, dict) else value for key, value in record.items()}
+    return {key: value for key, value in result.items() if value is not False}
 
 
-def _view(best: dict[str, Any]) -> str:
+def _format_best(best: dict[str, Any]) -> str:
     from ..baselines.running.recorded_scores import RecordedScore
 
-    return view(best["ood"], RecordedScore.from_dict(best).in_percent)
+    return format_estimate(best["ood"], RecordedScore.from_dict(best).in_percent)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from ..core.listings.plural import counted
+from ..core.listings.plural import format_count
 from .finding import OfKind
 from .runs import Device, Seeds
-from .terminal import Json, block, emit_json, exit_if, line, note, table, watched
+from .terminal import Json, emit_json, exit_if, print_block, print_line, print_note, print_table, show_progress
 
 if TYPE_CHECKING:
     from ..benchmarks.claims.claim import Claim
@@ -46,7 +46,7 @@ def reproduce(
     """Check a published claim: run its experiment, and judge it by the rule that the claim was written with.
 
     Exit code 1 where a claim is not reproduced (with --quick: where its direction does not hold)."""
-    from ..benchmarks.claims.claim import claim
+    from ..benchmarks.claims.claim import load_claim
     from ..core.errors import FarshiftError
 
     if (name is not None) + listing + every != 1:
@@ -58,30 +58,35 @@ def reproduce(
     if keep is not None and quick:
         raise FarshiftError("reproduce: --keep stores claims in full: leave --quick out")
     if listing:
-        return _list(kind or "", markdown, json)
+        return _print_claims(kind or "", markdown, json)
     if every:
-        minutes = _minutes(budget)
-        chosen = _fitting(kind or "", quick, minutes, device)
+        minutes = _parse_minutes(budget)
+        chosen = _choose_fitting_claims(kind or "", quick, minutes, device)
     else:
         assert name is not None
-        chosen, minutes = [claim(name)], None
-    _check(chosen, out, quick, rescore, seeds, device, keep, json, minutes)
+        chosen, minutes = [load_claim(name)], None
+    _check_claims(chosen, out, quick, rescore, seeds, device, keep, json, minutes)
 
 
-def _list(kind: str, markdown: bool, json: bool) -> None:
-    from ..benchmarks.claims.listing import cost_in_words, listed
-    from ..benchmarks.claims.listing import markdown as page
+def _print_claims(kind: str, markdown: bool, json: bool) -> None:
+    from ..benchmarks.claims.listing import format_cost, list_claims
+    from ..benchmarks.claims.listing import format_page as page
 
-    found = listed(kind)
+    entries = list_claims(kind)
     if json:
-        return emit_json([one.to_dict() for one in found])
+        return emit_json([entry.to_dict() for entry in entries])
     if markdown:
-        return block(page(found).rstrip())
-    rows = [[one.claim.name, one.claim.kind, one.verdict, cost_in_words(one.claim), one.claim.title] for one in found]
-    table("", ["claim", "kind", "verdict", "one core", "what is claimed"], rows, counted(len(found), "claim"))
+        return print_block(page(entries).rstrip())
+    rows = [
+        [entry.claim.name, entry.claim.kind, entry.verdict, format_cost(entry.claim), entry.claim.title]
+        for entry in entries
+    ]
+    print_table(
+        "", ["claim", "kind", "verdict", "one core", "what is claimed"], rows, format_count(len(entries), "claim")
+    )
 
 
-def _check(
+def _check_claims(
     chosen: list[Claim],
     out: Path,
     quick: bool,
@@ -94,68 +99,68 @@ def _check(
 ) -> None:
     """Check claims one after the other. minutes: of several, by the clock; of them one that cannot be run is told and
     left, and none is begun after that time."""
-    from ..baselines.reproduce.reproduce import keep, rescored
-    from ..baselines.reproduce.reproduce import reproduce as go
+    from ..baselines.reproduce.reproduce import record_outcome, rescore_claim
+    from ..baselines.reproduce.reproduce import reproduce_claim as go
     from ..core.clock import Stopwatch
     from ..core.errors import FarshiftError
 
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     failed = []
     several, watch = minutes is not None, Stopwatch()
-    with watched():
-        for one in chosen:
+    with show_progress():
+        for item in chosen:
             if minutes is not None and watch.seconds() > 60 * minutes:
-                failed.append(f"{one.name}: the {minutes:g} min are over")
+                failed.append(f"{item.name}: the {minutes:g} min are over")
                 continue
-            folder = out / (f"{one.name}-quick" if quick else one.name)
+            folder = out / (f"{item.name}-quick" if quick else item.name)
             try:
                 if rescore:
-                    outcome = rescored(one)
+                    outcome = rescore_claim(item)
                 else:
-                    outcome, evidence = go(one, folder, quick=quick, seeds=seeds, device=device)
+                    outcome, evidence = go(item, folder, quick=quick, seeds=seeds, device=device)
                     if home is not None:
-                        short, _ = go(one, out / f"{one.name}-quick", quick=True, device=device)
-                        keep(outcome, evidence, short, home)
+                        short, _ = go(item, out / f"{item.name}-quick", quick=True, device=device)
+                        record_outcome(outcome, evidence, short, home)
             except FarshiftError as error:
                 if not several:
                     raise
-                failed.append(f"{one.name}: {error}")
+                failed.append(f"{item.name}: {error}")
                 continue
-            found.append(outcome)
+            outcomes.append(outcome)
     if json:
-        records = [outcome.to_dict() for outcome in found]
+        records = [outcome.to_dict() for outcome in outcomes]
         emit_json(records if several else records[0])
     else:
-        claims = {one.name: one for one in chosen}
-        for outcome in found:
-            _print(claims[outcome.claim], outcome)
+        claims = {item.name: item for item in chosen}
+        for outcome in outcomes:
+            _print_outcome(claims[outcome.claim], outcome)
     for problem in failed:
-        note(f"not run: {problem}")
-    exit_if(any(not one.holds if one.form == "quick" else one.verdict == "not reproduced" for one in found))
+        print_note(f"not run: {problem}")
+    exit_if(any(not item.holds if item.form == "quick" else item.verdict == "not reproduced" for item in outcomes))
 
 
-def _print(claim: Claim, found: Outcome) -> None:
-    from ..benchmarks.claims.measured import shown
+def _print_outcome(claim: Claim, outcome: Outcome) -> None:
+    from ..benchmarks.claims.measured import format_measurement
 
-    line(f"{claim.name}: {claim.title}")
-    for said in claim.published.values():
-        told = [said.says] if said.says else []
-        told += [] if said.value is None else [str(said.value)]
-        line(f"  published: {', '.join(told)} ({said.where}; {said.mark})")
-    for name, value in found.quantities.items():
+    print_line(f"{claim.name}: {claim.title}")
+    for reference in claim.published.values():
+        parts = [reference.says] if reference.says else []
+        parts += [] if reference.value is None else [str(reference.value)]
+        print_line(f"  published: {', '.join(parts)} ({reference.where}; {reference.mark})")
+    for name, value in outcome.quantities.items():
         interval = f" ({value.interval})" if value.interval else ""
-        line(f"  ours: {name} {shown(value)}{interval}")
-    for premise in found.premises:
-        line(f"  premise: {premise.rule}: {premise.verdict}: {premise.reason}")
-    for rule in found.rules:
-        line(f"  rule: {rule.rule}: {rule.verdict}: {rule.reason}")
-    if found.form == "quick":
-        line(f"  quick form: the direction {'holds' if found.holds else 'does not hold'}; it gives no verdict")
+        print_line(f"  ours: {name} {format_measurement(value)}{interval}")
+    for premise in outcome.premises:
+        print_line(f"  premise: {premise.rule}: {premise.verdict}: {premise.reason}")
+    for rule in outcome.rules:
+        print_line(f"  rule: {rule.rule}: {rule.verdict}: {rule.reason}")
+    if outcome.form == "quick":
+        print_line(f"  quick form: the direction {'holds' if outcome.holds else 'does not hold'}; it gives no verdict")
     else:
-        line(f"  {found.verdict}: {found.reason}")
+        print_line(f"  {outcome.verdict}: {outcome.reason}")
 
 
-def _minutes(text: str) -> float:
+def _parse_minutes(text: str) -> float:
     from ..core.errors import FarshiftError
 
     if not (match := re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", text)):
@@ -166,27 +171,31 @@ def _minutes(text: str) -> float:
 _QUICK_MINUTES = 1.0
 
 
-def _fitting(kind: str, quick: bool, minutes: float, device: str) -> list[Claim]:
+def _choose_fitting_claims(kind: str, quick: bool, minutes: float, device: str) -> list[Claim]:
     """The claims that fit into so many minutes together, cheapest first; what is left out is told. Where nobody
     measured a claim's cost on a GPU it is counted as what a core takes, and that is told too."""
-    from ..benchmarks.claims.claim import claims
+    from ..benchmarks.claims.claim import load_claims
 
-    def cost(one: Claim) -> float:
+    def cost(candidate: Claim) -> float:
         if quick:
             return _QUICK_MINUTES
-        known = one.cost.cpu_minutes if device == "cpu" else one.cost.gpu_minutes
-        return one.cost.cpu_minutes if known is None else known
+        known = candidate.cost.cpu_minutes if device == "cpu" else candidate.cost.gpu_minutes
+        return candidate.cost.cpu_minutes if known is None else known
 
-    found = [one for one in claims().values() if kind in ("", one.kind)]
+    candidates = [candidate for candidate in load_claims().values() if kind in ("", candidate.kind)]
     chosen: list[Any] = []
-    if device != "cpu" and not quick and (unknown := sum(one.cost.gpu_minutes is None for one in found)):
-        told = counted(unknown, "claim")
-        note(f"{told}: cost on {device} was never measured: each is counted as the minutes of one core")
-    for one in sorted(found, key=lambda one: (cost(one), one.name)):
-        takes = cost(one)
+    if (
+        device != "cpu"
+        and not quick
+        and (unknown := sum(candidate.cost.gpu_minutes is None for candidate in candidates))
+    ):
+        count = format_count(unknown, "claim")
+        print_note(f"{count}: cost on {device} was never measured: each is counted as the minutes of one core")
+    for candidate in sorted(candidates, key=lambda candidate: (cost(candidate), candidate.name)):
+        takes = cost(candidate)
         if takes > minutes:
-            note(f"left out: {one.name}, which takes {takes:g} min, and {minutes:g} are left")
+            print_note(f"left out: {candidate.name}, which takes {takes:g} min, and {minutes:g} are left")
         else:
             minutes -= takes
-            chosen.append(one)
+            chosen.append(candidate)
     return chosen

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from ..core.listings.plural import counted
-from .options import taking
-from .runs import BudgetName, Device, Seeds, Selection, Steps, print_scored, read_settings
-from .terminal import Json, block, emit_json, go_offline, line, note, table, watched
+from ..core.listings.plural import format_count
+from .options import with_options
+from .runs import BudgetName, Device, Seeds, Selection, Steps, print_scores, read_settings
+from .terminal import Json, emit_json, forbid_network, print_block, print_line, print_note, print_table, show_progress
 
 if TYPE_CHECKING:
-    from ..baselines.running.changes import Changes
+    from ..baselines.running.changes import RecipeOverrides
     from ..baselines.running.forecast import Forecast
     from ..baselines.running.plan import Plan
 
@@ -88,7 +88,7 @@ Stream = Annotated[
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunOptions:
     """The arguments of `run`."""
 
     baselines: Named = None
@@ -117,20 +117,20 @@ class Asked:
         return self.baselines or []
 
     @property
-    def changes(self) -> Changes:
+    def changes(self) -> RecipeOverrides:
         """What is to be otherwise than in the shipped recipes."""
-        from ..baselines.running.changes import Changes
+        from ..baselines.running.changes import RecipeOverrides
 
-        return Changes(self.network, self.encoder, self.fine_tune, self.augment, self.published, self.stream)
+        return RecipeOverrides(self.network, self.encoder, self.fine_tune, self.augment, self.published, self.stream)
 
     def plans(self, out: Path) -> list[Plan]:
         """What is to be run, each in a folder of its own in `out`, or in `out` itself where it is one alone. Refuses
         what does not go together; opens no data."""
-        from ..baselines.recipe import recipe
-        from ..baselines.running.search import drawn
-        from ..baselines.running.suite import suite_plans
-        from ..baselines.running.sweep import plan_of, plans_on, spend
-        from ..benchmarks.blind.streamed import found
+        from ..baselines.recipe import find_recipe
+        from ..baselines.running.search import draw_settings
+        from ..baselines.running.suite import make_suite_plans
+        from ..baselines.running.sweep import make_budget, make_plan, make_plans
+        from ..benchmarks.blind.streamed import find_streamed_benchmark
         from ..core.errors import FarshiftError
 
         if bool(self.on) == bool(self.suite) or (self.on and not self.names):
@@ -138,7 +138,7 @@ class Asked:
                 "run: name a baseline and its benchmark (farshift run mlp --on vowel/speakers), or a suite "
                 "(--suite core)"
             )
-        budget = spend(self.budget, self.steps, self.device)
+        budget = make_budget(self.budget, self.steps, self.device)
         if self.suite:
             if self.settings or self.search or self.selection:
                 raise FarshiftError("run --suite: --settings, --search and --selection go with one benchmark (--on)")
@@ -146,18 +146,18 @@ class Asked:
                 raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
             if given := [f"--{name.replace('_', '-')}" for name, value in vars(self.changes).items() if value]:
                 raise FarshiftError(f"run --suite: {', '.join(given)} goes with one benchmark (--on)")
-            return suite_plans(self.suite, out, self.names, budget, self.seeds, self.stack)
+            return make_suite_plans(self.suite, out, self.names, budget, self.seeds, self.stack)
         if len(self.names) > 1:
             if self.settings or self.search or self.diagnose:
                 raise FarshiftError("run: --settings, --search and --diagnose go with one baseline")
-            return plans_on(self.names, self.on, out, budget, self.seeds, self.stack, self.selection, self.changes)
+            return make_plans(self.names, self.on, out, budget, self.seeds, self.stack, self.selection, self.changes)
         (name,) = self.names
         chosen = read_settings(self.settings)
         if self.search:
-            made = self.changes.of(recipe(name), found(self.on, self.stream))
-            chosen = (chosen or {}) | drawn(name, self.on, self.search, made)
-        more = chosen, self.selection, self.stack, self.diagnose, self.changes
-        return [plan_of(name, self.on, out, budget, self.seeds, *more)]
+            changed_recipe = self.changes.of(find_recipe(name), find_streamed_benchmark(self.on, self.stream))
+            chosen = (chosen or {}) | draw_settings(name, self.on, self.search, changed_recipe)
+        plan_options = chosen, self.selection, self.stack, self.diagnose, self.changes
+        return [make_plan(name, self.on, out, budget, self.seeds, *plan_options)]
 
 
 DryRun = Annotated[
@@ -171,8 +171,8 @@ DryRun = Annotated[
 ]
 
 
-@taking(Asked)
-def run(asked: Asked, dry_run: DryRun = False, json: Json = False) -> None:
+@with_options(RunOptions)
+def run(options: RunOptions, dry_run: DryRun = False, json: Json = False) -> None:
     """Train baselines on a benchmark or on a whole suite, evaluate and score them. Finished work is kept.
 
     Several baselines on one benchmark get a run folder each, DIR/BASELINE.
@@ -180,83 +180,88 @@ def run(asked: Asked, dry_run: DryRun = False, json: Json = False) -> None:
     A replica that fails stops no other. Of several runs all that finished are scored, what failed is listed, and the
     exit code is then 1. What is known not to fit memory or the disk is refused before it is begun (--dry-run)."""
     if dry_run:
-        return _print_estimates(asked, json)
-    from ..baselines.running.needs import bring
+        return _print_estimates(options, json)
+    from ..baselines.running.needs import prepare_data
     from ..baselines.running.sweep import run_plans
     from ..core.errors import FarshiftError
-    from ..core.world import world
+    from ..core.world import get_world
 
-    if asked.out is None:
+    if options.out is None:
         raise FarshiftError("run: name a folder to write (--out DIR)")
-    with watched():
-        plans = asked.plans(asked.out)
-        if asked.on:
-            bring(plans[0].benchmark)
-    if asked.suite or len(asked.names) > 1:
-        return _run_several(plans, asked.out, asked.engine, json)
-    with watched():
-        (done,) = run_plans(plans, asked.engine)
-    if world().rank == 0:
-        print_scored(done, json)
+    with show_progress():
+        plans = options.plans(options.out)
+        if options.on:
+            prepare_data(plans[0].benchmark)
+    if options.suite or len(options.names) > 1:
+        return _run_several_plans(plans, options.out, options.engine, json)
+    with show_progress():
+        (done,) = run_plans(plans, options.engine)
+    if get_world().rank == 0:
+        print_scores(done, json)
 
 
-def _run_several(plans: list[Plan], out: Path, engine: str, json: bool) -> None:
+def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) -> None:
     """All that finishes is scored; where replicas failed, they are listed on stderr and the exit code is 1."""
     from ..baselines.running.sweep import run_all
     from ..benchmarks.scoring.score import score
-    from ..core.world import world
+    from ..core.world import get_world
 
-    with watched():
+    with show_progress():
         runs, failures = run_all(plans, engine)
-        scores = [score(run) for run in runs] if world().rank == 0 else []
-    if json and world().rank == 0:
+        scores = [score(run) for run in runs] if get_world().rank == 0 else []
+    if json and get_world().rank == 0:
         emit_json([item.report() for item in scores])
-    elif world().rank == 0:
+    elif get_world().rank == 0:
         for item in scores:
-            block(str(item))
-        line(f"{counted(len(scores), 'run')}: {out}")
+            print_block(str(item))
+        print_line(f"{format_count(len(scores), 'run')}: {out}")
     for failure in failures:
-        note(f"failed: {failure}")
+        print_note(f"failed: {failure}")
     if failures:
         raise typer.Exit(1)
 
 
-def _print_estimates(asked: Asked, json: bool) -> None:
+def _print_estimates(options: RunOptions, json: bool) -> None:
     """What each run would take; what does not fit is named with what to change, by a `FarshiftError`."""
-    from ..baselines.running.forecast import forecast, refuse_problems
+    from ..baselines.running.forecast import estimate_cost, refuse_problems
     from ..baselines.running.sweep import require_extras
     from ..core.errors import FarshiftError
 
-    go_offline(True)
-    with watched():
-        if asked.stream:
+    forbid_network(True)
+    with show_progress():
+        if options.stream:
             raise FarshiftError("run --dry-run reads nothing from elsewhere: leave --stream out")
         require_extras()
-        found = [forecast(one, asked.engine) for one in asked.plans(asked.out or Path("runs"))]
+        forecasts = [estimate_cost(item, options.engine) for item in options.plans(options.out or Path("runs"))]
     if json:
-        emit_json([one.to_dict() for one in found])
-    elif len(found) == 1:
-        _print_one(found[0])
+        emit_json([item.to_dict() for item in forecasts])
+    elif len(forecasts) == 1:
+        _print_estimate(forecasts[0])
     else:
-        _print_several(found)
-    refuse_problems(found)
+        _print_estimate_table(forecasts)
+    refuse_problems(forecasts)
 
 
-def _print_one(found: Forecast) -> None:
-    from ..baselines.running.forecast_text import lines
+def _print_estimate(estimate: Forecast) -> None:
+    from ..baselines.running.forecast_text import format_cost_rows
 
-    table(
-        f"{found.plan.title}, {found.plan.budget.name} budget, {found.plan.budget.device}",
+    print_table(
+        f"{estimate.plan.title}, {estimate.plan.budget.name} budget, {estimate.plan.budget.device}",
         ["what", "how much"],
-        lines(found),
+        format_cost_rows(estimate),
     )
 
 
-def _print_several(found: list[Forecast]) -> None:
-    from ..baselines.running.forecast_text import brief
-    from ..core.clock import duration
+def _print_estimate_table(estimates: list[Forecast]) -> None:
+    from ..baselines.running.forecast_text import format_brief_row
+    from ..core.clock import format_duration
 
-    rows = [brief(one) for one in found]
-    known = [one.seconds["all"] for one in found if "all" in one.seconds]
+    rows = [format_brief_row(estimate) for estimate in estimates]
+    known = [estimate.seconds["all"] for estimate in estimates if "all" in estimate.seconds]
     columns = ["baseline", "benchmark", "replicas", "steps", "memory", "disk", "time"]
-    table("", columns, rows, f"Together {duration(sum(known))} ({len(known)} of {len(found)} measured): an estimate.")
+    print_table(
+        "",
+        columns,
+        rows,
+        f"Together {format_duration(sum(known))} ({len(known)} of {len(estimates)} measured): an estimate.",
+    )

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ..core.errors import FarshiftError
-from .terminal import Json, block, emit_json, give_up, line, table, watched
+from .terminal import Json, emit_json, exit_with_error, print_block, print_line, print_table, show_progress
 
 app = typer.Typer()
 
@@ -56,31 +56,31 @@ Label = Annotated[str, typer.Option("--label", metavar="L", help="The label of a
 _RECORDED = re.compile(r"baseline:(?P<name>[^@:]+)(:(?P<budget>[^@]*))?@(?P<benchmark>.+)")
 
 
-def run_path(text: str) -> Path:
+def parse_run_path(text: str) -> Path:
     """A run's folder as the command line names it: a path, or `baseline:NAME@BENCHMARK` for a recorded result, which
     is `baseline:NAME:full@BENCHMARK` under the budget full."""
     if not text.startswith("baseline:"):
         return Path(text)
-    from ..baselines.running.results import recorded as find
+    from ..baselines.running.results import find_recorded_run as find
 
     recorded = _RECORDED.fullmatch(text)
     if recorded is None:
-        raise FarshiftError(_of_no_benchmark(text))
+        raise FarshiftError(_suggest_recorded(text))
     return find(recorded["benchmark"], recorded["name"], budget=recorded["budget"] or "quick").path
 
 
-def _of_no_benchmark(text: str) -> str:
+def _suggest_recorded(text: str) -> str:
     """What is wrong with a recorded result that is named without its benchmark, with one that there is."""
-    from ..baselines.running.results import results
+    from ..baselines.running.results import list_results
 
     name = text.removeprefix("baseline:").strip("@")
-    on = next((benchmark for benchmark, one in results() if one == name), "")
+    on = next((benchmark for benchmark, recorded_name in list_results() if recorded_name == name), "")
     such = f", such as baseline:{name}@{on}" if on else " (farshift baselines results lists them)"
     return f"{text}: write baseline:NAME@BENCHMARK for a recorded result{such}"
 
 
 NAMED_RUN = "A finished run's folder, or baseline:NAME@BENCHMARK for a recorded result (NAME:full: of the full budget)."
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=NAMED_RUN, parser=run_path)]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=NAMED_RUN, parser=parse_run_path)]
 
 
 @app.command()
@@ -121,7 +121,7 @@ def evaluate(
     """Evaluate your own model on a benchmark and score it."""
     from ..benchmarks.harness.evaluate import evaluate as go
     from ..benchmarks.harness.model_spec import find_model, read_options
-    from ..core.world import world
+    from ..core.world import get_world
 
     how: dict[str, Any] = {
         "seeds": seeds,
@@ -135,21 +135,21 @@ def evaluate(
         "time_limit": time_limit,
         "limit": limit,
     }
-    with watched():
-        found, code = find_model(model, read_options(option or []))
-        hung = f"predict did not return in time and cannot be interrupted; {_KEPT}"
-        done = go(found, on, out=out, code=code, on_hang=lambda: give_up(hung), **how)
-    if world().rank != 0:
+    with show_progress():
+        loaded_model, code = find_model(model, read_options(option or []))
+        hung = f"predict did not return in time and cannot be interrupted; {_RESUME_HINT}"
+        done = go(loaded_model, on, out=out, code=code, on_hang=lambda: exit_with_error(hung), **how)
+    if get_world().rank != 0:
         return
     if no_score and json:
         emit_json({"run": str(done.path), "digest": done.digest})
     elif no_score:
-        line(f"run: {done.path}")
+        print_line(f"run: {done.path}")
     else:
-        print_scored(done, json)
+        print_scores(done, json)
 
 
-_KEPT = "what was answered is kept, and the same command goes on"
+_RESUME_HINT = "what was answered is kept, and the same command goes on"
 
 
 def read_settings(path: Path | None) -> dict[str, Any] | None:
@@ -159,28 +159,28 @@ def read_settings(path: Path | None) -> dict[str, Any] | None:
 
     if path is None:
         return None
-    found = read_toml(path)
-    if not found or not all(isinstance(values, dict) for values in found.values()):
+    settings = read_toml(path)
+    if not settings or not all(isinstance(values, dict) for values in settings.values()):
         raise BadDefinition(f"{path}: write one table per setting, such as [small] with hidden = 64 under it")
-    return found
+    return settings
 
 
 @app.command()
 def score(runs: Runs, selection: Rescored = None, json: Json = False) -> None:
     """Score finished runs from their predictions. Of a submission (a .zip) every run, as a board scores it."""
     from ..benchmarks.scoring.score import score as go
-    from ..leaderboard.operations.submit import submission_scores
+    from ..leaderboard.operations.submit import score_submission
 
-    with watched():
-        found = [
-            one
+    with show_progress():
+        scores = [
+            run_score
             for path in runs
-            for one in (submission_scores(path, selection) if path.is_file() else [go(path, selection)])
+            for run_score in (score_submission(path, selection) if path.is_file() else [go(path, selection)])
         ]
     if json:
-        return emit_json([item.report() for item in found])
-    for item in found:
-        block(str(item))
+        return emit_json([item.report() for item in scores])
+    for item in scores:
+        print_block(str(item))
 
 
 def refuse_latex_options(latex: bool, json: bool, caption: str, label: str) -> None:
@@ -206,39 +206,41 @@ def status(
     json: Json = False,
 ) -> None:
     """Show the progress of runs: seeds done, the share trained, rows answered, throughput, time left."""
-    from ..benchmarks.runs.status import statuses
-    from .terminal import kept_columns, live_table
+    from ..benchmarks.runs.status import list_statuses
+    from .terminal import choose_columns, print_live_table
 
     columns = ["run", "benchmark", "model", "state", "seeds", "trained", "answers", "rows/s", "time left"]
-    found = statuses(folders)
+    run_statuses = list_statuses(folders)
     if json and not watch:
-        return emit_json([item.to_dict() for item in found])
-    kept = kept_columns(columns, _status_rows(found)[0], spare=("model", "benchmark", "rows/s"))
-    shown = [columns[one] for one in kept]
+        return emit_json([item.to_dict() for item in run_statuses])
+    column_numbers = choose_columns(columns, _make_status_rows(run_statuses)[0], spare=("model", "benchmark", "rows/s"))
+    headings = [columns[number] for number in column_numbers]
     if watch:
-        return live_table(shown, lambda: _status_rows(statuses(folders), kept))
-    left_out = [name for name in columns if name not in shown]
+        return print_live_table(headings, lambda: _make_status_rows(list_statuses(folders), column_numbers))
+    left_out = [name for name in columns if name not in headings]
     caption = f"Left out in a narrow terminal: {', '.join(left_out)}." if left_out else ""
-    table("", shown, _status_rows(found, kept)[0], caption)
+    print_table("", headings, _make_status_rows(run_statuses, column_numbers)[0], caption)
 
 
-def _status_rows(found: list[Any], kept: Sequence[int] = range(9)) -> tuple[list[list[Any]], bool]:
+def _make_status_rows(
+    run_statuses: list[Any], column_numbers: Sequence[int] = range(9)
+) -> tuple[list[list[Any]], bool]:
     """The rows of the table, of the columns kept, and whether no run is under way."""
-    rows = [[cells[one] for one in kept] for cells in (item.cells() for item in found)]
-    return rows, all(item.state != "running" for item in found)
+    rows = [[cells[number] for number in column_numbers] for cells in (item.cells() for item in run_statuses)]
+    return rows, all(item.state != "running" for item in run_statuses)
 
 
-def print_scored(done: Any, json: bool) -> None:
+def print_scores(done: Any, json: bool) -> None:
     """A finished run's scores, what was chosen among its candidates, and where the run lies."""
-    from ..benchmarks.scoring.chosen import chosen_candidates
+    from ..benchmarks.scoring.chosen import list_chosen_candidates
     from ..benchmarks.scoring.score import score as go
 
-    found = go(done)
-    chosen = chosen_candidates(done, found)
+    run_score = go(done)
+    chosen = list_chosen_candidates(done, run_score)
     if json:
-        kept = {"chosen": [one.to_dict() for one in chosen]} if chosen else {}
-        return emit_json({"run": str(done.path), "digest": done.digest, **kept, "score": found.report()})
-    block(str(found))
-    for one in chosen:
-        line(f"chosen by {found.selection}: {one}")
-    line(f"run: {done.path}")
+        chosen_record = {"chosen": [candidate.to_dict() for candidate in chosen]} if chosen else {}
+        return emit_json({"run": str(done.path), "digest": done.digest, **chosen_record, "score": run_score.report()})
+    print_block(str(run_score))
+    for candidate in chosen:
+        print_line(f"chosen by {run_score.selection}: {candidate}")
+    print_line(f"run: {done.path}")

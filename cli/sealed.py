@@ -9,8 +9,8 @@ import typer
 
 from .options import Token
 from .runs import BudgetName, Device, Options, Seeds, Selection, Settings, Steps, read_settings
-from .terminal import Json, emit_json, exit_if, give_up, line, table, watched
-from .windows import tell_results, tell_window
+from .terminal import Json, emit_json, exit_if, exit_with_error, print_line, print_table, show_progress
+from .windows import print_results, print_window
 
 if TYPE_CHECKING:
     from ..leaderboard.ledger import Record
@@ -37,11 +37,11 @@ def sealed_create(
 ) -> None:
     """Commit to a secret seed, draw a test that nobody has seen, and announce a window for answers to it."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.seal import seal as go
+    from ..leaderboard.sealed.seal import seal_benchmark as go
 
-    with watched():
+    with show_progress():
         window = go(Board(board), benchmark, opens, closes, reveals=reveals)
-    tell_window(window, board, json)
+    print_window(window, board, json)
 
 
 @app.command("draw")
@@ -54,12 +54,12 @@ def sealed_draw(
     json: Json = False,
 ) -> None:
     """Write the draw of an open window: row ids and inputs, without labels."""
-    from ..leaderboard.operations.places import viewed
+    from ..leaderboard.operations.places import open_board_view
     from ..leaderboard.sealed.export import export_draw
 
-    with watched(), viewed(board) as found:
-        folder = export_draw(found, window, out)
-    emit_json({"draw": str(folder)}) if json else line(
+    with show_progress(), open_board_view(board) as board_view:
+        folder = export_draw(board_view, window, out)
+    emit_json({"draw": str(folder)}) if json else print_line(
         f"{folder}: inputs without labels. "
         f"Answer them: farshift board sealed answer {folder} MODEL --team TEAM --out FILE"
     )
@@ -94,16 +94,16 @@ def sealed_answer(
     from ..leaderboard.sealed.answers import pack_answers
     from ..leaderboard.sealed.draw_folder import read_draw
     from ..leaderboard.sealed.predicting import predict_draw
-    from ..leaderboard.submission.team_key import default_key
+    from ..leaderboard.submission.team_key import find_default_key
 
-    signing = default_key(key)
+    signing = find_default_key(key)
     if signing is None:
         raise FarshiftError("answers to a window are signed by your team's key: farshift team --create makes it")
-    with watched():
+    with show_progress():
         given = read_draw(draw)
-        found, code, own = model_named(model, given.terms.benchmark, option or [])
+        loaded_model, code, own = find_named_model(model, given.terms.benchmark, option or [])
         run = predict_draw(
-            found,
+            loaded_model,
             given,
             seeds=seeds,
             budget=budget,
@@ -114,27 +114,33 @@ def sealed_answer(
             selection=selection,
             settings=read_settings(settings),
             code=code,
-            on_hang=lambda: give_up("predict did not come back in time and cannot be interrupted; repeat the command"),
+            on_hang=lambda: exit_with_error(
+                "predict did not come back in time and cannot be interrupted; repeat the command"
+            ),
         )
         file = pack_answers(run, out, given, team, card, signing)
     if json:
         return emit_json({"file": str(file), "run": str(run.path), "window": given.terms.window, "team": team})
-    line(f"{file}: answers of {run.model}. Submit them: farshift board sealed submit {file} --board DIR")
+    print_line(f"{file}: answers of {run.model}. Submit them: farshift board sealed submit {file} --board DIR")
 
 
-def model_named(name: str, benchmark: str, options: list[str]) -> tuple[Any, str, str | None]:
+def find_named_model(name: str, benchmark: str, options: list[str]) -> tuple[Any, str, str | None]:
     """The model that the command line names, its code's digest, and the name of a baseline."""
     from ..benchmarks.harness.model_spec import find_model, read_options
 
     scheme, _, rest = name.partition(":")
     if scheme != "baseline":
         return *find_model(name, read_options(options)), None
-    from ..baselines.baseline import baseline
-    from ..baselines.recipe import recipe
-    from ..baselines.running.plan import code_digest
+    from ..baselines.baseline import make_baseline
+    from ..baselines.recipe import find_recipe
+    from ..baselines.running.plan import compute_code_digest
 
-    made = recipe(rest)
-    return lambda seed, task: baseline(made, task, seed, benchmark), code_digest(made), made.name
+    baseline_recipe = find_recipe(rest)
+    return (
+        lambda seed, task: make_baseline(baseline_recipe, task, seed, benchmark),
+        compute_code_digest(baseline_recipe),
+        baseline_recipe.name,
+    )
 
 
 @app.command("submit")
@@ -152,17 +158,20 @@ def sealed_submit(
     json: Json = False,
 ) -> None:
     """Submit answers to an open window. They are scored when it closes."""
-    from ..leaderboard.sealed.hand_in import hand_in_at
+    from ..leaderboard.sealed.hand_in import submit_to_board
 
     out = receipt or file.with_suffix(".receipt.json")
-    with watched():
-        taken = hand_in_at(board, window, file, token)
-        taken.write(out)
+    with show_progress():
+        signed_receipt = submit_to_board(board, window, file, token)
+        signed_receipt.write(out)
     if json:
-        return emit_json({**taken.record(), "new": taken.new, "receipt": str(out)})
-    again = "" if taken.new else " (they were there already)"
-    line(f"{taken.window}: answers of {taken.team} taken at {taken.time}, record {taken.seq}{again}")
-    line(f"Keep the receipt, {out}: farshift board sealed verify {out} BOARD checks the board against it")
+        return emit_json({**signed_receipt.record(), "new": signed_receipt.new, "receipt": str(out)})
+    again = "" if signed_receipt.new else " (they were there already)"
+    print_line(
+        f"{signed_receipt.window}: answers of {signed_receipt.team} taken at {signed_receipt.time}, record "
+        f"{signed_receipt.seq}{again}"
+    )
+    print_line(f"Keep the receipt, {out}: farshift board sealed verify {out} BOARD checks the board against it")
 
 
 @app.command("verify")
@@ -174,36 +183,38 @@ def sealed_verify(
     """Verify a submission receipt: that the board's ledger has the answers.
 
     Exit code 1 where it has not."""
-    from ..leaderboard.sealed.receipt import held_to, read_receipt
+    from ..leaderboard.sealed.receipt import find_receipt_problems, read_receipt
 
     given = read_receipt(file)
-    with watched():
-        problems = held_to(given, *_ledger_of(board))
+    with show_progress():
+        problems = find_receipt_problems(given, *_read_ledger(board))
     if json:
         emit_json({**given.record(), "held": not problems, "problems": problems})
     else:
-        line(f"{given.window}: answers {given.submission[:12]}.. taken at {given.time}, record {given.seq}")
+        print_line(f"{given.window}: answers {given.submission[:12]}.. taken at {given.time}, record {given.seq}")
         for problem in problems:
-            line(f"The board signed this receipt, and {problem}.")
-        line("The board did not keep to it: receipt and ledger are the proof." if problems else "The ledger has them.")
+            print_line(f"The board signed this receipt, and {problem}.")
+        print_line(
+            "The board did not keep to it: receipt and ledger are the proof." if problems else "The ledger has them."
+        )
     exit_if(bool(problems))
 
 
-def _ledger_of(place: str) -> tuple[list[Record], str]:
+def _read_ledger(location: str) -> tuple[list[Record], str]:
     """The records of a board, an export of it, or one behind an address, and the board's public key."""
     from tempfile import TemporaryDirectory
 
     from ..leaderboard.board import Board
     from ..leaderboard.storage.readers import LEDGER, ExportReader, UrlReader
 
-    if "://" in place:
+    if "://" in location:
         with TemporaryDirectory(prefix="farshift-board-") as folder:
-            there = UrlReader(place, Path(folder))
-            return there.read()[0], str(there.card.get("key"))
-    if (Path(place) / LEDGER).is_file():
-        export = ExportReader(Path(place))
+            url_reader = UrlReader(location, Path(folder))
+            return url_reader.read()[0], str(url_reader.card.get("key"))
+    if (Path(location) / LEDGER).is_file():
+        export = ExportReader(Path(location))
         return export.read()[0], str(export.card.get("key"))
-    board = Board(Path(place))
+    board = Board(Path(location))
     return board.ledger.store.records(), board.ledger.key
 
 
@@ -211,13 +222,13 @@ def _ledger_of(place: str) -> tuple[list[Record], str]:
 def sealed_close(window: WindowName, board: Folder, json: Json = False) -> None:
     """Close a window whose time is over: score every answer, reveal the seed."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.close import close as go
-    from ..leaderboard.sealed.results import results
+    from ..leaderboard.sealed.close import close_window as go
+    from ..leaderboard.sealed.results import make_window_results
 
-    with watched():
+    with show_progress():
         opened = Board(board)
-        found = results(opened, go(opened, window).name)
-    emit_json(found) if json else tell_results(found)
+        window_results = make_window_results(opened, go(opened, window).name)
+    emit_json(window_results) if json else print_results(window_results)
 
 
 @app.command("list")
@@ -228,16 +239,22 @@ def sealed_list(
 ) -> None:
     """List the sealed windows of a board and their states."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.results import all_results, results
+    from ..leaderboard.sealed.results import list_window_results, make_window_results
 
     if window:
-        found = results(Board(folder), window)
-        return emit_json(found) if json else tell_results(found)
-    every = all_results(Board(folder))
+        window_results = make_window_results(Board(folder), window)
+        return emit_json(window_results) if json else print_results(window_results)
+    every = list_window_results(Board(folder))
     if json:
         return emit_json(every)
     rows = [
-        [one["terms"]["window"], one["state"], one["terms"]["opens"], one["terms"]["closes"], one["answers"]]
-        for one in every
+        [
+            record["terms"]["window"],
+            record["state"],
+            record["terms"]["opens"],
+            record["terms"]["closes"],
+            record["answers"],
+        ]
+        for record in every
     ]
-    table("", ["window", "state", "opens", "closes", "answers"], rows)
+    print_table("", ["window", "state", "opens", "closes", "answers"], rows)

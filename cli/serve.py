@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from .terminal import line
+from .terminal import print_line
 
 app = typer.Typer()
 
@@ -37,17 +37,17 @@ def serve(
     import webbrowser
 
     from ..core.plugins import read_toml
-    from ..leaderboard.server.serving import serve as go
-    from ..leaderboard.server.settings import server_settings
+    from ..leaderboard.server.serving import serve_board as go
+    from ..leaderboard.server.settings import read_server_settings
     from ..leaderboard.storage.readers import CARD
 
     card = Path(place) / CARD
     own = card.is_file() and "store" in read_toml(card)
     if workers is None:
-        workers = server_settings(Path(place)).workers if own else 0
+        workers = read_server_settings(Path(place)).workers if own else 0
 
-    def told(address: str) -> None:
-        line(f"{place} is served at {address} (Ctrl-C ends it)")
+    def announce_address(address: str) -> None:
+        print_line(f"{place} is served at {address} (Ctrl-C ends it)")
         if open:
             webbrowser.open(address)
 
@@ -59,5 +59,5 @@ def serve(
         workers=workers if own else 0,
         url_prefix=url_prefix,
         proxy_headers=proxy_headers,
-        told=told,
+        on_ready=announce_address,
     )

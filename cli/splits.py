@@ -10,21 +10,21 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ..core.errors import FarshiftError
-from ..core.listings.plural import counted
+from ..core.listings.plural import format_count
 from .finding import Generated, OfKind, OfLicence, OfModality, OfSource, OfState, Words
-from .records import tell, tell_surroundings, without_false
+from .records import drop_false, print_record, print_related
 from .terminal import (
     Json,
-    block,
-    catalogue,
-    complain,
     emit_json,
     exit_if,
-    go_offline,
-    grid_on_stderr,
-    line,
-    table,
-    watched,
+    forbid_network,
+    print_block,
+    print_catalogue,
+    print_error,
+    print_line,
+    print_table,
+    print_table_on_stderr,
+    show_progress,
 )
 
 app = typer.Typer(
@@ -62,25 +62,25 @@ def splits_list(
 ) -> None:
     """List all splits, or those that fit: a line for each family (the rates and draws of one rule of label noise, the
     versions of a split). --json has every manifest, with its family."""
-    asked = {"kind": kind, "source": source, "modality": modality, "generated": generated, "state": state}
+    filters = {"kind": kind, "source": source, "modality": modality, "generated": generated, "state": state}
     if markdown:
-        if json or all_ or search or licence or any(value is not None for value in asked.values()):
+        if json or all_ or search or licence or any(value is not None for value in filters.values()):
             raise FarshiftError(
                 "--markdown is the page of all splits: leave out --kind, --all and --json, and what else narrows it"
             )
-        from ..splits.pages.catalogue import markdown as page
+        from ..splits.pages.catalogue import render_markdown as page
 
-        return block(page().rstrip("\n"))
+        return print_block(page().rstrip("\n"))
     from ..loaders.listing import splits
-    from ..splits.folding import by_family, headline, name_of
+    from ..splits.folding import format_family_name, format_headline, group_by_family
 
-    found = splits(" ".join(search or ()), licence=licence, **asked).to_dicts()  # type: ignore[arg-type]
+    records = splits(" ".join(search or ()), licence=licence, **filters).to_dicts()  # type: ignore[arg-type]
     if json:
-        return emit_json(found)
-    lines = [[record] for record in found] if all_ else by_family(found)
+        return emit_json(records)
+    lines = [[record] for record in records] if all_ else group_by_family(records)
     rows = [
         [
-            name_of(members),
+            format_family_name(members),
             members[0]["kind"],
             members[0]["state"],
             ", ".join(f"{k} {v:,}" for k, v in members[0]["parts"].items()),
@@ -88,8 +88,8 @@ def splits_list(
         ]
         for members in lines
     ]
-    caption = headline(found) + ("" if all_ else "; --all lists each manifest")
-    catalogue(["split", "kind", "state", "rows", "title"], rows, caption)
+    caption = format_headline(records) + ("" if all_ else "; --all lists each manifest")
+    print_catalogue(["split", "kind", "state", "rows", "title"], rows, caption)
 
 
 @app.command("show")
@@ -104,26 +104,26 @@ def splits_show(
 
     Nothing is downloaded: an example row is shown of rows that are in the cache. A definition becomes a frozen split
     for everyone once its identity and its source's digests (`--pin`) are part of the package."""
-    from ..splits.catalogue import find
-    from .split_page import surroundings
+    from ..splits.catalogue import find_manifest
+    from .split_page import collect_related_facts
 
     if pin:
         return _print_pin(name, json)
-    manifest = find(name)
+    manifest = find_manifest(name)
     record = manifest.definition.model_dump(exclude_none=True) | {"audit": manifest.audit()}
-    around = surroundings(manifest)
+    around = collect_related_facts(manifest)
     if json:
         return emit_json(record | around)
     parts = record.pop("parts")
     record.pop("label_names")  # said below, with the fields
     rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
     record["audit"] = manifest.audit_summary()
-    tell(without_false({key: value for key, value in record.items() if key != "format"}))
+    print_record(drop_false({key: value for key, value in record.items() if key != "format"}))
     if manifest.frozen:
-        table("", ["part", "rows", "with copies", "digest"], rows)
-    tell_surroundings(around)
+        print_table("", ["part", "rows", "with copies", "digest"], rows)
+    print_related(around)
     if not manifest.frozen:
-        line("a definition: its rows are pinned when you first pull it (docs/real-data.md)")
+        print_line("a definition: its rows are pinned when you first pull it (docs/real-data.md)")
 
 
 @app.command("rules")
@@ -137,9 +137,9 @@ def splits_rules(
 ) -> None:
     """List the rules by which rows are assigned to parts; or show one: what it does, its parameters with types and
     defaults, an example, and the splits that it makes."""
-    from .rules import tell_rules
+    from .rules import print_rules
 
-    tell_rules(words or (), markdown, json)
+    print_rules(words or (), markdown, json)
 
 
 @app.command("pull")
@@ -154,21 +154,21 @@ def splits_pull(
 ) -> None:
     """Download a split's rows into the local cache and verify them. A definition is held to its published counts, and
     frozen in your home, when it is first pulled; data that you have to bring are named with --data."""
-    from ..core.accepted import accepting
+    from ..core.accepted import accept_licences
     from ..loaders.split import open_split
 
-    go_offline(offline)
+    forbid_network(offline)
     done: list[dict[str, Any]] = []
-    with watched(), accepting(tuple(accept or ())), counts_as_table():
-        for name in _names(names, all_):
-            split = open_split(name, (*_folders(data, "--data"), *_folders(mirror)))
+    with show_progress(), accept_licences(tuple(accept or ())), print_count_differences():
+        for name in _resolve_names(names, all_):
+            split = open_split(name, (*_check_folders(data, "--data"), *_check_folders(mirror)))
             parts = {part: split.manifest.definition.parts[part].rows for part in split.parts}
             done.append({"split": split.manifest.full_name, "parts": parts, "cached_at": str(split.source.cached_at)})
     if json:
         return emit_json(done)
     for item in done:
         counts = ", ".join(f"{part} {rows:,}" for part, rows in item["parts"].items())
-        line(f"{item['split']}: {counts}; verified, in {item['cached_at']}")
+        print_line(f"{item['split']}: {counts}; verified, in {item['cached_at']}")
 
 
 @app.command("verify")
@@ -180,15 +180,17 @@ def splits_verify(
 ) -> None:
     """Verify manifests row by row from their sources. Exit code 1 if one does not match."""
     from ..loaders.freezing.verify import verify_each
-    from ..splits.catalogue import find
+    from ..splits.catalogue import find_manifest
 
-    with watched():
-        found = verify_each([find(name) for name in _names(names, all_)], _folders(mirror))
+    with show_progress():
+        verdicts = verify_each([find_manifest(name) for name in _resolve_names(names, all_)], _check_folders(mirror))
     if json:
-        emit_json([verdict.__dict__ for verdict in found])
+        emit_json([verdict.__dict__ for verdict in verdicts])
     else:
-        table("", ["split", "state", "identity", "why"], [[v.name, v.state, v.identity[:16], v.why] for v in found])
-    exit_if(any(verdict.state != "verified" for verdict in found))
+        print_table(
+            "", ["split", "state", "identity", "why"], [[v.name, v.state, v.identity[:16], v.why] for v in verdicts]
+        )
+    exit_if(any(verdict.state != "verified" for verdict in verdicts))
 
 
 @app.command("audit")
@@ -208,55 +210,55 @@ def splits_audit(
     """Measure what shift a split holds, and compare with its published audit; several as a table. Exit code 1 where one
     does not hold, or (without --write) does not agree."""
     from ..loaders.freezing.verify import audit_each
-    from ..splits.catalogue import find
+    from ..splits.catalogue import find_manifest
 
-    wanted = _names(names, all_)
-    if len(wanted) == 1 and not write:
-        return _audit_one(wanted[0], plot, mirror, json)
+    split_names = _resolve_names(names, all_)
+    if len(split_names) == 1 and not write:
+        return _print_audit(split_names[0], plot, mirror, json)
     if plot:
         raise FarshiftError("--plot draws the audit of one split: name one, without --write")
-    with watched():
-        found = audit_each([find(name) for name in wanted], _folders(mirror), write)
+    with show_progress():
+        audits = audit_each([find_manifest(name) for name in split_names], _check_folders(mirror), write)
     if json:
-        emit_json([one.__dict__ for one in found])
+        emit_json([audit.__dict__ for audit in audits])
     else:
-        said = {True: "yes", False: "no"}
-        rows = [[one.name, said[one.holds], said[one.agrees], one.why] for one in found]
-        table("", ["split", "holds", "agrees with the published one", "why"], rows)
-    exit_if(not all(one.holds and (write or one.agrees) for one in found))
+        words = {True: "yes", False: "no"}
+        rows = [[audit.name, words[audit.holds], words[audit.agrees], audit.why] for audit in audits]
+        print_table("", ["split", "holds", "agrees with the published one", "why"], rows)
+    exit_if(not all(audit.holds and (write or audit.agrees) for audit in audits))
 
 
-def _audit_one(name: str, plot: Path | None, mirror: list[Path] | None, json: bool) -> None:
+def _print_audit(name: str, plot: Path | None, mirror: list[Path] | None, json: bool) -> None:
     from ..loaders.freezing.verify import audit_again
 
     if plot and plot.suffix.lower() != ".png":
         raise FarshiftError(f"--plot: {plot}: the picture of an audit is a .png file")
-    with watched():
-        found, agrees = audit_again(name, _folders(mirror))
+    with show_progress():
+        audit, agrees = audit_again(name, _check_folders(mirror))
     if plot:
         from ..core.files import write_atomically
-        from ..splits.audit.picture import png
-        from ..splits.catalogue import find
-        from .split_page import class_names
+        from ..splits.audit.picture import render_png
+        from ..splits.catalogue import find_manifest
+        from .split_page import find_class_names
 
-        drawn = png(found, class_names(find(name)))
-        write_atomically(plot, drawn, "give another file with --plot")
+        image = render_png(audit, find_class_names(find_manifest(name)))
+        write_atomically(plot, image, "give another file with --plot")
     if json:
-        emit_json(found | {"agrees_with_published": agrees})
+        emit_json(audit | {"agrees_with_published": agrees})
     else:
-        tell(found | {"agrees with the published one": agrees})
-    exit_if(not (found["holds"] and agrees))
+        print_record(audit | {"agrees with the published one": agrees})
+    exit_if(not (audit["holds"] and agrees))
 
 
 def _print_pin(name: str, json: bool) -> None:
-    from ..loaders.freezing.contribute import contribution
+    from ..loaders.freezing.contribute import make_contribution
 
-    pinned = contribution(name)
+    pinned = make_contribution(name)
     if json:
         return emit_json(pinned)
-    block(f"# splits/manifests.lock\n{pinned['split']} {pinned['identity']}")
+    print_block(f"# splits/manifests.lock\n{pinned['split']} {pinned['identity']}")
     if pinned["source"]:
-        block(f"# loaders/sources/{pinned['file']}: instead of the distribution of this name\n{pinned['source']}")
+        print_block(f"# loaders/sources/{pinned['file']}: instead of the distribution of this name\n{pinned['source']}")
 
 
 @app.command("diff")
@@ -267,21 +269,26 @@ def splits_diff(
     json: Json = False,
 ) -> None:
     """Show which rows moved between two versions, and what else changed."""
-    from ..loaders.freezing.diff import diff
-    from ..splits.catalogue import find
+    from ..loaders.freezing.diff import diff_manifests
+    from ..splits.catalogue import find_manifest
 
-    with watched():
-        found = diff(find(old), find(new), _folders(mirror))
+    with show_progress():
+        difference = diff_manifests(find_manifest(old), find_manifest(new), _check_folders(mirror))
     if json:
-        return emit_json(found)
-    line(f"{found['old']} -> {found['new']}: {'the same rows' if found['same_identity'] else 'different identities'}")
-    for pair, item in found["moved"].items():
-        line(f"  {counted(item['rows'], 'row')} moved {pair} (first {', '.join(item['first'])})")
+        return emit_json(difference)
+    print_line(
+        f"{difference['old']} -> {difference['new']}: "
+        f"{'the same rows' if difference['same_identity'] else 'different identities'}"
+    )
+    for pair, item in difference["moved"].items():
+        print_line(f"  {format_count(item['rows'], 'row')} moved {pair} (first {', '.join(item['first'])})")
     for key in ("added", "removed", "changed", "weight", "group", "severity", "label"):
-        if found[key]["rows"]:
-            line(f"  {counted(found[key]['rows'], 'row')}: {key} (first {', '.join(found[key]['first'])})")
-    for key, (before, after) in found["said"].items():
-        line(f"  {key}: {before} -> {after}")
+        if difference[key]["rows"]:
+            print_line(
+                f"  {format_count(difference[key]['rows'], 'row')}: {key} (first {', '.join(difference[key]['first'])})"
+            )
+    for key, (before, after) in difference["said"].items():
+        print_line(f"  {key}: {before} -> {after}")
 
 
 @app.command("build")
@@ -301,12 +308,12 @@ def splits_build(
     nothing of it; others of its family, and of other files, are frozen all the same, and the exit code is 1. A frozen
     split is audited anew."""
     from ..core.engines import check_engine
-    from ..loaders.freezing.freeze import drafts, freeze_each
+    from ..loaders.freezing.freeze import freeze_each, read_drafts
     from ._own_benchmark import DraftedBenchmarks
 
     check_engine(engine)  # cached rows need no engine, and a misspelt one would pass unseen
-    with watched():
-        drafted = [(draft, file) for file in files for draft in drafts(file)]
+    with show_progress():
+        drafted = [(draft, file) for file in files for draft in read_drafts(file)]
         benchmarks = DraftedBenchmarks(out.resolve().parent.parent)
         frozen, refused = freeze_each(drafted, out, engine, benchmarks)
     if refused and len(drafted) == 1:
@@ -315,14 +322,14 @@ def splits_build(
         emit_json(frozen if len(drafted) > 1 else frozen[0])
     else:
         for item in frozen:
-            line(f"{item['split']} frozen in {item['folder']}: identity {item['identity']}")
-            line(f"audit: {item['audit']['why']}")
+            print_line(f"{item['split']} frozen in {item['folder']}: identity {item['identity']}")
+            print_line(f"audit: {item['audit']['why']}")
         for path in benchmarks.paths:
-            line(f"benchmark: {path}")
+            print_line(f"benchmark: {path}")
         if frozen:
-            _say_home(out.absolute())
+            _print_home_hint(out.absolute())
     for error in refused:
-        complain(str(error))
+        print_error(str(error))
     exit_if(bool(refused))
 
 
@@ -343,28 +350,28 @@ def splits_export(
     json: Json = False,
 ) -> None:
     """Write one part of a split, verified, in another format."""
-    from ..loaders.export import write
+    from ..loaders.export import export_part
 
-    go_offline(offline)
-    with watched():
-        done = write(name, part, to, out, shard_bytes, _folders(mirror))
+    forbid_network(offline)
+    with show_progress():
+        done = export_part(name, part, to, out, shard_bytes, _check_folders(mirror))
     if json:
         return emit_json(done)
-    rows, files = counted(done["rows"], "row"), counted(len(done["files"]), "file")
-    line(f"{done['split']}, {done['part']}: {rows} in {done['out']}, {files}, {done['bytes']:,} bytes")
+    rows, files = format_count(done["rows"], "row"), format_count(len(done["files"]), "file")
+    print_line(f"{done['split']}, {done['part']}: {rows} in {done['out']}, {files}, {done['bytes']:,} bytes")
 
 
-def _say_home(out: Path) -> None:
+def _print_home_hint(out: Path) -> None:
     """Where splits were written into a home that nothing names yet, how they are found by name."""
-    from ..core.plugins import homes
+    from ..core.plugins import list_plugin_folders
 
     if out.parts[-2:] == ("splits", "manifests"):
         home = out.parent.parent
-        if not any(home.samefile(known) for known in homes()):
-            line(f"found by name once FARSHIFT_PATH names {home}")
+        if not any(home.samefile(known) for known in list_plugin_folders()):
+            print_line(f"found by name once FARSHIFT_PATH names {home}")
 
 
-def _folders(named: list[Path] | None, option: str = "--mirror") -> tuple[Path, ...]:
+def _check_folders(named: list[Path] | None, option: str = "--mirror") -> tuple[Path, ...]:
     for folder in named or ():
         if not folder.is_dir():
             raise FarshiftError(f"{option}: {folder} is not a folder")
@@ -372,7 +379,7 @@ def _folders(named: list[Path] | None, option: str = "--mirror") -> tuple[Path, 
 
 
 @contextmanager
-def counts_as_table() -> Iterator[None]:
+def print_count_differences() -> Iterator[None]:
     """What differs from published counts, as a table on stderr before the error's one line."""
     from ..loaders.acquire.expected import CountsDiffer
 
@@ -380,13 +387,13 @@ def counts_as_table() -> Iterator[None]:
         yield
     except CountsDiffer as error:
         if error.table:
-            grid_on_stderr(["counted", "expected", "found"], error.table)
+            print_table_on_stderr(["counted", "expected", "found"], error.table)
         raise
 
 
-def _names(names: list[str] | None, all_: bool) -> list[str]:
-    from ..splits.catalogue import manifests
+def _resolve_names(names: list[str] | None, all_: bool) -> list[str]:
+    from ..splits.catalogue import list_manifests
 
     if bool(names) == all_:
         raise FarshiftError("name one or more splits, or give --all")
-    return names or [manifest.full_name for manifest in manifests() if manifest.frozen]
+    return names or [manifest.full_name for manifest in list_manifests() if manifest.frozen]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from ..core.errors import FarshiftError
-from ..core.listings.plural import counted
+from ..core.listings.plural import format_count
 from .runs import Caption, Label, refuse_latex_options
-from .terminal import Json, block, emit_json, exit_if, line, table, watched
+from .terminal import Json, emit_json, exit_if, print_block, print_line, print_table, show_progress
 
 if TYPE_CHECKING:
     from ..leaderboard.tables.snapshot import Snapshot
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
-Place = Annotated[
+BoardLocation = Annotated[
     str, typer.Argument(metavar="DIR|EXPORT|URL", help="A board's folder, an export (folder or zip), or its address.")
 ]
 Against = Annotated[
@@ -30,7 +30,7 @@ Against = Annotated[
 
 @app.command()
 def standings(
-    place: Place,
+    place: BoardLocation,
     benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
     baseline: Against = None,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values on stdout.")] = False,
@@ -41,74 +41,74 @@ def standings(
     json: Json = False,
 ) -> None:
     """Print the tables: rank sets, tie groups, intervals; what is listed separately; the aggregate over benchmarks."""
-    from ..leaderboard.exports import exported
+    from ..leaderboard.exports import make_export_files
 
-    forms = [name for name, wanted in (("csv", csv), ("latex", latex), ("markdown", markdown)) if wanted]
+    forms = [name for name, requested in (("csv", csv), ("latex", latex), ("markdown", markdown)) if requested]
     if len(forms) + json > 1:
         raise FarshiftError("standings: choose one of --json, --csv, --latex and --markdown")
     refuse_latex_options(latex, False, caption, label)
-    with watched():
-        found = _snapshot(place, benchmark, baseline)
+    with show_progress():
+        snapshot = _compute_snapshot(place, benchmark, baseline)
     if json:
-        return emit_json(found.record())
+        return emit_json(snapshot.record())
     if forms:
-        (content,) = exported(found, forms[0], {"caption": caption, "label": label}).values()
-        return block(content.decode().rstrip())
-    _print(found)
+        (content,) = make_export_files(snapshot, forms[0], {"caption": caption, "label": label}).values()
+        return print_block(content.decode().rstrip())
+    _print_tables(snapshot)
 
 
-def _snapshot(place: str, benchmark: str = "", baseline: str | None = None) -> Snapshot:
-    from ..leaderboard.operations.places import viewed
+def _compute_snapshot(location: str, benchmark: str = "", baseline: str | None = None) -> Snapshot:
+    from ..leaderboard.operations.places import open_board_view
     from ..leaderboard.tables.snapshot import take_snapshot
 
-    with viewed(place) as board:
+    with open_board_view(location) as board:
         return take_snapshot(board, benchmark, baseline)
 
 
-def _print(found: Snapshot) -> None:
-    from ..leaderboard.exports._grid import grid
+def _print_tables(snapshot: Snapshot) -> None:
+    from ..leaderboard.exports._grid import make_grid
 
-    for table_view in found.views:
-        shown = grid(table_view)
+    for table_view in snapshot.views:
+        shown = make_grid(table_view)
         title = f"{table_view.table.heading}: {table_view.table.metric}"
-        table(title, shown.columns, shown.rows, shown.caption + "\n")
-    for suite in found.suites:
+        print_table(title, shown.columns, shown.rows, shown.caption + "\n")
+    for suite in snapshot.suites:
         _print_suite(suite)
-    for one in found.apart:
-        score, left = one.score, one.left
-        assert left is not None
-        line(f"{left.kind}: {score.model} on {score.benchmark} ({one.entry}): {left.reason}")
-    if not found.views:
-        line("no entries")
+    for removed_entry in snapshot.apart:
+        score, removal = removed_entry.score, removed_entry.left
+        assert removal is not None
+        print_line(f"{removal.kind}: {score.model} on {score.benchmark} ({removed_entry.entry}): {removal.reason}")
+    if not snapshot.views:
+        print_line("no entries")
 
 
 def _print_suite(suite: Any) -> None:
     from ..benchmarks.statistics.not_available import NotAvailable, read_available
 
-    found = suite.found
-    rows = [[row.entry, _margin(row.mean), _margin(row.iqm)] for row in found.rows]
-    over = counted(len(found.over), "benchmark")
+    aggregate = suite.found
+    rows = [[row.entry, _format_margin(row.mean), _format_margin(row.iqm)] for row in aggregate.rows]
+    over = format_count(len(aggregate.over), "benchmark")
     title = f"Mean normalised OOD score over {over}, {suite.budget} budget (0 chance, 1 best)"
-    table(title, ["model", "mean", "interquartile mean"], rows, found.interval)
-    for row in found.incomplete:
-        line(f"apart: {row.entry} lacks {', '.join(row.missing)}")
+    print_table(title, ["model", "mean", "interquartile mean"], rows, aggregate.interval)
+    for row in aggregate.incomplete:
+        print_line(f"apart: {row.entry} lacks {', '.join(row.missing)}")
     for pair in suite.concurrences:
-        tau = read_available(_tau, pair.to_dict())
+        tau = read_available(_format_tau, pair.to_dict())
         words = tau.reason if isinstance(tau, NotAvailable) else tau
-        line(f"concurrence {pair.left}, {pair.right}: {words} ({counted(pair.entries, 'entry', 'entries')})")
+        print_line(f"concurrence {pair.left}, {pair.right}: {words} ({format_count(pair.entries, 'entry', 'entries')})")
 
 
-def _tau(record: Mapping[str, Any]) -> str:
+def _format_tau(record: Mapping[str, Any]) -> str:
     return f"{record['tau']:+.2f} [{record['low']:+.2f}, {record['high']:+.2f}]"
 
 
-def _margin(found: Any) -> str:
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+def _format_margin(interval: Any) -> str:
+    return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
 @app.command()
 def export(
-    place: Place,
+    place: BoardLocation,
     out: Annotated[
         Path, typer.Option("--out", metavar="PATH", help="The folder (or file) to write or bring up to date.")
     ],
@@ -141,35 +141,35 @@ def export(
         if benchmark or baseline or dataset or source or caption or label or check:
             raise FarshiftError("export: the whole board is exported; choose a format of its tables (--as F)")
         return _export_board(Path(place), out, json)
-    from ..leaderboard.exports import publish as go
-    from ..leaderboard.exports import unlike
+    from ..leaderboard.exports import list_differences
+    from ..leaderboard.exports import write_export as go
 
-    with watched():
-        found = _snapshot(place, benchmark, baseline)
+    with show_progress():
+        snapshot = _compute_snapshot(place, benchmark, baseline)
     options = {"dataset": dataset, "source": source, "caption": caption, "label": label}
     if check:
-        wrong = unlike(found, form, out, options)
+        wrong = list_differences(snapshot, form, out, options)
         if json:
             emit_json({"format": form, "differences": wrong})
         for text in () if json else wrong or [f"{out}: as the board gives it"]:
-            line(text)
+            print_line(text)
         return exit_if(bool(wrong))
-    files = go(found, form, out, options)
+    files = go(snapshot, form, out, options)
     if json:
         return emit_json({"format": form, "files": [str(path) for path in files]})
-    line(f"{out}: {len(files)} {'file' if len(files) == 1 else 'files'}")
+    print_line(f"{out}: {len(files)} {'file' if len(files) == 1 else 'files'}")
 
 
 def _export_board(folder: Path, out: Path, json: bool) -> None:
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.export import export as go
+    from ..leaderboard.operations.export import export_board as go
 
-    with watched():
-        found = go(Board(folder), out)
+    with show_progress():
+        summary = go(Board(folder), out)
     if json:
-        return emit_json(found.__dict__ | {"out": str(out)})
-    records, files = counted(found.records, "record"), counted(found.files, "file")
-    line(f"{out}: {records}, {files} ({found.new} new), head {found.head}")
+        return emit_json(summary.__dict__ | {"out": str(out)})
+    records, files = format_count(summary.records, "record"), format_count(summary.files, "file")
+    print_line(f"{out}: {records}, {files} ({summary.new} new), head {summary.head}")
 
 
 @app.command()
@@ -190,10 +190,10 @@ def build(
     """Build a board of the shipped baselines from their recorded predictions: pack, submit, verify, write the pages."""
     from ._baseline_board import build_board
 
-    with watched():
+    with show_progress():
         built = build_board(folder, suite, benchmark or [], baseline or [], workers)
     if json:
         emit_json(built.record())
     else:
-        block(str(built))
+        print_block(str(built))
     exit_if(bool(built.differences))

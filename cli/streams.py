@@ -19,10 +19,10 @@ _PLAIN = dict(zip("─│—–…±×·−’≥", ("-", "|", "-", "-", "..", "
 """What stands for a sign of ours where the encoding has none."""
 
 
-def ready() -> None:
+def configure_streams() -> None:
     """Make both streams take any text: of a character that the encoding lacks a like one is written, such as a hyphen
     for a table's line, else its escape. What is written to a closed stream goes nowhere."""
-    codecs.register_error("farshift", _escaped)
+    codecs.register_error("farshift", _escape_characters)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed when the process began (>&-)
@@ -30,10 +30,10 @@ def ready() -> None:
         else:
             stream.reconfigure(errors="farshift")
     # By its methods, as the libraries that draw tables and helps write to it by themselves.
-    sys.stdout.write, sys.stdout.flush = _named(sys.stdout.write), _named(sys.stdout.flush)  # type: ignore[method-assign]
+    sys.stdout.write, sys.stdout.flush = _explain_os_errors(sys.stdout.write), _explain_os_errors(sys.stdout.flush)  # type: ignore[method-assign]
 
 
-def _named(method: Callable[P, T]) -> Callable[P, T]:
+def _explain_os_errors(method: Callable[P, T]) -> Callable[P, T]:
     """A method of stdout by which the operating system's refusals, such as for want of space, say what they are of."""
 
     @wraps(method)
@@ -49,18 +49,20 @@ def _named(method: Callable[P, T]) -> Callable[P, T]:
     return called
 
 
-def all_characters() -> bool:
+def has_all_characters() -> bool:
     """Whether stdout's encoding has every character."""
     return codecs.lookup(sys.stdout.encoding or "ascii").name.startswith("utf-")
 
 
-def _escaped(error: UnicodeError) -> tuple[str, int]:
+def _escape_characters(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]
-    return "".join(_PLAIN.get(one) or one.encode("ascii", "backslashreplace").decode() for one in missing), error.end
+    return "".join(
+        _PLAIN.get(character) or character.encode("ascii", "backslashreplace").decode() for character in missing
+    ), error.end
 
 
-def abandon() -> None:
+def discard_output() -> None:
     """Write nothing more to stdout: whoever read it has gone. Without this Python complains of it as it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from .errors import Unavailable
-from .files import user_home, write_atomically
+from .files import get_user_home, write_atomically
 
-_given: ContextVar[tuple[str, ...]] = ContextVar("_given", default=())
+_accepted_now: ContextVar[tuple[str, ...]] = ContextVar("_given", default=())
 
 
 class LicenceNotAccepted(Unavailable):
@@ -20,26 +20,26 @@ class LicenceNotAccepted(Unavailable):
 
 
 @contextmanager
-def accepting(licences: tuple[str, ...]) -> Iterator[None]:
+def accept_licences(licences: tuple[str, ...]) -> Iterator[None]:
     """While the context lasts, these licences count as accepted (by `--accept`); those that are asked for are
     remembered."""
-    before = _given.set((*_given.get(), *licences))
+    before = _accepted_now.set((*_accepted_now.get(), *licences))
     try:
         yield
     finally:
-        _given.reset(before)
+        _accepted_now.reset(before)
 
 
-def require_accepted(licence: str, what: str, terms: str = "") -> None:
+def require_accepted_licence(licence: str, what: str, terms: str = "") -> None:
     """`LicenceNotAccepted` where the user has not accepted a licence: with `--accept`, in `FARSHIFT_ACCEPT` (several
     are separated by commas), or earlier."""
-    known = user_home() / "accepted.txt"
+    known = get_user_home() / "accepted.txt"
     remembered = known.read_text("utf-8").splitlines() if known.exists() else []
     if licence in remembered:
         return
-    named = [one.strip() for one in os.environ.get("FARSHIFT_ACCEPT", "").split(",")]
-    if licence in (*named, *_given.get()):
-        write_atomically(known, "".join(f"{one}\n" for one in sorted({*remembered, licence})).encode())
+    named = [name.strip() for name in os.environ.get("FARSHIFT_ACCEPT", "").split(",")]
+    if licence in (*named, *_accepted_now.get()):
+        write_atomically(known, "".join(f"{name}\n" for name in sorted({*remembered, licence})).encode())
         return
     error = LicenceNotAccepted(
         f"{what} is published under {licence}{f' ({terms})' if terms else ''}: read its terms, then repeat with "

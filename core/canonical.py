@@ -7,11 +7,11 @@ from hashlib import sha256
 from typing import Any
 
 
-def canonical_json(value: Any) -> bytes:
+def to_canonical_json(value: Any) -> bytes:
     """UTF-8 JSON with sorted keys and no spaces. Refuses NaN and infinity (`ValueError`)."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
-def identity_of(value: Any) -> str:
+def compute_identity(value: Any) -> str:
     """sha256 of the canonical JSON, as hexadecimal."""
-    return sha256(canonical_json(value)).hexdigest()
+    return sha256(to_canonical_json(value)).hexdigest()

@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime
 
 
-def now() -> str:
+def get_utc_now() -> str:
     """The time in UTC, to the second, ISO 8601."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -21,13 +21,13 @@ class Stopwatch:
         return round(time.perf_counter() - self._start, 3)
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Seconds for people: two units at most."""
-    whole = round(seconds)
-    if whole < 1:
+    total = round(seconds)
+    if total < 1:
         return "under a second"
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    if total < 60:
+        return f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60} s"
+    return f"{total // 3600} h {total % 3600 // 60} min"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .errors import FarshiftError, first_line
+from .errors import FarshiftError, get_first_line
 
 
 def check_device(device: str) -> None:
@@ -20,4 +20,4 @@ def check_device(device: str) -> None:
     except ImportError as error:
         raise FarshiftError(f"device {device!r} needs torch: pip install 'farshift[train]'") from error
     except (RuntimeError, AssertionError) as error:
-        raise FarshiftError(f"device {device!r} cannot be used here: {first_line(error)}") from error
+        raise FarshiftError(f"device {device!r} cannot be used here: {get_first_line(error)}") from error

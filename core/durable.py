@@ -9,7 +9,7 @@ ADVICE = "put the board on another disk"
 """What to do where the disk is full or may not be written."""
 
 
-def flush_folder(path: Path) -> None:
+def fsync_folder(path: Path) -> None:
     """Flush a folder's entries to the disk, so that what was renamed into it outlives a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -28,17 +28,17 @@ class FarshiftError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors travel between processes by their message, whatever their constructor takes.
-        return restated, (type(self), str(self))
+        return replace_error_message, (type(self), str(self))
 
 
-def restated(kind: type[FarshiftError], message: str) -> FarshiftError:
+def replace_error_message(kind: type[FarshiftError], message: str) -> FarshiftError:
     """An error of the same kind with another message, whatever its constructor takes."""
     error = kind.__new__(kind)
     error.args = (message,)
     return error
 
 
-def first_line(error: BaseException, most: int = 300, silent: str = "") -> str:
+def get_first_line(error: BaseException, most: int = 300, silent: str = "") -> str:
     """The first line of what an error says, at most so many characters; where it says nothing `silent`, or its type."""
     return (str(error).strip().splitlines() or [silent or type(error).__name__])[0][:most]
 
@@ -48,10 +48,10 @@ class UnknownName(FarshiftError):
 
     def __init__(self, what: str, name: str, known: Iterable[str], hint: str = "", listed: str = "") -> None:
         """listed: the command that lists the names, told where they are too many for a line."""
-        super().__init__(f"no {what} named {name!r}: {offer(name, known, listed)}{' ' + hint if hint else ''}")
+        super().__init__(f"no {what} named {name!r}: {suggest_names(name, known, listed)}{' ' + hint if hint else ''}")
 
 
-def offer(name: str, known: Iterable[str], listed: str = "") -> str:
+def suggest_names(name: str, known: Iterable[str], listed: str = "") -> str:
     """What to write instead of a name that is unknown: names like it, else all of its family (`scan/..`), else all.
 
     >>> offer("scan/lenght", ["cogs/depth", "scan/jump", "scan/length"])
@@ -62,25 +62,31 @@ def offer(name: str, known: Iterable[str], listed: str = "") -> str:
     names = sorted(known)
     first, _, rest = name.partition("/")
     families: dict[str, list[str]] = {}
-    for one in names:
-        family, slash, member = one.partition("/")
+    for known_name in names:
+        family, slash, member = known_name.partition("/")
         if slash:
             families.setdefault(family, []).append(member)
-    alike = [first] if first in families else _near(first, list(families), _SAME)
-    near = [f"{family}/{member}" for family in alike for member in _near(rest, families[family])]
-    if first in families and not near:
+    matching_families = [first] if first in families else _find_similar(first, list(families), _SAME)
+    suggestions = [
+        f"{family}/{member}" for family in matching_families for member in _find_similar(rest, families[family])
+    ]
+    if first in families and not suggestions:
         of = [f"{first}/{member}" for member in families[first]]
-        return f"of {first} there are: {_all_of(of, listed and f'{listed} {first}')}"
-    near = near or [f"{family}/.." for family in alike] or _near(name, [one for one in names if "/" not in one])
-    return f"did you mean {' or '.join(near)}?" if near else f"there are: {_all_of(names, listed)}"
+        return f"of {first} there are: {_list_all(of, listed and f'{listed} {first}')}"
+    suggestions = (
+        suggestions
+        or [f"{family}/.." for family in matching_families]
+        or _find_similar(name, [known_name for known_name in names if "/" not in known_name])
+    )
+    return f"did you mean {' or '.join(suggestions)}?" if suggestions else f"there are: {_list_all(names, listed)}"
 
 
-def _all_of(names: Sequence[str], listed: str) -> str:
-    told = some_of(names) or "none"
-    return f"{told} (all of them: {listed})" if listed and len(names) > _NAMED else told
+def _list_all(names: Sequence[str], listed: str) -> str:
+    shortened = shorten_list(names) or "none"
+    return f"{shortened} (all of them: {listed})" if listed and len(names) > _NAMED else shortened
 
 
-def _near(name: str, names: Sequence[str], least: float = _LIKE) -> list[str]:
+def _find_similar(name: str, names: Sequence[str], least: float = _LIKE) -> list[str]:
     """The names most like `name`, at most three: those that go on where it ends; else the best, and those that are
     hardly less like it. None where none is like it."""
     longer = [other for other in names if name and other.startswith(name)]
@@ -91,7 +97,7 @@ def _near(name: str, names: Sequence[str], least: float = _LIKE) -> list[str]:
     return [other for other, ratio in zip(near, alike, strict=True) if ratio > alike[0] - _HARDLY]
 
 
-def some_of(names: Sequence[str]) -> str:
+def shorten_list(names: Sequence[str]) -> str:
     """Names as a line can hold them: the first dozen, and how many more there are."""
     more = len(names) - _NAMED
     return ", ".join(names) if more <= 0 else f"{', '.join(names[:_NAMED])} and {more} more"
@@ -127,7 +133,7 @@ class BadSubmission(FarshiftError):
     problems: tuple[Any, ...] = ()
 
 
-class NotTaken(FarshiftError):
+class SubmissionRejected(FarshiftError):
     """A valid submission that a board does not take: its run, or the name of its team, is another's there."""
 
 
@@ -138,6 +144,6 @@ class MissingExtra(FarshiftError):
         super().__init__(f"{what} needs an optional dependency: pip install 'farshift[{extra}]'")
 
 
-class UnmadeRows(MissingExtra, Unavailable):
+class MissingGeneratorPackage(MissingExtra, Unavailable):
     """Rows that an optional package makes or reads, and it is not installed: as out of reach as those that no mirror
     gives."""

@@ -16,28 +16,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import BadDefinition
-from .plugins import REMEMBERED, read_text, toml_of, validated
+from .plugins import REMEMBERED, parse_toml, read_text, validate_record
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 M = TypeVar("M", bound="BaseModel")
 
-_PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
 def read_family(path: Path, model: type[M]) -> list[M]:
     """The definitions that a TOML file stands for, in the order of its axes; `BadDefinition` names the file and lists
     what is wrong in it."""
-    return list(_family(read_text(path), path, model))
+    return list(_parse_family(read_text(path), path, model))
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _family(text: str, path: Path, model: type[M]) -> tuple[M, ...]:
-    return tuple(validated(record, path, model) for record in members(toml_of(text, path), path))
+def _parse_family(text: str, path: Path, model: type[M]) -> tuple[M, ...]:
+    return tuple(validate_record(record, path, model) for record in expand_family(parse_toml(text, path), path))
 
 
-def members(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
+def expand_family(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
     """The records that `record`, read from `path`, stands for."""
     rest = {key: value for key, value in record.items() if key not in ("vary", "only")}
     tables, only = record.get("vary", []), record.get("only", {})
@@ -45,44 +45,47 @@ def members(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
         raise BadDefinition(f"{path}: vary: write [[vary]], a table of lists")
     if not isinstance(only, dict) or not all(isinstance(own, dict) for own in only.values()):
         raise BadDefinition(f'{path}: only: write [only."NAME"], a table of keys for the definition of that name')
-    axes = [_axis(table, path) for table in tables]
+    axes = [_read_axis(table, path) for table in tables]
     used: set[str] = set()
     named: set[str] = set()
     for chosen in product(*axes):
         values = {name: value for choice in chosen for name, value in choice.items()}
         if len(values) < sum(map(len, chosen)):
             raise BadDefinition(f"{path}: vary: a name stands on two axes")
-        made = _filled(rest, values, used)
-        name = str(made.get("name"))
+        definition = _fill_placeholders(rest, values, used)
+        name = str(definition.get("name"))
         named.add(name)
-        yield made | only.get(name, {})
+        yield definition | only.get(name, {})
     if unused := sorted({name for axis in axes for name in axis[0]} - used):
         raise BadDefinition(f"{path}: vary: nothing in the file says {', '.join(f'{{{name}}}' for name in unused)}")
     if absent := sorted(only.keys() - named):
         raise BadDefinition(f"{path}: only: the file stands for no definition called {', '.join(absent)}")
 
 
-def _axis(table: Any, path: Path) -> list[dict[str, Any]]:
+def _read_axis(table: Any, path: Path) -> list[dict[str, Any]]:
     """One `[[vary]]` table as its choices, each a value for every name."""
     if not isinstance(table, dict) or not table or not all(isinstance(values, list) for values in table.values()):
         raise BadDefinition(f"{path}: vary: each [[vary]] table gives one or more names, and a list for each")
     lengths = {name: len(values) for name, values in table.items()}
     if len(set(lengths.values())) > 1 or not all(lengths.values()):
-        found = ", ".join(f"{name} has {count}" for name, count in lengths.items())
-        raise BadDefinition(f"{path}: vary: the lists of one table are read side by side and need one length: {found}")
+        counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
+        raise BadDefinition(f"{path}: vary: the lists of one table are read side by side and need one length: {counts}")
     return [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
 
 
-def _filled(value: Any, values: dict[str, Any], used: set[str]) -> Any:
+def _fill_placeholders(value: Any, values: dict[str, Any], used: set[str]) -> Any:
     """`value` with every place in its strings filled. A place that no axis names is left: prompts have their own."""
     if isinstance(value, dict):
-        return {str(_filled(key, values, used)): _filled(item, values, used) for key, item in value.items()}
+        return {
+            str(_fill_placeholders(key, values, used)): _fill_placeholders(item, values, used)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
-        return [_filled(item, values, used) for item in value]
+        return [_fill_placeholders(item, values, used) for item in value]
     if not isinstance(value, str):
         return value
-    used.update(name for name in _PLACE.findall(value) if name in values)
-    whole = _PLACE.fullmatch(value)
-    if whole and whole[1] in values:
-        return values[whole[1]]
-    return _PLACE.sub(lambda place: str(values.get(place[1], place[0])), value)
+    used.update(name for name in _PLACEHOLDER.findall(value) if name in values)
+    full_match = _PLACEHOLDER.fullmatch(value)
+    if full_match and full_match[1] in values:
+        return values[full_match[1]]
+    return _PLACEHOLDER.sub(lambda match: str(values.get(match[1], match[0])), value)

@@ -10,7 +10,7 @@ from .errors import MissingExtra
 
 
 @contextmanager
-def drawn_with(settings: dict[str, Any]) -> Iterator[None]:
+def use_plot_settings(settings: dict[str, Any]) -> Iterator[None]:
     """These settings of matplotlib, whatever the user's are, while the context lasts. `MissingExtra` without it."""
     try:
         from matplotlib.style import context

@@ -14,17 +14,17 @@ from threading import get_ident
 from filelock import FileLock, Timeout
 
 from .errors import FarshiftError
-from .progress import say
+from .progress import log_message
 
 
-def cache_root() -> Path:
+def get_cache_root() -> Path:
     """`FARSHIFT_CACHE`, or `farshift` in the user's cache folder."""
     named = os.environ.get("FARSHIFT_CACHE")
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(named).expanduser() if named else Path(base).expanduser() / "farshift"
 
 
-def user_home() -> Path:
+def get_user_home() -> Path:
     """`FARSHIFT_HOME`, or `farshift` in the user's data folder: what a cache must not forget, such as the splits that
     were frozen here and the licences that were accepted."""
     named = os.environ.get("FARSHIFT_HOME")
@@ -32,7 +32,7 @@ def user_home() -> Path:
     return Path(named).expanduser() if named else Path(base).expanduser() / "farshift"
 
 
-def lock_is_free(lock: FileLock) -> bool:
+def try_lock(lock: FileLock) -> bool:
     """Take the lock if nobody holds it."""
     try:
         lock.acquire(timeout=0)
@@ -41,7 +41,7 @@ def lock_is_free(lock: FileLock) -> bool:
     return True
 
 
-def offline() -> bool:
+def is_offline() -> bool:
     """Whether `FARSHIFT_OFFLINE` forbids the network."""
     return os.environ.get("FARSHIFT_OFFLINE", "") not in ("", "0")
 
@@ -50,22 +50,22 @@ ADVICE = "set FARSHIFT_CACHE to another disk"
 
 
 @contextmanager
-def plain_disk_errors(path: Path, advice: str = ADVICE, kept: bool = True) -> Iterator[None]:
+def translate_os_errors(path: Path, advice: str = ADVICE, is_saved: bool = True) -> Iterator[None]:
     """Turn the operating system's refusals into one line that says where, what to do, and, where it is so, that what
     was done is kept."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            ending = "; what was done is kept" if kept else ""
+            ending = "; what was done is kept" if is_saved else ""
             raise FarshiftError(f"no space left for {path}: free some, or {advice}{ending}") from error
         raise FarshiftError(f"{path} cannot be written: {error.strerror or error}; {advice}") from error
 
 
-def lock_elsewhere(path: Path) -> Path:
+def get_lock_path(path: Path) -> Path:
     """Where the lock of something outside the cache lies: in the cache, by the path's digest, so that nothing is left
     beside it; in the folder for temporary files where the cache may only be read."""
-    root = cache_root()
+    root = get_cache_root()
     there = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
     if there.is_dir() and not os.access(there, os.W_OK | os.X_OK):
         root = Path(gettempdir()) / f"farshift-{os.getuid() if hasattr(os, 'getuid') else 0}"
@@ -73,13 +73,13 @@ def lock_elsewhere(path: Path) -> Path:
 
 
 @contextmanager
-def locked(path: Path, what: str = "") -> Iterator[None]:
+def hold_lock(path: Path, what: str = "") -> Iterator[None]:
     """Hold the lock of `path` among processes. The operating system frees it if the holder dies."""
-    with plain_disk_errors(path):
+    with translate_os_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(f"{path}.lock")
-        if not lock_is_free(lock):
-            say(f"waiting for another process that works on {what or path.name}")
+        if not try_lock(lock):
+            log_message(f"waiting for another process that works on {what or path.name}")
             lock.acquire()
     try:
         yield
@@ -90,7 +90,7 @@ def locked(path: Path, what: str = "") -> Iterator[None]:
 def write_atomically(path: Path, content: bytes | memoryview, advice: str = ADVICE) -> None:
     """Write `content` beside `path` in one piece, flush it to the disk, and rename it into place."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.tmp")
-    with plain_disk_errors(path, advice):
+    with translate_os_errors(path, advice):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("wb") as file:
@@ -102,7 +102,7 @@ def write_atomically(path: Path, content: bytes | memoryview, advice: str = ADVI
             temporary.unlink(missing_ok=True)
 
 
-def file_sha256(path: Path) -> str:
+def compute_file_sha256(path: Path) -> str:
     """sha256 of a file, as hexadecimal."""
     import hashlib
 
@@ -110,14 +110,14 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def with_digest(content: bytes) -> bytes:
+def append_digest(content: bytes) -> bytes:
     """The content and its sha256 behind it."""
     return content + sha256(content).digest()
 
 
-def without_digest(kept: bytes) -> bytes:
-    """What `with_digest` was given; `ValueError` where it is not that any more."""
-    content = kept[:-32]
-    if with_digest(content) != kept:
+def strip_digest(data: bytes) -> bytes:
+    """What `append_digest` was given; `ValueError` where it is not that any more."""
+    content = data[:-32]
+    if append_digest(content) != data:
         raise ValueError("its digest is another")
     return content

@@ -10,18 +10,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import bits
+from .draws import draw_bits
 
 UNIT = 2**16
-"""A draw of `normal_units` is a whole number of 1 / UNIT."""
+"""A draw of `draw_normal_units` is a whole number of 1 / UNIT."""
 
 _WORDS = 3
 _LANES = 4
 
 
-def normal_units(name: str, count: int) -> NDArray[np.int64]:
+def draw_normal_units(name: str, count: int) -> NDArray[np.int64]:
     """The first `count` draws of the stream called `name`, in units of 1 / `UNIT`; shape (count,)."""
-    words = bits(name, np.arange(count * _WORDS, dtype=np.uint64)).reshape(count, _WORDS)
+    words = draw_bits(name, np.arange(count * _WORDS, dtype=np.uint64)).reshape(count, _WORDS)
     total = np.zeros(count, np.int64)
     for lane in range(_LANES):
         uniform = (words >> np.uint64(16 * lane)) & np.uint64(UNIT - 1)

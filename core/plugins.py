@@ -36,7 +36,7 @@ REMEMBERED = 2048
 _also: ContextVar[tuple[Path, ...]] = ContextVar("_also", default=())
 
 
-def homes() -> list[Path]:
+def list_plugin_folders() -> list[Path]:
     """The package, then the folders of `FARSHIFT_PATH`, then one that is being added to."""
     named = [Path(entry).expanduser() for entry in os.environ.get("FARSHIFT_PATH", "").split(os.pathsep) if entry]
     for home in named:
@@ -44,11 +44,11 @@ def homes() -> list[Path]:
             raise BadDefinition(f"FARSHIFT_PATH names {home}, which is not a folder")
     known = [PACKAGE, *named]
     added = [home for home in _also.get() if home.is_dir()]  # one that is yet to be written has nothing in it
-    return known + [home for home in added if not any(home.samefile(one) for one in known)]
+    return known + [home for home in added if not any(home.samefile(folder) for folder in known)]
 
 
 @contextmanager
-def also(home: Path) -> Iterator[None]:
+def add_plugin_folder(home: Path) -> Iterator[None]:
     """While the context lasts, what lies in `home` counts as named in `FARSHIFT_PATH`."""
     before = _also.set((*_also.get(), home))
     try:
@@ -57,28 +57,28 @@ def also(home: Path) -> Iterator[None]:
         _also.reset(before)
 
 
-def files(place: str, pattern: str) -> Iterator[Path]:
-    """The files matching `pattern` under `place` (such as "loaders/sources") of every home, sorted."""
-    for home in homes():
-        yield from sorted((home / place).glob(pattern))
+def find_plugin_files(folder: str, pattern: str) -> Iterator[Path]:
+    """The files matching `pattern` under `folder` (such as "loaders/sources") of every home, sorted."""
+    for home in list_plugin_folders():
+        yield from sorted((home / folder).glob(pattern))
 
 
-def named(place: str, suffix: str) -> dict[str, Path]:
-    """The files of `place` by name, without suffix; `BadDefinition` where two homes have one of the same name. Files
+def find_files_by_name(folder: str, suffix: str) -> dict[str, Path]:
+    """The files of `folder` by name, without suffix; `BadDefinition` where two homes have one of the same name. Files
     whose name begins with an underscore are helpers of the others, and left out."""
-    found: dict[str, Path] = {}
-    for path in files(place, f"*{suffix}"):
+    paths: dict[str, Path] = {}
+    for path in find_plugin_files(folder, f"*{suffix}"):
         if path.stem.startswith("_"):
             continue
-        if path.stem in found and not path.samefile(found[path.stem]):
-            raise BadDefinition(f"{path} and {found[path.stem]} have the same name: rename one")
-        found.setdefault(path.stem, path)
-    return found
+        if path.stem in paths and not path.samefile(paths[path.stem]):
+            raise BadDefinition(f"{path} and {paths[path.stem]} have the same name: rename one")
+        paths.setdefault(path.stem, path)
+    return paths
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file; `BadDefinition` names the file, and the line where it cannot be read."""
-    return toml_of(read_text(path), path)
+    return parse_toml(read_text(path), path)
 
 
 def read_text(path: Path) -> str:
@@ -91,7 +91,7 @@ def read_text(path: Path) -> str:
         raise BadDefinition(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def toml_of(text: str, path: Path) -> dict[str, Any]:
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
     """The TOML text of the file `path`; `BadDefinition` names the file, and the line where it cannot be read."""
     try:
         return tomllib.loads(text)
@@ -103,16 +103,16 @@ def toml_of(text: str, path: Path) -> dict[str, Any]:
 
 def read_definition(path: Path, model: type[M]) -> M:
     """A TOML file as a validated definition; `BadDefinition` names the file and lists what is wrong in it."""
-    found: M = _definition(read_text(path), path, model)
-    return found
+    definition: M = _parse_definition(read_text(path), path, model)
+    return definition
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _definition(text: str, path: Path, model: type[M]) -> M:
-    return validated(toml_of(text, path), path, model)
+def _parse_definition(text: str, path: Path, model: type[M]) -> M:
+    return validate_record(parse_toml(text, path), path, model)
 
 
-def validated(record: dict[str, Any], path: Path, model: type[M]) -> M:
+def validate_record(record: dict[str, Any], path: Path, model: type[M]) -> M:
     """A record read from `path` as a definition; `BadDefinition` lists what is wrong in it."""
     from pydantic import ValidationError
 
@@ -123,30 +123,30 @@ def validated(record: dict[str, Any], path: Path, model: type[M]) -> M:
         raise BadDefinition(f"{path}: {wrong}") from error
 
 
-def module(place: str, name: str, what: str) -> ModuleType:
-    """The module `name` under `place` (such as "splits/rules"), of the package or a user's folder."""
-    path = module_file(place, name, what)
+def load_module(folder: str, name: str, what: str) -> ModuleType:
+    """The module `name` under `folder` (such as "splits/rules"), of the package or a user's folder."""
+    path = find_module_file(folder, name, what)
     if path.is_relative_to(PACKAGE):
         package = __package__.rsplit(".", 1)[0]
-        return importlib.import_module(f"{package}.{place.replace('/', '.')}.{name}")
-    own = f"farshift_plugin_{sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{name}"
-    if own not in sys.modules:
-        spec = importlib.util.spec_from_file_location(own, path)
+        return importlib.import_module(f"{package}.{folder.replace('/', '.')}.{name}")
+    module_name = f"farshift_plugin_{sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{name}"
+    if module_name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(module_name, path)
         if spec is None or spec.loader is None:
             raise BadDefinition(f"{path}: cannot be imported")
         loaded = importlib.util.module_from_spec(spec)
-        sys.modules[own] = loaded
+        sys.modules[module_name] = loaded
         try:
             spec.loader.exec_module(loaded)
         except BaseException as error:  # whatever happens, no half-imported module stays
-            del sys.modules[own]
+            del sys.modules[module_name]
             if isinstance(error, MemoryError) or not isinstance(error, Exception):
                 raise
             raise BadDefinition(f"{path}: {type(error).__name__} when imported: {error}") from error
-    return sys.modules[own]
+    return sys.modules[module_name]
 
 
-class Named(Protocol):
+class NamedDefinition(Protocol):
     """A definition with a name and the file it came from."""
 
     @property
@@ -156,34 +156,36 @@ class Named(Protocol):
     def path(self) -> Path: ...
 
 
-N = TypeVar("N", bound=Named)
+N = TypeVar("N", bound=NamedDefinition)
 
 
-def gathered(place: str, read: Callable[[Path], N | Iterable[N]], what: str) -> dict[str, N]:
-    """Every definition of `place`, by name, sorted; `BadDefinition` where two have the same name. `read` gives the one
+def read_all_definitions(folder: str, read: Callable[[Path], N | Iterable[N]], what: str) -> dict[str, N]:
+    """Every definition of `folder`, by name, sorted; `BadDefinition` where two have the same name. `read` gives the one
     definition of a file, or the many of a family."""
-    found: dict[str, N] = {}
-    for path in files(place, "*.toml"):
+    definitions: dict[str, N] = {}
+    for path in find_plugin_files(folder, "*.toml"):
         read_of = read(path)
-        for one in read_of if isinstance(read_of, Iterable) else (read_of,):
-            if one.name in found:
-                raise BadDefinition(f"{path}: a {what} named {one.name!r} is there already: {found[one.name].path}")
-            found[one.name] = one
-    return dict(sorted(found.items()))
+        for definition in read_of if isinstance(read_of, Iterable) else (read_of,):
+            if definition.name in definitions:
+                raise BadDefinition(
+                    f"{path}: a {what} named {definition.name!r} is there already: {definitions[definition.name].path}"
+                )
+            definitions[definition.name] = definition
+    return dict(sorted(definitions.items()))
 
 
-def module_file(place: str, name: str, what: str) -> Path:
-    """The file of `module(place, name, what)`."""
-    found = named(place, ".py")
-    if name not in found:
-        raise UnknownName(what, name, found)
-    return found[name]
+def find_module_file(folder: str, name: str, what: str) -> Path:
+    """The file of `load_module(place, name, what)`."""
+    paths = find_files_by_name(folder, ".py")
+    if name not in paths:
+        raise UnknownName(what, name, paths)
+    return paths[name]
 
 
-def function(place: str, path: str, what: str) -> Any:
-    """The function `file/name` under `place`, such as "length/threshold" under "splits/rules"."""
+def load_function(folder: str, path: str, what: str) -> Any:
+    """The function `file/name` under `folder`, such as "length/threshold" under "splits/rules"."""
     file, _, name = path.partition("/")
-    holder = module(place, file, what)
+    holder = load_module(folder, file, what)
     known = sorted(
         key
         for key, value in vars(holder).items()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .durable import ADVICE, flush_folder
+from .durable import ADVICE, fsync_folder
 from .errors import FarshiftError
-from .files import plain_disk_errors
+from .files import translate_os_errors
 
 
 def write_private(path: Path, content: bytes) -> None:
     """Write `content` in one piece, with mode 600 from the first byte on; its folder gets mode 700 where it is made."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with plain_disk_errors(path, ADVICE):
+    with translate_os_errors(path, ADVICE):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary.unlink(missing_ok=True)  # of a killed process that had this number
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -21,7 +21,7 @@ def write_private(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        flush_folder(path.parent)
+        fsync_folder(path.parent)
 
 
 def read_private(path: Path, what: str) -> bytes:

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from typing import Protocol
 
 
-class Listener(Protocol):
+class Reporter(Protocol):
     def say(self, text: str) -> None: ...
 
     def advance(self, label: str, done: int, total: int | None, note: str = "") -> None: ...
 
 
-_listeners: list[Listener] = []
+_listeners: list[Reporter] = []
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def report_to(listener: Reporter) -> Iterator[None]:
     """While the context lasts, `listener` hears what is going on in this process."""
     _listeners.append(listener)
     try:
@@ -37,13 +37,13 @@ def mute_messages() -> Iterator[None]:
         _listeners[:] = listeners
 
 
-def say(text: str) -> None:
+def log_message(text: str) -> None:
     """One line about something worth knowing."""
     for listener in _listeners:
         listener.say(text)
 
 
-def advance(label: str, done: int, total: int | None = None, note: str = "") -> None:
+def report_progress(label: str, done: int, total: int | None = None, note: str = "") -> None:
     """`done` of `total` (bytes, rows, steps) of the work called `label`; finished when they are equal. note: what else
     is worth knowing of it now, such as a loss."""
     for listener in _listeners:

@@ -14,8 +14,8 @@ from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import TypeVar
 
-from .errors import Unavailable, first_line
-from .progress import say
+from .errors import Unavailable, get_first_line
+from .progress import log_message
 
 T = TypeVar("T")
 
@@ -29,25 +29,26 @@ LONGEST_PAUSE = 60.0
 """Seconds, also where a server asks for more."""
 
 
-class Broken(Exception):
-    """An answer did not come, or not as a whole; the next may. `pause` is what the server asked for, in seconds."""
+class TransientError(Exception):
+    """An answer did not come, or not as a whole; the next may. `pause` is what the server asked for, in
+    seconds."""
 
     def __init__(self, reason: str, pause: float | None = None) -> None:
         super().__init__(reason)
         self.pause = pause
 
 
-def may_pass(status: int) -> bool:
+def is_retryable(status: int) -> bool:
     """Whether another try may get another status: the server was late, busy or broken."""
     return status in (408, 425, 429) or 500 <= status <= 599
 
 
-def pause(failed: int, asked: float | None = None) -> float:
-    """Seconds to wait after so many failed tries, at least one; `asked` is what the server asked for."""
-    return min(math.ldexp(PAUSE, min(failed, 64) - 1) if asked is None else asked, LONGEST_PAUSE)
+def compute_backoff(failures: int, server_delay: float | None = None) -> float:
+    """Seconds to wait after so many failed tries, at least one; `server_delay` is what the server asked for."""
+    return min(math.ldexp(PAUSE, min(failures, 64) - 1) if server_delay is None else server_delay, LONGEST_PAUSE)
 
 
-def retry_after(value: str | None) -> float | None:
+def parse_retry_after(value: str | None) -> float | None:
     """Seconds that a `Retry-After` header asks to wait: it has a number of them, or a date (RFC 9110, section 10.2.3).
     None without a readable one.
 
@@ -65,16 +66,16 @@ def retry_after(value: str | None) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def persist(attempt: Callable[[], T], what: str, wait: Callable[[float], object] = time.sleep) -> T:
-    """What `attempt` gives, tried again where it raises `Broken`, which is told; `Unavailable` after `TRIES`. `what`
-    begins its message, such as "x could not be had"."""
+def call_with_retries(attempt: Callable[[], T], what: str, wait: Callable[[float], object] = time.sleep) -> T:
+    """What `attempt` gives, tried again where it raises `TransientError`, which is told; `Unavailable` after `TRIES`.
+    `what` begins its message, such as "x could not be had"."""
     for failed in count(1):
         try:
             return attempt()
-        except Broken as error:
+        except TransientError as error:
             if failed >= TRIES:
                 raise Unavailable(f"{what} in {failed} tries ({error}): try again later") from error
-            seconds = pause(failed, error.pause)
-            say(f"{what} ({first_line(error)}): trying again in {seconds:g} s, try {failed + 1} of {TRIES}")
+            seconds = compute_backoff(failed, error.pause)
+            log_message(f"{what} ({get_first_line(error)}): trying again in {seconds:g} s, try {failed + 1} of {TRIES}")
         wait(seconds)
     raise AssertionError("the loop has no end")

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from .engines import usable_cores
+from .engines import count_usable_cores
 
 J = TypeVar("J")
 R = TypeVar("R")
 
 
-def in_threads(function: Callable[[J], R], pieces: Iterable[J]) -> list[R]:
+def map_in_threads(function: Callable[[J], R], pieces: Iterable[J]) -> list[R]:
     """`function` of each piece, in their order; as many at a time as there are cores."""
-    with ThreadPoolExecutor(usable_cores()) as pool:
+    with ThreadPoolExecutor(count_usable_cores()) as pool:
         return list(pool.map(function, pieces))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def version() -> str:
+def get_version() -> str:
     """The installed version of Farshift."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as installed

@@ -20,15 +20,15 @@ class World:
         return range(batches * self.rank // self.size, batches * (self.rank + 1) // self.size)
 
 
-ALONE = World()
+SINGLE_PROCESS = World()
 
 
-def world() -> World:
+def get_world() -> World:
     """The world of this process: `torchrun`'s, or this process alone."""
     try:
         rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         launch = [os.environ[name] for name in ("MASTER_ADDR", "MASTER_PORT")]
     except (KeyError, ValueError):
-        return ALONE
+        return SINGLE_PROCESS
     launch += [os.environ.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")]
-    return World(rank, size, ":".join(launch)) if 0 <= rank < size and size > 1 else ALONE
+    return World(rank, size, ":".join(launch)) if 0 <= rank < size and size > 1 else SINGLE_PROCESS

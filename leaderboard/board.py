@@ -23,21 +23,28 @@ from typing import Any
 
 import tomli_w
 
-from ..core.canonical import identity_of
+from ..core.canonical import compute_identity
 from ..core.durable import ADVICE
 from ..core.errors import FarshiftError
-from ..core.files import lock_elsewhere, locked, write_atomically
+from ..core.files import get_lock_path, hold_lock, write_atomically
 from ..core.plugins import read_toml
 from ..core.private import read_private, write_private
-from .board_view import BoardView, derived_here, may_write
+from .board_view import BoardView, get_derived_folder, is_writable
 from .ledger import Ledger, Record
 from .ledger.book import Event
 from .ledger.keys import SigningKey, create_key
-from .ledger.migrate import migrate, require_current
+from .ledger.migrate import migrate_store, require_current
 from .ledger.store import Store
-from .settings import baselines_of
-from .storage.board_files import INCOMING, place_problem, plain_file, publish, recover, stage
-from .storage.object_store import ObjectStore, store_of_files
+from .settings import read_baselines
+from .storage.board_files import (
+    INCOMING,
+    find_path_problem,
+    publish_files,
+    recover_staged_files,
+    resolve_file,
+    stage_files,
+)
+from .storage.object_store import ObjectStore, open_file_store
 from .validation.limits import SUBMISSION_BYTES
 
 FORMAT = 2
@@ -49,8 +56,8 @@ class Board(BoardView):
     def __init__(self, path: Path | str) -> None:
         self.path, self.place = Path(path), str(path)
         self.card = _read_card(self.path)
-        self.ledger = Ledger(self._store(), SigningKey(key_file(self.path)), str(self.card["key"]))
-        self.objects: ObjectStore | None = store_of_files(self.card)
+        self.ledger = Ledger(self._store(), SigningKey(get_key_path(self.path)), str(self.card["key"]))
+        self.objects: ObjectStore | None = open_file_store(self.card)
         self._mutex, self._held = RLock(), 0
 
     @classmethod
@@ -64,19 +71,19 @@ class Board(BoardView):
         path = Path(path)
         if files is not None:
             _require_empty(ObjectStore(files))
-        with locked(lock_elsewhere(path), str(path)):
+        with hold_lock(get_lock_path(path), str(path)):
             begun = {"private", "ledger.sqlite", "ledger.sqlite-journal"}
             if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - begun):
                 raise FarshiftError(f"{path} exists and is not empty: choose another folder")
             where = Store(store) if store is not None else Store.in_file(path / "ledger.sqlite")
-            signing = create_key(key_file(path))
+            signing = create_key(get_key_path(path))
             if store is not None:
                 write_private(path / "private" / "store.url", store.encode())
             path.mkdir(parents=True, exist_ok=True)
             for left in ("ledger.sqlite", "ledger.sqlite-journal"):
                 (path / left).unlink(missing_ok=True)
-            migrate(where)
-            opened = _open(Ledger(where, signing, signing.public), name)
+            migrate_store(where)
+            opened = _append_opening(Ledger(where, signing, signing.public), name)
             card = {
                 "format": FORMAT,
                 "name": name,
@@ -89,7 +96,7 @@ class Board(BoardView):
         return cls(path)
 
     def _store(self) -> Store:
-        store = store_of(self.path, self.card)
+        store = open_store(self.path, self.card)
         require_current(store, self.path)
         return store
 
@@ -99,19 +106,19 @@ class Board(BoardView):
     @property
     def derived(self) -> Path:
         """In its folder, or, where that may only be read, in the user's cache."""
-        return self.path / "derived" if may_write(self.path) else derived_here()
+        return self.path / "derived" if is_writable(self.path) else get_derived_folder()
 
     def file(self, path: str) -> Path | None:
-        found = plain_file(self.path, path)
-        if found is None and self.objects is not None and not place_problem(path):
+        local_path = resolve_file(self.path, path)
+        if local_path is None and self.objects is not None and not find_path_problem(path):
             content = self.objects.get(path, SUBMISSION_BYTES)
             if content is not None:
                 write_atomically(self.path / path, content, ADVICE)
-                found = plain_file(self.path, path)
-        return found
+                local_path = resolve_file(self.path, path)
+        return local_path
 
     def baselines(self) -> dict[str, str]:
-        return baselines_of(self.path)
+        return read_baselines(self.path)
 
     @property
     def private(self) -> Path:
@@ -126,7 +133,7 @@ class Board(BoardView):
             if self._held:
                 yield
                 return
-            with locked(self.path / "board", str(self.path)), self.ledger.store.held():
+            with hold_lock(self.path / "board", str(self.path)), self.ledger.store.held():
                 if (self.path / INCOMING).is_dir():
                     self._recover()
                 self._held += 1
@@ -145,18 +152,18 @@ class Board(BoardView):
         if wrong or set(named) != set(files):
             raise ValueError(f"files and records differ: {wrong or sorted(set(named) ^ set(files))}")
         with self.locked():
-            staged = stage(self.path, identity_of(named), files) if files else None
+            staged = stage_files(self.path, compute_identity(named), files) if files else None
             if self.objects is not None:
                 for path, content in sorted(files.items()):
                     self.objects.put(path, content)
             added = self.ledger.append(events)
             if staged is not None:
-                publish(self.path, staged, named)
+                publish_files(self.path, staged, named)
         return added
 
     def _recover(self) -> None:
         """Finish or clear away what killed processes left, in the folder and in the store."""
-        for path in recover(self.path, self.ledger.records()):
+        for path in recover_staged_files(self.path, self.ledger.records()):
             if self.objects is not None:
                 self.objects.delete(path)
 
@@ -177,18 +184,18 @@ class Board(BoardView):
     def settle(self) -> None:
         """Wait until every file that a record names by now has come to its place."""
         folder = self.path / INCOMING
-        if folder.is_dir() and any(folder.iterdir()) and may_write(self.path):
+        if folder.is_dir() and any(folder.iterdir()) and is_writable(self.path):
             with self.locked():
                 pass
 
 
-def key_file(path: Path) -> Path:
+def get_key_path(path: Path) -> Path:
     """Where a board's private key lies: in the file that `FARSHIFT_BOARD_KEY` names, else in its folder."""
     named = os.environ.get("FARSHIFT_BOARD_KEY", "")
     return Path(named).expanduser() if named else path / "private" / "key.pem"
 
 
-def store_of(path: Path, card: Mapping[str, Any]) -> Store:
+def open_store(path: Path, card: Mapping[str, Any]) -> Store:
     """Where the ledger of a board lies. `FARSHIFT_BOARD_STORE` replaces the URL of one in a database server."""
     if card.get("store") == "sqlite":
         return Store.in_file(path / "ledger.sqlite")
@@ -199,14 +206,14 @@ def store_of(path: Path, card: Mapping[str, Any]) -> Store:
 
 def _require_empty(objects: ObjectStore) -> None:
     folders = {"submissions", "scores", "challenges", "sealed"}
-    if found := objects.paths(folders):
-        raise FarshiftError(f"{objects.url} holds files already ({found[0]}): choose an empty folder in the store")
+    if paths := objects.paths(folders):
+        raise FarshiftError(f"{objects.url} holds files already ({paths[0]}): choose an empty folder in the store")
 
 
 def migrate_board(path: Path | str) -> tuple[str | None, str | None]:
     """Bring a board's ledger to this version's schema. Returns the schema before and after it."""
     path = Path(path)
-    return migrate(store_of(path, _read_card(path)))
+    return migrate_store(open_store(path, _read_card(path)))
 
 
 def _read_card(path: Path) -> dict[str, Any]:
@@ -220,11 +227,11 @@ def _read_card(path: Path) -> dict[str, Any]:
     return card
 
 
-def _open(ledger: Ledger, name: str) -> Record:
+def _append_opening(ledger: Ledger, name: str) -> Record:
     """Append the opening, unless an `init` that was killed had come so far; the record of it."""
-    found = ledger.store.records()
-    if not found:
-        found = ledger.append([("opened", {"name": name, "key": ledger.key})])
-    elif len(found) > 1 or found[0].body != {"name": name, "key": ledger.key}:
+    records = ledger.store.records()
+    if not records:
+        records = ledger.append([("opened", {"name": name, "key": ledger.key})])
+    elif len(records) > 1 or records[0].body != {"name": name, "key": ledger.key}:
         raise FarshiftError(f"{ledger.store.name} holds another board's ledger: give this board a database of its own")
-    return found[0]
+    return records[0]

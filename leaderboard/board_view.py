@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..benchmarks.scoring.record import Score
 from ..core.errors import FarshiftError
-from ..core.files import cache_root
-from .entries import Entry, Scored, Standing, entries, submission_path
+from ..core.files import get_cache_root
+from .entries import Entry, ScoredEntry, ScoreRecord, get_submission_path, read_valid_entries
 from .ledger import Record
-from .storage.board_files import plain_file
-from .teams import team_of
+from .storage.board_files import resolve_file
+from .teams import identify_team
 
 if TYPE_CHECKING:
     from .storage.readers import BoardReader
@@ -41,12 +41,12 @@ class BoardView(ABC):
 
     def file(self, path: str) -> Path | None:
         """A file that a record names, ready to be read; None where it is missing."""
-        return plain_file(self.path, path)
+        return resolve_file(self.path, path)
 
     @property
     def derived(self) -> Path:
         """Where what can be computed again is kept."""
-        return derived_here()
+        return get_derived_folder()
 
     @property
     def name(self) -> str:
@@ -60,24 +60,32 @@ class BoardView(ABC):
 
     def baselines(self) -> dict[str, str]:
         """For each benchmark the model that its entries are compared with, as an export's card says."""
-        found = self.card.get("baselines", {})
-        return found if isinstance(found, dict) and all(isinstance(one, str) for one in found.values()) else {}
+        baselines = self.card.get("baselines", {})
+        return (
+            baselines
+            if isinstance(baselines, dict) and all(isinstance(model, str) for model in baselines.values())
+            else {}
+        )
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[ScoredEntry]:
         """Every entry that is in a table, in the ledger's order, with its newest score, whose digest is checked."""
         return [self.standing_of(entry) for entry in self._entries() if entry.left is None]
 
-    def apart(self) -> list[Standing]:
+    def apart(self) -> list[ScoredEntry]:
         """Every entry that was withdrawn or removed, in the ledger's order."""
         return [self.standing_of(entry) for entry in self._entries() if entry.left is not None]
 
     def attempts(self) -> dict[tuple[str, str], int]:
-        """How many entries each team had scored in each table: (`team_of`, entry identity) to a count. Entries that
-        were withdrawn or removed count: their scores were seen."""
-        seen = {(team_of(one), score.entry_identity, one.entry) for one in self._entries() for score in one.scores}
-        return dict(sorted(Counter((team, identity) for team, identity, _ in seen).items()))
+        """How many entries each team had scored in each table: (`identify_team`, entry identity) to a count. Entries
+        that were withdrawn or removed count: their scores were seen."""
+        scored = {
+            (identify_team(entry), score.entry_identity, entry.entry)
+            for entry in self._entries()
+            for score in entry.scores
+        }
+        return dict(sorted(Counter((team, identity) for team, identity, _ in scored).items()))
 
-    def stored(self, score: Scored) -> bytes:
+    def stored(self, score: ScoreRecord) -> bytes:
         """The file of a score, checked against its digest in the ledger."""
         file = self.file(score.path)
         content = file.read_bytes() if file is not None else b""
@@ -90,19 +98,19 @@ class BoardView(ABC):
 
     def submission_file(self, digest: str) -> Path:
         """Where a submission lies."""
-        return self.file(submission_path(digest)) or self.path / submission_path(digest)
+        return self.file(get_submission_path(digest)) or self.path / get_submission_path(digest)
 
     def _entries(self) -> list[Entry]:
-        return list(entries(self.settled()).values())
+        return list(read_valid_entries(self.settled()).values())
 
-    def standing_of(self, entry: Entry) -> Standing:
+    def standing_of(self, entry: Entry) -> ScoredEntry:
         """An entry with its newest score, whose digest is checked."""
         if not entry.scores:
             raise FarshiftError(f"{entry} was never scored: farshift board verify {self.place}")
-        return Standing(**vars(entry), score=Score.from_dict(json.loads(self.stored(entry.scores[-1]))))
+        return ScoredEntry(**vars(entry), score=Score.from_dict(json.loads(self.stored(entry.scores[-1]))))
 
 
-class Reading(BoardView):
+class ReadOnlyBoard(BoardView):
     """A board as some records and a reader of its files have it. derived: as in `BoardView`."""
 
     def __init__(self, reader: BoardReader, records: Sequence[Record], derived: Path | None = None) -> None:
@@ -117,14 +125,14 @@ class Reading(BoardView):
 
     @property
     def derived(self) -> Path:
-        return self._derived or derived_here()
+        return self._derived or get_derived_folder()
 
 
-def derived_here() -> Path:
+def get_derived_folder() -> Path:
     """Where this user keeps what was computed from boards that are not written to."""
-    return cache_root() / "boards"
+    return get_cache_root() / "boards"
 
 
-def may_write(folder: Path) -> bool:
+def is_writable(folder: Path) -> bool:
     """Whether this process may write into a folder."""
     return os.access(folder, os.W_OK)

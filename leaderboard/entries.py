@@ -35,7 +35,7 @@ class SubmittedRun(Body):
     run_digest: str = Hex64
 
 
-class Submitted(Body):
+class SubmissionRecord(Body):
     submission: str = Hex64
     name: str
     team: str
@@ -45,7 +45,7 @@ class Submitted(Body):
     entries: list[SubmittedRun]
 
 
-class Scored(Body):
+class ScoreRecord(Body):
     """A score, made by the scorer of a version; its file is `scores/<entry>/<scorer>.json`."""
 
     entry: str = Hex16
@@ -55,7 +55,7 @@ class Scored(Body):
 
     @property
     def path(self) -> str:
-        return score_path(self.entry, self.scorer)
+        return get_score_path(self.entry, self.scorer)
 
     @property
     def digest(self) -> str:
@@ -69,7 +69,7 @@ class Values(Body):
     ood: float
 
 
-class Rescored(Scored):
+class RescoreRecord(ScoreRecord):
     """A score by a newer scorer, and what it was and is now."""
 
     replaces: int = Field(ge=1)
@@ -77,19 +77,19 @@ class Rescored(Scored):
     after: Values
 
 
-class Referenced(Body):
+class ReferenceRecord(Body):
     """Entries that the board's operator declares to be of their tables' fields as they are."""
 
     declared: list[Annotated[str, Hex16]]
 
 
-class Leaving(Body):
+class RemovalRecord(Body):
     entry: str = Hex16
     reason: str = Field(min_length=1)
 
 
 @dataclass(frozen=True)
-class Left:
+class Removal:
     """Why an entry is in no table. kind: withdrawn (by its team) or removed (by the board)."""
 
     kind: str
@@ -121,35 +121,35 @@ class Entry:
     team_key: str = ""
     choose: bool = False
     reference: bool = False
-    scores: tuple[Scored, ...] = ()
-    left: Left | None = None
+    scores: tuple[ScoreRecord, ...] = ()
+    left: Removal | None = None
 
     def __str__(self) -> str:
         return f"entry {self.entry} ({self.model} on {self.benchmark})"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing(Entry):
+class ScoredEntry(Entry):
     """An entry with its newest score."""
 
     score: Score
 
 
-def submission_path(digest: str) -> str:
+def get_submission_path(digest: str) -> str:
     """Where a board keeps a submission."""
     return f"submissions/{digest}.zip"
 
 
-def score_path(entry: str, scorer: int) -> str:
+def get_score_path(entry: str, scorer: int) -> str:
     """Where a board keeps an entry's score by the scorer of a version."""
     return f"scores/{entry}/{scorer}.json"
 
 
-def entries(records: Sequence[Record]) -> dict[str, Entry]:
+def read_valid_entries(records: Sequence[Record]) -> dict[str, Entry]:
     """All entries by name, in the order they came; `FarshiftError` for a record that lacks what its kind has."""
-    found, problems = read_entries(records)
+    known_entries, problems = read_entries(records)
     require_sound(problems)
-    return found
+    return known_entries
 
 
 def require_sound(problems: Sequence[str]) -> None:
@@ -161,36 +161,36 @@ def require_sound(problems: Sequence[str]) -> None:
 def read_entries(records: Sequence[Record]) -> tuple[dict[str, Entry], list[str]]:
     """All entries by name, and what is wrong with their records. What was submitted to a sealed window
     (`window` in the body) is not an entry of a table."""
-    found: dict[str, Entry] = {}
-    return found, add_entries(found, records)
+    known_entries: dict[str, Entry] = {}
+    return known_entries, add_entries(known_entries, records)
 
 
-def add_entries(found: dict[str, Entry], records: Iterable[Record]) -> list[str]:
+def add_entries(known_entries: dict[str, Entry], records: Iterable[Record]) -> list[str]:
     """Bring entries up to date by further records; returns what is wrong with these."""
     problems: list[str] = []
     for record in records:
         if record.kind in _READ and "window" not in record.body:
             try:
-                _READ[record.kind](found, record)
+                _READ[record.kind](known_entries, record)
             except ValidationError as error:
-                problems.append(lacking(record, error))
+                problems.append(describe_missing(record, error))
             except ValueError as error:
                 problems.append(f"record {record.seq} ({record.kind}) {error}")
     return problems
 
 
-def lacking(record: Record, error: ValidationError) -> str:
+def describe_missing(record: Record, error: ValidationError) -> str:
     """What is wrong with a record whose body is not what its kind has."""
     where = ".".join(map(str, error.errors()[0]["loc"]))
     return f"record {record.seq} lacks what a record of the kind {record.kind} has ({where})"
 
 
-def _submitted(found: dict[str, Entry], record: Record) -> None:
-    body = Submitted.model_validate(record.body)
+def _apply_submission(known_entries: dict[str, Entry], record: Record) -> None:
+    body = SubmissionRecord.model_validate(record.body)
     for run in body.entries:
-        if run.entry in found:
+        if run.entry in known_entries:
             raise ValueError(f"enters {run.entry} a second time")
-        found[run.entry] = Entry(
+        known_entries[run.entry] = Entry(
             **dict(run),
             submission=body.submission,
             name=body.name,
@@ -202,46 +202,46 @@ def _submitted(found: dict[str, Entry], record: Record) -> None:
         )
 
 
-def _scored(found: dict[str, Entry], record: Record) -> None:
-    body = Scored.model_validate(record.body)
-    entry = _known(found, body.entry)
+def _apply_score(known_entries: dict[str, Entry], record: Record) -> None:
+    body = ScoreRecord.model_validate(record.body)
+    entry = _get_entry(known_entries, body.entry)
     if entry.scores:
         raise ValueError(f"scores {body.entry} a second time")
-    found[body.entry] = replace(entry, scores=(body,))
+    known_entries[body.entry] = replace(entry, scores=(body,))
 
 
-def _rescored(found: dict[str, Entry], record: Record) -> None:
-    body = Rescored.model_validate(record.body)
-    entry = _known(found, body.entry)
+def _apply_rescore(known_entries: dict[str, Entry], record: Record) -> None:
+    body = RescoreRecord.model_validate(record.body)
+    entry = _get_entry(known_entries, body.entry)
     if not entry.scores or entry.scores[-1].scorer != body.replaces or body.scorer <= body.replaces:
         raise ValueError(f"replaces a score by scorer {body.replaces}, which {body.entry} does not stand with")
-    found[body.entry] = replace(entry, scores=(*entry.scores, body))
+    known_entries[body.entry] = replace(entry, scores=(*entry.scores, body))
 
 
-def _left(found: dict[str, Entry], record: Record) -> None:
-    body = Leaving.model_validate(record.body)
-    entry = _known(found, body.entry)
+def _apply_removal(known_entries: dict[str, Entry], record: Record) -> None:
+    body = RemovalRecord.model_validate(record.body)
+    entry = _get_entry(known_entries, body.entry)
     if entry.left is not None and entry.left.kind in (record.kind, "removed"):
         raise ValueError(f"is about {body.entry}, which was {entry.left.kind} before")
-    found[body.entry] = replace(entry, left=Left(record.kind, body.reason, record.time))
+    known_entries[body.entry] = replace(entry, left=Removal(record.kind, body.reason, record.time))
 
 
-def _referenced(found: dict[str, Entry], record: Record) -> None:
-    for name in Referenced.model_validate(record.body).declared:
-        found[name] = replace(_known(found, name), reference=True)
+def _apply_reference(known_entries: dict[str, Entry], record: Record) -> None:
+    for name in ReferenceRecord.model_validate(record.body).declared:
+        known_entries[name] = replace(_get_entry(known_entries, name), reference=True)
 
 
-def _known(found: dict[str, Entry], entry: str) -> Entry:
-    if entry not in found:
+def _get_entry(known_entries: dict[str, Entry], entry: str) -> Entry:
+    if entry not in known_entries:
         raise ValueError(f"is about {entry}, which was never submitted")
-    return found[entry]
+    return known_entries[entry]
 
 
 _READ = {
-    "submitted": _submitted,
-    "scored": _scored,
-    "rescored": _rescored,
-    "withdrawn": _left,
-    "removed": _left,
-    "referenced": _referenced,
+    "submitted": _apply_submission,
+    "scored": _apply_score,
+    "rescored": _apply_rescore,
+    "withdrawn": _apply_removal,
+    "removed": _apply_removal,
+    "referenced": _apply_reference,
 }

@@ -23,13 +23,13 @@ from ..core.plugins import read_toml
 FILE = "settings.toml"
 
 
-def baselines_of(board: Path) -> dict[str, str]:
+def read_baselines(board: Path) -> dict[str, str]:
     """For each benchmark the model that its entries are compared with."""
     path = board / FILE
-    found = read_toml(path).get("baselines", {}) if path.is_file() else {}
-    if not isinstance(found, dict) or not all(isinstance(model, str) for model in found.values()):
+    baselines = read_toml(path).get("baselines", {}) if path.is_file() else {}
+    if not isinstance(baselines, dict) or not all(isinstance(model, str) for model in baselines.values()):
         raise BadDefinition(f'{path}: write [baselines] with lines such as "scan/length" = "lstm"')
-    return found
+    return baselines
 
 
 def write_baselines(board: Path, baselines: Mapping[str, str]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import BadData, BadDefinition, UnknownName
-from ..core.plugins import module, named
+from ..core.plugins import find_files_by_name, load_module
 from .corruptions._draws import Draws
 from .corruptions._pixels import SETS
 
@@ -48,13 +48,13 @@ _PIXELS_AT_ONCE = 2**22
 """How many pixels are corrupted at once, so that memory does not grow with the number of pictures."""
 
 
-def corruptions() -> tuple[str, ...]:
+def list_corruptions() -> tuple[str, ...]:
     """The names of all corruptions, the package's and those of `FARSHIFT_PATH`, sorted."""
-    return tuple(sorted(named("loaders/corruptions", ".py")))
+    return tuple(sorted(find_files_by_name("loaders/corruptions", ".py")))
 
 
 def corrupt(
-    pictures: NDArray[np.uint8], corruption: str, severity: int, row_ids: NDArray[np.uint64], constants: str = ""
+    images: NDArray[np.uint8], corruption: str, severity: int, row_ids: NDArray[np.uint64], constants: str = ""
 ) -> NDArray[np.uint8]:
     """Pictures (rows, height, width, 1 or 3) or (rows, height, width), 0 to 255, corrupted; the same shape.
 
@@ -64,30 +64,24 @@ def corrupt(
     """
     if severity not in SEVERITIES:
         raise BadDefinition(f"severity = {severity}: a corruption has the severities 1 to 5")
-    if (
-        pictures.dtype != np.uint8
-        or pictures.ndim not in (3, 4)
-        or (pictures.ndim == 4 and pictures.shape[3] not in (1, 3))
-    ):
-        raise BadData(
-            f"{pictures.dtype} of shape {pictures.shape} is no array of pictures (rows, height, width, 1 or 3)"
-        )
+    if images.dtype != np.uint8 or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] not in (1, 3)):
+        raise BadData(f"{images.dtype} of shape {images.shape} is no array of pictures (rows, height, width, 1 or 3)")
     if constants and constants not in SETS:
         raise UnknownName("set of constants", constants, SETS)
-    if len(row_ids) != len(pictures):
-        raise BadData(f"{len(row_ids)} row ids for {len(pictures)} pictures")
-    call = module("loaders/corruptions", corruption, "corruption").corrupt
+    if len(row_ids) != len(images):
+        raise BadData(f"{len(row_ids)} row ids for {len(images)} pictures")
+    call = load_module("loaders/corruptions", corruption, "corruption").corrupt
     if constants and "constants" not in signature(call).parameters:
         raise BadDefinition(f"the corruption {corruption} has no other constants than its own")
     named_set = {"constants": constants} if constants else {}
-    whole = pictures[..., None] if pictures.ndim == 3 else pictures
-    made = np.empty_like(whole)
-    for rows in _pieces(whole):
-        made[rows] = call(whole[rows], severity, Draws(row_ids[rows], f"{corruption}/{severity}"), **named_set)
-    return made.reshape(pictures.shape)
+    batch = images[..., None] if images.ndim == 3 else images
+    corrupted = np.empty_like(batch)
+    for rows in _iterate_slices(batch):
+        corrupted[rows] = call(batch[rows], severity, Draws(row_ids[rows], f"{corruption}/{severity}"), **named_set)
+    return corrupted.reshape(images.shape)
 
 
-def _pieces(pictures: NDArray[np.uint8]) -> Iterator[slice]:
-    size = max(1, _PIXELS_AT_ONCE // max(1, pictures[0].size if len(pictures) else 1))
-    for first in range(0, len(pictures), size):
+def _iterate_slices(images: NDArray[np.uint8]) -> Iterator[slice]:
+    size = max(1, _PIXELS_AT_ONCE // max(1, images[0].size if len(images) else 1))
+    for first in range(0, len(images), size):
         yield slice(first, first + size)

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..core.errors import UnknownName
 from ..core.listings.listing import Listing, has_words
-from ..splits.catalogue import listing
+from ..splits.catalogue import list_split_records
 from ..splits.manifest import Manifest
 from ..splits.schema import Schema
-from .acquire.source import find_source, sources
+from .acquire.source import find_source, load_sources
 
 MODALITIES = ("array", "audio", "image", "tabular", "text")
 STATES = ("definition", "frozen", "pulled")
@@ -76,13 +76,13 @@ def splits(
     >>> fs.splits(kind="length", generated=True)[0].modality
     'text'
     """
-    of_sources = source_traits()
-    known_name("source", source, of_sources)
-    known_name("modality", modality, MODALITIES)
-    known_name("state", state, STATES)
-    found = []
-    for record in listing(kind):
-        traits = of_sources.get(record["source"], Traits("", False, ""))
+    of_sources = list_source_traits()
+    check_known_name("source", source, of_sources)
+    check_known_name("modality", modality, MODALITIES)
+    check_known_name("state", state, STATES)
+    entries = []
+    for record in list_split_records(kind):
+        traits = of_sources.get(record["source"], SourceTraits("", False, ""))
         entry = SplitEntry(**record, modality=traits.modality, generated=traits.generated)
         terms = entry.licence or traits.licence
         texts = (entry.full_name, entry.kind, entry.source, entry.modality, entry.title, traits.title, terms)
@@ -94,18 +94,18 @@ def splits(
             and has_words(licence, terms)
             and has_words(search, *texts)
         ):
-            found.append(entry)
-    return Listing(found, "split", _shown)
+            entries.append(entry)
+    return Listing(entries, "split", _format_entry)
 
 
-def _shown(entry: SplitEntry) -> dict[str, Any]:
+def _format_entry(entry: SplitEntry) -> dict[str, Any]:
     parts = ", ".join(f"{part} {rows:,}" for part, rows in entry.parts.items())
     cells = {"split": entry.full_name, "kind": entry.kind, "state": entry.state, "modality": entry.modality}
     return cells | {"rows": parts, "title": entry.title}
 
 
 @dataclass(frozen=True)
-class Traits:
+class SourceTraits:
     """What a listing says of a source."""
 
     modality: str
@@ -114,17 +114,17 @@ class Traits:
     title: str = ""
 
 
-def source_traits() -> dict[str, Traits]:
+def list_source_traits() -> dict[str, SourceTraits]:
     """The traits of every source, by name."""
     return {
-        name: Traits(
-            modality_of(source.schema), not source.needs_network, source.definition.licence, source.definition.title
+        name: SourceTraits(
+            infer_modality(source.schema), not source.needs_network, source.definition.licence, source.definition.title
         )
-        for name, source in sources().items()
+        for name, source in load_sources().items()
     }
 
 
-def modality_of(schema: Schema) -> str:
+def infer_modality(schema: Schema) -> str:
     """What the inputs of a source's rows are: encoded files are pictures or sounds, and so are bytes of two axes and
     more pictures; otherwise numbers beside texts, or many texts, make a table, and other tensors are arrays."""
     inputs = [field for field in schema.fields if field.role == "input"]
@@ -139,7 +139,7 @@ def modality_of(schema: Schema) -> str:
     return "text" if texts == len(inputs) <= _FEW else "tabular"
 
 
-def at_hand(manifest: Manifest) -> bool:
+def has_local_rows(manifest: Manifest) -> bool:
     """Whether a split's rows can be opened without a download: they are in the cache, or made by a generator, whose
     package is there where it needs one."""
     try:
@@ -150,7 +150,7 @@ def at_hand(manifest: Manifest) -> bool:
     return pinned and (source.cached_at.is_file() or not (source.needs_network or source.lacks))
 
 
-def known_name(what: str, name: str | None, known: Collection[str]) -> None:
+def check_known_name(what: str, name: str | None, known: Collection[str]) -> None:
     """`UnknownName` for a name that is asked for, and not known."""
     if name is not None and name not in known:
         raise UnknownName(what, name, known)

@@ -15,27 +15,35 @@ from numpy.typing import NDArray
 from ..core.errors import FarshiftError, MissingExtra, UnknownName
 from ..core.isolation.withheld import refuse_labels
 from ..splits.schema import Schema
-from .batching.categories import coded
+from .batching.categories import encode_categories
 from .batching.columns import (
     Column,
     FixedColumn,
     Text,
     TextColumn,
-    again,
     check_text,
-    objects,
-    one_array,
-    quick,
+    join_chunks,
+    materialise_column,
+    prepare_column,
     read_batches,
-    times_as_microseconds,
+    to_microseconds,
+    to_object_array,
 )
-from .batching.order import STORED_ROWS, AsStored, GlobalBatches, Order, StoredPermutation, epoch_order, index_order
+from .batching.order import (
+    STORED_ROWS,
+    AsStored,
+    GlobalBatches,
+    Order,
+    StoredPermutation,
+    make_epoch_order,
+    make_index_order,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from torch import device as Device
 
-    from .batching.forms import Pictures, Sounds
+    from .batching.forms import AudioSpec, ImageSpec
     from .batching.on_device import DevicePart
     from .batching.tokens import Tokens
     from .batching.torch_stream import TorchStream
@@ -130,7 +138,7 @@ class Part:
         columns = self.select(np.asarray(positions, np.int64) % len(self)).numpy()
         return [
             {
-                name: column[row] if column.dtype == object else times_as_microseconds(column)[row, ...]
+                name: column[row] if column.dtype == object else to_microseconds(column)[row, ...]
                 for name, column in columns.items()
             }
             for row in range(len(positions))
@@ -154,7 +162,7 @@ class Part:
         >>> fs.load("modadd97/xi35").numpy(["a"])["a"][:5].tolist()
         [47, 36, 80, 14, 38]
         """
-        return {name: _whole(self.column(name), len(self)) for name in self.chosen(columns)}
+        return {name: _read_all(self.column(name), len(self)) for name in self.chosen(columns)}
 
     def batches(
         self,
@@ -209,8 +217,8 @@ class Part:
         if seed is None:
             return AsStored()
         if len(self) > STORED_ROWS:
-            return index_order(self.identity, self.name, seed, epoch, len(self))
-        return StoredPermutation(epoch_order(self.identity, self.name, seed, epoch, self.row_ids))
+            return make_index_order(self.identity, self.name, seed, epoch, len(self))
+        return StoredPermutation(make_epoch_order(self.identity, self.name, seed, epoch, self.row_ids))
 
     def torch(
         self,
@@ -223,8 +231,8 @@ class Part:
         text: Text = "codes",
         rank: int | None = None,
         world: int | None = None,
-        pictures: Pictures = "bytes",
-        sounds: Sounds = "bytes",
+        pictures: ImageSpec = "bytes",
+        sounds: AudioSpec = "bytes",
     ) -> TorchStream:
         """The part as an `IterableDataset` of ready batches, for `DataLoader(stream, batch_size=None)`.
 
@@ -239,7 +247,7 @@ class Part:
         >>> len(stream), next(iter(stream))["a"].shape
         (10, torch.Size([512]))
         """
-        _need_torch("a torch stream")
+        _require_torch("a torch stream")
         from .batching.torch_stream import TorchStream
 
         return TorchStream(self, batch_size, seed, epoch, drop_last, columns, text, rank, world, pictures, sounds)
@@ -256,7 +264,7 @@ class Part:
         >>> next(there.batches(4, seed=0))["a"]
         tensor([49, 91, 57, 77])
         """
-        _need_torch("a part on a device")
+        _require_torch("a part on a device")
         from .batching.on_device import DevicePart
 
         return DevicePart.load(self, device, columns, text)
@@ -277,8 +285,8 @@ class Part:
         >>> part[0]["command"], tokens[0].tolist()
         ('look twice and walk opposite right', [2, 1, 2, 0, 2, 2])
         """
-        from .batching.tokenizer import made
-        from .batching.tokens import tokenised
+        from .batching.tokenizer import load_tokenizer
+        from .batching.tokens import tokenise_texts
 
         texts = [field.name for field in self.schema.fields if field.item == "string" and not field.shape]
         if column is None:
@@ -288,7 +296,7 @@ class Part:
             column = own[0]
         if self.chosen([column]) and column not in texts:
             raise FarshiftError(f"column {column!r} of {self.split} is no text, and only texts are tokenised")
-        return tokenised(self._arrow(column), made(tokenizer, most))
+        return tokenise_texts(self._arrow(column), load_tokenizer(tokenizer, most))
 
     def token_batches(
         self,
@@ -321,7 +329,7 @@ class Part:
         >>> first["tokens"].shape, first["tokens.lengths"].tolist()
         ((4, 8), [8, 8, 8, 8])
         """
-        from .batching.buckets import BucketedOrder, token_batches
+        from .batching.buckets import BucketedOrder, iterate_token_batches
 
         if len(tokens) != len(self):
             raise FarshiftError(f"{len(tokens)} rows of tokens, and a part of {len(self)}: give those of this part")
@@ -331,7 +339,7 @@ class Part:
             name = f"{self.identity}/{self.name}/{seed}/{epoch}/lengths"
             order = BucketedOrder(name, order, tokens.lengths, batch_size, pool)
         readers = {name: self._reader(name, "str") for name in self.chosen(columns)}
-        return token_batches(readers, tokens, order, cut, cut.steps(start, worker, workers), pad)
+        return iterate_token_batches(readers, tokens, order, cut, cut.steps(start, worker, workers), pad)
 
     def to_hf(self) -> Any:
         """The rows as a `datasets.Dataset`.
@@ -381,11 +389,11 @@ class Part:
         ([71, 62, 57, 54], [71, 62, 19, 54], [False, False, True, False])
         """
         refuse_labels(f"{self.split}, {self.name}")
-        return as_classes(_whole(self._source_column(self.label), len(self)))
+        return to_classes(_read_all(self._source_column(self.label), len(self)))
 
     def given(self) -> NDArray[Any]:
         """The labels as training sees them; truth values as the classes 0 and 1. Shape (rows,)."""
-        return as_classes(_whole(self.column(self.label), len(self)))
+        return to_classes(_read_all(self.column(self.label), len(self)))
 
     @property
     def corrupted(self) -> NDArray[np.bool_]:
@@ -420,7 +428,7 @@ class Part:
         """
         if name not in self.coded:
             raise UnknownName("column of codes", name, self.coded)
-        return coded(self.source, name).categories
+        return encode_categories(self.source, name).categories
 
     def column(self, name: str, text: Text = "str") -> Column:
         """What reads a column by position. Texts that are no Arrow data are objects, unless `text` is "bytes"."""
@@ -436,11 +444,15 @@ class Part:
 
     def _reader(self, name: str, text: Text) -> Column:
         """A column as batches read it: made ready once for many of them, and for many passes when there is a second."""
-        asked = name, text
-        known = self._readers.get(asked)
-        made = quick(self.column(*asked), len(self), text) if known is None else again(known, len(self))
-        self._readers[asked] = made
-        return made
+        key = name, text
+        known = self._readers.get(key)
+        reader = (
+            prepare_column(self.column(*key), len(self), text)
+            if known is None
+            else materialise_column(known, len(self))
+        )
+        self._readers[key] = reader
+        return reader
 
     @cached_property
     def _readers(self) -> dict[tuple[str, Text], Column]:
@@ -460,7 +472,7 @@ class Part:
             is_text = values.dtype == object and text == "bytes"
             return TextColumn(pa.array(values, pa.large_string())) if is_text else FixedColumn(values)
         if text == "codes" and name in self.coded:
-            return FixedColumn(coded(self.source, name).codes, self.places)
+            return FixedColumn(encode_categories(self.source, name).codes, self.places)
         column = self._source_column(name)
         if name != self.label or self.override is None:
             return column
@@ -469,16 +481,16 @@ class Part:
         return TextColumn(self._arrow(name))
 
     def _source_column(self, name: str) -> Column:
-        stored = one_array(self.source[name])
-        places = self.places if self._first_place is None else None
+        stored = join_chunks(self.source[name])
+        source_indices = self.places if self._first_place is None else None
         if self._first_place is not None:
             stored = stored.slice(self._first_place, len(self))
         kind = "uint64" if name == "row_id" else self.schema[name].item
         if kind in ("string", "bytes"):
-            return TextColumn(stored, places)
+            return TextColumn(stored, source_indices)
         shape = () if name == "row_id" else self.schema[name].shape
         flat = (stored.flatten() if shape else stored).to_numpy(zero_copy_only=False)
-        return FixedColumn(flat.reshape(-1, *shape), places)
+        return FixedColumn(flat.reshape(-1, *shape), source_indices)
 
     @cached_property
     def _first_place(self) -> int | None:
@@ -502,16 +514,16 @@ class Part:
         return pa.array(values, stored.type)
 
 
-def as_classes(labels: NDArray[Any]) -> NDArray[Any]:
+def to_classes(labels: NDArray[Any]) -> NDArray[Any]:
     """Labels that are truth values as classes, int64; others as they are."""
     return labels.astype(np.int64) if labels.dtype == bool else labels
 
 
-def _whole(column: Column, rows: int) -> NDArray[Any]:
+def _read_all(column: Column, rows: int) -> NDArray[Any]:
     every = np.arange(rows)
-    return column.take(every) if isinstance(column, FixedColumn) else objects(column.take(every))
+    return column.take(every) if isinstance(column, FixedColumn) else to_object_array(column.take(every))
 
 
-def _need_torch(what: str) -> None:
+def _require_torch(what: str) -> None:
     if find_spec("torch") is None:
         raise MissingExtra(what, "train")

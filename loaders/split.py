@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import BadData, UnknownName
-from ..core.files import cache_root
+from ..core.files import get_cache_root
 from ..core.isolation.withheld import refuse_labels
 from ..splits.assignment import PARTS
-from ..splits.catalogue import find
+from ..splits.catalogue import find_manifest
 from ..splits.manifest import Manifest
 from .acquire.match import compare_rows
 from .acquire.source import Source, find_source
-from .cache.store import Verify, stored_table, verifying
-from .freezing.first_contact import at_first_contact
+from .cache.store import Verify, load_or_build_table, use_verify_mode
+from .freezing.first_contact import freeze_on_first_use
 from .part import Part
 
 if TYPE_CHECKING:
@@ -45,13 +45,15 @@ class Split:
         if name not in self.parts:
             raise UnknownName(f"part of {self.manifest.full_name}", name, self.parts)
         definition = self.manifest.definition
-        mine = self.assigned.filter(pc.equal(self.assigned["part"], name))
-        carried = {key: _plain(mine[key]) for key in ("weight", "group", "severity") if key in mine.column_names}
+        part_rows = self.assigned.filter(pc.equal(self.assigned["part"], name))
+        row_metadata = {
+            key: _to_numpy(part_rows[key]) for key in ("weight", "group", "severity") if key in part_rows.column_names
+        }
         override = None
-        if "label" in mine.column_names and mine["label"].null_count < mine.num_rows:
-            present = mine["label"].is_valid().to_numpy(zero_copy_only=False)
-            filled = mine["label"].fill_null("" if str(mine["label"].type) == "string" else 0)
-            override = np.ma.MaskedArray(_plain(filled), mask=~present)
+        if "label" in part_rows.column_names and part_rows["label"].null_count < part_rows.num_rows:
+            present = part_rows["label"].is_valid().to_numpy(zero_copy_only=False)
+            filled = part_rows["label"].fill_null("" if str(part_rows["label"].type) == "string" else 0)
+            override = np.ma.MaskedArray(_to_numpy(filled), mask=~present)
         return Part(
             split=self.manifest.full_name,
             identity=self.manifest.identity,
@@ -59,14 +61,14 @@ class Split:
             schema=self.source.schema,
             label=definition.label,
             source=self.rows,
-            places=mine["place"].to_numpy(),
-            carried=carried,
+            places=part_rows["place"].to_numpy(),
+            carried=row_metadata,
             override=override,
             label_names=tuple(definition.label_names or self.source.class_names(definition.label)),
         )
 
 
-def _plain(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
+def _to_numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
     values: np.ndarray[Any, Any] = column.to_numpy()
     return values
 
@@ -75,9 +77,9 @@ def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
     """The split called `name` or `name@version`, pulled, verified and cached where it is not yet. A definition is
     frozen in the user's home when it is first pulled."""
     refuse_labels(f"split {name}")
-    manifest = find(name)
+    manifest = find_manifest(name)
     if not manifest.frozen:
-        manifest = at_first_contact(manifest, own_folders)
+        manifest = freeze_on_first_use(manifest, own_folders)
     pin = manifest.definition.source
     source = find_source(pin.name)
     if (source.definition.version, source.definition.digest) != (pin.version, pin.digest):
@@ -87,36 +89,38 @@ def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
         )
     manifest.check_identity()
     rows = source.table(own_folders).replace_schema_metadata()
-    assigned = stored_table(assigned_at(manifest, source), lambda: verified_rows(manifest, source, rows))
+    assigned = load_or_build_table(
+        make_assignment_path(manifest, source), lambda: verify_manifest_rows(manifest, source, rows)
+    )
     return Split(manifest, source, rows, assigned)
 
 
-def assigned_at(manifest: Manifest, source: Source) -> Path:
+def make_assignment_path(manifest: Manifest, source: Source) -> Path:
     """Where the cache has a frozen manifest's rows, with their places."""
     shape = source.cached_at.stem.rpartition("-")[2]
-    return cache_root() / "splits" / f"{manifest.name.replace('/', '-')}-{manifest.identity[:16]}-{shape}.arrow"
+    return get_cache_root() / "splits" / f"{manifest.name.replace('/', '-')}-{manifest.identity[:16]}-{shape}.arrow"
 
 
-def split_of(manifest: Manifest, source: Source, rows: pa.Table, assigned: pa.Table) -> Split:
+def make_split(manifest: Manifest, source: Source, rows: pa.Table, assigned: pa.Table) -> Split:
     """A split of what its rule `assigned`, over `rows` (with `row_id` and `check`) of its source."""
     rows = rows.replace_schema_metadata()
-    placed = assigned.append_column("place", [locate(assigned, rows, manifest.full_name)]).sort_by("row_id")
+    placed = assigned.append_column("place", [find_row_positions(assigned, rows, manifest.full_name)]).sort_by("row_id")
     return Split(manifest, source, rows, placed)
 
 
-def verified_rows(manifest: Manifest, source: Source, rows: pa.Table) -> pa.Table:
+def verify_manifest_rows(manifest: Manifest, source: Source, rows: pa.Table) -> pa.Table:
     """The manifest's rows, verified, with `place`: where each stands in the source's table, ascending row id."""
     assigned = manifest.rows(rows, source.schema)
-    return assigned.append_column("place", [locate(assigned, rows, manifest.full_name)]).sort_by("row_id")
+    return assigned.append_column("place", [find_row_positions(assigned, rows, manifest.full_name)]).sort_by("row_id")
 
 
-def locate(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndarray[Any, Any]:
+def find_row_positions(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndarray[Any, Any]:
     """The position of each manifest row in the source's table, shape (rows,); `BadData` where a row is absent from
     the source or its content changed."""
-    found = compare_rows(assigned, rows)
-    if found.differ:
-        raise BadData(f"{what}: {found}")
-    return found.places
+    difference = compare_rows(assigned, rows)
+    if difference.differ:
+        raise BadData(f"{what}: {difference}")
+    return difference.places
 
 
 def load(name: str, part: str = "train", mirror: Path | str | None = None, verify: Verify | None = None) -> Part:
@@ -135,5 +139,5 @@ def load(name: str, part: str = "train", mirror: Path | str | None = None, verif
     {'a': 47, 'b': 24, 'sum': 71, 'row_id': 3308743156776566, 'corrupted': False}
     """
     folders = () if mirror is None else (Path(mirror),)
-    with verifying(verify):
+    with use_verify_mode(verify):
         return open_split(name, folders).part(part)

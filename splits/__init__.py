@@ -9,6 +9,6 @@ The package is callable, since its name is also the public function: `farshift.s
 [('modadd97', 'tabular', {'train': 4704, 'id_test': 4705})]
 """
 
-from ..core.listings.callable import lists
+from ..core.listings.callable import make_callable
 
-lists(__name__, "loaders.listing", "splits")
+make_callable(__name__, "loaders.listing", "splits")

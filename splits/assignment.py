@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadDefinition, first_line
-from .rows import row_digests, set_digest
+from ..core.errors import BadDefinition, get_first_line
+from .rows import compute_row_digests, compute_set_digest
 from .schema import Field, Schema
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ class Assignment:
         for name in _TYPES:
             values = getattr(self, name)
             if values is not None or name == "part":
-                columns[name] = _column(name, values, source.num_rows)
+                columns[name] = _make_column(name, values, source.num_rows)
         if self.label is not None:
-            columns["label"] = _column("label", self.label, source.num_rows)
+            columns["label"] = _make_column("label", self.label, source.num_rows)
         unknown = sorted(set(pc.unique(columns["part"]).to_pylist()) - {*PARTS, ""})
         if unknown:
             raise BadDefinition(f"the rule names parts {', '.join(unknown)}: use {', '.join(PARTS)}")
@@ -65,7 +65,7 @@ class Assignment:
         return assigned
 
 
-def _column(name: str, values: Any, rows: int) -> pa.Array:
+def _make_column(name: str, values: Any, rows: int) -> pa.Array:
     """What a rule gives as `name`, as a column; `BadDefinition` where it is not one value of its type for each row."""
     import pyarrow as pa
 
@@ -73,7 +73,7 @@ def _column(name: str, values: Any, rows: int) -> pa.Array:
     try:
         column = pa.array(np.ma.getdata(values) if name == "label" else values, mask=mask)
     except (TypeError, ValueError, pa.ArrowNotImplementedError) as error:
-        raise BadDefinition(f"the rule gives no column of values as {name!r}: {first_line(error)}") from error
+        raise BadDefinition(f"the rule gives no column of values as {name!r}: {get_first_line(error)}") from error
     if len(column) != rows:
         raise BadDefinition(f"the rule gives {len(column)} values of {name!r} for {rows} rows")
     if name in _TYPES:
@@ -84,7 +84,7 @@ def _column(name: str, values: Any, rows: int) -> pa.Array:
     return column
 
 
-def part_digests(assigned: pa.Table) -> dict[str, dict[str, Any]]:
+def compute_part_digests(assigned: pa.Table) -> dict[str, dict[str, Any]]:
     """For each part of a manifest's rows: `rows`, `weighted_rows` and the `digest` over all that decides a score.
 
     The digest covers (row_id, check, weight, group, severity, label override) as canonical rows, so it does not
@@ -93,7 +93,7 @@ def part_digests(assigned: pa.Table) -> dict[str, dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found: dict[str, dict[str, Any]] = {}
+    digests: dict[str, dict[str, Any]] = {}
     for part in PARTS:
         rows = assigned.filter(pc.equal(assigned["part"], part)).combine_chunks()
         if not rows.num_rows:
@@ -108,7 +108,7 @@ def part_digests(assigned: pa.Table) -> dict[str, dict[str, Any]]:
             columns[f"has_{name}"] = present
             columns[f"its_{name}"] = pc.fill_null(rows[name], "" if kind == "string" else 0)
             fields += [Field(f"has_{name}", "bool", "meta"), Field(f"its_{name}", kind, "meta")]
-        digest = set_digest(row_digests(pa.table(columns), Schema(tuple(fields))))
+        digest = compute_set_digest(compute_row_digests(pa.table(columns), Schema(tuple(fields))))
         weighted = int(pc.sum(rows["weight"]).as_py()) if "weight" in rows.column_names else rows.num_rows
-        found[part] = {"rows": rows.num_rows, "weighted_rows": weighted, "digest": digest}
-    return found
+        digests[part] = {"rows": rows.num_rows, "weighted_rows": weighted, "digest": digest}
+    return digests

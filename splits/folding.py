@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.listings.plural import counted
+from ..core.listings.plural import format_count
 from .manifest import SplitDefinition
 
 Record = dict[str, Any]
@@ -18,22 +18,22 @@ _RATES = ("rate", "transitions")
 """The parameters that say how many labels a rule of noise makes wrong."""
 
 
-def family(definition: SplitDefinition) -> str:
+def get_family(definition: SplitDefinition) -> str:
     """The family that a split is of, such as `mnist/pair_flip` of `mnist/pair_flip_20_draw1`; else its own name."""
     if definition.kind == "corrupted-label" and any(name in definition.parameters for name in _RATES):
         return f"{definition.source.name}/{definition.rule.rpartition('/')[2]}"
     return definition.name
 
 
-def by_family(records: Sequence[Record]) -> list[list[Record]]:
+def group_by_family(records: Sequence[Record]) -> list[list[Record]]:
     """Records of the catalogue's listing, those of a family together: the newest versions first."""
-    found: dict[str, list[Record]] = {}
+    families: dict[str, list[Record]] = {}
     for record in records:
-        found.setdefault(record["family"], []).append(record)
-    return [sorted(members, key=lambda record: -record["version"]) for members in found.values()]
+        families.setdefault(record["family"], []).append(record)
+    return [sorted(members, key=lambda record: -record["version"]) for members in families.values()]
 
 
-def name_of(members: Sequence[Record]) -> str:
+def format_family_name(members: Sequence[Record]) -> str:
     """How a listing names a family: its first split, and how many there are beside it."""
     first, *others = members
     name = f"{first['name']}@{first['version']}"
@@ -42,9 +42,11 @@ def name_of(members: Sequence[Record]) -> str:
     return f"{name} and {len(others)} {'older' if others[-1]['name'] == first['name'] else 'more'}"
 
 
-def headline(records: Sequence[Record]) -> str:
+def format_headline(records: Sequence[Record]) -> str:
     """How many families, manifests and sources records of the listing are of: `12 families (80 manifests) over 9
     sources`."""
     families, sources = ({record[key] for record in records} for key in ("family", "source"))
-    said = f"{counted(len(families), 'family', 'families')} ({counted(len(records), 'manifest', 'manifests')})"
-    return f"{said} over {counted(len(sources), 'source', 'sources')}"
+    counts = (
+        f"{format_count(len(families), 'family', 'families')} ({format_count(len(records), 'manifest', 'manifests')})"
+    )
+    return f"{counts} over {format_count(len(sources), 'source', 'sources')}"

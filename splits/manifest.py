@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..core.canonical import identity_of
-from ..core.errors import BadData, BadDefinition, FarshiftError, UnknownName, first_line, restated
-from ..core.plugins import function, read_definition
-from .assignment import PARTS, Assignment, part_digests
+from ..core.canonical import compute_identity
+from ..core.errors import BadData, BadDefinition, FarshiftError, UnknownName, get_first_line, replace_error_message
+from ..core.plugins import load_function, read_definition
+from .assignment import PARTS, Assignment, compute_part_digests
 from .pins import FilePin
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ NAME = "[a-z0-9_]+/[a-z0-9_]+"
 KINDS: tuple[str, ...] = ("domain", "length", "compositional", "easy-to-hard", "corrupted-label")
 
 
-def known_kind(name: str) -> str:
+def check_kind(name: str) -> str:
     """`name`, if it is a kind of shift; `UnknownName` otherwise."""
     if name not in KINDS:
         raise UnknownName("kind of shift", name, KINDS)
@@ -66,21 +66,21 @@ class SourcePin(_Strict):
     digest: str = ""
 
 
-class Described(_Strict):
+class AxisInfo(_Strict):
     """What a severity or a group means."""
 
     name: str
     unit: str = ""
 
 
-class Published(_Strict):
+class PublishedCounts(_Strict):
     """Counts printed where the split was first published, and where that is."""
 
     rows: dict[str, int]
     reference: str
 
 
-class Declared(_Strict):
+class KnownDefects(_Strict):
     """Flaws that a published split keeps, with their numbers. An audit that measures others fails.
 
     `duplicates`: inputs in common, by pair of parts ("train/ood_test"); `unseen_tokens`: tokens (or values of a factor)
@@ -121,19 +121,19 @@ class SplitDefinition(_Strict):
     references: list[str] = []
     source: SourcePin
     parameters: dict[str, Any] = {}
-    severity: Described | None = None
-    group: Described | None = None
-    published: Published | None = None
+    severity: AxisInfo | None = None
+    group: AxisInfo | None = None
+    published: PublishedCounts | None = None
     factors: list[str] = []
     examples: str = ""
     label_names: list[str] = []
-    declared: Declared = Declared()
+    declared: KnownDefects = KnownDefects()
     files: list[FilePin] = []
     parts: dict[str, PartPin] = {}
     identity: str = ""
 
     def computed_identity(self) -> str:
-        return identity_of(
+        return compute_identity(
             {
                 "format": self.format,
                 "name": self.name,
@@ -172,12 +172,12 @@ class Manifest:
     def audit(self) -> dict[str, Any]:
         """The audit as it was measured when the manifest was frozen; empty where there is none."""
         try:
-            found: dict[str, Any] = json.loads((self.folder / "audit.json").read_text("utf-8"))
+            audit: dict[str, Any] = json.loads((self.folder / "audit.json").read_text("utf-8"))
         except FileNotFoundError:
             return {}
         except ValueError as error:
             raise BadData(f"{self.folder / 'audit.json'} is not valid JSON: {error}") from error
-        return found
+        return audit
 
     def audit_summary(self) -> str:
         """What the audit says of the shift, in one line."""
@@ -199,10 +199,10 @@ class Manifest:
                 f"{self.full_name} is a definition, not yet frozen: farshift splits build {self.folder / 'split.toml'}"
             )
         self.check_identity()
-        assigned = self.shipped() if self.definition.ships_rows else assign(self.definition, source, schema)
-        found = part_digests(assigned)
-        for name in sorted({*found, *self.definition.parts}):
-            pin, got = self.definition.parts.get(name), found.get(name)
+        assigned = self.shipped() if self.definition.ships_rows else assign_rows(self.definition, source, schema)
+        digests = compute_part_digests(assigned)
+        for name in sorted({*digests, *self.definition.parts}):
+            pin, got = self.definition.parts.get(name), digests.get(name)
             if pin is None or got is None or got["digest"] != pin.digest:
                 raise BadData(
                     f"{self.full_name}: part {name} is not the published one "
@@ -220,7 +220,7 @@ class Manifest:
             table = pq.read_table(path)
             table.validate(full=True)
         except (OSError, pa.ArrowInvalid) as error:
-            raise BadData(f"{path}: cannot be read: {first_line(error)}") from error
+            raise BadData(f"{path}: cannot be read: {get_first_line(error)}") from error
         absent = sorted({"row_id", "check", "part"} - set(table.column_names))
         if absent:
             raise BadData(f"{path}: lacks the columns {', '.join(absent)}")
@@ -236,7 +236,7 @@ def read_manifest(path: Path) -> Manifest:
     return Manifest(definition, path.parent)
 
 
-def assign(
+def assign_rows(
     definition: SplitDefinition, source: pa.Table, schema: Schema, files: dict[str, Path] | None = None
 ) -> pa.Table:
     """The rule's outcome over a source's rows (which carry row_id and check), in the source's order. A rule that reads
@@ -245,7 +245,7 @@ def assign(
     if schema[definition.label].role != "label":
         labels = ", ".join(field.name for field in schema.of_role("label")) or "none"
         raise BadDefinition(f"{definition.name}: the field {definition.label!r} is no label; labels are: {labels}")
-    rule = rule_of(definition)
+    rule = load_rule(definition)
     where = f"{definition.name}: rule {definition.rule}"
     given = {"files": files} if definition.files else {}
     try:
@@ -254,12 +254,12 @@ def assign(
             raise BadDefinition("gives no Assignment")
         assigned = outcome.table(source)
     except FarshiftError as error:
-        raise restated(type(error), f"{where}: {error}") from error
+        raise replace_error_message(type(error), f"{where}: {error}") from error
     except MemoryError:  # says nothing of the rule
         raise
     except Exception as error:  # a rule may be anybody's function, and raise anything
-        said = " ".join(str(error).split())
-        raise BadDefinition(f"{where}: {type(error).__name__}{_line_of(rule, error)}: {said}") from error
+        message = " ".join(str(error).split())
+        raise BadDefinition(f"{where}: {type(error).__name__}{_find_error_line(rule, error)}: {message}") from error
     label = schema[definition.label].arrow()
     given_as = assigned["label"].type if "label" in assigned.column_names else label
     if given_as != label:
@@ -267,10 +267,10 @@ def assign(
     return assigned
 
 
-def rule_of(definition: SplitDefinition) -> Callable[..., Any]:
+def load_rule(definition: SplitDefinition) -> Callable[..., Any]:
     """The function that a definition names as its rule. `UnknownName` where there is none; `BadDefinition` where it
     does not take the definition's parameters: told without a look at the rows."""
-    rule: Callable[..., Any] = function("splits/rules", definition.rule, "rule")
+    rule: Callable[..., Any] = load_function("splits/rules", definition.rule, "rule")
     given: dict[str, Any] = {"files": {}} if definition.files else {}
     check_parameters(rule, definition.parameters | given, f"{definition.name}: rule {definition.rule}")
     return rule
@@ -286,14 +286,14 @@ def check_parameters(rule: Callable[..., Any], parameters: dict[str, Any], where
         takes = ", ".join(name for name in list(signature.parameters)[1:] if name != "files")
         raise BadDefinition(f"{where}: {error}; its parameters are {takes}") from error
     for name, value in parameters.items():
-        said = signature.parameters[name].annotation if name in signature.parameters else ""
-        text = said if isinstance(said, str) else inspect.formatannotation(said)
-        begins = [one.partition("[")[0].strip() for one in text.split("|")]
-        if set(begins) <= _TAKES.keys() and not any(type(value) in _TAKES[one] for one in begins):
+        annotation = signature.parameters[name].annotation if name in signature.parameters else ""
+        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        begins = [type_name.partition("[")[0].strip() for type_name in text.split("|")]
+        if set(begins) <= _TAKES.keys() and not any(type(value) in _TAKES[type_name] for type_name in begins):
             raise BadDefinition(f"{where}: {name} = {reprlib.repr(value)}, and the rule takes {text}")
 
 
-def _line_of(rule: Callable[..., Any], error: Exception) -> str:
+def _find_error_line(rule: Callable[..., Any], error: Exception) -> str:
     """Where in the rule's own file an error arose, if it did."""
     file = sys.modules[rule.__module__].__file__
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]

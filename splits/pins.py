@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
-def _below(name: str) -> str:
+def _check_relative_path(name: str) -> str:
     """A name, with folders or without, that leads nowhere out of the folder it is put in."""
     if not name.isprintable() or "\\" in name or {"", ".", ".."} & set(name.split("/")):
         raise ValueError(f"{name!r} is no name of a file, or of one in folders below")
@@ -19,19 +19,19 @@ class FilePin(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, AfterValidator(_below)]
+    name: Annotated[str, AfterValidator(_check_relative_path)]
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     bytes: int = Field(ge=0)
     mirrors: list[dict[str, Any]] = []
 
 
-class FirstFile(BaseModel):
+class UnpinnedFile(BaseModel):
     """A file whose sha256 nobody has published: its size or md5 where they are known. It is pinned when it is first
     read, and the rows that it gives are held to published counts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, AfterValidator(_below)]
+    name: Annotated[str, AfterValidator(_check_relative_path)]
     bytes: int | None = Field(None, ge=0)
     md5: str | None = Field(None, pattern=r"^[0-9a-f]{32}$")
     mirrors: list[dict[str, Any]] = []
@@ -44,7 +44,7 @@ class TreePin(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, AfterValidator(_below)]
+    name: Annotated[str, AfterValidator(_check_relative_path)]
     tree: str = Field("", pattern=r"^([0-9a-f]{40})?$")
     plain: str = Field("", pattern=r"^([0-9a-f]{40})?$")
     files: int | None = Field(None, ge=1)

@@ -40,13 +40,13 @@ _MOST_REPEATED = 1 << 16
 Bytes = NDArray[np.uint8]
 
 
-def _header(field: Field) -> Bytes:
+def _encode_header(field: Field) -> Bytes:
     name, kind = field.name.encode(), field.type.encode()
     head = struct.pack("<H", len(name)) + name + struct.pack("<H", len(kind)) + kind
     return np.frombuffer(head, np.uint8)
 
 
-def _fixed(field: Field, column: pa.ChunkedArray) -> Bytes:
+def _encode_fixed(field: Field, column: pa.ChunkedArray) -> Bytes:
     """The values of a fixed-width column as bytes, shape (rows, width)."""
     import pyarrow.compute as pc
 
@@ -62,7 +62,7 @@ def _fixed(field: Field, column: pa.ChunkedArray) -> Bytes:
     return np.ascontiguousarray(values.astype(dtype)).view(np.uint8).reshape(rows, -1)
 
 
-def ragged(column: pa.ChunkedArray) -> tuple[Bytes, NDArray[np.int64]]:
+def read_ragged_column(column: pa.ChunkedArray) -> tuple[Bytes, NDArray[np.int64]]:
     """The bytes of a text or binary column and the offsets of its values, shape (rows + 1,)."""
     import pyarrow as pa
 
@@ -79,7 +79,7 @@ def ragged(column: pa.ChunkedArray) -> tuple[Bytes, NDArray[np.int64]]:
     return content, bounds
 
 
-def _column(content: Bytes, bounds: NDArray[np.int64]) -> pa.Array:
+def _make_column(content: Bytes, bounds: NDArray[np.int64]) -> pa.Array:
     """Values that lie end to end, as an Arrow column of bytes."""
     import pyarrow as pa
 
@@ -87,13 +87,13 @@ def _column(content: Bytes, bounds: NDArray[np.int64]) -> pa.Array:
     return pa.Array.from_buffers(pa.large_binary(), len(bounds) - 1, buffers)
 
 
-def _block(values: Bytes) -> pa.Array:
+def _make_block_column(values: Bytes) -> pa.Array:
     """Values of one width, shape (rows, width), as an Arrow column of bytes."""
     rows, width = values.shape
-    return _column(values.ravel(), np.arange(rows + 1, dtype=np.int64) * width)
+    return _make_column(values.ravel(), np.arange(rows + 1, dtype=np.int64) * width)
 
 
-def _canonical(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None = None) -> pa.Array:
+def _encode_rows(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None = None) -> pa.Array:
     """The rows' canonical bytes, a value of an Arrow column each; with `ending` (one for all, or one a row, shape
     (rows, width)) after each."""
     import pyarrow as pa
@@ -102,96 +102,98 @@ def _canonical(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None 
     pieces: list[pa.Array | pa.Scalar] = []
     constant = _VERSION  # what all rows have before the next piece
     for field in sorted(fields, key=lambda field: field.name):
-        constant += _header(field).tobytes()
+        constant += _encode_header(field).tobytes()
         if field.item in ("string", "bytes"):
-            content, bounds = ragged(table[field.name])
+            content, bounds = read_ragged_column(table[field.name])
             sizes = np.ascontiguousarray(np.diff(bounds).astype("<i8")).view(np.uint8).reshape(-1, 8)
-            values = [_block(sizes), _column(content, bounds)]
+            values = [_make_block_column(sizes), _make_column(content, bounds)]
         else:
-            values = [_block(_fixed(field, table[field.name]))]
+            values = [_make_block_column(_encode_fixed(field, table[field.name]))]
         pieces += [pa.scalar(constant, pa.large_binary()), *values]
         constant = b""
     if ending is not None:
-        pieces.append(pa.scalar(ending.tobytes(), pa.large_binary()) if ending.ndim == 1 else _block(ending))
+        pieces.append(
+            pa.scalar(ending.tobytes(), pa.large_binary()) if ending.ndim == 1 else _make_block_column(ending)
+        )
     return pc.binary_join_element_wise(*pieces, pa.scalar(b"", pa.large_binary()))
 
 
-def _chunks(table: pa.Table) -> Iterator[pa.Table]:
+def _iterate_chunks(table: pa.Table) -> Iterator[pa.Table]:
     for start in range(0, table.num_rows, _CHUNK):
         yield table.slice(start, _CHUNK)
 
 
-def canonical_rows(table: pa.Table, fields: tuple[Field, ...]) -> Iterator[bytes]:
+def iterate_canonical_rows(table: pa.Table, fields: tuple[Field, ...]) -> Iterator[bytes]:
     """The canonical bytes of each row, in the table's order."""
-    for chunk in _chunks(table):
-        yield from _values(_canonical(chunk, fields))
+    for chunk in _iterate_chunks(table):
+        yield from _to_bytes_list(_encode_rows(chunk, fields))
 
 
-def _values(rows: pa.Array) -> list[bytes]:
+def _to_bytes_list(rows: pa.Array) -> list[bytes]:
     """The values of a column of bytes. (NumPy's way to them is the fastest that there is.)"""
-    found: list[bytes] = rows.to_numpy(zero_copy_only=False).tolist()
-    return found
+    values: list[bytes] = rows.to_numpy(zero_copy_only=False).tolist()
+    return values
 
 
-def _hashes(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None = None) -> Bytes:
+def _hash_rows(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None = None) -> Bytes:
     """sha256 of the canonical bytes of each row and its `ending`, shape (rows, 32)."""
     if table.nbytes > _LONG * table.num_rows:
-        return _hashes_of_long(table, fields, ending)
-    found = np.empty((table.num_rows, 32), np.uint8)
+        return _hash_long_rows(table, fields, ending)
+    digests = np.empty((table.num_rows, 32), np.uint8)
     done = 0
-    for chunk in _chunks(table):
+    for chunk in _iterate_chunks(table):
         its = ending[done : done + _CHUNK] if ending is not None and ending.ndim > 1 else ending
-        joined = b"".join([sha256(row).digest() for row in _values(_canonical(chunk, fields, its))])
-        found[done : done + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
+        joined = b"".join([sha256(row).digest() for row in _to_bytes_list(_encode_rows(chunk, fields, its))])
+        digests[done : done + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
         done += chunk.num_rows
-    return found
+    return digests
 
 
-def _hashes_of_long(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None) -> Bytes:
-    """As `_hashes`, for rows of many bytes, such as pictures: put together one by one, not by an index of bytes."""
-    found = np.empty((table.num_rows, 32), np.uint8)
+def _hash_long_rows(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None) -> Bytes:
+    """As `_hash_rows`, for rows of many bytes, such as pictures: put together one by one, not by an index of bytes."""
+    digests = np.empty((table.num_rows, 32), np.uint8)
     rows = max(1, _CHUNK * _LONG * table.num_rows // max(1, table.nbytes))
     for start in range(0, table.num_rows, rows):
         chunk = table.slice(start, rows)
         columns: list[Sequence[bytes | memoryview]] = []
         for field in sorted(fields, key=lambda field: field.name):
-            head = _header(field).tobytes()
+            head = _encode_header(field).tobytes()
             if field.item in ("string", "bytes"):
-                content, bounds = ragged(chunk[field.name])
+                content, bounds = read_ragged_column(chunk[field.name])
                 view, ends = content.data, bounds.tolist()
                 columns.append([head + struct.pack("<q", stop - start) for start, stop in pairwise(ends)])
                 columns.append([view[start:stop] for start, stop in pairwise(ends)])
             else:
-                block = _fixed(field, chunk[field.name])
+                block = _encode_fixed(field, chunk[field.name])
                 columns.append([head + row.tobytes() for row in block])
         if ending is not None:
             its = [ending.tobytes()] * chunk.num_rows if ending.ndim == 1 else ending[start : start + rows]
-            columns.append([bytes(one) for one in its])
+            columns.append([bytes(value) for value in its])
         joined = b"".join([sha256(b"".join((_VERSION, *row))).digest() for row in zip(*columns, strict=True)])
-        found[start : start + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
-    return found
+        digests[start : start + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
+    return digests
 
 
-def row_digests(table: pa.Table, schema: Schema) -> Bytes:
+def compute_row_digests(table: pa.Table, schema: Schema) -> Bytes:
     """sha256 of each row over all its fields, shape (rows, 32)."""
-    return _hashes(table, schema.fields)
+    return _hash_rows(table, schema.fields)
 
 
-def value_digests(table: pa.Table, field: Field) -> Bytes:
+def compute_value_digests(table: pa.Table, field: Field) -> Bytes:
     """sha256 of each row's value of one field, shape (rows, 32)."""
-    return _hashes(table, (field,))
+    return _hash_rows(table, (field,))
 
 
-def heads(digests: Bytes) -> NDArray[np.uint64]:
+def get_digest_prefixes(digests: Bytes) -> NDArray[np.uint64]:
     """The first 8 bytes of each digest as a big-endian number: a row's `check`."""
     return np.ascontiguousarray(digests[:, :8]).view(">u8").ravel().astype(np.uint64)
 
 
-def set_digest(digests: Bytes) -> str:
+def compute_set_digest(digests: Bytes) -> str:
     """The digest of a set of rows, as hexadecimal: sha256 over the sorted row digests (repeats count)."""
-    order = np.argsort(heads(digests))
+    order = np.argsort(get_digest_prefixes(digests))
     ordered = np.ascontiguousarray(digests)[order]
-    first = heads(ordered)
+    first = get_digest_prefixes(ordered)
     # Digests that begin alike are nearly always equal; where they are not, all 32 bytes are sorted.
     tied = np.flatnonzero(first[1:] == first[:-1])
     if (ordered[tied] != ordered[tied + 1]).any():
@@ -200,40 +202,42 @@ def set_digest(digests: Bytes) -> str:
     return sha256(ordered.view(np.uint8).data).hexdigest()
 
 
-def row_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
+def compute_row_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
     """The id of each row, shape (rows,). Raises `BadData` where two rows collide (a 64-bit accident)."""
-    return ids_and_repeats(table, schema)[0]
+    return compute_ids_and_repeats(table, schema)[0]
 
 
-def ids_and_repeats(table: pa.Table, schema: Schema) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def compute_ids_and_repeats(table: pa.Table, schema: Schema) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """The id of each row, shape (rows,), and the places of rows whose inputs another row has too."""
-    ids = first_ids(table, schema)
-    return ids, settle_repeats(table, schema, ids)
+    ids = compute_first_ids(table, schema)
+    return ids, number_duplicates(table, schema, ids)
 
 
-def first_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
+def compute_first_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
     """The id that each row has if no other row of equal inputs comes before it, shape (rows,)."""
-    return heads(_hashes(table, schema.of_role("input"), np.zeros(8, np.uint8)))
+    return get_digest_prefixes(_hash_rows(table, schema.of_role("input"), np.zeros(8, np.uint8)))
 
 
-def settle_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Turn the `first_ids` of a whole source into its row ids: rows of equal inputs get their occurrence numbers.
-    Changes `ids`; returns the places of those rows. Raises `BadData` where two different rows collide."""
-    pairs = _repeats(ids)
+def number_duplicates(table: pa.Table, schema: Schema, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Turn the first ids (`compute_first_ids`) of a whole source into its row ids: rows of equal inputs get their
+    occurrence numbers. Changes `ids`; returns the places of those rows. Raises `BadData` where two different rows
+    collide."""
+    pairs = _find_repeats(ids)
     repeated = np.unique(pairs)
     if pairs.size:
         _number_repeats(table, schema, ids, repeated)
-        pairs = _repeats(ids)
+        pairs = _find_repeats(ids)
     if pairs.size:
-        one, other = pairs[0]
+        first, second = pairs[0]
         raise BadData(
-            f"two different rows have the same 64-bit row id, {ids[one]:016x}: rows {one} and {other} in the order in "
+            f"two different rows have the same 64-bit row id, {ids[first]:016x}: rows {first} and {second} in the "
+            "order in "
             "which they are read, from 0; leave one out"
         )
     return repeated
 
 
-def with_repeated(table: pa.Table, row_ids: NDArray[np.uint64]) -> pa.Table:
+def mark_repeated_inputs(table: pa.Table, row_ids: NDArray[np.uint64]) -> pa.Table:
     """A source's table that says in its metadata which rows have inputs that another has too, unless they are many:
     who compares inputs later need not hash all rows again."""
     if len(row_ids) > _MOST_REPEATED:
@@ -241,13 +245,13 @@ def with_repeated(table: pa.Table, row_ids: NDArray[np.uint64]) -> pa.Table:
     return table.replace_schema_metadata({_REPEATED: row_ids.astype("<u8").tobytes()})
 
 
-def repeated_inputs(table: pa.Table) -> NDArray[np.uint64] | None:
+def read_repeated_inputs(table: pa.Table) -> NDArray[np.uint64] | None:
     """The ids of a source's rows whose inputs stand in it more than once; None where the table does not say so."""
-    said = (table.schema.metadata or {}).get(_REPEATED)
-    return None if said is None else np.frombuffer(said, "<u8").astype(np.uint64)
+    content = (table.schema.metadata or {}).get(_REPEATED)
+    return None if content is None else np.frombuffer(content, "<u8").astype(np.uint64)
 
 
-def _repeats(ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+def _find_repeats(ids: NDArray[np.uint64]) -> NDArray[np.int64]:
     """The places of equal ids, by twos: shape (repeats, 2)."""
     ordered = np.sort(ids)  # many times faster than an order of the places, which only repeats need
     if not (ordered[1:] == ordered[:-1]).any():
@@ -260,36 +264,38 @@ def _repeats(ids: NDArray[np.uint64]) -> NDArray[np.int64]:
 def _number_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64], suspects: NDArray[Any]) -> None:
     """Give rows of equal inputs their occurrence numbers, in the order of their full bytes. Changes `ids`."""
     some = table.take(suspects)
-    inputs = list(canonical_rows(some, schema.of_role("input")))
-    full = list(canonical_rows(some, schema.fields))
+    inputs = list(iterate_canonical_rows(some, schema.of_role("input")))
+    full = list(iterate_canonical_rows(some, schema.fields))
     seen: dict[bytes, int] = {}
-    for place in sorted(range(len(full)), key=lambda place: (inputs[place], full[place])):
-        occurrence = seen.get(inputs[place], 0)
-        seen[inputs[place]] = occurrence + 1
-        head = sha256(inputs[place] + struct.pack("<Q", occurrence)).digest()[:8]
-        ids[suspects[place]] = int.from_bytes(head, "big")
+    for index in sorted(range(len(full)), key=lambda index: (inputs[index], full[index])):
+        occurrence = seen.get(inputs[index], 0)
+        seen[inputs[index]] = occurrence + 1
+        head = sha256(inputs[index] + struct.pack("<Q", occurrence)).digest()[:8]
+        ids[suspects[index]] = int.from_bytes(head, "big")
 
 
-def numbered_ids(table: pa.Table, schema: Schema, occurrences: NDArray[np.int64]) -> NDArray[np.uint64]:
+def compute_numbered_ids(table: pa.Table, schema: Schema, occurrences: NDArray[np.int64]) -> NDArray[np.uint64]:
     """The row ids of rows whose occurrence numbers are known, shape (rows,); see `splits/rows.py`."""
     endings = np.ascontiguousarray(occurrences.astype("<i8")).view(np.uint8).reshape(-1, 8)
-    return heads(_hashes(table, schema.of_role("input"), endings))
+    return get_digest_prefixes(_hash_rows(table, schema.of_role("input"), endings))
 
 
-def occurrence_numbers(table: pa.Table, schema: Schema, row_ids: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
+def find_occurrence_numbers(
+    table: pa.Table, schema: Schema, row_ids: NDArray[np.uint64], most: int
+) -> NDArray[np.int64]:
     """Which occurrence, counted from 0, gives each row its known id, shape (rows,). `most` is the number of rows that
     there can be of equal inputs. Raises `BadData` for a row that no number fits."""
     numbers = np.zeros(table.num_rows, np.int64)
-    for place in np.flatnonzero(numbered_ids(table, schema, numbers) != row_ids).tolist():
-        (row,) = canonical_rows(table.slice(place, 1), schema.of_role("input"))
-        numbers[place] = occurrence_of(row, int(row_ids[place]), most)
+    for index in np.flatnonzero(compute_numbered_ids(table, schema, numbers) != row_ids).tolist():
+        (row,) = iterate_canonical_rows(table.slice(index, 1), schema.of_role("input"))
+        numbers[index] = find_occurrence(row, int(row_ids[index]), most)
     return numbers
 
 
-def occurrence_of(inputs: bytes, row_id: int, most: int) -> int:
+def find_occurrence(inputs: bytes, row_id: int, most: int) -> int:
     """The occurrence number below `most` with which canonical input bytes have this id; `BadData` if none has."""
-    wanted = row_id.to_bytes(8, "big")
+    expected = row_id.to_bytes(8, "big")
     for number in range(most):
-        if sha256(inputs + struct.pack("<Q", number)).digest()[:8] == wanted:
+        if sha256(inputs + struct.pack("<Q", number)).digest()[:8] == expected:
             return number
     raise BadData(f"row {row_id:016x} does not recompute from its inputs")

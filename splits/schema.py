@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ..core.errors import BadDefinition, first_line
+from ..core.errors import BadDefinition, get_first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,7 +133,7 @@ class Schema:
         try:
             table = table.cast(self.arrow())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-            raise BadDefinition(f"{where} does not fit its schema: {first_line(error)}") from error
+            raise BadDefinition(f"{where} does not fit its schema: {get_first_line(error)}") from error
         for field in self.fields:
             if field.item == "string":
                 _require_utf8(table[field.name], f"{where}, field {field.name!r}")
@@ -149,5 +149,5 @@ def _require_utf8(column: pa.ChunkedArray, where: str) -> None:
     try:
         column.validate(full=True)  # a file may call its bytes text without having looked
     except pa.ArrowInvalid as error:
-        said = first_line(error)
-        raise BadDefinition(f"{where} is not UTF-8: decode it anew, or store it as binary ({said})") from error
+        message = get_first_line(error)
+        raise BadDefinition(f"{where} is not UTF-8: decode it anew, or store it as binary ({message})") from error

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from farshift.splits.assignment import Assignment
-from farshift.splits.audit import audit
-from farshift.splits.audit.parted import PartedRows, parted
+from farshift.splits.audit import audit_split
+from farshift.splits.audit.parted import PartedRows, join_parts
 from farshift.splits.manifest import SplitDefinition
-from farshift.splits.rows import heads, row_digests, row_ids
+from farshift.splits.rows import compute_row_digests, compute_row_ids, get_digest_prefixes
 from farshift.splits.schema import Field, Schema
 
 TYPES = {"string": "string", "int64": "int64", "double": "float64", "bool": "bool", "binary": "bytes"}
@@ -18,14 +18,14 @@ TYPES = {"string": "string", "int64": "int64", "double": "float64", "bool": "boo
 
 def rows_of(kind: str, columns: dict[str, Any], part: list[str], inputs: list[str], **said: Any) -> PartedRows:
     """The rows of a split as its audit sees them; see `audited`."""
-    return parted(*_made(kind, columns, part, inputs, **said))
+    return join_parts(*_made(kind, columns, part, inputs, **said))
 
 
 def audited(kind: str, columns: dict[str, Any], part: list[str], inputs: list[str], **said: Any) -> dict[str, Any]:
     """The audit of a split of rows with these columns (`y` is the label) and parts. `inputs` names the input columns;
     `said`: `group`, `severity` and `override` (a corrupted label, None where it stays) of each row, `declared` and
     `factors` of the definition."""
-    return audit(*_made(kind, columns, part, inputs, **said))
+    return audit_split(*_made(kind, columns, part, inputs, **said))
 
 
 def _made(
@@ -46,7 +46,7 @@ def _made(
     ]
     schema = Schema(tuple(fields))
     table = table.cast(schema.arrow())
-    ids, checks = row_ids(table, schema), heads(row_digests(table, schema))
+    ids, checks = compute_row_ids(table, schema), get_digest_prefixes(compute_row_digests(table, schema))
     order = np.argsort(ids)
     source = table.append_column("row_id", pa.array(ids)).append_column("check", pa.array(checks)).take(order)
     place = order.tolist()

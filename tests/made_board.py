@@ -6,9 +6,9 @@ from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
-from farshift.benchmarks.benchmark import benchmarks, find_benchmark
+from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks
 from farshift.benchmarks.scoring.record import Score
-from farshift.leaderboard.entries import Left, Standing
+from farshift.leaderboard.entries import Removal, ScoredEntry
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.tables.snapshot import Snapshot
 from farshift.leaderboard.tables.standings import Table
@@ -49,7 +49,9 @@ def small_board() -> Snapshot:
             data = {"training_data": ["wikitext"] if k == 1 else [], "pretraining": ["unknown"] if k == 2 else []}
             made.append((on, replace(rows, card={"parameters": 40_000 * 20**k, "declared": data})))
     gone, _ = entry("withdrawn-model", 0.9, "scan/length", team="us")
-    apart.append(replace(gone, left=Left("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z")))
+    apart.append(
+        replace(gone, left=Removal("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z"))
+    )
     return snapshot(made, name="A made-up board", apart=apart)
 
 
@@ -57,7 +59,7 @@ def large_board(models: int, tables: int) -> Snapshot:
     """`models` models on each of `tables` benchmarks, of all kinds: scores, rank sets and ties drawn, none computed."""
     draws = np.random.default_rng(7)
     chosen: list[str] = []
-    known = benchmarks()
+    known = load_benchmarks()
     for kind in ("domain", "length", "compositional", "easy-to-hard", "corrupted-label"):
         names = [name for name, one in sorted(known.items()) if one.kind == kind and one.manifest.frozen]
         chosen += [name for name in names if known[name].metrics[0].bounds == (0.0, 1.0)][: tables // 5]
@@ -100,8 +102,8 @@ def _score(template: Score, name: str, on_id: float, on_ood: float, points: tupl
     return replace(template, model=name, id=views[0], ood=views[1], gap=views[2], severity=points)
 
 
-def _standing(score: Score, team: str) -> Standing:
+def _standing(score: Score, team: str) -> ScoredEntry:
     name = sha256(f"{score.model} {score.benchmark}".encode()).hexdigest()[:16]
     run = {key: getattr(score, key) for key in ("benchmark", "model", "budget", "steps", "selection")}
     who = {"submission": name * 4, "name": "", "team": team, "note": "", "time": "2026-01-05T00:00:00Z"}
-    return Standing(entry=name, run=0, run_digest=name * 4, **run, **who, score=score)
+    return ScoredEntry(entry=name, run=0, run_digest=name * 4, **run, **who, score=score)

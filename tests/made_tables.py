@@ -7,16 +7,16 @@ from hashlib import sha256
 
 import numpy as np
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.statistics.interval import gap, mean
+from farshift.benchmarks.statistics.interval import estimate_gap, estimate_mean
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.leaderboard.entries import Standing
+from farshift.leaderboard.entries import ScoredEntry
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.tables.row_scores import EntryRows
 from farshift.leaderboard.tables.snapshot import Snapshot
-from farshift.leaderboard.tables.standings import tables
-from farshift.leaderboard.tables.suite_table import suite_tables
-from farshift.leaderboard.tables.table_view import table_view
-from farshift.leaderboard.teams import identity as team_identity
+from farshift.leaderboard.tables.standings import make_tables
+from farshift.leaderboard.tables.suite_table import make_suite_tables
+from farshift.leaderboard.tables.table_view import make_table_view
+from farshift.leaderboard.teams import make_team_identity as team_identity
 from records import record
 
 ROWS = 600
@@ -32,21 +32,21 @@ def rows(share: float, name: str, count: int = ROWS, seeds: int = 3, clusters=No
 
 def entry(
     model: str, share: float, benchmark: str = "scan/length", team: str = "us", seeds: int = 3, made: int = 0, **said
-) -> tuple[Standing, EntryRows]:
+) -> tuple[ScoredEntry, EntryRows]:
     """An entry whose OOD score is about `share`, and its ID score somewhat above."""
     on_id = rows(min(1.0, share + 0.2), f"{model}/id", seeds=seeds)
     on_ood = rows(share, f"{model}/ood/{benchmark}", seeds=seeds)
     score = record(model, benchmark, id=0.9, ood=share, seeds=seeds, **said)
-    values = {"id": mean(on_id), "ood": mean(on_ood)}
+    values = {"id": estimate_mean(on_id), "ood": estimate_mean(on_ood)}
     identity = find_benchmark(benchmark).identity(score.budget, score.steps, score.selection)
     score = replace(
-        score, **values, gap=gap(on_id, on_ood), views=values, entry_identity=said.get("identity", identity)
+        score, **values, gap=estimate_gap(on_id, on_ood), views=values, entry_identity=said.get("identity", identity)
     ).rounded()
     name = sha256(f"{model} {benchmark} {team}".encode()).hexdigest()[:16]
     time = f"2026-01-{1 + made % 28:02d}T00:00:00Z"
     run = {key: getattr(score, key) for key in ("benchmark", "model", "budget", "steps", "selection")}
     who = {"submission": name * 4, "name": "", "team": team, "note": "", "time": time}
-    return Standing(entry=name, run=0, run_digest=name * 4, **run, **who, score=score), EntryRows(on_id, on_ood)
+    return ScoredEntry(entry=name, run=0, run_digest=name * 4, **run, **who, score=score), EntryRows(on_id, on_ood)
 
 
 def snapshot(entries, attempts=None, baseline: str = "", name: str = "A board", apart=(), windows=()) -> Snapshot:
@@ -55,7 +55,7 @@ def snapshot(entries, attempts=None, baseline: str = "", name: str = "A board", 
     by_name = {standing.entry: found for standing, found in entries}
     assert len(by_name) == len(entries), "two entries of one name"
     tried = {(team_identity(team, ""), table): count for (team, table), count in (attempts or {}).items()}
-    views = tuple(table_view(table, by_name, {}, tried, baseline) for table in tables(standings))
+    views = tuple(make_table_view(table, by_name, {}, tried, baseline) for table in make_tables(standings))
     head = Record(len(entries), "2026-02-01T00:00:00Z", "scored", {}, "0" * 64, "1" * 64, "2" * 128)
-    suites = suite_tables(views, by_name)
+    suites = make_suite_tables(views, by_name)
     return Snapshot(name, "2026-01-01T00:00:00Z", head, views, tuple(apart), suites, tuple(windows), len(entries))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from farshift.core.draws import below, bits
+from farshift.core.draws import draw_below, draw_bits
 from farshift.splits.assignment import Assignment
 from numpy.typing import NDArray
 
@@ -16,12 +16,12 @@ TRAIN = 5000
 def labelled(rows: int = ROWS, classes: int = CLASSES) -> pa.Table:
     """`rows` images of 4 x 4 pixels; each class has a bright pixel of its own, the rest is noise."""
     counters = np.arange(rows, dtype=np.uint64)
-    truth = below("test/label", counters, classes)
-    pixels = below("test/pixel", np.arange(rows * 16, dtype=np.uint64), 200).reshape(rows, 16)
+    truth = draw_below("test/label", counters, classes)
+    pixels = draw_below("test/pixel", np.arange(rows * 16, dtype=np.uint64), 200).reshape(rows, 16)
     pixels[np.arange(rows), truth % 16] += 55
     return pa.table(
         {
-            "row_id": np.sort(bits("test/id", counters)),
+            "row_id": np.sort(draw_bits("test/id", counters)),
             "image": pa.FixedSizeListArray.from_arrays(pa.array(pixels.astype(np.uint8).ravel()), 16),
             "digit": truth,
             "published": np.where(counters < rows * 5 // 6, "train", "test").tolist(),

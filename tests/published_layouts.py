@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from farshift.core.errors import Unavailable
-from farshift.core.plugins import module
-from farshift.loaders.acquire.expected import differences
-from farshift.loaders.acquire.large import with_schema
+from farshift.core.plugins import load_module
+from farshift.loaders.acquire.expected import find_differences
+from farshift.loaders.acquire.large import add_schema
 from farshift.loaders.acquire.source import find_source
 
 
@@ -20,10 +20,10 @@ def read_small(name: str, files: dict[str, str | bytes], folder: Path) -> pa.Tab
     assert {pin.name for pin in distribution.files} == set(files)
     for file, text in files.items():
         (folder / file).write_bytes(text.encode() if isinstance(text, str) else text)
-    reader = module("loaders/readers", distribution.reader, "reader")
+    reader = load_module("loaders/readers", distribution.reader, "reader")
     call = getattr(reader, "pieces", reader.read)
     in_order = {pin.name: folder / pin.name for pin in distribution.files}
-    made = call(**with_schema(call, {"files": in_order, **distribution.options}, source.schema))
+    made = call(**add_schema(call, {"files": in_order, **distribution.options}, source.schema))
     whole = made if isinstance(made, pa.Table) else pa.concat_tables(made, promote_options="permissive")
     return source.schema.conform(whole, name)
 
@@ -42,6 +42,6 @@ def check_counts(name: str) -> None:
     source = find_source(name)
     assert source.definition.expected
     try:
-        assert differences(source.definition.expected, source.table()) == []
+        assert find_differences(source.definition.expected, source.table()) == []
     except Unavailable as error:
         pytest.skip(str(error))

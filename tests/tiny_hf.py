@@ -116,9 +116,9 @@ def encoder_decoder(folder: Path) -> Path:
 
 
 def _saved(network: Any, words: Any, folder: Path) -> Path:
-    from farshift.benchmarks.adapters._hf_quiet import quiet
+    from farshift.benchmarks.adapters._hf_quiet import silence_transformers
 
-    with quiet():
+    with silence_transformers():
         network.save_pretrained(folder)
         words.save_pretrained(folder)
     return folder

@@ -62,9 +62,9 @@ def network(kind: str, classes: int = 0, names: tuple[str, ...] = ()) -> Any:
 
 def saved(folder: Path, kind: str, classes: int = 0, names: tuple[str, ...] = ()) -> Path:
     """`network`, its processor's file and, of CLIP, its tokenizer, in a folder."""
-    from farshift.benchmarks.adapters._hf_quiet import quiet
+    from farshift.benchmarks.adapters._hf_quiet import silence_transformers
 
-    with quiet():
+    with silence_transformers():
         network(kind, classes, names).save_pretrained(folder)
         if kind == "clip":
             tiny_hf.tokenizer(ends=True).save_pretrained(folder)
@@ -76,7 +76,7 @@ def sounds(folder: Path, rate: int = 4000, classes: int = 0, norm: str = "group"
     """A wav2vec 2.0 whose frames are 10 samples, and its processor's file; with `classes`, one with a head. norm:
     `group`, as of the base model, which knows of no padding, or `layer`."""
     import torch
-    from farshift.benchmarks.adapters._hf_quiet import quiet
+    from farshift.benchmarks.adapters._hf_quiet import silence_transformers
     from transformers import Wav2Vec2Config, Wav2Vec2ForSequenceClassification, Wav2Vec2Model
 
     torch.manual_seed(0)
@@ -85,7 +85,7 @@ def sounds(folder: Path, rate: int = 4000, classes: int = 0, norm: str = "group"
     labels = {"num_labels": classes} if classes else {}
     kind: Any = Wav2Vec2ForSequenceClassification if classes else Wav2Vec2Model
     made = kind(Wav2Vec2Config(**_SMALL, **convolutions, **places, **labels, feat_extract_norm=norm))
-    with quiet():
+    with silence_transformers():
         made.save_pretrained(folder)
     said = {"feature_extractor_type": "Wav2Vec2FeatureExtractor", "sampling_rate": rate, "do_normalize": True}
     (folder / "preprocessor_config.json").write_text(

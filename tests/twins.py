@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from farshift.benchmarks.benchmark import benchmarks
+from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.core.plugins import PACKAGE
 from farshift.loaders.split import Split, open_split
 
@@ -146,7 +146,7 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 def measured(split: str, name: str, place: Path, **changes: Any) -> str:
     """Write the twin of the benchmark of `split`, over the twin `name`, to `place`; returns its name."""
-    known = next(one for one in benchmarks().values() if one.definition.split == f"{split}@1")
+    known = next(one for one in load_benchmarks().values() if one.definition.split == f"{split}@1")
     definition = known.definition.model_dump(exclude_defaults=True) | {"name": name, "split": f"{name}@1"} | changes
     _write(place / f"benchmarks/definitions/{name.replace('/', '-')}.toml", definition)
     return name

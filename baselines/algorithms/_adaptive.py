@@ -11,14 +11,14 @@ from torch import Tensor, nn
 
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
-from ..training.algorithm import About
-from ..training.optimiser_step import spread
+from ..training.algorithm import AlgorithmContext
+from ..training.optimiser_step import broadcast_values
 from ..training.sampler import Data
 from ._plain import Plain
-from ._weights import Kept
+from ._weights import RunningMean
 
 
-class Adaptive(Plain):
+class TestTimeAdaptation(Plain):
     """Predicts as the network does until training has ended, so that validation changes nothing; adapts from then on.
 
     Subclasses say what is prepared at the end of training, how a batch is answered and learned from, and what a reset
@@ -28,7 +28,7 @@ class Adaptive(Plain):
     ready: Tensor
     """Whether training has ended, (K,) bool."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         self.register_buffer("ready", torch.zeros(about.replicas, dtype=torch.bool))
         self.rng: Rng | None = None
@@ -41,8 +41,8 @@ class Adaptive(Plain):
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         if bool(self.ready.all()):
             return self.adapted(network, *inputs)
-        found: Tensor = network(*inputs)
-        return found
+        logits: Tensor = network(*inputs)
+        return logits
 
     def prepare(self, network: Any, data: Data) -> None:
         """Called once, when training has ended."""
@@ -59,7 +59,7 @@ class OnlineAdam(nn.Module):
     def __init__(self, parameters: Sequence[Tensor]) -> None:
         super().__init__()
         zeros = [torch.zeros_like(parameter) for parameter in parameters]
-        self.first, self.second = Kept(zeros), Kept(zeros)
+        self.first, self.second = RunningMean(zeros), RunningMean(zeros)
 
     def reset(self) -> None:
         """Forget all steps."""
@@ -74,8 +74,8 @@ class OnlineAdam(nn.Module):
         for p, g, m, v in zip(parameters, gradients, self.first.values, self.second.values, strict=True):
             m.lerp_(g, 0.1)
             v.lerp_(g.square(), 0.001)
-            now = spread(steps.to(p.dtype), p)
-            p -= spread(rates, p) * (m / (1 - 0.9**now)) / ((v / (1 - 0.999**now)).sqrt() + 1e-8)
+            now = broadcast_values(steps.to(p.dtype), p)
+            p -= broadcast_values(rates, p) * (m / (1 - 0.9**now)) / ((v / (1 - 0.999**now)).sqrt() + 1e-8)
 
 
 class OnlineMomentum(nn.Module):
@@ -85,12 +85,12 @@ class OnlineMomentum(nn.Module):
     def __init__(self, parameters: Sequence[Tensor], momentum: float = 0.9) -> None:
         super().__init__()
         self.momentum = momentum
-        self.velocity = Kept([torch.zeros_like(parameter) for parameter in parameters])
+        self.velocity = RunningMean([torch.zeros_like(parameter) for parameter in parameters])
 
     def reset(self, which: Tensor | None = None) -> None:
         """Forget all steps, of the replicas `which` (K,) bool."""
         for buffer in self.velocity.values:
-            buffer.zero_() if which is None else buffer.masked_fill_(spread(which, buffer), 0.0)
+            buffer.zero_() if which is None else buffer.masked_fill_(broadcast_values(which, buffer), 0.0)
 
     @torch.no_grad()
     def step(
@@ -99,8 +99,8 @@ class OnlineMomentum(nn.Module):
         """One step of parameters (K, ..) down gradients, at rates (K,), of the replicas `which` (K,) bool."""
         for p, g, v in zip(parameters, gradients, self.velocity.values, strict=True):
             moved = self.momentum * v + g
-            v.copy_(moved if which is None else torch.where(spread(which, v), moved, v))
-            p -= spread(rates if which is None else rates * which, p) * v
+            v.copy_(moved if which is None else torch.where(broadcast_values(which, v), moved, v))
+            p -= broadcast_values(rates if which is None else rates * which, p) * v
 
 
 def entropy(logits: Tensor) -> Tensor:

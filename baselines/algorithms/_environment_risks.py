@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.losses import by_environment, gradients, of_rows, task_loss
+from ..training.losses import average_by_environment, compute_gradients, compute_task_loss, reduce_to_rows
 from ..training.sampler import Batch
 
 
-def risks(network: Any, batch: Batch) -> Tensor:
-    """The mean loss (`task_loss`) of each environment of the batch, (K, E)."""
-    return by_environment(of_rows(task_loss(network(*batch.inputs), batch.target), batch), batch)
+def compute_environment_risks(network: Any, batch: Batch) -> Tensor:
+    """The mean loss (`compute_task_loss`) of each environment of the batch, (K, E)."""
+    return average_by_environment(reduce_to_rows(compute_task_loss(network(*batch.inputs), batch.target), batch), batch)
 
 
-def apart(batch: Batch) -> Iterator[Batch]:
+def split_by_environment(batch: Batch) -> Iterator[Batch]:
     """The batch of each environment alone."""
     share = batch.target.shape[1] // batch.environments
     for start in range(0, batch.environments * share, share):
@@ -33,15 +33,17 @@ def apart(batch: Batch) -> Iterator[Batch]:
         )
 
 
-def risks_and_gradients(
+def compute_risks_and_gradients(
     network: Any, batch: Batch, parameters: Sequence[Tensor], create_graph: bool = False
 ) -> tuple[Tensor, list[Tensor]]:
     """The risk of each environment, (K, E), and its gradient by each parameter, (K, E, ..) each.
 
     Environments pass through the network one by one, so that no gradient is taken through another's rows."""
     each_risk, each_gradient = [], []
-    for alone in apart(batch):
-        risk = risks(network, alone)[:, 0]
-        each_gradient.append(gradients(risk, list(parameters), create_graph))
+    for alone in split_by_environment(batch):
+        risk = compute_environment_risks(network, alone)[:, 0]
+        each_gradient.append(compute_gradients(risk, list(parameters), create_graph))
         each_risk.append(risk)
-    return torch.stack(each_risk, dim=1), [torch.stack(one, dim=1) for one in zip(*each_gradient, strict=True)]
+    return torch.stack(each_risk, dim=1), [
+        torch.stack(parameter_gradients, dim=1) for parameter_gradients in zip(*each_gradient, strict=True)
+    ]

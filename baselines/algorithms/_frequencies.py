@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..training.algorithm import About
+from ..training.algorithm import AlgorithmContext
 
 
-def log_frequencies(about: About) -> Tensor:
+def compute_log_frequencies(about: AlgorithmContext) -> Tensor:
     """The logarithm of each class's share of the rows' weight, (R, C) for R of one set of rows or one for each replica;
     minus infinity of a class without rows."""
     data = about.data

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..layers.linear import Linear
-from ..training.losses import are_numbers, split
+from ..training.losses import group_by_environment, is_numeric_target
 from ..training.sampler import Batch
 
 
-def of_head(network: Any) -> tuple[int, int, int]:
+def read_head_shape(network: Any) -> tuple[int, int, int]:
     """Replicas, outputs and width (with the bias) of a network's linear head; `ModelError` if it has another."""
     head = getattr(network, "head", None)
     if not isinstance(head, Linear):
@@ -30,7 +30,7 @@ def of_head(network: Any) -> tuple[int, int, int]:
     return replicas, outputs, width + (head.bias is not None)
 
 
-def features_and_outputs(network: Any, batch: Batch) -> tuple[Tensor, Tensor]:
+def compute_features_and_outputs(network: Any, batch: Batch) -> tuple[Tensor, Tensor]:
     """What the network's linear head is given, with a 1 for the bias where it has one, (K, n, width), and the
     outputs that it gives, (K, n, outputs)."""
     features = network.encode(network.embed(*batch.inputs))
@@ -40,11 +40,13 @@ def features_and_outputs(network: Any, batch: Batch) -> tuple[Tensor, Tensor]:
     return features, outputs
 
 
-def errors_by_environment(outputs: Tensor, batch: Batch) -> Tensor:
+def compute_output_gradients(outputs: Tensor, batch: Batch) -> Tensor:
     """The derivative of each row's loss by its outputs, (K, E, n / E, outputs)."""
-    if are_numbers(batch.target, outputs):
-        return split(2 * (outputs - batch.target[..., None]), batch)
-    return split(outputs.softmax(-1) - F.one_hot(batch.target, outputs.shape[-1]).to(outputs.dtype), batch)
+    if is_numeric_target(batch.target, outputs):
+        return group_by_environment(2 * (outputs - batch.target[..., None]), batch)
+    return group_by_environment(
+        outputs.softmax(-1) - F.one_hot(batch.target, outputs.shape[-1]).to(outputs.dtype), batch
+    )
 
 
 class Curvature(Protocol):
@@ -61,7 +63,7 @@ class Curvature(Protocol):
 
 
 @dataclass(frozen=True)
-class OfClasses:
+class SoftmaxCurvature:
     """Of the cross-entropy: diag(p) - p p^T, of probabilities p (.., n, classes)."""
 
     probabilities: Tensor
@@ -76,7 +78,7 @@ class OfClasses:
 
 
 @dataclass(frozen=True)
-class OfNumbers:
+class SquaredErrorCurvature:
     """Of the squared error: 2, whatever the number. outputs: (.., n, 1)."""
 
     outputs: Tensor
@@ -89,22 +91,22 @@ class OfNumbers:
         return torch.full_like(self.outputs, 2.0)
 
 
-def curvature_by_environment(outputs: Tensor, batch: Batch) -> Curvature:
+def compute_environment_curvature(outputs: Tensor, batch: Batch) -> Curvature:
     """Of rows (K, E, n / E)."""
-    if are_numbers(batch.target, outputs):
-        return OfNumbers(split(outputs, batch))
-    return OfClasses(split(outputs.softmax(-1), batch))
+    if is_numeric_target(batch.target, outputs):
+        return SquaredErrorCurvature(group_by_environment(outputs, batch))
+    return SoftmaxCurvature(group_by_environment(outputs.softmax(-1), batch))
 
 
-def mean_products(left: Tensor, right: Tensor) -> Tensor:
+def compute_mean_products(left: Tensor, right: Tensor) -> Tensor:
     """The mean over rows of the outer products of (.., n, a) and (.., n, b): (.., a, b)."""
     return left.transpose(-1, -2) @ right / left.shape[-2]
 
 
-def hessian_products(curvature: Curvature, features: Tensor, directions: Tensor) -> Tensor:
+def compute_hessian_products(curvature: Curvature, features: Tensor, directions: Tensor) -> Tensor:
     """The Hessian of the mean loss of rows (.., n) times each of some directions (.., some, outputs, width)."""
     flat = directions.flatten(-3, -2)
     moved = features @ flat.transpose(-1, -2)
     moved = moved.view(*moved.shape[:-1], *directions.shape[-3:-1])
-    products = mean_products(curvature.times(moved).flatten(-2), features)
+    products = compute_mean_products(curvature.times(moved).flatten(-2), features)
     return products.view(*products.shape[:-2], *directions.shape[-3:])

@@ -9,13 +9,13 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import Rng
-from ..training.algorithm import About
-from ..training.losses import mean, task_loss
+from ..training.algorithm import AlgorithmContext
+from ..training.losses import average_over_batch, compute_task_loss
 from ..training.sampler import Batch, Data
-from ._plain import evaluating
+from ._plain import use_evaluation_mode
 
 
-def check_held(name: str, about: About) -> Data:
+def require_validation_rows(name: str, about: AlgorithmContext) -> Data:
     """The in-distribution validation rows; `ModelError` where there are none."""
     if "id_val" not in about.data.held:
         raise ModelError(f"{name} reads losses on in-distribution validation rows: choose a benchmark that has id_val")
@@ -23,10 +23,10 @@ def check_held(name: str, about: About) -> Data:
 
 
 @torch.no_grad()
-def answers(network: Any, data: Data, replicas: int, rng: Rng | None, rows: int = 512) -> Tensor:
+def compute_logits(network: Any, data: Data, replicas: int, rng: Rng | None, rows: int = 512) -> Tensor:
     """Logits of each replica in evaluation for rows that all of them are given, (K, N, outputs)."""
     pieces = []
-    with evaluating(network, rng):
+    with use_evaluation_mode(network, rng):
         for start in range(0, len(data), rows):
             some = (x[start : start + rows] for x in data.inputs)
             pieces.append(network(*(x.expand(replicas, *x.shape) for x in some)))
@@ -34,9 +34,9 @@ def answers(network: Any, data: Data, replicas: int, rng: Rng | None, rows: int 
 
 
 @torch.no_grad()
-def held_risk(network: Any, data: Data, replicas: int, rng: Rng | None) -> Tensor:
-    """The mean loss (`task_loss`) of each replica on held rows, (K,)."""
-    logits = answers(network, data, replicas, rng)
+def compute_validation_risk(network: Any, data: Data, replicas: int, rng: Rng | None) -> Tensor:
+    """The mean loss (`compute_task_loss`) of each replica on held rows, (K,)."""
+    logits = compute_logits(network, data, replicas, rng)
     target = data.target.expand(replicas, *data.target.shape[1:])
     rows = torch.arange(len(data), device=target.device).expand(replicas, -1)
-    return mean(task_loss(logits, target), Batch((), target, rows))
+    return average_over_batch(compute_task_loss(logits, target), Batch((), target, rows))

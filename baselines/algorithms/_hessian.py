@@ -14,47 +14,47 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Build, Clock
-from ..training.losses import mean, split, task_loss
+from ..training.algorithm import Build, StepState
+from ..training.losses import average_over_batch, compute_task_loss, group_by_environment
 from ..training.sampler import Batch
 from ._head import (
     Curvature,
-    curvature_by_environment,
-    errors_by_environment,
-    features_and_outputs,
-    mean_products,
-    of_head,
+    compute_environment_curvature,
+    compute_features_and_outputs,
+    compute_mean_products,
+    compute_output_gradients,
+    read_head_shape,
 )
-from ._penalised import Annealed
+from ._penalised import AnnealedPenalty
 
 
-class HessianAligned(Annealed):
+class HessianAligned(AnnealedPenalty):
     """Settings: `hessian` and `gradient`, the weights of the two terms, beside those of an annealed penalty."""
 
     def assemble(self, build: Build) -> Any:
         network = super().assemble(build)
-        of_head(network)  # refused before anything is spent
+        read_head_shape(network)  # refused before anything is spent
         return network
 
     @abstractmethod
     def curvatures(
-        self, features: Tensor, curvature: Curvature, gradients: Tensor, clock: Clock
+        self, features: Tensor, curvature: Curvature, gradients: Tensor, clock: StepState
     ) -> tuple[Tensor, Tensor]:
         """Of each environment, (K, E, outputs, width), and of the mean risk, (K, outputs, width).
 
         features: (K, E, n, width). curvature: of rows (K, E, n). gradients: (K, E, outputs, width)."""
 
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
-        features, outputs = features_and_outputs(network, batch)
-        z, curvature = split(features, batch), curvature_by_environment(outputs, batch)
-        gradients = mean_products(errors_by_environment(outputs, batch), z)
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
+        features, outputs = compute_features_and_outputs(network, batch)
+        z, curvature = group_by_environment(features, batch), compute_environment_curvature(outputs, batch)
+        gradients = compute_mean_products(compute_output_gradients(outputs, batch), z)
         each, common = self.curvatures(z, curvature, gradients, clock)
-        penalty = self.hyperparameters["hessian"] * _distance(each, common)
+        penalty = self.hyperparameters["hessian"] * _compute_distance(each, common)
         # Environments have equal shares, so the mean risk's gradient is the mean of theirs.
-        penalty = penalty + self.hyperparameters["gradient"] * _distance(gradients, gradients.mean(1))
-        return mean(task_loss(outputs, batch.target), batch), penalty
+        penalty = penalty + self.hyperparameters["gradient"] * _compute_distance(gradients, gradients.mean(1))
+        return average_over_batch(compute_task_loss(outputs, batch.target), batch), penalty
 
 
-def _distance(each: Tensor, common: Tensor) -> Tensor:
+def _compute_distance(each: Tensor, common: Tensor) -> Tensor:
     """The mean over environments of the squared distance of (K, E, ..) from a constant (K, ..): (K,)."""
     return (each - common.detach()[:, None]).flatten(2).square().sum(-1).mean(1)

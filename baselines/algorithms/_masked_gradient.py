@@ -11,14 +11,14 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import AlgorithmContext, StepState
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
-from ._environment_risks import risks, risks_and_gradients
+from ._environment_risks import compute_environment_risks, compute_risks_and_gradients
 
 
-def followed(each: Tensor, mask: Tensor) -> Tensor:
+def average_masked_gradients(each: Tensor, mask: Tensor) -> Tensor:
     """The mean over environments of one parameter's gradients, (K, E, ..), times its mask (K, ..), divided by the mean
     of the mask: what is left out is made up for."""
     share = mask.flatten(1).mean(1) if mask.ndim > 1 else mask
@@ -32,7 +32,7 @@ class MaskedGradient(Base):
     called: str
     """The algorithm's name, for messages."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         if any(hyperparameters.exact("sharpness")):
             raise ModelError(f"setting sharpness: {self.called} steps along gradients of its own making: leave it at 0")
@@ -41,20 +41,20 @@ class MaskedGradient(Base):
     def masked(self, each: Tensor) -> Tensor:
         """The gradients of one parameter in every environment, (K, E, ..), as one to follow, (K, ..)."""
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         """The mean risk, which is watched; what is followed is its masked gradient."""
-        return risks(network, batch).mean(1)
+        return compute_environment_risks(network, batch).mean(1)
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         [(batch, _)] = batches()
         optimiser_step = optimiser_steps["main"]
-        found, gradients = risks_and_gradients(network, batch, optimiser_step.parameters)
+        environment_risks, gradients = compute_risks_and_gradients(network, batch, optimiser_step.parameters)
         with torch.no_grad():
-            optimiser_step.follow([self.masked(one) for one in gradients])
-        return found.detach().mean(1)
+            optimiser_step.follow([self.masked(gradient) for gradient in gradients])
+        return environment_risks.detach().mean(1)

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 
@@ -25,7 +25,7 @@ class Members(Base):
     begun: Tensor
     """How many members have been trained at all, (K,)."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         if not 1 <= hyperparameters["members"] <= about.steps:
             raise ModelError(
@@ -34,11 +34,11 @@ class Members(Base):
         self.register_buffer("begun", torch.ones(about.replicas, dtype=torch.int64))
 
     def assemble(self, build: Build) -> Any:
-        return nn.ModuleList(build(f"member/{place}") for place in range(self.hyperparameters["members"]))
+        return nn.ModuleList(build(f"member/{index}") for index in range(self.hyperparameters["members"]))
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        each, more = divmod(steps, self.hyperparameters["members"])
-        return tuple(each + (place < more) for place in range(self.hyperparameters["members"]))
+        each, remainder = divmod(steps, self.hyperparameters["members"])
+        return tuple(each + (index < remainder) for index in range(self.hyperparameters["members"]))
 
     def optimiser_steps(
         self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
@@ -49,16 +49,16 @@ class Members(Base):
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         return super().update(network, batches, clock, {"main": optimiser_steps[str(clock.stage)]})
 
-    def after(self, network: Any, clock: Clock) -> None:
+    def after(self, network: Any, clock: StepState) -> None:
         self.begun.fill_(clock.stage + 1)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        return mean(cross_entropy(network[clock.stage](*batch.inputs), batch.target), batch)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        return average_over_batch(cross_entropy(network[clock.stage](*batch.inputs), batch.target), batch)
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         """The logarithm of the sum of the probabilities of the members that have been trained: their mean's softmax."""

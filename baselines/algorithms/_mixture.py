@@ -12,33 +12,33 @@ FLOOR = 5e-4
 """Added to the variances, as in that code."""
 
 
-def of_lower(values: Tensor) -> Tensor:
+def compute_lower_posterior(values: Tensor) -> Tensor:
     """The posterior probability that each value (K, N) comes from the component of the lower mean, (K, N) float64.
 
     The responsibilities at first are those of 2-means, begun at the least and the largest value."""
     x = values.double()
-    share = _two_means(x)
+    share = _cluster_in_two(x)
     for _ in range(ROUNDS):
-        share = _expected(x, *_maximised(x, share))
-    fitted = _maximised(x, share)
+        share = _run_e_step(x, *_run_m_step(x, share))
+    fitted = _run_m_step(x, share)
     lower = fitted[1].argmin(1)[:, None, None].expand(-1, x.shape[1], 1)
-    return _expected(x, *fitted).gather(2, lower)[..., 0]
+    return _run_e_step(x, *fitted).gather(2, lower)[..., 0]
 
 
-def _two_means(x: Tensor) -> Tensor:
+def _cluster_in_two(x: Tensor) -> Tensor:
     """Which of two clusters each value (K, N) belongs to, (K, N, 2)."""
     centres = torch.stack([x.amin(1), x.amax(1)], dim=1)
     for _ in range(ROUNDS):
-        centres = _maximised(x, _nearest(x, centres))[1]
-    return _nearest(x, centres)
+        centres = _run_m_step(x, _assign_nearest(x, centres))[1]
+    return _assign_nearest(x, centres)
 
 
-def _nearest(x: Tensor, centres: Tensor) -> Tensor:
+def _assign_nearest(x: Tensor, centres: Tensor) -> Tensor:
     upper = (x > centres.mean(1, keepdim=True)).double()
     return torch.stack([1 - upper, upper], dim=-1)
 
 
-def _maximised(x: Tensor, share: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _run_m_step(x: Tensor, share: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Weights, means and variances, (K, 2) each, for responsibilities (K, N, 2)."""
     # A component that holds no row keeps finite parameters.
     rows = share.sum(1) + 10 * torch.finfo(share.dtype).eps
@@ -47,7 +47,7 @@ def _maximised(x: Tensor, share: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return rows / rows.sum(1, keepdim=True), mean, variance
 
 
-def _expected(x: Tensor, weight: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+def _run_e_step(x: Tensor, weight: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
     """Responsibilities (K, N, 2) under the mixture."""
     distance = (x[..., None] - mean[:, None]).square() / variance[:, None]
     return (weight.log()[:, None] - (distance + variance.log()[:, None]) / 2).softmax(-1)

@@ -14,7 +14,7 @@ from ..training.sampler import Data
 
 
 @contextmanager
-def by_batch(network: nn.Module, momentum: float) -> Iterator[None]:
+def use_batch_moments(network: nn.Module, momentum: float) -> Iterator[None]:
     """Batch normalisation by each batch's own moments, in evaluation too; the running ones move towards them by the
     share `momentum`."""
     norms = [module for module in network.modules() if isinstance(module, BatchNorm)]
@@ -30,36 +30,38 @@ def by_batch(network: nn.Module, momentum: float) -> Iterator[None]:
 
 
 @contextmanager
-def between(network: nn.Module, share: Tensor) -> Iterator[None]:
+def interpolate_moments(network: nn.Module, share: Tensor) -> Iterator[None]:
     """In evaluation, batch normalisation by moments between the running ones and each batch's own, of which they have
     the share (K,); variances are without bias. A channel that has a single value keeps its running variance."""
 
-    def mixed(norm: BatchNorm, given: tuple[Tensor]) -> None:
+    def mix_moments(norm: BatchNorm, given: tuple[Tensor]) -> None:
         (x,) = given
         values = x.movedim(2, 1).flatten(2)
         batch = values.mean(2), values.var(2) if values.shape[2] > 1 else norm.running_var
-        kept[norm] = norm.running_mean, norm.running_var
+        saved_moments[norm] = norm.running_mean, norm.running_var
         own = share.to(x)[:, None]
-        norm.running_mean, norm.running_var = (old.lerp(new, own) for old, new in zip(kept[norm], batch, strict=True))
+        norm.running_mean, norm.running_var = (
+            old.lerp(new, own) for old, new in zip(saved_moments[norm], batch, strict=True)
+        )
 
-    def restored(norm: BatchNorm, given: tuple[Tensor], found: Tensor) -> None:
-        norm.running_mean, norm.running_var = kept.pop(norm)
+    def restore_moments(norm: BatchNorm, given: tuple[Tensor], output: Tensor) -> None:
+        norm.running_mean, norm.running_var = saved_moments.pop(norm)
 
-    kept: dict[BatchNorm, tuple[Tensor, Tensor]] = {}
+    saved_moments: dict[BatchNorm, tuple[Tensor, Tensor]] = {}
     norms = [module for module in network.modules() if isinstance(module, BatchNorm)]
-    hooks = [norm.register_forward_pre_hook(mixed) for norm in norms]
-    hooks += [norm.register_forward_hook(restored) for norm in norms]
+    hooks = [norm.register_forward_pre_hook(mix_moments) for norm in norms]
+    hooks += [norm.register_forward_hook(restore_moments) for norm in norms]
     try:
         yield
     finally:
         for hook in hooks:
             hook.remove()
-        for norm, (mean, var) in kept.items():
+        for norm, (mean, var) in saved_moments.items():
             norm.running_mean, norm.running_var = mean, var
 
 
 @torch.no_grad()
-def renormalise(network: nn.Module, data: Data, rows: int = 256) -> None:
+def recompute_running_moments(network: nn.Module, data: Data, rows: int = 256) -> None:
     """Make the running moments those of the network's present weights: means over the training rows' batches, with
     dropout and the like silent (Izmailov et al., UAI 2018, section 3). Rows count alike, whatever their weight."""
     if not any(isinstance(module, BatchNorm) for module in network.modules()):
@@ -71,6 +73,6 @@ def renormalise(network: nn.Module, data: Data, rows: int = 256) -> None:
     for piece in range(pieces):
         # Every so manieth row: rows of one environment or class may stand together.
         inputs = [x[piece::pieces] for x in data.inputs]
-        with by_batch(network, 1 / (piece + 1)):
+        with use_batch_moments(network, 1 / (piece + 1)):
             network(*(x.expand(replicas, *x.shape) for x in inputs))
     network.train(before)

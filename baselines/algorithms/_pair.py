@@ -26,24 +26,24 @@ class Pair(nn.Module):
         return head
 
     def embed(self, *inputs: Tensor) -> Tensor:
-        found: Tensor = self.first.embed(*inputs)
-        return found
+        embedding: Tensor = self.first.embed(*inputs)
+        return embedding
 
     def encode(self, x: Tensor) -> Tensor:
-        found: Tensor = self.first.encode(x)
-        return found
+        features: Tensor = self.first.encode(x)
+        return features
 
     def forward(self, *inputs: Tensor) -> Tensor:
         logits: Tensor = self.first(*inputs)
         return logits
 
 
-def pair(build: Build) -> Pair:
+def build_pair(build: Build) -> Pair:
     """Two of the recipe's networks."""
     return Pair(build("weights"), build("weights of the second"))
 
 
-def joint_logits(network: Pair, *inputs: Tensor) -> Tensor:
+def compute_joint_logits(network: Pair, *inputs: Tensor) -> Tensor:
     """The mean of both networks' logits, (K, n, classes)."""
-    found: Tensor = (network.first(*inputs) + network.second(*inputs)) / 2
-    return found
+    mean_logits: Tensor = (network.first(*inputs) + network.second(*inputs)) / 2
+    return mean_logits

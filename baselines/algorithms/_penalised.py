@@ -11,22 +11,22 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import AlgorithmContext, StepState
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 
 
-class Penalised(Base):
+class PenalisedRisk(Base):
     """Risk + `penalty` x penalty."""
 
     by_environment = True
 
     @abstractmethod
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         """The risk and the penalty of a batch, (K,) each."""
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         risk, penalty = self.terms(network, batch, clock)
         total: Tensor = risk + self.hyperparameters["penalty"] * penalty
         return total
@@ -41,7 +41,7 @@ def check_spread(name: str, least: int) -> None:
         )
 
 
-class Annealed(Penalised):
+class AnnealedPenalty(PenalisedRisk):
     """A penalty that is switched to its full weight in the middle of training.
 
     Settings that every such algorithm has. penalty_before: the weight in the first `anneal_percent` of all steps.
@@ -49,16 +49,16 @@ class Annealed(Penalised):
     there (DomainBed). rescale: divide the loss by a weight above 1 (the IRM authors' ColoredMNIST code). l2: the weight
     in the loss of the squared norm of all parameters, which unlike decoupled decay passes through Adam."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         self.decays = any(hyperparameters.exact("l2"))
 
-    def switch(self, clock: Clock) -> int:
+    def switch(self, clock: StepState) -> int:
         """The step from which the penalty has its full weight."""
         percent: int = self.hyperparameters["anneal_percent"]
         return round(percent * clock.steps / 100)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         risk, penalty = self.terms(network, batch, clock)
         weight = self.hyperparameters["penalty" if clock.step >= self.switch(clock) else "penalty_before"]
         total: Tensor = risk + weight * penalty
@@ -71,7 +71,7 @@ class Annealed(Penalised):
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         if self.hyperparameters["restart"] and clock.step == self.switch(clock):

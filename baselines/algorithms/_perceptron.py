@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..layers.linear import Linear
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About
+from ..training.algorithm import AlgorithmContext
 
 
 class Perceptron(nn.Module):
@@ -27,7 +27,9 @@ class Perceptron(nn.Module):
         return out
 
 
-def discriminator(hyperparameters: Hyperparameters, about: About, inputs: int, outputs: int) -> Perceptron:
+def make_discriminator(
+    hyperparameters: Hyperparameters, about: AlgorithmContext, inputs: int, outputs: int
+) -> Perceptron:
     """One that reads `inputs` features and tells `outputs` domains apart: of `discriminator_depth` layers, with
     `discriminator_width` hidden units."""
     hidden = [hyperparameters["discriminator_width"]] * (hyperparameters["discriminator_depth"] - 1)

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.rng import Rng
-from ..training.algorithm import Algorithm, Clock
-from ..training.losses import mean, task_loss
+from ..training.algorithm import Algorithm, StepState
+from ..training.losses import average_over_batch, compute_task_loss
 from ..training.sampler import Batch
 
 
@@ -21,11 +21,11 @@ class Plain(Algorithm):
 
     additive = True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        return mean(task_loss(network(*batch.inputs), batch.target), batch)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        return average_over_batch(compute_task_loss(network(*batch.inputs), batch.target), batch)
 
 
-def share_of(steps: int, percent: int, what: str) -> int:
+def compute_step_share(steps: int, percent: int, what: str) -> int:
     """A share of the steps that leaves one at least on either side; `ModelError` where there are not two."""
     if steps < 2:
         raise ModelError(f"{what} trains in two parts and has {steps} step: give 2 or more")
@@ -33,7 +33,7 @@ def share_of(steps: int, percent: int, what: str) -> int:
 
 
 @contextmanager
-def evaluating(network: nn.Module, rng: Rng | None) -> Iterator[None]:
+def use_evaluation_mode(network: nn.Module, rng: Rng | None) -> Iterator[None]:
     """The network as in evaluation, nothing drawn at random."""
     before = network.training
     network.eval()
@@ -45,18 +45,20 @@ def evaluating(network: nn.Module, rng: Rng | None) -> Iterator[None]:
 
 
 @torch.no_grad()
-def features_of_all(network: Any, inputs: Sequence[Tensor], replicas: int, rng: Rng | None, rows: int = 512) -> Tensor:
+def compute_shared_features(
+    network: Any, inputs: Sequence[Tensor], replicas: int, rng: Rng | None, rows: int = 512
+) -> Tensor:
     """Features in evaluation of inputs (N, ..) that all replicas are given, which may be streamed: (K, N, width)."""
     pieces = []
     for start in range(0, len(inputs[0]), rows):
         some = (x[start : start + rows] for x in inputs)
-        pieces.append(features_of(network, [x.expand(replicas, *x.shape) for x in some], rng, rows))
+        pieces.append(compute_own_features(network, [x.expand(replicas, *x.shape) for x in some], rng, rows))
     return torch.cat(pieces, dim=1)
 
 
 @torch.no_grad()
-def features_of(network: Any, inputs: Sequence[Tensor], rng: Rng | None, rows: int = 512) -> Tensor:
+def compute_own_features(network: Any, inputs: Sequence[Tensor], rng: Rng | None, rows: int = 512) -> Tensor:
     """Features in evaluation of each replica's own inputs (K, N, ..): (K, N, width)."""
-    with evaluating(network, rng):
+    with use_evaluation_mode(network, rng):
         pieces = zip(*(torch.split(x, rows, dim=1) for x in inputs), strict=True)
         return torch.cat([network.encode(network.embed(*piece)) for piece in pieces], dim=1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..replicas.rng import uniform
+from ..replicas.rng import draw_uniform
 
 
-def by_weight(weight: Tensor, keys: Tensor, count: int, share: Tensor | None = None) -> Tensor:
+def sample_by_weight(weight: Tensor, keys: Tensor, count: int, share: Tensor | None = None) -> Tensor:
     """Places (K, count) drawn with replacement, each row by its weight (R, N). share: (K,), draw among the first rows
     that hold this share of all weight; the row in which it ends has what is left of its own."""
     ends = weight.double().cumsum(1)
     reach = ends[:, -1:] if share is None else ends[:, -1:] * share.double()[:, None]
-    where = uniform(keys, (count,), torch.float64) * reach
-    found = torch.searchsorted(ends.expand(len(where), -1).contiguous(), where, right=True)
-    return found.clamp_(max=weight.shape[1] - 1)
+    where = draw_uniform(keys, (count,), torch.float64) * reach
+    indices = torch.searchsorted(ends.expand(len(where), -1).contiguous(), where, right=True)
+    return indices.clamp_(max=weight.shape[1] - 1)

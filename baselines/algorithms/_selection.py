@@ -8,7 +8,7 @@ from torch import Tensor
 from ..training.sampler import Batch
 
 
-def selected(errors: Tensor, share: Tensor, batch: Batch) -> Tensor:
+def compute_selected_mean(errors: Tensor, share: Tensor, batch: Batch) -> Tensor:
     """The mean of row errors (K, n), each row counted by its share (K, n) and by its weight in the batch: (K,), 0 where
     nothing counts."""
     weight = share.to(errors.dtype)
@@ -18,7 +18,7 @@ def selected(errors: Tensor, share: Tensor, batch: Batch) -> Tensor:
     return (errors * weight).sum(1) / torch.where(total > 0, total, 1.0)
 
 
-def small(errors: Tensor, count: Tensor) -> Tensor:
+def select_smallest(errors: Tensor, count: Tensor) -> Tensor:
     """Whether a row is among the `count` (K,) of smallest error (K, n); of equal errors the first are smaller."""
     rank = errors.argsort(dim=1, stable=True).argsort(dim=1)
     return rank < count[:, None]

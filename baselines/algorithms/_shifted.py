@@ -6,11 +6,11 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About
+from ..training.algorithm import AlgorithmContext
 from ..training.sampler import Batch
 
 
-def check_shifted(name: str, hyperparameters: Hyperparameters, about: About) -> None:
+def check_shifted(name: str, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
     """`ModelError` where there are no inputs of shifted rows, or a batch would hold none."""
     if about.data.unlabelled is None:
         raise ModelError(
@@ -23,7 +23,7 @@ def check_shifted(name: str, hyperparameters: Hyperparameters, about: About) -> 
         )
 
 
-def shifted(batch: Batch) -> tuple[Tensor, ...]:
+def get_shifted_inputs(batch: Batch) -> tuple[Tensor, ...]:
     """The batch's inputs of shifted rows, (K, n, ..) each."""
     assert batch.unlabelled is not None
     return batch.unlabelled

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..replicas.rng import beta, permutations, stream
+from ..replicas.rng import derive_stream, draw_beta, draw_permutations
 
 
-def restyled(x: Tensor, keys: Tensor, concentration: Sequence[float]) -> Tensor:
+def mix_styles(x: Tensor, keys: Tensor, concentration: Sequence[float]) -> Tensor:
     """MixStyle (Zhou et al., ICLR 2021, arXiv:2104.02008): each row with a mean and deviation between
     its own and those of another row of the batch, the share drawn from Beta(a, a), a of each replica.
 
@@ -21,9 +21,11 @@ def restyled(x: Tensor, keys: Tensor, concentration: Sequence[float]) -> Tensor:
     own = x.detach()
     mean, deviation = own.mean(axes, keepdim=True), (own.var(axes, correction=0, keepdim=True) + 1e-6).sqrt()
     replicas, rows = x.shape[:2]
-    other = permutations(stream(keys, "other"), rows)
+    other = draw_permutations(derive_stream(keys, "other"), rows)
     every = torch.arange(replicas, device=x.device)[:, None]
-    drawn = [beta(key[None], (rows,), a) for key, a in zip(stream(keys, "share"), concentration, strict=True)]
+    drawn = [
+        draw_beta(key[None], (rows,), a) for key, a in zip(derive_stream(keys, "share"), concentration, strict=True)
+    ]
     share = torch.cat(drawn).to(x.dtype).view(replicas, rows, *[1] * (x.ndim - 2))
     mixed_mean = share * mean + (1 - share) * mean[every, other]
     mixed_deviation = share * deviation + (1 - share) * deviation[every, other]

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from ..training.sampler import Batch
-from ._shifted import shifted
+from ._shifted import get_shifted_inputs
 
 
-def both(network: Any, batch: Batch) -> tuple[Tensor, Tensor]:
+def encode_both_domains(network: Any, batch: Batch) -> tuple[Tensor, Tensor]:
     """The features (K, n, width) of a batch's labelled rows, and (K, m, width) of its shifted ones: in one pass, which
     batch normalisation takes for one batch."""
-    pairs = zip(batch.inputs, shifted(batch), strict=True)
+    pairs = zip(batch.inputs, get_shifted_inputs(batch), strict=True)
     features = network.encode(network.embed(*(torch.cat([own, other], dim=1) for own, other in pairs)))
     rows = batch.target.shape[1]
     return features[:, :rows], features[:, rows:]

@@ -19,19 +19,19 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
 
 
-class Corrected(Base):
+class LossCorrection(Base):
     """Half of the steps on the labels as given, then a fresh network on the corrected loss for the other half."""
 
     additive = True
     transition: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         for percentile in hyperparameters.exact("percentile"):
             if not 0 < percentile <= 100:
@@ -50,23 +50,23 @@ class Corrected(Base):
         return steps // 2, steps - steps // 2
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
-        found = anchored(
+        transition = estimate_transition(
             answer(*data.inputs).double().softmax(-1), data.weight, self.hyperparameters.exact("percentile")
         )
-        self.transition = found.to(self.transition.dtype)
+        self.transition = transition.to(self.transition.dtype)
         return data, True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
         corrected = clock.stage > 0
-        return mean((self.corrected if corrected else cross_entropy)(logits, batch.target), batch)
+        return average_over_batch((self.corrected if corrected else cross_entropy)(logits, batch.target), batch)
 
     @abstractmethod
     def corrected(self, logits: Tensor, target: Tensor) -> Tensor:
         """The corrected loss of each row, (K, n), from logits (K, n, C)."""
 
 
-def anchored(probabilities: Tensor, weight: Tensor, percentile: list[float]) -> Tensor:
+def estimate_transition(probabilities: Tensor, weight: Tensor, percentile: list[float]) -> Tensor:
     """Transition matrices (K, C, C) by anchors, from probabilities (K, N, C) of rows that weigh (R, N).
 
     percentile: of each replica; class i's anchor is the first row, from the least to the most probable, up to which
@@ -74,9 +74,11 @@ def anchored(probabilities: Tensor, weight: Tensor, percentile: list[float]) -> 
     one rank further."""
     replicas, rows, classes = probabilities.shape
     order = probabilities.argsort(dim=1, stable=True)
-    held = weight.expand(replicas, rows)[..., None].expand(-1, -1, classes).gather(1, order).cumsum(1)
-    share = torch.tensor(percentile, dtype=held.dtype, device=held.device).view(-1, 1, 1) / 100
+    cumulative_weight = weight.expand(replicas, rows)[..., None].expand(-1, -1, classes).gather(1, order).cumsum(1)
+    share = (
+        torch.tensor(percentile, dtype=cumulative_weight.dtype, device=cumulative_weight.device).view(-1, 1, 1) / 100
+    )
     # Sums of weights differ from the share of their total by rounding alone: that much is let through.
-    reached = held >= share * held[:, -1:] * (1 - 1e-12)
+    reached = cumulative_weight >= share * cumulative_weight[:, -1:] * (1 - 1e-12)
     anchors = order.gather(1, reached.int().argmax(1, keepdim=True))[:, 0]
     return probabilities.gather(1, anchors[..., None].expand(-1, -1, classes))

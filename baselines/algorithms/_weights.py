@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build, Clock
-from ..training.optimiser_step import spread
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.optimiser_step import broadcast_values
 from ..training.sampler import Data
-from ._norms import renormalise
-from ._plain import Plain, share_of
+from ._norms import recompute_running_moments
+from ._plain import Plain, compute_step_share
 
 
-class Kept(nn.Module):
+class RunningMean(nn.Module):
     """A tensor (K, ..) for each of some parameters, in saved buffers: copies of them at first."""
 
     taken: Tensor
@@ -25,36 +25,36 @@ class Kept(nn.Module):
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
         super().__init__()
-        for place, parameter in enumerate(parameters):
-            self.register_buffer(f"of_{place}", parameter.detach().clone())
+        for index, parameter in enumerate(parameters):
+            self.register_buffer(f"of_{index}", parameter.detach().clone())
         self._count = len(parameters)
         self.register_buffer("taken", torch.zeros(len(parameters[0]), dtype=torch.int64))
 
     @property
     def values(self) -> list[Tensor]:
-        return [getattr(self, f"of_{place}") for place in range(self._count)]
+        return [getattr(self, f"of_{index}") for index in range(self._count)]
 
     @torch.no_grad()
     def take(self, parameters: Sequence[Tensor]) -> None:
         """Become a copy of `parameters`."""
-        for mine, parameter in zip(self.values, parameters, strict=True):
-            mine.copy_(parameter)
+        for value, parameter in zip(self.values, parameters, strict=True):
+            value.copy_(parameter)
         self.taken += 1
 
     @torch.no_grad()
     def average(self, parameters: Sequence[Tensor]) -> None:
         """Take `parameters` into the mean of all that were taken in."""
         self.taken += 1
-        for mine, parameter in zip(self.values, parameters, strict=True):
-            mine += (parameter - mine) / spread(self.taken, mine)
+        for value, parameter in zip(self.values, parameters, strict=True):
+            value += (parameter - value) / broadcast_values(self.taken, value)
 
     @torch.no_grad()
     def merge(self, means: Sequence[Tensor], counts: Tensor) -> None:
         """Take in `means` of so many tensors, (K,) whole numbers; a replica whose count is 0 stays as it is."""
         self.taken += counts
-        for mine, mean in zip(self.values, means, strict=True):
-            share = spread(counts.to(mine) / self.taken.clamp(min=1), mine)
-            mine.copy_(torch.where(share > 0, mine + (mean - mine) * share, mine))
+        for value, mean in zip(self.values, means, strict=True):
+            share = broadcast_values(counts.to(value) / self.taken.clamp(min=1), value)
+            value.copy_(torch.where(share > 0, value + (mean - value) * share, value))
 
     @torch.no_grad()
     def forget(self, which: Tensor) -> None:
@@ -64,21 +64,23 @@ class Kept(nn.Module):
     @torch.no_grad()
     def put(self, parameters: Sequence[Tensor]) -> None:
         """Make `parameters` what is kept here, in the replicas where anything was taken in."""
-        for mine, parameter in zip(self.values, parameters, strict=True):
-            parameter.copy_(torch.where(spread(self.taken > 0, mine), mine, parameter))
+        for value, parameter in zip(self.values, parameters, strict=True):
+            parameter.copy_(torch.where(broadcast_values(self.taken > 0, value), value, parameter))
 
 
-class Interpolated(Plain):
+class WeightInterpolation(Plain):
     """Empirical risk whose weights, when training ends, lie between early and last ones: early + share (last - early),
     each parameter with a share of its own."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        self.early = share_of(about.steps, hyperparameters["early_percent"], "interpolation of early and last weights")
+        self.early = compute_step_share(
+            about.steps, hyperparameters["early_percent"], "interpolation of early and last weights"
+        )
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        self.start = Kept(list(network.parameters())).to(self.hyperparameters["lr"])
+        self.start = RunningMean(list(network.parameters())).to(self.hyperparameters["lr"])
         if (body := getattr(network, "body", None)) is not None and hasattr(body, "probe_steps"):
             # As published: from the pretrained weights, with the head that was probed on them where one was.
             self.early = body.probe_steps
@@ -86,7 +88,7 @@ class Interpolated(Plain):
                 self.start.take(list(network.parameters()))
         return network
 
-    def after(self, network: Any, clock: Clock) -> None:
+    def after(self, network: Any, clock: StepState) -> None:
         if clock.total + 1 == self.early:
             self.start.take(list(network.parameters()))
 
@@ -100,5 +102,5 @@ class Interpolated(Plain):
         parameters = list(network.parameters())
         for parameter, early, share in zip(parameters, self.start.values, self.shares(network), strict=True):
             share = torch.where(reached, share, 1.0)  # a checkpoint from before the early step stays as it is
-            parameter.copy_(early.lerp(parameter, spread(share, early)))
-        renormalise(network, data)
+            parameter.copy_(early.lerp(parameter, broadcast_values(share, early)))
+        recompute_running_moments(network, data)

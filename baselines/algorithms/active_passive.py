@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Clock
-from ..training.losses import mean
+from ..training.algorithm import StepState
+from ..training.losses import average_over_batch
 from ..training.sampler import Batch
 
 KIND = "corrupted-label"
@@ -37,9 +37,9 @@ LOG_ZERO = math.log(1e-4)
 class Algorithm(Base):
     additive = True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         surprises = -network(*batch.inputs).log_softmax(-1)
         own = surprises.gather(-1, batch.target[..., None])[..., 0]
         alpha, beta = (self.hyperparameters.on(name, own) for name in ("alpha", "beta"))
         # -A (1 - p) = A (e^(-surprise) - 1)
-        return mean(alpha * own / surprises.sum(-1) + beta * LOG_ZERO * torch.expm1(-own), batch)
+        return average_over_batch(alpha * own / surprises.sum(-1) + beta * LOG_ZERO * torch.expm1(-own), batch)

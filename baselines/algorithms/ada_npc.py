@@ -18,8 +18,8 @@ from torch import Tensor
 
 from ..training.algorithm import Build
 from ..training.sampler import Data
-from ._adaptive import Adaptive
-from ._plain import features_of_all
+from ._adaptive import TestTimeAdaptation
+from ._plain import compute_shared_features
 
 KIND = "domain"
 CITATION = (
@@ -37,7 +37,7 @@ SEARCH: dict[str, Any] = {
 }
 
 
-class Algorithm(Adaptive):
+class Algorithm(TestTimeAdaptation):
     memory: Tensor
     """Normalised features, (K, M, width): those of the training rows, then those of test rows."""
     labels: Tensor
@@ -51,7 +51,7 @@ class Algorithm(Adaptive):
         return network
 
     def prepare(self, network: Any, data: Data) -> None:
-        self.memory = F.normalize(features_of_all(network, data.inputs, len(self.ready), self.rng), dim=-1)
+        self.memory = F.normalize(compute_shared_features(network, data.inputs, len(self.ready), self.rng), dim=-1)
         self.labels = torch.where(data.weight > 0, data.target, -1).expand(len(self.ready), -1).clone()
 
     def reset(self, network: Any) -> None:
@@ -70,13 +70,13 @@ class Algorithm(Adaptive):
 
     def _scores(self, rows: Tensor) -> Tensor:
         """The class probabilities of rows (K, n, width), (K, n, classes)."""
-        found = rows.new_zeros(*rows.shape[:2], self.about.outputs)
+        probabilities = rows.new_zeros(*rows.shape[:2], self.about.outputs)
         temperatures = self.hyperparameters["temperature"]
         # One replica after the other, each among its own rows alone: so equally near ones are chosen from as it would.
         for own, memory, labels, temperature, scores in zip(
-            rows, self.memory, self.labels, temperatures, found, strict=True
+            rows, self.memory, self.labels, temperatures, probabilities, strict=True
         ):
             real = labels >= 0
             near, places = (own @ memory[real].T).topk(min(self.hyperparameters["k"], int(real.sum())), dim=-1)
             scores.scatter_add_(-1, labels[real][places], (near / temperature).softmax(-1))
-        return found
+        return probabilities

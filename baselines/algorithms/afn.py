@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._shifted import check_shifted
-from ._targets import both
+from ._targets import encode_both_domains
 
 KIND = "domain"
 CITATION = (
@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {"penalty": 0.05, "step": 1.0, "radius": 0.0}
 SEARCH: dict[str, Any] = {"penalty": ["log10", -3, 0]}
 
 
-def enlarged(features: Tensor, step: Tensor, radius: Tensor) -> Tensor:
+def compute_norm_loss(features: Tensor, step: Tensor, radius: Tensor) -> Tensor:
     """How far the norms of features (K, n, d) are from what they should become, (K,). step, radius: (K,)."""
     norms = features.norm(dim=-1)
     soft = (norms - (norms.detach() + step[:, None])).square().mean(1)
@@ -43,13 +43,15 @@ def enlarged(features: Tensor, step: Tensor, radius: Tensor) -> Tensor:
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_shifted("afn", hyperparameters, about)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        sides = both(network, batch)
-        risk = mean(cross_entropy(network.head(sides[0]), batch.target), batch)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        sides = encode_both_domains(network, batch)
+        risk = average_over_batch(cross_entropy(network.head(sides[0]), batch.target), batch)
         step, radius = self.hyperparameters["step"], self.hyperparameters["radius"]
-        total: Tensor = risk + self.hyperparameters["penalty"] * sum(enlarged(side, step, radius) for side in sides)
+        total: Tensor = risk + self.hyperparameters["penalty"] * sum(
+            compute_norm_loss(side, step, radius) for side in sides
+        )
         return total

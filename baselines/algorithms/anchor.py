@@ -16,10 +16,10 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Clock
-from ..training.losses import mean, split, task_loss
+from ..training.algorithm import StepState
+from ..training.losses import average_over_batch, compute_task_loss, group_by_environment
 from ..training.sampler import Batch
-from ._penalised import Penalised
+from ._penalised import PenalisedRisk
 
 KIND = "domain"
 CITATION = (
@@ -33,8 +33,8 @@ SETTINGS: dict[str, Any] = {"penalty": 10.0, "batch_size": 32}
 SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 3]}
 
 
-class Algorithm(Penalised):
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+class Algorithm(PenalisedRisk):
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         outputs = network(*batch.inputs)
-        errors = split(outputs[..., 0] - batch.target, batch).mean(-1)
-        return mean(task_loss(outputs, batch.target), batch), errors.square().mean(1)
+        errors = group_by_environment(outputs[..., 0] - batch.target, batch).mean(-1)
+        return average_over_batch(compute_task_loss(outputs, batch.target), batch), errors.square().mean(1)

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ._masked_gradient import MaskedGradient, followed
+from ._masked_gradient import MaskedGradient, average_masked_gradients
 
 KIND = "domain"
 CITATION = (
@@ -31,27 +31,27 @@ EPSILON = 1e-6
 """Below what a sum of signs can differ by, above its rounding: 8 environments against 2 meet an agreement of .6."""
 
 
-def agreed(each: Tensor, agreement: Tensor) -> Tensor:
+def compute_sign_mask(each: Tensor, agreement: Tensor) -> Tensor:
     """1 where the signs of gradients in every environment, (K, E, ..), agree, else 0: (K, ..)."""
     least = agreement.view(-1, *[1] * (each.ndim - 2)) - EPSILON
     return (each.sign().mean(1).abs() >= least).to(each.dtype)
 
 
-def masked(each: Tensor, agreement: Tensor) -> Tensor:
+def mask_gradients(each: Tensor, agreement: Tensor) -> Tensor:
     """The gradients of one parameter in every environment, (K, E, ..), as one to follow, (K, ..)."""
-    return followed(each, agreed(each, agreement))
+    return average_masked_gradients(each, compute_sign_mask(each, agreement))
 
 
-def masked_units(each: Tensor, agreement: Tensor) -> Tensor:
+def mask_unit_gradients(each: Tensor, agreement: Tensor) -> Tensor:
     """The same, those of a matrix first divided by their lengths, and nothing made up for."""
     if each.ndim > 3:
         each = each / each.flatten(2).norm(dim=2).clamp(min=1e-30).view(*each.shape[:2], *[1] * (each.ndim - 2))
-    return each.mean(1) * agreed(each, agreement)
+    return each.mean(1) * compute_sign_mask(each, agreement)
 
 
 class Algorithm(MaskedGradient):
     called = "and_mask"
 
     def masked(self, each: Tensor) -> Tensor:
-        form = masked_units if self.hyperparameters["unit_gradients"] else masked
+        form = mask_unit_gradients if self.hyperparameters["unit_gradients"] else mask_gradients
         return form(each, self.hyperparameters["agreement"])

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, Clock
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._perceptron import Perceptron
 
@@ -48,8 +48,8 @@ class Contextual(nn.Module):
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """The network's own first representation, (K, n, ..)."""
-        found: Tensor = self.network.embed(categories, numbers)
-        return found
+        embedding: Tensor = self.network.embed(categories, numbers)
+        return embedding
 
     def encode(self, x: Tensor, supports: int = 1) -> Tensor:
         """Features (K, n, width) of rows (K, n, ..) that are `supports` equal shares, one after the other."""
@@ -77,6 +77,6 @@ class Algorithm(Base):
         widths = [size, self.hyperparameters["context_width"], size]
         return Contextual(network, self.about.each(lambda: Perceptron(widths), "context"))
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         features = network.encode(network.embed(*batch.inputs), batch.environments)
-        return mean(cross_entropy(network.head(features), batch.target), batch)
+        return average_over_batch(cross_entropy(network.head(features), batch.target), batch)

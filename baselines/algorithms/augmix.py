@@ -17,10 +17,10 @@ from torch import Tensor
 
 from ..augmentations import augmix
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.augmentation import anew, check
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.augmentation import augment_flat_rows, check_augmentation
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -43,27 +43,29 @@ SEARCH: dict[str, Any] = {}
 LEAST = 1e-7
 
 
-def divergence(*logits: Tensor) -> Tensor:
+def jensen_shannon_divergence(*logits: Tensor) -> Tensor:
     """The Jensen-Shannon divergence of each row's predictions, logits (K, n, classes) each: (K, n)."""
-    logs = [one.log_softmax(-1) for one in logits]
-    middle = torch.stack([one.exp() for one in logs]).mean(0).clamp(LEAST, 1).log()
-    return torch.stack([(one.exp() * (one - middle)).sum(-1) for one in logs]).mean(0)
+    logs = [values.log_softmax(-1) for values in logits]
+    middle = torch.stack([values.exp() for values in logs]).mean(0).clamp(LEAST, 1).log()
+    return torch.stack([(values.exp() * (values - middle)).sum(-1) for values in logs]).mean(0)
 
 
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        check("augmix", augmix, about)
+        check_augmentation("augmix", augmix, about)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         categories, numbers = batch.inputs
         views = [numbers]
         for which in ("first", "second"):
             given = clock.keys, batch.rows, clock.total, self.hyperparameters, self.about.sizes
-            views.append(anew(augmix, f"consistency/{which}", numbers, *given))
+            views.append(augment_flat_rows(augmix, f"consistency/{which}", numbers, *given))
         joined = network(torch.cat([categories] * 3, dim=1), torch.cat(views, dim=1))
         own, first, second = joined.chunk(3, dim=1)
         weight = self.hyperparameters.on("consistency", own[..., 0])
-        return mean(cross_entropy(own, batch.target) + weight * divergence(own, first, second), batch)
+        return average_over_batch(
+            cross_entropy(own, batch.target) + weight * jensen_shannon_divergence(own, first, second), batch
+        )

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._memory import recalled
-from ._transition import Corrected
+from ._memory import read_entries
+from ._transition import LossCorrection
 
 KIND = "corrupted-label"
 CITATION = (
@@ -31,9 +31,9 @@ classes and 100, the largest, with a hundred. identity: its share in the matrix 
 SEARCH: dict[str, Any] = {"percentile": ["choice", 90.0, 97.0, 100.0], "identity": ["uniform", 0.0, 0.5]}
 
 
-class Algorithm(Corrected):
+class Algorithm(LossCorrection):
     def corrected(self, logits: Tensor, target: Tensor) -> Tensor:
-        return -(recalled(self.inverse(), target) * logits.log_softmax(-1)).sum(-1)
+        return -(read_entries(self.inverse(), target) * logits.log_softmax(-1)).sum(-1)
 
     def inverse(self) -> Tensor:
         """T^-1 of each replica, (K, C, C)."""

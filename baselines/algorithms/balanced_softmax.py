@@ -14,11 +14,11 @@ from typing import Any
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ._frequencies import log_frequencies
+from ._frequencies import compute_log_frequencies
 
 KIND = "domain"
 CITATION = "Ren et al., Balanced meta-softmax for long-tailed visual recognition, NeurIPS 2020 (arXiv:2007.10740)"
@@ -32,10 +32,10 @@ class Algorithm(Base):
     additive = True
     prior: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        self.register_buffer("prior", log_frequencies(about).expand(about.replicas, -1).contiguous())
+        self.register_buffer("prior", compute_log_frequencies(about).expand(about.replicas, -1).contiguous())
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
-        return mean(cross_entropy(logits + self.prior[:, None].to(logits.dtype), batch.target), batch)
+        return average_over_batch(cross_entropy(logits + self.prior[:, None].to(logits.dtype), batch.target), batch)

@@ -19,9 +19,9 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..layers.norm import BatchNorm
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build
-from ._adaptive import Adaptive
-from ._norms import between
+from ..training.algorithm import AlgorithmContext, Build
+from ._adaptive import TestTimeAdaptation
+from ._norms import interpolate_moments
 
 KIND = "domain"
 CITATION = (
@@ -35,8 +35,8 @@ SETTINGS: dict[str, Any] = {"prior": 0.0}
 SEARCH: dict[str, Any] = {"prior": ["choice", 0.0, 8.0, 16.0, 32.0, 64.0, 128.0]}
 
 
-class Algorithm(Adaptive):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+class Algorithm(TestTimeAdaptation):
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         for prior in hyperparameters.exact("prior"):
             if prior < 0:
@@ -52,6 +52,6 @@ class Algorithm(Adaptive):
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
         rows = inputs[0].shape[1]
-        with between(network, rows / (self.hyperparameters["prior"] + rows)):
+        with interpolate_moments(network, rows / (self.hyperparameters["prior"] + rows)):
             logits: Tensor = network(*inputs)
         return logits

@@ -20,12 +20,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
-from ._held import check_held
-from ._plain import share_of
+from ._held import require_validation_rows
+from ._plain import compute_step_share
 from ._shifted import check_shifted
 
 KIND = "domain"
@@ -40,37 +40,37 @@ SETTINGS: dict[str, Any] = {"first_percent": 50}
 SEARCH: dict[str, Any] = {"first_percent": ["choice", 25, 50]}
 
 
-def ratios(predicted: Tensor, label: Tensor, shifted: Tensor, classes: int) -> Tensor:
+def estimate_class_ratios(predicted: Tensor, label: Tensor, shifted: Tensor, classes: int) -> Tensor:
     """w, (K, classes), which may be negative, of predictions on validation rows (K, n) with labels (n,) and on shifted
     rows (K, m)."""
     confusion = F.one_hot(predicted, classes).double().transpose(1, 2) @ F.one_hot(label, classes).double() / len(label)
     marginal = F.one_hot(shifted, classes).double().mean(1)
     ridge = torch.eye(classes, dtype=torch.float64, device=label.device) / min(len(label), shifted.shape[1])
     turned = confusion.transpose(1, 2)
-    found: Tensor = torch.linalg.solve(turned @ confusion + ridge, turned @ marginal[..., None])[..., 0]
-    return found
+    class_ratios: Tensor = torch.linalg.solve(turned @ confusion + ridge, turned @ marginal[..., None])[..., 0]
+    return class_ratios
 
 
 class Algorithm(Base):
     class_weight: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        self.held = check_held("bbse", about)
+        self.held = require_validation_rows("bbse", about)
         check_shifted("bbse", hyperparameters, about)
         self.register_buffer("class_weight", torch.ones(about.replicas, about.outputs))
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = share_of(steps, self.hyperparameters["first_percent"], "bbse")
+        first = compute_step_share(steps, self.hyperparameters["first_percent"], "bbse")
         return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         assert data.unlabelled is not None
         predicted, shifted = (answer(*inputs).argmax(-1) for inputs in (self.held.inputs, data.unlabelled))
-        found = ratios(predicted, self.held.target[0], shifted, self.about.outputs).clamp(min=0)
-        self.class_weight.copy_(found)
+        class_ratios = estimate_class_ratios(predicted, self.held.target[0], shifted, self.about.outputs).clamp(min=0)
+        self.class_weight.copy_(class_ratios)
         return data, True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         weight = self.class_weight.gather(1, batch.target)
-        return mean(weight * cross_entropy(network(*batch.inputs), batch.target), batch)
+        return average_over_batch(weight * cross_entropy(network(*batch.inputs), batch.target), batch)

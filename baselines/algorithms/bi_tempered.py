@@ -20,9 +20,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch
 from ..training.sampler import Batch
 
 KIND = "corrupted-label"
@@ -43,16 +43,16 @@ ROUNDS = 7
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         for t1, t2 in zip(hyperparameters.exact("t1"), hyperparameters.exact("t2"), strict=True):
             if not 0 <= t1 <= 1 <= t2:
                 raise ModelError(f"settings t1 = {t1:g}, t2 = {t2:g} of bi_tempered: use 0 <= t1 <= 1 <= t2")
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         scores = network(*batch.inputs)
         logs = tempered_log_softmax(scores, self.hyperparameters.on("t2", scores))
-        return mean(bregman(logs, batch.target, self.hyperparameters.on("t1", scores)), batch)
+        return average_over_batch(bregman_divergence(logs, batch.target, self.hyperparameters.on("t1", scores)), batch)
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         """The logarithms of the tempered probabilities, (K, n, classes): their softmax are these probabilities."""
@@ -79,11 +79,11 @@ def tempered_log_softmax(scores: Tensor, t: Tensor) -> Tensor:
     with torch.no_grad():
         c = scores.amax(-1, keepdim=True)
         for _ in range(ROUNDS):
-            c = c + _newton(scores, c, t)
-    return log_exp(scores - (c + _newton(scores, c, t)), t)
+            c = c + _take_newton_step(scores, c, t)
+    return log_exp(scores - (c + _take_newton_step(scores, c, t)), t)
 
 
-def _newton(scores: Tensor, c: Tensor, t: Tensor) -> Tensor:
+def _take_newton_step(scores: Tensor, c: Tensor, t: Tensor) -> Tensor:
     """The Newton step towards the c at which the probabilities sum to 1. At the root, where its own value is 0, its
     derivative by the scores is that of the root."""
     logs = log_exp(scores - c, t)
@@ -92,7 +92,7 @@ def _newton(scores: Tensor, c: Tensor, t: Tensor) -> Tensor:
     return log_t_of_exp(total, 2 - t) / fall.detach()
 
 
-def bregman(logs: Tensor, target: Tensor, t: Tensor) -> Tensor:
+def bregman_divergence(logs: Tensor, target: Tensor, t: Tensor) -> Tensor:
     """The loss of each target for log-probabilities (K, n, .., classes); t as `logs`, its last axis 1."""
     own = logs.gather(-1, target[..., None])
     spread = ((2 - t) * logs).exp().sum(-1, keepdim=True)

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._soft import soft_cross_entropy
 
@@ -37,12 +37,12 @@ SEARCH: dict[str, Any] = {"beta": ["uniform", 0.6, 1.0]}
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         if hyperparameters["belief"] not in ("soft", "hard"):
             raise ModelError(f"setting belief = {hyperparameters['belief']!r} of bootstrapping: use soft or hard")
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
         given = cross_entropy(logits, batch.target)
         if self.hyperparameters["belief"] == "soft":
@@ -50,4 +50,4 @@ class Algorithm(Base):
         else:
             believed = cross_entropy(logits, logits.argmax(-1))
         beta = self.hyperparameters.on("beta", given)
-        return mean(beta * given + (1 - beta) * believed, batch)
+        return average_over_batch(beta * given + (1 - beta) * believed, batch)

@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..replicas.rng import uniform
-from ..training.algorithm import Clock
-from ..training.losses import by_environment, task_loss
+from ..replicas.rng import draw_uniform
+from ..training.algorithm import StepState
+from ..training.losses import average_by_environment, compute_task_loss
 from ..training.sampler import Batch
-from ._penalised import Penalised, check_spread
+from ._penalised import PenalisedRisk, check_spread
 
 KIND = "domain"
 CITATION = (
@@ -32,7 +32,7 @@ SETTINGS: dict[str, Any] = {"penalty": 1.0, "batch_size": 32}
 SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 1]}
 
 
-def _moments(features: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+def _compute_moments(features: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
     """Mean (K, d) and sample covariance (K, d, d) of the rows (K, n, d) in a share (K, n) of ones and zeros."""
     count = share.sum(1).clamp(min=2)[:, None]
     mean = (features * share[..., None]).sum(1) / count
@@ -40,21 +40,21 @@ def _moments(features: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
     return mean, centred.transpose(1, 2) @ centred / (count[..., None] - 1)
 
 
-def discrepancy(features: Tensor, first: Tensor) -> Tensor:
+def compute_discrepancy(features: Tensor, first: Tensor) -> Tensor:
     """Between the rows of features (K, n, d) where `first` (K, n) holds and the others: (K,)."""
     shares = [part.to(features.dtype) for part in (first, ~first)]
-    (mean, covariance), (other_mean, other_covariance) = (_moments(features, share) for share in shares)
-    found = (mean - other_mean).square().mean(1) + (covariance - other_covariance).square().mean((1, 2))
+    (mean, covariance), (other_mean, other_covariance) = (_compute_moments(features, share) for share in shares)
+    distance = (mean - other_mean).square().mean(1) + (covariance - other_covariance).square().mean((1, 2))
     enough = torch.stack([share.sum(1) for share in shares]).amin(0) > 1
-    return torch.where(enough, found, 0.0)
+    return torch.where(enough, distance, 0.0)
 
 
-class Algorithm(Penalised):
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+class Algorithm(PenalisedRisk):
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))
-        risks = by_environment(task_loss(network.head(features), batch.target), batch)
+        risks = average_by_environment(compute_task_loss(network.head(features), batch.target), batch)
         share = features.shape[1] // batch.environments
         check_spread("causirl", share)
-        cut = (uniform(clock.draw("cut"), (batch.environments,), torch.float64) * share).long()
-        place = torch.arange(share, device=cut.device)
-        return risks.mean(1), discrepancy(features, (place < cut[..., None]).flatten(1))
+        cut = (draw_uniform(clock.draw("cut"), (batch.environments,), torch.float64) * share).long()
+        positions = torch.arange(share, device=cut.device)
+        return risks.mean(1), compute_discrepancy(features, (positions < cut[..., None]).flatten(1))

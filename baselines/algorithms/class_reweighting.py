@@ -13,12 +13,12 @@ from typing import Any
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import AlgorithmContext, StepState
 from ..training.losses import cross_entropy
 from ..training.sampler import Batch
-from ._frequencies import log_frequencies
-from ._selection import selected
+from ._frequencies import compute_log_frequencies
+from ._selection import compute_selected_mean
 
 KIND = "domain"
 CITATION = (
@@ -34,12 +34,12 @@ SEARCH: dict[str, Any] = {}
 class Algorithm(Base):
     inverse: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        frequencies = log_frequencies(about).exp()
+        frequencies = compute_log_frequencies(about).exp()
         inverse = frequencies.clamp(min=1e-300).reciprocal().where(frequencies > 0, 0.0)
         self.register_buffer("inverse", inverse.expand(about.replicas, -1).contiguous())
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         errors = cross_entropy(network(*batch.inputs), batch.target)
-        return selected(errors, self.inverse.gather(1, batch.target), batch)
+        return compute_selected_mean(errors, self.inverse.gather(1, batch.target), batch)

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, Clock
+from ..training.algorithm import Build, StepState
 from ..training.losses import cross_entropy
 from ..training.sampler import Batch
-from ._pair import Pair, pair
-from ._selection import selected, small
+from ._pair import Pair, build_pair
+from ._selection import compute_selected_mean, select_smallest
 
 KIND = "corrupted-label"
 CITATION = (
@@ -37,24 +37,24 @@ SEARCH: dict[str, Any] = {"forget": ["uniform", 0.05, 0.6], "gradual_percent": [
 
 class Algorithm(Base):
     def assemble(self, build: Build) -> Pair:
-        return pair(build)
+        return build_pair(build)
 
-    def loss(self, network: Pair, batch: Batch, clock: Clock) -> Tensor:
-        errors = [cross_entropy(one(*batch.inputs), batch.target) for one in (network.first, network.second)]
-        kept = [small(error.detach(), self.remembered(clock, batch)) for error in errors]
-        return selected(errors[0], kept[1], batch) + selected(errors[1], kept[0], batch)
+    def loss(self, network: Pair, batch: Batch, clock: StepState) -> Tensor:
+        errors = [cross_entropy(branch(*batch.inputs), batch.target) for branch in (network.first, network.second)]
+        masks = [select_smallest(error.detach(), self.remembered(clock, batch)) for error in errors]
+        return compute_selected_mean(errors[0], masks[1], batch) + compute_selected_mean(errors[1], masks[0], batch)
 
-    def remembered(self, clock: Clock, batch: Batch) -> Tensor:
+    def remembered(self, clock: StepState, batch: Batch) -> Tensor:
         """How many rows of the batch are kept, at least one, (K,) int64."""
         counts = [max(1, int(share * batch.rows.shape[1])) for share in self.share(clock).tolist()]
         return torch.tensor(counts, device=batch.rows.device)
 
-    def share(self, clock: Clock) -> Tensor:
+    def share(self, clock: StepState) -> Tensor:
         """R(t), (K,) float64."""
         done = 100 * clock.step / clock.steps
         settings = self.hyperparameters
-        found = [
+        shares = [
             1 - forget * (min(1.0, done / gradual) if gradual else 1.0)
             for forget, gradual in zip(settings.exact("forget"), settings.exact("gradual_percent"), strict=True)
         ]
-        return torch.tensor(found, dtype=torch.float64)
+        return torch.tensor(shares, dtype=torch.float64)

@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Clock
+from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
 from ..training.sampler import Batch
 from . import co_teaching
 from ._pair import Pair
-from ._selection import selected, small
+from ._selection import compute_selected_mean, select_smallest
 
 KIND = "corrupted-label"
 CITATION = (
@@ -40,15 +40,15 @@ SEARCH: dict[str, Any] = {
 
 
 class Algorithm(co_teaching.Algorithm):
-    def loss(self, network: Pair, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Pair, batch: Batch, clock: StepState) -> Tensor:
         if 100 * clock.step < self.hyperparameters["warm_percent"] * clock.steps:
             return super().loss(network, batch, clock)
-        logits = [one(*batch.inputs) for one in (network.first, network.second)]
-        errors = [cross_entropy(one, batch.target) for one in logits]
-        apart = logits[0].argmax(-1) != logits[1].argmax(-1)
-        rows = apart.sum(1)
+        logits = [branch(*batch.inputs) for branch in (network.first, network.second)]
+        errors = [cross_entropy(branch, batch.target) for branch in logits]
+        disagrees = logits[0].argmax(-1) != logits[1].argmax(-1)
+        rows = disagrees.sum(1)
         count = (self.share(clock).to(rows.device) * rows).long()
         count = torch.where(count > 0, count, rows)
         # Rows that are agreed upon come last, and are never among the first `count`.
-        kept = [small(error.detach().masked_fill(~apart, torch.inf), count) for error in errors]
-        return selected(errors[0], kept[1], batch) + selected(errors[1], kept[0], batch)
+        masks = [select_smallest(error.detach().masked_fill(~disagrees, torch.inf), count) for error in errors]
+        return compute_selected_mean(errors[0], masks[1], batch) + compute_selected_mean(errors[1], masks[0], batch)

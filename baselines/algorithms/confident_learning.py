@@ -1,6 +1,6 @@
 """Confident learning: count the labels that are probably wrong, leave out as many, and train on the rest.
 
-1. Out-of-sample probabilities p of all rows, by `folds`-fold cross-validation, stratified by label.
+1. Out-of-sample probabilities p of all rows, by `assign_folds`-fold cross-validation, stratified by label.
 2. Thresholds t_j, the mean of p_j over the rows labelled j; the confident joint C_ij counts the rows labelled i whose
    largest probability among those with p_j >= t_j is that of j.
 3. Q, the joint distribution of given and true labels: each row of C in proportion to how many labels i there are.
@@ -23,13 +23,13 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import keys, permutations, stream
-from ..training.algorithm import About, Clock
+from ..replicas.rng import derive_stream, draw_permutations, make_keys
 from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import AlgorithmContext, StepState
 from ..training.losses import cross_entropy
 from ..training.sampler import Batch, Data
-from ._memory import recalled
-from ._selection import selected
+from ._memory import read_entries
+from ._selection import compute_selected_mean
 
 KIND = "corrupted-label"
 CITATION = (
@@ -48,15 +48,15 @@ class Algorithm(Base):
     probabilities: Tensor
     weight: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         self.folds = hyperparameters["folds"]
         if self.folds < 2:
             raise ModelError(f"setting folds = {self.folds} of confident_learning: use 2 or more")
         rows = about.replicas, len(about.data)
         given = about.data.target.expand(rows)
-        drawn = stream(keys(about.names, given.device), "folds")
-        self.register_buffer("fold", folds(given, self.folds, drawn))
+        drawn = derive_stream(make_keys(about.names, given.device), "folds")
+        self.register_buffer("fold", assign_folds(given, self.folds, drawn))
         self.register_buffer("probabilities", torch.zeros(*rows, about.outputs))
         self.register_buffer("weight", torch.ones(rows))
 
@@ -70,42 +70,44 @@ class Algorithm(Base):
             )
         return (*[each] * self.folds, last)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         errors = cross_entropy(network(*batch.inputs), batch.target)
         if clock.stage < self.folds:
-            return selected(errors, recalled(self.fold, batch.rows) != clock.stage, batch)
-        return selected(errors, recalled(self.weight, batch.rows), batch)
+            return compute_selected_mean(errors, read_entries(self.fold, batch.rows) != clock.stage, batch)
+        return compute_selected_mean(errors, read_entries(self.weight, batch.rows), batch)
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         held_out = (self.fold == stage - 1)[..., None]
         answered = answer(*data.inputs).softmax(-1)
         self.probabilities = torch.where(held_out, answered, self.probabilities)
         if stage == self.folds:
-            self.weight = kept(self.probabilities, data.target.expand(self.fold.shape)).to(self.weight.dtype)
+            self.weight = compute_row_weights(self.probabilities, data.target.expand(self.fold.shape)).to(
+                self.weight.dtype
+            )
         return data, True
 
 
-def folds(given: Tensor, count: int, keys: Tensor) -> Tensor:
+def assign_folds(given: Tensor, count: int, keys: Tensor) -> Tensor:
     """Which of `count` folds each row (K, N) belongs to: labels are spread evenly over folds, rows at random."""
-    shuffled = permutations(keys, given.shape[1])
+    shuffled = draw_permutations(keys, given.shape[1])
     order = shuffled.gather(1, given.gather(1, shuffled).argsort(dim=1, stable=True))
     dealt = (torch.arange(given.shape[1], device=given.device) % count).expand_as(order)
     return torch.empty_like(order).scatter_(1, order, dealt)
 
 
-def kept(probabilities: Tensor, given: Tensor) -> Tensor:
+def compute_row_weights(probabilities: Tensor, given: Tensor) -> Tensor:
     """What each row weighs in the last training, (K, N) float64, 0 where it is pruned: from out-of-sample
     probabilities (K, N, C) and labels (K, N)."""
-    joint = estimated_joint(probabilities, given)
+    joint = estimate_joint(probabilities, given)
     right = joint.diagonal(dim1=1, dim2=2)
     weight = torch.where(right > 0, joint.sum(1) / right, 1.0).gather(1, given)
-    return weight.masked_fill(pruned(probabilities, given, joint), 0.0)
+    return weight.masked_fill(find_pruned_rows(probabilities, given, joint), 0.0)
 
 
-def confident_joint(probabilities: Tensor, given: Tensor) -> Tensor:
+def compute_confident_joint(probabilities: Tensor, given: Tensor) -> Tensor:
     """C, (K, C, C) int64: given labels by confident ones."""
     replicas, _, classes = probabilities.shape
-    rows = counted(given, classes)
+    rows = count_classes(given, classes)
     own = probabilities.gather(2, given[..., None])[..., 0]
     sums = torch.zeros_like(probabilities[:, 0]).scatter_add_(1, given, own)
     # Of a class that no row is labelled with, no row is confident.
@@ -117,33 +119,33 @@ def confident_joint(probabilities: Tensor, given: Tensor) -> Tensor:
     return cells.view(replicas, classes, classes)
 
 
-def estimated_joint(probabilities: Tensor, given: Tensor) -> Tensor:
+def estimate_joint(probabilities: Tensor, given: Tensor) -> Tensor:
     """Q, (K, C, C) float64, which sums to 1. Where no row labelled i is confident, those labels count as right."""
-    joint = confident_joint(probabilities, given).double()
-    rows = counted(given, joint.shape[-1]).double()
-    held = joint.sum(2, keepdim=True)
+    joint = compute_confident_joint(probabilities, given).double()
+    rows = count_classes(given, joint.shape[-1]).double()
+    totals = joint.sum(2, keepdim=True)
     same = torch.eye(joint.shape[-1], dtype=joint.dtype, device=joint.device)
-    return torch.where(held > 0, joint / held.clamp(min=1), same) * rows[..., None] / given.shape[1]
+    return torch.where(totals > 0, joint / totals.clamp(min=1), same) * rows[..., None] / given.shape[1]
 
 
-def pruned(probabilities: Tensor, given: Tensor, joint: Tensor) -> Tensor:
+def find_pruned_rows(probabilities: Tensor, given: Tensor, joint: Tensor) -> Tensor:
     """Which rows are left out, (K, N) bool."""
     rows, classes = given.shape[1], joint.shape[-1]
     number = (joint * rows).round().long()
-    counts = counted(given, classes)
+    counts = count_classes(given, classes)
     starts = counts.cumsum(1) - counts
     places = torch.arange(rows, device=given.device) - starts.gather(1, given.sort(dim=1).values)
     own = probabilities.gather(2, given[..., None])[..., 0]
-    found = torch.zeros_like(given, dtype=torch.bool)
+    is_pruned = torch.zeros_like(given, dtype=torch.bool)
     for j in range(classes):
         order = (probabilities[..., j] - own).argsort(dim=1, descending=True, stable=True)
         order = order.gather(1, given.gather(1, order).argsort(dim=1, stable=True))
         rank = torch.empty_like(order).scatter_(1, order, places)
-        found |= (rank < number[..., j].gather(1, given)) & (given != j)
-    return found
+        is_pruned |= (rank < number[..., j].gather(1, given)) & (given != j)
+    return is_pruned
 
 
-def counted(given: Tensor, classes: int) -> Tensor:
+def count_classes(given: Tensor, classes: int) -> Tensor:
     """How many of the labels (K, N) are of each class, (K, C)."""
-    found = torch.zeros(len(given), classes, dtype=torch.int64, device=given.device)
-    return found.scatter_add_(1, given, torch.ones_like(given))
+    counts = torch.zeros(len(given), classes, dtype=torch.int64, device=given.device)
+    return counts.scatter_add_(1, given, torch.ones_like(given))

@@ -13,10 +13,10 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Clock
-from ..training.losses import by_environment, each_mean, split, task_loss
+from ..training.algorithm import StepState
+from ..training.losses import average_by_environment, average_per_replica, compute_task_loss, group_by_environment
 from ..training.sampler import Batch
-from ._penalised import Penalised, check_spread
+from ._penalised import PenalisedRisk, check_spread
 
 KIND = "domain"
 CITATION = (
@@ -30,17 +30,17 @@ SETTINGS: dict[str, Any] = {"penalty": 1.0, "batch_size": 32}
 SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 1]}
 
 
-def discrepancy(features: Tensor) -> Tensor:
+def coral_loss(features: Tensor) -> Tensor:
     """Of the features of environments, (K, E, n, d): (K,)."""
     check_spread("coral", features.shape[2])
     means = features.mean(2)
     centred = features - means[:, :, None]
     covariances = centred.transpose(2, 3) @ centred / (features.shape[2] - 1)
-    return 2 * (each_mean(means.var(1)) + each_mean(covariances.var(1)))
+    return 2 * (average_per_replica(means.var(1)) + average_per_replica(covariances.var(1)))
 
 
-class Algorithm(Penalised):
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+class Algorithm(PenalisedRisk):
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))
-        risks = by_environment(task_loss(network.head(features), batch.target), batch)
-        return risks.mean(1), discrepancy(split(features, batch))
+        risks = average_by_environment(compute_task_loss(network.head(features), batch.target), batch)
+        return risks.mean(1), coral_loss(group_by_environment(features, batch))

@@ -15,12 +15,12 @@ from typing import Any
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import mean, task_loss
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, compute_task_loss
 from ..training.sampler import Batch
 from ._shifted import check_shifted
-from ._targets import both
+from ._targets import encode_both_domains
 
 KIND = "domain"
 CITATION = (
@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {"penalty": 1.0}
 SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 1]}
 
 
-def discrepancy(source: Tensor, target: Tensor) -> Tensor:
+def coral_loss(source: Tensor, target: Tensor) -> Tensor:
     """Between features (K, n, d) and (K, m, d): (K,)."""
     means, covariances = [], []
     for features in (source, target):
@@ -46,12 +46,12 @@ def discrepancy(source: Tensor, target: Tensor) -> Tensor:
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_shifted("coral_target", hyperparameters, about)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        source, target = both(network, batch)
-        risk = mean(task_loss(network.head(source), batch.target), batch)
-        total: Tensor = risk + self.hyperparameters["penalty"] * discrepancy(source, target)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        source, target = encode_both_domains(network, batch)
+        risk = average_over_batch(compute_task_loss(network.head(source), batch.target), batch)
+        total: Tensor = risk + self.hyperparameters["penalty"] * coral_loss(source, target)
         return total

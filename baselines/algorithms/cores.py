@@ -18,12 +18,12 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import AlgorithmContext, StepState
 from ..training.losses import cross_entropy
 from ..training.sampler import Batch
-from ._frequencies import log_frequencies
-from ._selection import selected
+from ._frequencies import compute_log_frequencies
+from ._selection import compute_selected_mean
 
 KIND = "corrupted-label"
 CITATION = (
@@ -41,26 +41,26 @@ SEARCH: dict[str, Any] = {"confidence": ["uniform", 0.5, 4.0], "sieve_percent": 
 class Algorithm(Base):
     prior: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         for name in ("wait_percent", "rise_percent", "sieve_percent"):
             if not 0 <= hyperparameters[name] <= 100:
                 raise ModelError(f"setting {name} = {hyperparameters[name]} of cores: use 0 to 100 percent")
-        self.register_buffer("prior", log_frequencies(about).exp().expand(about.replicas, -1).contiguous())
+        self.register_buffer("prior", compute_log_frequencies(about).exp().expand(about.replicas, -1).contiguous())
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
         errors = cross_entropy(logits, batch.target)
         every = -(logits.softmax(-1) + 1e-8).log()
         expected = (every * self.prior[:, None].to(every.dtype)).sum(-1)
         weight = self.hyperparameters.on("confidence", errors) * self.risen(clock)
         if 100 * clock.step < self.hyperparameters["sieve_percent"] * clock.steps:
-            kept = torch.ones_like(errors)
+            mask = torch.ones_like(errors)
         else:
-            kept = (errors.detach() <= every.detach().mean(-1)).to(errors.dtype)
-        return selected(errors - weight * expected, kept, batch)
+            mask = (errors.detach() <= every.detach().mean(-1)).to(errors.dtype)
+        return compute_selected_mean(errors - weight * expected, mask, batch)
 
-    def risen(self, clock: Clock) -> float:
+    def risen(self, clock: StepState) -> float:
         """b as a share of its largest."""
         done: float = 100 * clock.step / clock.steps - self.hyperparameters["wait_percent"]
         return min(1.0, max(0.0, done) / float(max(1, self.hyperparameters["rise_percent"])))

@@ -23,15 +23,15 @@ from torch import Tensor
 
 from ..augmentations import domainbed
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import stream, uniform
-from ..training.algorithm import About, Build
-from ..training.augmentation import anew, check
-from ..training.losses import gradients
+from ..replicas.rng import derive_stream, draw_uniform
+from ..training.algorithm import AlgorithmContext, Build
+from ..training.augmentation import augment_flat_rows, check_augmentation
+from ..training.losses import compute_gradients
 from ..training.sampler import Data
-from ._adaptive import Adaptive, OnlineAdam
-from ._norms import by_batch
+from ._adaptive import OnlineAdam, TestTimeAdaptation
+from ._norms import use_batch_moments
 from ._soft import soft_cross_entropy
-from ._weights import Kept
+from ._weights import RunningMean
 
 KIND = "domain"
 CITATION = "Wang, Fink, Van Gool and Dai, Continual test-time domain adaptation, CVPR 2022 (arXiv:2203.13591)"
@@ -51,18 +51,18 @@ SETTINGS: dict[str, Any] = {
 SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2], "restore": ["choice", 0.001, 0.01, 0.1]}
 
 
-class Algorithm(Adaptive):
+class Algorithm(TestTimeAdaptation):
     asked: Tensor
     """Batches predicted since the last reset, (K,)."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        check("domainbed", domainbed, about)
+        check_augmentation("domainbed", domainbed, about)
 
     def assemble(self, build: Build) -> Any:
         network, like = build("weights"), self.hyperparameters["lr"]
         parameters = list(network.parameters())
-        self.start, self.teacher = Kept(parameters).to(like), Kept(parameters).to(like)
+        self.start, self.teacher = RunningMean(parameters).to(like), RunningMean(parameters).to(like)
         self.optimiser = OnlineAdam(parameters).to(like)
         self.register_buffer("asked", torch.zeros(len(like), dtype=torch.int64, device=like.device))
         return network
@@ -72,20 +72,22 @@ class Algorithm(Adaptive):
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
         parameters = list(network.parameters())
-        with by_batch(network, 0.0):
-            with wearing(parameters, self.start.values):
+        with use_batch_moments(network, 0.0):
+            with use_parameter_values(parameters, self.start.values):
                 sure = network(*inputs).softmax(-1).max(-1)[0].mean(1) >= self.hyperparameters["confident"]
-            with wearing(parameters, self.teacher.values):
-                told: Tensor = network(*inputs)
+            with use_parameter_values(parameters, self.teacher.values):
+                teacher_logits: Tensor = network(*inputs)
                 if not bool(sure.all()):
-                    told = torch.where(sure[:, None, None], told, self._over_views(network, *inputs))
+                    teacher_logits = torch.where(
+                        sure[:, None, None], teacher_logits, self._over_views(network, *inputs)
+                    )
             with torch.enable_grad():
-                losses = soft_cross_entropy(network(*inputs), told.softmax(-1)).mean(1)
-                found = gradients(losses, parameters)
-        self.optimiser.step(parameters, found, self.hyperparameters["adaptive_lr"])
+                losses = soft_cross_entropy(network(*inputs), teacher_logits.softmax(-1)).mean(1)
+                grads = compute_gradients(losses, parameters)
+        self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
         self._settle(parameters)
         self.asked += 1
-        return told
+        return teacher_logits
 
     def _over_views(self, network: Any, categories: Tensor, numbers: Tensor) -> Tensor:
         """The mean logits of a batch's views, (K, n, classes)."""
@@ -94,7 +96,7 @@ class Algorithm(Adaptive):
         total: Tensor | float = 0.0
         for view in range(self.hyperparameters["views"]):
             given = self.rng.keys, rows, self.asked, self.hyperparameters, self.about.sizes
-            total = total + network(categories, anew(domainbed, f"view {view}", numbers, *given))
+            total = total + network(categories, augment_flat_rows(domainbed, f"view {view}", numbers, *given))
         assert isinstance(total, Tensor)
         mean: Tensor = total / self.hyperparameters["views"]
         return mean
@@ -103,10 +105,12 @@ class Algorithm(Adaptive):
     def _settle(self, parameters: Sequence[Tensor]) -> None:
         """The teacher follows the student, then some of the student's weights are training's again."""
         assert self.rng is not None
-        kept = zip(parameters, self.start.values, self.teacher.values, strict=True)
-        for place, (student, start, teacher) in enumerate(kept):
+        triples = zip(parameters, self.start.values, self.teacher.values, strict=True)
+        for index, (student, start, teacher) in enumerate(triples):
             teacher.copy_(student.lerp(teacher, self.hyperparameters.on("slowness", teacher)))
-            drawn = uniform(stream(self.rng.keys, f"restore {place}", self.asked), student.shape[1:], student.dtype)
+            drawn = draw_uniform(
+                derive_stream(self.rng.keys, f"restore {index}", self.asked), student.shape[1:], student.dtype
+            )
             student.copy_(torch.where(drawn < self.hyperparameters.on("restore", student), start, student))
 
     def reset(self, network: Any) -> None:
@@ -117,7 +121,7 @@ class Algorithm(Adaptive):
 
 
 @contextmanager
-def wearing(parameters: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator[None]:
+def use_parameter_values(parameters: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator[None]:
     """A network's parameters with other values, which are put back."""
     with torch.no_grad():
         own = [parameter.clone() for parameter in parameters]

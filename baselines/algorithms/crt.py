@@ -20,13 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from ..replicas.rng import Rng
-from ..training.algorithm import Build, Clock
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch, Data
-from ._head import of_head
-from ._plain import Plain, evaluating, share_of
-from ._weights import Kept
+from ._head import read_head_shape
+from ._plain import Plain, compute_step_share, use_evaluation_mode
+from ._weights import RunningMean
 
 KIND = "domain"
 CITATION = (
@@ -43,13 +43,15 @@ SEARCH: dict[str, Any] = {"first_percent": ["choice", 50, 80, 90]}
 class Algorithm(Plain):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        of_head(network)
-        self.fresh = Kept(list(build("weights of the new head").head.parameters())).to(self.hyperparameters["lr"])
+        read_head_shape(network)
+        self.fresh = RunningMean(list(build("weights of the new head").head.parameters())).to(
+            self.hyperparameters["lr"]
+        )
         self.rng: Rng | None = None
         return network
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = share_of(steps, self.hyperparameters["first_percent"], "crt")
+        first = compute_step_share(steps, self.hyperparameters["first_percent"], "crt")
         return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
@@ -72,18 +74,18 @@ class Algorithm(Plain):
             "head": optimiser_step(list(head.parameters()), "lr"),
         }
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         if clock.stage == 0:
             return super().loss(network, batch, clock)
-        with torch.no_grad(), evaluating(network, self.rng):
+        with torch.no_grad(), use_evaluation_mode(network, self.rng):
             features = network.encode(network.embed(*batch.inputs))
-        return mean(cross_entropy(network.head(features), batch.target), batch)
+        return average_over_batch(cross_entropy(network.head(features), batch.target), batch)
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         which = "main" if clock.stage == 0 else "head"

@@ -27,13 +27,13 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import keys, permutations, stream
-from ..training.algorithm import About, Clock
+from ..replicas.rng import derive_stream, draw_permutations, make_keys
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean, of_rows
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy, reduce_to_rows
 from ..training.optimiser_step import OptimiserStep
-from ..training.sampler import Batch, Data, taken
-from ._rows import by_weight
+from ..training.sampler import Batch, Data, select_batch
+from ._rows import sample_by_weight
 
 KIND = "easy-to-hard"
 CITATION = (
@@ -65,7 +65,7 @@ LOOK_ROWS = 1024
 class Algorithm(Base):
     order: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         """`ModelError` for full batches, which hold all rows, and for unknown settings."""
         super().__init__(hyperparameters, about)
         if not hyperparameters["batch_size"]:
@@ -94,8 +94,8 @@ class Algorithm(Base):
         """Rows in the order in which they are let in, (K, N), from their difficulty (K, N); ties as the rows stand."""
         match self.hyperparameters["order"]:
             case "random":
-                turn = stream(keys(self.about.names, difficulty.device), "curriculum/order")
-                return permutations(turn, difficulty.shape[1])
+                turn = derive_stream(make_keys(self.about.names, difficulty.device), "curriculum/order")
+                return draw_permutations(turn, difficulty.shape[1])
             case order:
                 return difficulty.argsort(dim=1, stable=True, descending=order == "hard")
 
@@ -109,11 +109,11 @@ class Algorithm(Base):
             some = slice(start, start + LOOK_ROWS)
             logits = answer(*(x[some] for x in data.inputs))
             target = data.target[:, some].expand(len(logits), *data.target[:, some].shape[1:])
-            losses.append(of_rows(cross_entropy(logits, target), Batch((), target, target)))
+            losses.append(reduce_to_rows(cross_entropy(logits, target), Batch((), target, target)))
         self.order = self._ordered(torch.cat(losses, dim=1))
         return data, True
 
-    def share(self, clock: Clock) -> Tensor:
+    def share(self, clock: StepState) -> Tensor:
         """c(t), the share of all weight that is let in, (K,)."""
         least: Tensor = self.hyperparameters["start"]
         power: Tensor = self.hyperparameters["power"]
@@ -122,7 +122,7 @@ class Algorithm(Base):
         share: Tensor = (done * (1 - lowest) + lowest).clamp(max=1) ** (1 / power)
         return share
 
-    def chosen(self, batch: Batch, clock: Clock) -> Batch:
+    def chosen(self, batch: Batch, clock: StepState) -> Batch:
         """The rows to be trained on in place of those drawn; those drawn once all rows are in."""
         teaches = self.self_taught and clock.stage == 0 and len(self.stages(self.about.steps)) > 1
         share = self.share(clock)
@@ -130,20 +130,20 @@ class Algorithm(Base):
             return batch
         data = self.about.data
         weight = data.weight.expand(len(self.order), -1).gather(1, self.order)
-        places = by_weight(weight, clock.draw("curriculum"), batch.rows.shape[1], share)
+        places = sample_by_weight(weight, clock.draw("curriculum"), batch.rows.shape[1], share)
         rows = self.order.gather(1, places)
-        return taken(data, torch.where((share >= 1)[:, None], batch.rows, rows))
+        return select_batch(data, torch.where((share >= 1)[:, None], batch.rows, rows))
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         return super().update(
             network, lambda: ((self.chosen(batch, clock), share) for batch, share in batches()), clock, optimiser_steps
         )
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        return mean(cross_entropy(network(*batch.inputs), batch.target), batch)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        return average_over_batch(cross_entropy(network(*batch.inputs), batch.target), batch)

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import of_rows, task_loss
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import compute_task_loss, reduce_to_rows
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -33,22 +33,22 @@ SEARCH: dict[str, Any] = {"alpha": ["log10", -2, 0]}
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         for alpha in hyperparameters.exact("alpha"):
             if not 0 < alpha <= 1:
                 raise ModelError(f"setting alpha = {alpha:g} of cvar_dro: use a share in (0, 1]")
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        errors = of_rows(task_loss(network(*batch.inputs), batch.target), batch)
-        return worst(errors, batch.weight, self.hyperparameters.on("alpha", errors))
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        errors = reduce_to_rows(compute_task_loss(network(*batch.inputs), batch.target), batch)
+        return compute_cvar(errors, batch.weight, self.hyperparameters.on("alpha", errors))
 
 
-def worst(errors: Tensor, weight: Tensor | None, alpha: Tensor) -> Tensor:
+def compute_cvar(errors: Tensor, weight: Tensor | None, alpha: Tensor) -> Tensor:
     """The mean of the worst share `alpha` (K, 1) of errors (K, n) of rows that weigh (K, n), (K,)."""
     counts = torch.ones_like(errors) if weight is None else weight.to(errors.dtype)
     ordered, places = errors.sort(dim=1, descending=True, stable=True)
     counts = counts.gather(1, places)
     room = alpha * counts.sum(1, keepdim=True)
-    taken = torch.minimum(counts, (room - (counts.cumsum(1) - counts)).clamp(min=0.0))
-    return (taken * ordered).sum(1) / room[:, 0]
+    tail_weight = torch.minimum(counts, (room - (counts.cumsum(1) - counts)).clamp(min=0.0))
+    return (tail_weight * ordered).sum(1) / room[:, 0]

@@ -18,11 +18,11 @@ from torch import Tensor, nn
 
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
-from ..training.algorithm import About, Clock
+from ..training.algorithm import AlgorithmContext, StepState
 from ..training.sampler import Batch
 from ._members import Members
-from ._plain import evaluating
-from ._shifted import check_shifted, shifted
+from ._plain import use_evaluation_mode
+from ._shifted import check_shifted, get_shifted_inputs
 
 KIND = "domain"
 CITATION = (
@@ -39,22 +39,22 @@ SEARCH: dict[str, Any] = {"alpha": ["log10", -4, 0]}
 class Algorithm(Members):
     called = "d_bat"
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_shifted("d_bat", hyperparameters, about)
         self.rng: Rng | None = None
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         member, risk = network[clock.stage], super().loss(network, batch, clock)
         if clock.stage == 0:
             return risk
-        mine = member(*shifted(batch)).softmax(-1)
-        apart = [self._disagreement(network[earlier], mine, batch) for earlier in range(clock.stage)]
-        disagreement: Tensor = self.hyperparameters["alpha"] * torch.stack(apart).mean(0)
+        probabilities = member(*get_shifted_inputs(batch)).softmax(-1)
+        losses = [self._disagreement(network[earlier], probabilities, batch) for earlier in range(clock.stage)]
+        disagreement: Tensor = self.hyperparameters["alpha"] * torch.stack(losses).mean(0)
         return risk + disagreement
 
-    def _disagreement(self, earlier: nn.Module, mine: Tensor, batch: Batch) -> Tensor:
-        with torch.no_grad(), evaluating(earlier, self.rng):
-            theirs, chosen = earlier(*shifted(batch)).softmax(-1).max(-1)
-        p = mine.gather(-1, chosen[..., None])[..., 0]
+    def _disagreement(self, earlier: nn.Module, probabilities: Tensor, batch: Batch) -> Tensor:
+        with torch.no_grad(), use_evaluation_mode(earlier, self.rng):
+            theirs, chosen = earlier(*get_shifted_inputs(batch)).softmax(-1).max(-1)
+        p = probabilities.gather(-1, chosen[..., None])[..., 0]
         return -torch.log(theirs * (1 - p) + (1 - theirs) * p + 1e-7).mean(1)

@@ -19,11 +19,11 @@ import torch
 from torch import Tensor, nn
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, Clock
-from ..training.losses import cross_entropy, mean, task_loss
-from ..training.optimiser_step import OptimiserStep, besides
+from ..training.algorithm import Build, StepState
+from ..training.losses import average_over_batch, compute_task_loss, cross_entropy
+from ..training.optimiser_step import OptimiserStep, exclude_parameters
 from ..training.sampler import Batch
-from ._perceptron import discriminator
+from ._perceptron import make_discriminator
 
 KIND = "domain"
 CITATION = "Ganin et al., Domain-adversarial training of neural networks, JMLR 2016 (arXiv:1505.07818)"
@@ -56,7 +56,9 @@ class Algorithm(Base):
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        network.discriminator = discriminator(self.hyperparameters, self.about, network.width, self.about.environments)
+        network.discriminator = make_discriminator(
+            self.hyperparameters, self.about, network.width, self.about.environments
+        )
         return network
 
     def adversaries(self, network: Any) -> list[nn.Parameter]:
@@ -68,7 +70,7 @@ class Algorithm(Base):
     ) -> dict[str, OptimiserStep]:
         against = self.adversaries(network)
         return {
-            "main": optimiser_step(besides(network, against), "lr"),
+            "main": optimiser_step(exclude_parameters(network, against), "lr"),
             "discriminator": optimiser_step(against, "lr_discriminator"),
         }
 
@@ -78,7 +80,7 @@ class Algorithm(Base):
 
     def average(self, errors: Tensor, batch: Batch) -> Tensor:
         """The discriminator's errors on rows (K, n) as one loss, (K,)."""
-        return mean(errors, batch)
+        return average_over_batch(errors, batch)
 
     def domain_errors(self, network: Any, read: Tensor, batch: Batch) -> Tensor:
         """The cross-entropy of each row's environment, (K, n)."""
@@ -97,9 +99,9 @@ class Algorithm(Base):
         total: Tensor = self.average(errors, batch) + self.hyperparameters["gradient_penalty"] * penalty
         return total
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         features = network.encode(network.embed(*batch.inputs))
-        risk = mean(task_loss(network.head(features), batch.target), batch)
+        risk = average_over_batch(compute_task_loss(network.head(features), batch.target), batch)
         errors = self.domain_errors(network, self.read(network, features, batch.target), batch)
         total: Tensor = risk - self.hyperparameters["adversary"] * self.average(errors, batch)
         return total
@@ -108,7 +110,7 @@ class Algorithm(Base):
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         ((batch, _),) = batches()

@@ -20,14 +20,14 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean, task_loss
-from ..training.optimiser_step import OptimiserStep, besides, follow_all
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, compute_task_loss, cross_entropy
+from ..training.optimiser_step import OptimiserStep, exclude_parameters, step_all
 from ..training.sampler import Batch
-from ._perceptron import discriminator
+from ._perceptron import make_discriminator
 from ._shifted import check_shifted
-from ._targets import both
+from ._targets import encode_both_domains
 
 KIND = "domain"
 CITATION = "Ganin et al., Domain-adversarial training of neural networks, JMLR 2016 (arXiv:1505.07818)"
@@ -43,14 +43,14 @@ SETTINGS: dict[str, Any] = {
 SEARCH: dict[str, Any] = {"adversary": ["log10", -1, 1], "lr_discriminator": ["log10", -4, -2]}
 
 
-def turned(features: Tensor, weight: Tensor) -> Tensor:
+def reverse_gradient(features: Tensor, weight: Tensor) -> Tensor:
     """The features as they are, whose gradient is turned round and weighted. weight: (K,)."""
     wide = weight.view(-1, 1, 1)
     return (1 + wide) * features.detach() - wide * features
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_shifted("dann_target", hyperparameters, about)
         if any(hyperparameters.exact("sharpness")):
@@ -58,19 +58,19 @@ class Algorithm(Base):
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        network.discriminator = discriminator(self.hyperparameters, self.about, network.width, 2)
+        network.discriminator = make_discriminator(self.hyperparameters, self.about, network.width, 2)
         return network
 
     def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
         against = list(network.discriminator.parameters())
-        rest = besides(network, against)
+        rest = exclude_parameters(network, against)
         return {"main": optimiser_step(rest, "lr"), "discriminator": optimiser_step(against, "lr_discriminator")}
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         """CE + D; what reaches the features of D has its sign turned."""
-        source, target = both(network, batch)
-        risk = mean(task_loss(network.head(source), batch.target), batch)
-        features = turned(torch.cat([source, target], dim=1), self.hyperparameters["adversary"])
+        source, target = encode_both_domains(network, batch)
+        risk = average_over_batch(compute_task_loss(network.head(source), batch.target), batch)
+        features = reverse_gradient(torch.cat([source, target], dim=1), self.hyperparameters["adversary"])
         which = torch.cat([torch.zeros_like(source[..., 0]), torch.ones_like(target[..., 0])], dim=1).long()
         return risk + cross_entropy(network.discriminator(features), which).mean(1)
 
@@ -78,8 +78,8 @@ class Algorithm(Base):
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         ((batch, _),) = batches()
-        return follow_all(optimiser_steps.values(), lambda: self.loss(network, batch, clock))
+        return step_all(optimiser_steps.values(), lambda: self.loss(network, batch, clock))

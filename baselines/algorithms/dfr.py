@@ -20,11 +20,11 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng, permutations, stream
-from ..training.algorithm import About
+from ..replicas.rng import Rng, derive_stream, draw_permutations
+from ..training.algorithm import AlgorithmContext
 from ..training.sampler import Data
-from ._head import of_head
-from ._plain import Plain, features_of_all
+from ._head import read_head_shape
+from ._plain import Plain, compute_shared_features
 
 KIND = "domain"
 CITATION = (
@@ -45,7 +45,7 @@ STILL = 1e-6
 
 
 class Algorithm(Plain):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         if "id_val" not in about.data.held:
             raise ModelError("dfr fits its head to in-distribution validation rows: choose a benchmark that has id_val")
@@ -53,9 +53,9 @@ class Algorithm(Plain):
 
     @torch.no_grad()
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
-        replicas, classes, _ = of_head(network)
+        replicas, classes, _ = read_head_shape(network)
         val = data.held["id_val"]
-        features = features_of_all(network, val.inputs, replicas, self.rng).double()
+        features = compute_shared_features(network, val.inputs, replicas, self.rng).double()
         mean, deviation = features.mean(1), features.std(1, correction=0)
         deviation = torch.where(deviation > 0, deviation, 1.0)
         group = val.target[0] if val.group is None else val.group * classes + val.target[0]
@@ -64,7 +64,7 @@ class Algorithm(Plain):
         target = F.one_hot(val.target[0], classes).double()
         scaled = (features - mean[:, None]) / deviation[:, None]
         # A replica whose features are not numbers must not stop the others.
-        weight, bias = fitted(scaled.nan_to_num(0.0, 0.0, 0.0), target, rows, strength)
+        weight, bias = fit_heads(scaled.nan_to_num(0.0, 0.0, 0.0), target, rows, strength)
         weight = weight / deviation[:, None]
         network.head.weight.copy_(weight)
         if network.head.bias is not None:
@@ -75,18 +75,18 @@ class Algorithm(Plain):
         (n,)."""
         assert self.rng is not None
         keys, draws = self.rng.keys, self.hyperparameters["draws"]
-        found = torch.zeros(len(keys), len(group), draws, dtype=torch.float64, device=group.device)
+        subsets = torch.zeros(len(keys), len(group), draws, dtype=torch.float64, device=group.device)
         counts = torch.bincount(group)
         least = counts[counts > 0].min()
         for name in counts.nonzero()[:, 0].tolist():
             rows = (group == name).nonzero()[:, 0]
             for draw in range(draws):
-                order = permutations(stream(keys, "subset", name, draw), len(rows))
-                found[:, rows, draw] = (order < least).double()
-        return found
+                order = draw_permutations(derive_stream(keys, "subset", name, draw), len(rows))
+                subsets[:, rows, draw] = (order < least).double()
+        return subsets
 
 
-def fitted(x: Tensor, y: Tensor, rows: Tensor, strength: Tensor) -> tuple[Tensor, Tensor]:
+def fit_heads(x: Tensor, y: Tensor, rows: Tensor, strength: Tensor) -> tuple[Tensor, Tensor]:
     """Heads of least mean cross-entropy + strength |W|_1, the mean over subsets: weights (K, classes, d) and biases
     (K, classes).
 
@@ -98,7 +98,7 @@ def fitted(x: Tensor, y: Tensor, rows: Tensor, strength: Tensor) -> tuple[Tensor
     classes = y.shape[-1]
     x = torch.cat([x, torch.ones_like(x[..., :1])], dim=-1)
     share = rows / rows.sum(1, keepdim=True)
-    moments = torch.stack([(x * share[..., one, None]).transpose(1, 2) @ x for one in range(subsets)], dim=1)
+    moments = torch.stack([(x * share[..., subset, None]).transpose(1, 2) @ x for subset in range(subsets)], dim=1)
     step = 2 / torch.linalg.eigvalsh(moments)[..., -1]
     wide = step[:, None, :, None]
     less = wide * strength[:, None, None, None]

@@ -23,11 +23,11 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ._shifted import check_shifted, shifted
+from ._shifted import check_shifted, get_shifted_inputs
 
 KIND = "domain"
 CITATION = (
@@ -49,7 +49,7 @@ SEARCH: dict[str, Any] = {
 class Algorithm(Base):
     frequencies: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_shifted("divdis", hyperparameters, about)
         if not (hyperparameters["heads"] >= 2 and 0 <= hyperparameters["head"] < hyperparameters["heads"]):
@@ -64,18 +64,18 @@ class Algorithm(Base):
     def assemble(self, build: Build) -> Any:
         """The recipe's network with a head as wide as H: one below the other."""
         network = build("weights")
-        heads = [network.head, *(build(f"head/{place}").head for place in range(1, self.hyperparameters["heads"]))]
+        heads = [network.head, *(build(f"head/{index}").head for index in range(1, self.hyperparameters["heads"]))]
         network.head.weight = nn.Parameter(torch.cat([head.weight for head in heads], dim=1).detach())
         if network.head.bias is not None:
             network.head.bias = nn.Parameter(torch.cat([head.bias for head in heads], dim=1).detach())
         return network
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         heads = self._heads(network, batch.inputs)
-        risks = [mean(cross_entropy(head, batch.target), batch) for head in heads.unbind(2)]
-        probabilities = self._heads(network, shifted(batch)).softmax(-1)
-        information: Tensor = self.hyperparameters["diversity"] * pairwise_information(probabilities)
-        apart: Tensor = self.hyperparameters["prior"] * divergence(
+        risks = [average_over_batch(cross_entropy(head, batch.target), batch) for head in heads.unbind(2)]
+        probabilities = self._heads(network, get_shifted_inputs(batch)).softmax(-1)
+        information: Tensor = self.hyperparameters["diversity"] * compute_pairwise_information(probabilities)
+        apart: Tensor = self.hyperparameters["prior"] * kl_divergence(
             probabilities.mean(1), self.frequencies[:, None]
         ).mean(1)
         return torch.stack(risks).mean(0) + information + apart
@@ -89,7 +89,7 @@ class Algorithm(Base):
         return self._heads(network, inputs)[:, :, self.hyperparameters["head"]]
 
 
-def pairwise_information(probabilities: Tensor) -> Tensor:
+def compute_pairwise_information(probabilities: Tensor) -> Tensor:
     """The mutual information of two heads' predictions, the mean over pairs: (K, n, H, classes) to (K,)."""
     replicas, rows, heads, classes = probabilities.shape
     flat = probabilities.flatten(2)
@@ -98,10 +98,10 @@ def pairwise_information(probabilities: Tensor) -> Tensor:
     apart = own[:, :, :, None, None] * own[:, None, None]
     first, second = torch.triu_indices(heads, heads, 1, device=flat.device)
     # Indexed apart from each other, the pairs' axis comes first.
-    return divergence(joint[:, first, :, second].flatten(2), apart[:, first, :, second].flatten(2)).mean(0)
+    return kl_divergence(joint[:, first, :, second].flatten(2), apart[:, first, :, second].flatten(2)).mean(0)
 
 
-def divergence(one: Tensor, other: Tensor) -> Tensor:
+def kl_divergence(p: Tensor, q: Tensor) -> Tensor:
     """KL(one || other) over the last axis."""
-    least = torch.finfo(one.dtype).tiny
-    return (one * (one.clamp(min=least).log() - other.clamp(min=least).log())).sum(-1)
+    least = torch.finfo(p.dtype).tiny
+    return (p * (p.clamp(min=least).log() - q.clamp(min=least).log())).sum(-1)

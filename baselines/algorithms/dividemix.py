@@ -29,17 +29,17 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng, beta, permutations
-from ..training.algorithm import About, Build, Clock
+from ..replicas.rng import Rng, draw_beta, draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
-from ._memory import recalled
-from ._mixture import of_lower
-from ._pair import Pair, joint_logits, pair
-from ._selection import selected
-from ._soft import sharpened, soft_cross_entropy
+from ._memory import read_entries
+from ._mixture import compute_lower_posterior
+from ._pair import Pair, build_pair, compute_joint_logits
+from ._selection import compute_selected_mean
+from ._soft import sharpen_probabilities, soft_cross_entropy
 
 KIND = "corrupted-label"
 CITATION = (
@@ -73,7 +73,7 @@ class Algorithm(Base):
     clean: Tensor
     own: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         self.rng: Rng | None = None
         if not 0 <= hyperparameters["warm_percent"] < 100:
@@ -85,13 +85,13 @@ class Algorithm(Base):
         self.register_buffer("own", torch.arange(about.replicas))
 
     def assemble(self, build: Build) -> Pair:
-        return pair(build)
+        return build_pair(build)
 
     def update(
         self,
         network: Pair,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         if self._begins(clock.step):
@@ -111,12 +111,12 @@ class Algorithm(Base):
     def divide(self, network: Pair) -> None:
         """How likely each row's label is right, by the losses of the first and of the second network: `clean`
         (K, 2, N)."""
-        losses = torch.stack([self._losses(network, one) for one in (network.first, network.second)], dim=1)
+        losses = torch.stack([self._losses(network, member) for member in (network.first, network.second)], dim=1)
         least, most = losses.amin(-1, keepdim=True), losses.amax(-1, keepdim=True)
         scaled = (losses - least) / (most - least).clamp(min=torch.finfo(losses.dtype).tiny)
-        self.clean = of_lower(scaled.flatten(0, 1)).view_as(losses).to(losses.dtype)
+        self.clean = compute_lower_posterior(scaled.flatten(0, 1)).view_as(losses).to(losses.dtype)
 
-    def _losses(self, network: Pair, one: Any) -> Tensor:
+    def _losses(self, network: Pair, member: Any) -> Tensor:
         """One network's cross-entropy on all training rows in evaluation, (K, N)."""
         data, replicas = self.about.data, len(self.own)
         target = data.target if len(data.target) == 1 else data.target[self.own]
@@ -126,44 +126,44 @@ class Algorithm(Base):
         with self.rng.disabled():
             for start in range(0, len(data), ROWS):
                 some = (x[start : start + ROWS] for x in data.inputs)
-                logits = one(*(x.expand(replicas, *x.shape) for x in some))
+                logits = member(*(x.expand(replicas, *x.shape) for x in some))
                 pieces.append(cross_entropy(logits, target[:, start : start + ROWS].expand(replicas, -1)))
         network.train()
         return torch.cat(pieces, dim=1)
 
-    def loss(self, network: Pair, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Pair, batch: Batch, clock: StepState) -> Tensor:
         if clock.step < self.warm:
-            logits = (one(*batch.inputs) for one in (network.first, network.second))
-            first, second = (mean(cross_entropy(one, batch.target), batch) for one in logits)
+            logits = (branch(*batch.inputs) for branch in (network.first, network.second))
+            first, second = (average_over_batch(cross_entropy(branch, batch.target), batch) for branch in logits)
             return first + second
         return self._mixed(network, batch, clock, 0) + self._mixed(network, batch, clock, 1)
 
-    def _mixed(self, network: Pair, batch: Batch, clock: Clock, which: int) -> Tensor:
+    def _mixed(self, network: Pair, batch: Batch, clock: StepState, which: int) -> Tensor:
         """The loss of the first (0) or the second (1) network, (K,)."""
-        mine, other = (network.second, network.first) if which else (network.first, network.second)
-        x = mine.embed(*batch.inputs)
-        clean = recalled(self.clean[:, 1 - which], batch.rows)
+        current, other = (network.second, network.first) if which else (network.first, network.second)
+        x = current.embed(*batch.inputs)
+        clean = read_entries(self.clean[:, 1 - which], batch.rows)
         labelled = clean > self.hyperparameters.on("threshold", clean)
         with torch.no_grad():
-            own = mine.head(mine.encode(x)).softmax(-1)
+            own = current.head(current.encode(x)).softmax(-1)
             both = (own + other(*batch.inputs).softmax(-1)) / 2
             target = self._targets(batch.target, clean[..., None], labelled[..., None], own, both)
-        share = mixing_shares(self.hyperparameters, clock.draw(f"shares of {which}"))
-        order = permutations(clock.draw(f"pairs of {which}"), x.shape[1])
-        logits = mine.head(mine.encode(blended(x, order, share)))
-        target = blended(target, order, share)
+        share = draw_mixing_shares(self.hyperparameters, clock.draw(f"shares of {which}"))
+        order = draw_permutations(clock.draw(f"pairs of {which}"), x.shape[1])
+        logits = current.head(current.encode(blend_rows(x, order, share)))
+        target = blend_rows(target, order, share)
         p: Tensor = logits.softmax(-1)
-        supervised = selected(soft_cross_entropy(logits, target), labelled, batch)
-        guessed = selected((p - target).square().mean(-1), ~labelled, batch)
+        supervised = compute_selected_mean(soft_cross_entropy(logits, target), labelled, batch)
+        guessed = compute_selected_mean((p - target).square().mean(-1), ~labelled, batch)
         level = -(p.mean(1) * p.shape[-1]).log().mean(-1)
         return supervised + self._unlabelled(clock) * guessed + level
 
     def _targets(self, label: Tensor, clean: Tensor, labelled: Tensor, own: Tensor, both: Tensor) -> Tensor:
         given = F.one_hot(label, own.shape[-1]).to(own.dtype)
         refined = clean * given + (1 - clean) * own
-        return sharpened(torch.where(labelled, refined, both), self.hyperparameters.on("temperature", own))
+        return sharpen_probabilities(torch.where(labelled, refined, both), self.hyperparameters.on("temperature", own))
 
-    def _unlabelled(self, clock: Clock) -> Tensor:
+    def _unlabelled(self, clock: StepState) -> Tensor:
         """What unlabelled rows weigh, (K,)."""
         over = self.hyperparameters["ramp_percent"] * clock.steps / 100
         risen = ((clock.step - self.warm) / over.clamp(min=torch.finfo(self.hyperparameters.dtype).tiny)).clamp(max=1)
@@ -172,17 +172,17 @@ class Algorithm(Base):
 
     def logits(self, network: Pair, *inputs: Tensor) -> Tensor:
         """The mean of both networks' logits, (K, n, classes)."""
-        return joint_logits(network, *inputs)
+        return compute_joint_logits(network, *inputs)
 
 
-def mixing_shares(hyperparameters: Hyperparameters, keys: Tensor) -> Tensor:
+def draw_mixing_shares(hyperparameters: Hyperparameters, keys: Tensor) -> Tensor:
     """max(b, 1 - b) of each replica, b drawn by its key (K,) from Beta(alpha, alpha): (K,)."""
-    drawn = [beta(keys[place : place + 1], (), a) for place, a in enumerate(hyperparameters.exact("alpha"))]
+    drawn = [draw_beta(keys[index : index + 1], (), a) for index, a in enumerate(hyperparameters.exact("alpha"))]
     b = torch.cat(drawn).to(hyperparameters.dtype)
     return torch.maximum(b, 1 - b)
 
 
-def blended(values: Tensor, order: Tensor, share: Tensor) -> Tensor:
+def blend_rows(values: Tensor, order: Tensor, share: Tensor) -> Tensor:
     """Each row of values (K, n, ..), `share` (K,) of it, with the row that `order` (K, n) puts in its place."""
     part = share.view(-1, *[1] * (values.ndim - 1))
-    return part * values + (1 - part) * recalled(values, order)
+    return part * values + (1 - part) * read_entries(values, order)

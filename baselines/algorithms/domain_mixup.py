@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import permutations
-from ..training.algorithm import About, Clock
+from ..replicas.rng import draw_permutations
 from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import AlgorithmContext, StepState
 from ..training.sampler import Batch
-from .mixup import check_alpha, mixed_loss, shares
+from .mixup import check_alpha, compute_mixed_loss, draw_shares
 
 KIND = "domain"
 CITATION = (
@@ -31,22 +31,24 @@ SETTINGS: dict[str, Any] = {"alpha": 0.2, "batch_size": 32}
 SEARCH: dict[str, Any] = {"alpha": ["log10", -1, 1]}
 
 
-def successors(keys: Tensor, environments: int) -> Tensor:
+def draw_successors(keys: Tensor, environments: int) -> Tensor:
     """Each environment's successor in a random circle, (K, E)."""
-    circle = permutations(keys, environments)
+    circle = draw_permutations(keys, environments)
     return torch.empty_like(circle).scatter_(1, circle, circle.roll(-1, dims=1))
 
 
 class Algorithm(Base):
     by_environment = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_alpha(hyperparameters)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         rows = batch.target.shape[1] // batch.environments
-        following = successors(clock.draw("pairs"), batch.environments)
+        following = draw_successors(clock.draw("pairs"), batch.environments)
         partner = (following[:, :, None] * rows + torch.arange(rows, device=following.device)).flatten(1)
-        share = shares(self.hyperparameters, clock.draw("shares"), batch.environments).repeat_interleave(rows, dim=1)
-        return mixed_loss(network, batch, partner, share)
+        share = draw_shares(self.hyperparameters, clock.draw("shares"), batch.environments).repeat_interleave(
+            rows, dim=1
+        )
+        return compute_mixed_loss(network, batch, partner, share)

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from ..layers.linear import Linear
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, Clock
-from ..training.losses import cross_entropy, mean, split
+from ..training.algorithm import Build, StepState
+from ..training.losses import average_over_batch, cross_entropy, group_by_environment
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -42,11 +42,11 @@ class Algorithm(Base):
         network.environment_heads = self.about.each(lambda: Linear(network.width, outputs), "heads")
         return network
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         features = network.encode(network.embed(*batch.inputs))
-        pooled = mean(cross_entropy(network.head(features), batch.target), batch)
-        own = self._of_environments(network, split(features, batch)).flatten(1, 2)
-        return (pooled + mean(cross_entropy(own, batch.target), batch)) / 2
+        pooled = average_over_batch(cross_entropy(network.head(features), batch.target), batch)
+        own = self._of_environments(network, group_by_environment(features, batch)).flatten(1, 2)
+        return (pooled + average_over_batch(cross_entropy(own, batch.target), batch)) / 2
 
     def _of_environments(self, network: Any, features: Tensor) -> Tensor:
         """Each environment's own head on its own rows: features (K, E, m, width) to logits (K, E, m, classes)."""

@@ -24,13 +24,13 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..training.algorithm import Build
-from ..training.losses import cross_entropy, gradients
+from ..training.losses import compute_gradients, cross_entropy
 from ..training.sampler import Data
-from ._adaptive import Adaptive, OnlineMomentum, entropy
-from ._norms import by_batch
-from ._plain import evaluating
-from ._weights import Kept
-from .tent import affine
+from ._adaptive import OnlineMomentum, TestTimeAdaptation, entropy
+from ._norms import use_batch_moments
+from ._plain import use_evaluation_mode
+from ._weights import RunningMean
+from .tent import list_affine_parameters
 
 KIND = "domain"
 CITATION = (
@@ -58,7 +58,7 @@ BATCH = 64
 """Rows of which a squared gradient is taken at once."""
 
 
-class Algorithm(Adaptive):
+class Algorithm(TestTimeAdaptation):
     before: Tensor
     """m, (K, classes)."""
     begun: Tensor
@@ -66,47 +66,47 @@ class Algorithm(Adaptive):
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        parameters = affine(network)
+        parameters = list_affine_parameters(network)
         if not parameters:
             raise ModelError("eata adapts normalisation layers, and this network has none: use resnet")
         like = self.hyperparameters["lr"]
-        self.start, self.optimiser = Kept(parameters).to(like), OnlineMomentum(parameters).to(like)
-        self.fisher = Kept([torch.zeros_like(parameter) for parameter in parameters]).to(like)
+        self.start, self.optimiser = RunningMean(parameters).to(like), OnlineMomentum(parameters).to(like)
+        self.fisher = RunningMean([torch.zeros_like(parameter) for parameter in parameters]).to(like)
         self.register_buffer("before", like.new_zeros(len(like), self.about.outputs))
         self.register_buffer("begun", torch.zeros(len(like), dtype=torch.bool, device=like.device))
         return network
 
     def prepare(self, network: Any, data: Data) -> None:
-        parameters = affine(network)
+        parameters = list_affine_parameters(network)
         self.start.take(parameters)
         self.fisher.take([torch.zeros_like(parameter) for parameter in parameters])
         rows = min(len(data), max(1, self.hyperparameters["fisher_rows"]))
         # Evenly spaced, every so manieth in one batch: rows of one environment or class may stand together.
         chosen = torch.arange(rows, device=data.lengths.device) * len(data) // rows
         pieces = max(1, rows // BATCH)
-        with evaluating(network, self.rng), by_batch(network, 0.0), torch.enable_grad():
+        with use_evaluation_mode(network, self.rng), use_batch_moments(network, 0.0), torch.enable_grad():
             for piece in range(pieces):
                 inputs = [x[chosen[piece::pieces]] for x in data.inputs]
                 logits = network(*(x.expand(len(self.ready), *x.shape) for x in inputs))
-                found = gradients(cross_entropy(logits, logits.argmax(-1)).mean(1), parameters)
-                for kept, gradient in zip(self.fisher.values, found, strict=True):
-                    kept += gradient.square() / pieces
+                grads = compute_gradients(cross_entropy(logits, logits.argmax(-1)).mean(1), parameters)
+                for information, gradient in zip(self.fisher.values, grads, strict=True):
+                    information += gradient.square() / pieces
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
-        parameters, settings = affine(network), self.hyperparameters
+        parameters, settings = list_affine_parameters(network), self.hyperparameters
         most = settings["sure"] * math.log(self.about.outputs)
-        with torch.enable_grad(), by_batch(network, 0.0):
+        with torch.enable_grad(), use_batch_moments(network, 0.0):
             logits: Tensor = network(*inputs)
             uncertainty = entropy(logits)
             p, h = logits.detach().softmax(-1), uncertainty.detach()
-            alike = F.cosine_similarity(self.before[:, None], p, dim=-1).abs()
-            learned = (h < most[:, None]) & (~self.begun[:, None] | (alike < settings["redundant"][:, None]))
+            similarity = F.cosine_similarity(self.before[:, None], p, dim=-1).abs()
+            learned = (h < most[:, None]) & (~self.begun[:, None] | (similarity < settings["redundant"][:, None]))
             count = learned.sum(1)
             share = (most[:, None] - h).exp() * learned / count.clamp(min=1)[:, None]
             risk = (share * uncertainty).sum(1) + settings["anchoring"] * self._moved(parameters)
-            found = gradients(risk, parameters)
+            grads = compute_gradients(risk, parameters)
         some = count > 0
-        self.optimiser.step(parameters, found, settings["adaptive_lr"], some)
+        self.optimiser.step(parameters, grads, settings["adaptive_lr"], some)
         mean = (p * learned[..., None]).sum(1) / count.clamp(min=1)[:, None]
         mean = torch.where(self.begun[:, None], 0.9 * self.before + 0.1 * mean, mean)
         self.before.copy_(torch.where(some[:, None], mean, self.before))
@@ -119,7 +119,7 @@ class Algorithm(Adaptive):
         return torch.stack([(f * (p - start).square()).flatten(1).sum(1) for f, p, start in parts]).sum(0)
 
     def reset(self, network: Any) -> None:
-        self.start.put(affine(network))
+        self.start.put(list_affine_parameters(network))
         self.optimiser.reset()
         self.before.zero_()
         self.begun.zero_()

@@ -20,13 +20,13 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..encoding.images import channel_axis, planes
+from ..encoding.images import find_channel_axis, unflatten_images
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ._canny import edges
+from ._canny import detect_edges
 
 KIND = "domain"
 CITATION = (
@@ -43,40 +43,40 @@ ROWS = 1024
 """Images whose edges are looked for at once."""
 
 
-class _Maps:
+class _EdgeMaps:
     """The training rows' edge maps, (N, pixels), which all copies of the algorithm share."""
 
     def __init__(self, flat: Tensor) -> None:
         self.flat = flat
 
-    def __deepcopy__(self, _: Any) -> _Maps:
+    def __deepcopy__(self, _: Any) -> _EdgeMaps:
         return self
 
 
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         self.shape = about.sizes.shape
         if not self.shape:
             raise ModelError("edge_shape needs images: one numeric input of two or three axes, and no other")
         numbers = about.data.inputs[1]
-        self.maps = _Maps(torch.cat([self.drawn(some) for some in torch.split(numbers, ROWS)]))
+        self.maps = _EdgeMaps(torch.cat([self.drawn(some) for some in torch.split(numbers, ROWS)]))
 
     def drawn(self, numbers: Tensor) -> Tensor:
         """Flat images (.., pixels) as flat edge maps, the same in every channel."""
-        image = planes(numbers, self.shape)
+        image = unflatten_images(numbers, self.shape)
         grey = image.mean(-3)
-        found = edges(grey.flatten(0, -3)).view_as(grey).unsqueeze(-3).expand_as(image)
-        axis = channel_axis(self.shape)
-        back = found.squeeze(-3) if axis is None else found.movedim(-3, axis - 3)
+        edge_maps = detect_edges(grey.flatten(0, -3)).view_as(grey).unsqueeze(-3).expand_as(image)
+        axis = find_channel_axis(self.shape)
+        back = edge_maps.squeeze(-3) if axis is None else edge_maps.movedim(-3, axis - 3)
         return back.flatten(-len(self.shape))
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         categories, numbers = batch.inputs
         risks = [
-            mean(cross_entropy(network(categories, seen), batch.target), batch)
+            average_over_batch(cross_entropy(network(categories, seen), batch.target), batch)
             for seen in (numbers, self.maps.flat[batch.rows])
         ]
         both: Tensor = risks[0] + self.hyperparameters["shape_weight"] * risks[1]

@@ -22,13 +22,13 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import keys, normal, stream
-from ..training.algorithm import About, Clock
-from ..training.losses import cross_entropy, mean
+from ..replicas.rng import derive_stream, draw_normal, make_keys
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
-from ._penalised import Annealed
-from ._plain import share_of
-from .irm import slopes
+from ._penalised import AnnealedPenalty
+from ._plain import compute_step_share
+from .irm import compute_slopes
 
 KIND = "domain"
 CITATION = "Creager, Jacobsen and Zemel, Environment inference for invariant learning, ICML 2021 (arXiv:2010.07249)"
@@ -55,15 +55,15 @@ SEARCH: dict[str, Any] = {
 
 
 @torch.no_grad()
-def assigned(slope: Tensor, start: Tensor, steps: int, rate: Tensor) -> Tensor:
+def optimise_assignment(slope: Tensor, start: Tensor, steps: int, rate: Tensor) -> Tensor:
     """The logits of q (K, N) after so many steps of Adam from `start` (K, N). slope: g, (K, N). rate: (K,)."""
     logits = start.clone()
     first, second = torch.zeros_like(start), torch.zeros_like(start)
     wide = rate[:, None]
     for step in range(1, steps + 1):
         share = logits.sigmoid()
-        one, other = (share * slope).mean(1, keepdim=True), ((1 - share) * slope).mean(1, keepdim=True)
-        gradient = (other - one) * slope * share * (1 - share) / slope.shape[1]
+        inside_mean, outside_mean = (share * slope).mean(1, keepdim=True), ((1 - share) * slope).mean(1, keepdim=True)
+        gradient = (outside_mean - inside_mean) * slope * share * (1 - share) / slope.shape[1]
         first.lerp_(gradient, 0.1)
         second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
         size = (second / (1 - 0.999**step)).sqrt_().add_(1e-8)
@@ -71,43 +71,45 @@ def assigned(slope: Tensor, start: Tensor, steps: int, rate: Tensor) -> Tensor:
     return logits
 
 
-class Algorithm(Annealed):
+class Algorithm(AnnealedPenalty):
     by_environment = False
     second: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         self.register_buffer("second", torch.zeros(about.replicas, len(about.data), dtype=torch.bool))
         if hyperparameters["assignment_steps"] < 1:
             raise ModelError(f"eiil: setting assignment_steps = {hyperparameters['assignment_steps']}: use 1 or more")
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = share_of(steps, self.hyperparameters["first_percent"], "eiil")
+        first = compute_step_share(steps, self.hyperparameters["first_percent"], "eiil")
         return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         logits = answer(*data.inputs)
-        slope = slopes(logits, data.target.expand(len(logits), -1))
-        start = normal(stream(keys(self.about.names, slope.device), "assignment"), slope.shape[1:], slope.dtype)
+        slope = compute_slopes(logits, data.target.expand(len(logits), -1))
+        start = draw_normal(
+            derive_stream(make_keys(self.about.names, slope.device), "assignment"), slope.shape[1:], slope.dtype
+        )
         rate = self.hyperparameters["assignment_rate"].to(slope)
-        found = assigned(slope, start, self.hyperparameters["assignment_steps"], rate)
-        self.second.copy_(found <= 0)
+        assignment = optimise_assignment(slope, start, self.hyperparameters["assignment_steps"], rate)
+        self.second.copy_(assignment <= 0)
         return data, True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         if clock.stage == 1:
             return super().loss(network, batch, clock)
-        total = mean(cross_entropy(network(*batch.inputs), batch.target), batch)
+        total = average_over_batch(cross_entropy(network(*batch.inputs), batch.target), batch)
         if self.decays:
             squares = [parameter.flatten(1).square().sum(1) for parameter in network.parameters()]
             total = total + self.hyperparameters["l2"] * torch.stack(squares).sum(0)
         return total
 
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         logits = network(*batch.inputs)
         second = self.second.gather(1, batch.rows.to(self.second.device))
         risks, penalties = [], []
-        errors, slope = cross_entropy(logits, batch.target), slopes(logits, batch.target)
+        errors, slope = cross_entropy(logits, batch.target), compute_slopes(logits, batch.target)
         for own in (~second, second):
             weight = own.to(errors) if batch.weight is None else own.to(errors) * batch.weight
             share = weight / weight.sum(1, keepdim=True).clamp(min=1e-12)

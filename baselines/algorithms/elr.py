@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ._memory import recalled, remember
+from ._memory import read_entries, write_entries
 
 KIND = "corrupted-label"
 CITATION = (
@@ -41,17 +41,17 @@ class Algorithm(Base):
     remembers = True
     believed: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         self.register_buffer("believed", torch.zeros(about.replicas, len(about.data), about.outputs))
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
         p = logits.softmax(-1).clamp(LEAST, 1 - LEAST)
         keep = self.hyperparameters.on("keep", p)
         now = p.detach() / p.detach().sum(-1, keepdim=True)
-        target = keep * recalled(self.believed, batch.rows) + (1 - keep) * now
-        remember(self.believed, batch.rows, target)
+        target = keep * read_entries(self.believed, batch.rows) + (1 - keep) * now
+        write_entries(self.believed, batch.rows, target)
         agreement = (p * target).sum(-1)
         regulariser = self.hyperparameters.on("strength", agreement) * torch.log1p(-agreement)
-        return mean(cross_entropy(logits, batch.target) + regulariser, batch)
+        return average_over_batch(cross_entropy(logits, batch.target) + regulariser, batch)

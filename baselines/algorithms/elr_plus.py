@@ -23,18 +23,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import permutations
-from ..training.algorithm import About, Build, Clock
+from ..replicas.rng import draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import mean
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
-from ._memory import recalled, remember
-from ._pair import Pair, joint_logits, pair
+from ._memory import read_entries, write_entries
+from ._pair import Pair, build_pair, compute_joint_logits
 from ._soft import soft_cross_entropy
-from .dividemix import blended, mixing_shares
+from .dividemix import blend_rows, draw_mixing_shares
 from .elr import LEAST
-from .mixup import check_alpha, weighed
+from .mixup import check_alpha, weight_by_partners
 
 KIND = "corrupted-label"
 CITATION = (
@@ -57,7 +57,7 @@ CIFAR-10). ramp_percent: of the steps, in which r rises to 1 in the same way (0,
 SEARCH: dict[str, Any] = {"strength": ["choice", 1.0, 3.0, 5.0, 7.0, 10.0], "keep": ["choice", 0.5, 0.7, 0.9, 0.99]}
 
 
-def risen(step: int, over: Tensor) -> Tensor:
+def compute_ramp(step: int, over: Tensor) -> Tensor:
     """e^(-5 (1 - step / over)^2), and 1 from `over` steps on; over: (K,), not below 0."""
     left = 1 - (step / over.clamp(min=torch.finfo(over.dtype).tiny)).clamp(max=1)
     return (-5 * left.square()).exp()
@@ -67,13 +67,13 @@ class Algorithm(Base):
     remembers = True
     believed: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_alpha(hyperparameters)
         self.register_buffer("believed", torch.zeros(about.replicas, 2, len(about.data), about.outputs))
 
     def assemble(self, build: Build) -> Pair:
-        network = pair(build)
+        network = build_pair(build)
         self.slow = copy.deepcopy(network).requires_grad_(False).to(self.hyperparameters["lr"])
         return network
 
@@ -82,24 +82,24 @@ class Algorithm(Base):
     ) -> dict[str, OptimiserStep]:
         return {"main": optimiser_step(list(network.parameters()), "lr")}
 
-    def loss(self, network: Pair, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Pair, batch: Batch, clock: StepState) -> Tensor:
         return self._of_one(network.first, self.slow.second, batch, clock, 0) + self._of_one(
             network.second, self.slow.first, batch, clock, 1
         )
 
-    def _of_one(self, mine: Any, other: Any, batch: Batch, clock: Clock, which: int) -> Tensor:
+    def _of_one(self, current: Any, other: Any, batch: Batch, clock: StepState, which: int) -> Tensor:
         """The loss of the first (0) or the second (1) network, (K,)."""
-        order = permutations(clock.draw(f"pairs of {which}"), batch.target.shape[1])
-        share = mixing_shares(self.hyperparameters, clock.draw(f"shares of {which}"))
-        logits = mine.head(mine.encode(blended(mine.embed(*batch.inputs), order, share)))
+        order = draw_permutations(clock.draw(f"pairs of {which}"), batch.target.shape[1])
+        share = draw_mixing_shares(self.hyperparameters, clock.draw(f"shares of {which}"))
+        logits = current.head(current.encode(blend_rows(current.embed(*batch.inputs), order, share)))
         label = F.one_hot(batch.target, logits.shape[-1]).to(logits.dtype)
-        believed = blended(self._believed(other, batch, which), order, share)
+        believed = blend_rows(self._believed(other, batch, which), order, share)
         p = logits.softmax(-1).clamp(LEAST, 1 - LEAST)
-        ramp = risen(clock.step + 1, self.hyperparameters["ramp_percent"] * clock.steps / 100)
+        ramp = compute_ramp(clock.step + 1, self.hyperparameters["ramp_percent"] * clock.steps / 100)
         regulariser = torch.log1p(-(p * believed).sum(-1))
         weight = self.hyperparameters["strength"] * ramp
-        errors = soft_cross_entropy(logits, blended(label, order, share)) + weight[:, None] * regulariser
-        return mean(errors, weighed(batch, order))
+        errors = soft_cross_entropy(logits, blend_rows(label, order, share)) + weight[:, None] * regulariser
+        return average_over_batch(errors, weight_by_partners(batch, order))
 
     @torch.no_grad()
     def _believed(self, other: Any, batch: Batch, which: int) -> Tensor:
@@ -107,17 +107,17 @@ class Algorithm(Base):
         table = self.believed[:, which]
         keep = self.hyperparameters.on("keep", table)
         seen: Tensor = other(*batch.inputs).softmax(-1)
-        target = keep * recalled(table, batch.rows) + (1 - keep) * seen
-        remember(table, batch.rows, target)
+        target = keep * read_entries(table, batch.rows) + (1 - keep) * seen
+        write_entries(table, batch.rows, target)
         return target
 
     @torch.no_grad()
-    def after(self, network: Pair, clock: Clock) -> None:
+    def after(self, network: Pair, clock: StepState) -> None:
         over = self.hyperparameters["rise_percent"] * clock.steps / 100
-        keep = self.hyperparameters["slowness"] * risen(clock.step + 2, over)
+        keep = self.hyperparameters["slowness"] * compute_ramp(clock.step + 2, over)
         for slow, own in zip(self.slow.parameters(), network.parameters(), strict=True):
             slow.copy_(own.lerp(slow, keep.view(-1, *[1] * (own.ndim - 1))))
 
     def logits(self, network: Pair, *inputs: Tensor) -> Tensor:
         """The mean of both networks' logits, (K, n, classes)."""
-        return joint_logits(network, *inputs)
+        return compute_joint_logits(network, *inputs)

@@ -21,10 +21,10 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..layers.embedding import Embedding
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import uniform
-from ..training.algorithm import About, Build, Clock
+from ..replicas.rng import draw_uniform
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._perceptron import Perceptron
 
@@ -74,7 +74,7 @@ class Entities(nn.Module):
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         fields = len(about.sizes.categories)
         if not fields:
@@ -90,17 +90,20 @@ class Algorithm(Base):
         network.entities = self.about.each(lambda: Entities(values, width, self.about.outputs), "entities")
         return network
 
-    def hidden(self, ids: Tensor, clock: Clock) -> tuple[Tensor, Tensor]:
+    def hidden(self, ids: Tensor, clock: StepState) -> tuple[Tensor, Tensor]:
         """Which entities are masked and which are dropped, never both: like ids (K, n, fields)."""
-        drawn = uniform(clock.draw("entities"), ids.shape[1:], torch.float64)
+        drawn = draw_uniform(clock.draw("entities"), ids.shape[1:], torch.float64)
         masked, dropped = (self.hyperparameters.on(name, drawn) for name in ("masked", "dropped"))
         return drawn < masked, (drawn >= masked) & (drawn < masked + dropped)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         ids = batch.inputs[0][..., self.fields]
         biased = network.entities(ids, *self.hidden(ids, clock))
         share = self.hyperparameters.on("entity_share", biased)
         joint = (1 - share) * network(*batch.inputs) + share * biased
-        alone = mean(cross_entropy(biased, batch.target), batch)
-        total: Tensor = mean(cross_entropy(joint, batch.target), batch) + self.hyperparameters["entity_weight"] * alone
+        alone = average_over_batch(cross_entropy(biased, batch.target), batch)
+        total: Tensor = (
+            average_over_batch(cross_entropy(joint, batch.target), batch)
+            + self.hyperparameters["entity_weight"] * alone
+        )
         return total

@@ -20,11 +20,11 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import AlgorithmContext, StepState
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
-from ._environment_risks import risks
+from ._environment_risks import compute_environment_risks
 
 KIND = "domain"
 CITATION = (
@@ -69,13 +69,13 @@ def kernel_quantile(each: Tensor, alpha: Tensor) -> Tensor:
 class Algorithm(Base):
     by_environment = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         for alpha in hyperparameters.exact("quantile"):
             if not 0 < alpha < 1:
                 raise ModelError(f"setting quantile = {alpha:g}: use a number above 0 and below 1")
 
-    def burns_in(self, clock: Clock) -> bool:
+    def burns_in(self, clock: StepState) -> bool:
         percent: int = self.hyperparameters["burn_in_percent"]
         return clock.step < round(percent * clock.steps / 100)
 
@@ -85,15 +85,15 @@ class Algorithm(Base):
         parameters = list(network.parameters())
         return {"main": optimiser_step(parameters, "lr"), "quantile": optimiser_step(parameters, "quantile_lr")}
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        each = risks(network, batch)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        each = compute_environment_risks(network, batch)
         return each.mean(1) if self.burns_in(clock) else kernel_quantile(each, self.hyperparameters["quantile"])
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         chosen = optimiser_steps["main" if self.burns_in(clock) else "quantile"]

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import mean, smoothed, squared, task_loss
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, compute_task_loss, label_smoothing_loss, squared_error
 from ..training.sampler import Batch
 
 KIND = "any"
@@ -22,8 +22,8 @@ CITATION = "Vapnik, Statistical Learning Theory, 1998"
 TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"loss": "cross-entropy", "label_smoothing": 0.0}
-"""Of classes and texts. loss: `cross-entropy`, or `squared` (mean over rows and classes of the squared error to the
-one-hot label)."""
+"""Of classes and texts. loss: `cross-entropy`, or `squared` (mean over rows and classes of the squared error to
+the one-hot label)."""
 SEARCH: dict[str, Any] = {}
 
 
@@ -31,7 +31,7 @@ class Algorithm(Base):
     additive = True
     soft_targets = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         self.gives_logits = (
             hyperparameters["loss"] == "cross-entropy"
@@ -40,17 +40,17 @@ class Algorithm(Base):
         if about.task == "regression" and (self.smooths or not self.gives_logits):
             raise ModelError("settings loss and label_smoothing: numbers have their squared error: leave both out")
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        return mean(self.errors(network(*batch.inputs), batch.target), batch)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        return average_over_batch(self.errors(network(*batch.inputs), batch.target), batch)
 
     def errors(self, logits: Tensor, target: Tensor) -> Tensor:
         """The loss of each target, (K, n) or (K, n, T)."""
         match self.hyperparameters["loss"]:
             case "cross-entropy":
                 if self.smooths:
-                    return smoothed(logits, target, self.hyperparameters["label_smoothing"])
-                return task_loss(logits, target)
+                    return label_smoothing_loss(logits, target, self.hyperparameters["label_smoothing"])
+                return compute_task_loss(logits, target)
             case "squared":
-                return squared(logits, target)
+                return squared_error(logits, target)
             case other:
                 raise ModelError(f"setting loss = {other!r}: use cross-entropy or squared")

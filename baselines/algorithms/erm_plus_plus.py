@@ -24,13 +24,13 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
-from ..training.algorithm import About, Build, Clock
-from ..training.optimiser_step import OptimiserStep, spread
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.optimiser_step import OptimiserStep, broadcast_values
 from ..training.sampler import Batch, Data
-from ._held import check_held, held_risk
-from ._norms import renormalise
+from ._held import compute_validation_risk, require_validation_rows
+from ._norms import recompute_running_moments
 from ._plain import Plain
-from ._weights import Kept
+from ._weights import RunningMean
 
 KIND = "domain"
 CITATION = (
@@ -76,9 +76,9 @@ class Plateau(nn.Module):
 
 
 class Algorithm(Plain):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        self.held = check_held("erm_plus_plus", about)
+        self.held = require_validation_rows("erm_plus_plus", about)
         if hyperparameters["looks"] < 1:
             raise ModelError(f"erm_plus_plus: setting looks = {hyperparameters['looks']}: use 1 or more")
         self.warm, self.start = (
@@ -90,7 +90,7 @@ class Algorithm(Plain):
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        self.mean = Kept(list(network.parameters())).to(self.hyperparameters["lr"])
+        self.mean = RunningMean(list(network.parameters())).to(self.hyperparameters["lr"])
         return network
 
     def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
@@ -103,7 +103,7 @@ class Algorithm(Plain):
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         if clock.total < self.warm:
@@ -112,10 +112,10 @@ class Algorithm(Plain):
         losses = super().update(network, batches, clock, optimiser_steps)
         with torch.no_grad():  # a step is a multiple of its rate, whatever the optimiser
             for parameter, start in zip(network.parameters(), before, strict=True):
-                parameter.copy_(start.lerp(parameter, spread(self.plateau.factor, start).to(start)))
+                parameter.copy_(start.lerp(parameter, broadcast_values(self.plateau.factor, start).to(start)))
         return losses
 
-    def after(self, network: Any, clock: Clock) -> None:
+    def after(self, network: Any, clock: StepState) -> None:
         parameters, done = list(network.parameters()), clock.total + 1
         if done >= self.start:
             self.mean.merge(parameters, (self.plateau.factor > 0).long())
@@ -127,7 +127,7 @@ class Algorithm(Plain):
         own = [parameter.detach().clone() for parameter in parameters]
         self.mean.put(parameters)
         try:
-            risk = held_risk(network, self.held, len(own[0]), self.rng)
+            risk = compute_validation_risk(network, self.held, len(own[0]), self.rng)
         finally:
             for parameter, value in zip(parameters, own, strict=True):
                 parameter.copy_(value)
@@ -135,4 +135,4 @@ class Algorithm(Plain):
 
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         self.mean.put(list(network.parameters()))
-        renormalise(network, data)
+        recompute_running_moments(network, data)

@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..replicas.rng import permutations
+from ..replicas.rng import draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Clock
-from ..training.losses import mean, task_loss
+from ..training.algorithm import StepState
+from ..training.losses import average_over_batch, compute_task_loss
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
-from ._environments import chosen
+from ._environments import select_environments
 
 KIND = "domain"
 CITATION = "Shi et al., Gradient matching for domain generalization, ICLR 2022 (arXiv:2104.09937)"
@@ -35,19 +35,19 @@ SEARCH: dict[str, Any] = {"meta_lr": ["choice", 0.05, 0.1, 0.5]}
 class Algorithm(Base):
     by_environment = True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        return mean(task_loss(network(*batch.inputs), batch.target), batch)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        return average_over_batch(compute_task_loss(network(*batch.inputs), batch.target), batch)
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         ((batch, _),) = batches()
-        order = permutations(clock.draw("order"), batch.environments)
-        parts = [chosen(batch, which[:, None]) for which in order.unbind(1)]
+        order = draw_permutations(clock.draw("order"), batch.environments)
+        parts = [select_environments(batch, which[:, None]) for which in order.unbind(1)]
         optimiser_step = optimiser_steps["main"]
         start = [parameter.detach().clone() for parameter in optimiser_step.parameters]
         losses = torch.stack([self._inner(network, part, clock, optimiser_step) for part in parts])
@@ -56,5 +56,5 @@ class Algorithm(Base):
                 parameter.copy_(before + self.hyperparameters.on("meta_lr", before) * (parameter - before))
         return losses.mean(0)
 
-    def _inner(self, network: Any, part: Batch, clock: Clock, optimiser_step: OptimiserStep) -> Tensor:
+    def _inner(self, network: Any, part: Batch, clock: StepState, optimiser_step: OptimiserStep) -> Tensor:
         return optimiser_step.descend(lambda: self.loss(network, part, clock))

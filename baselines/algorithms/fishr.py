@@ -20,11 +20,11 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build, Clock
-from ..training.losses import each_mean, mean, split, task_loss
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, average_per_replica, compute_task_loss, group_by_environment
 from ..training.sampler import Batch
-from ._head import errors_by_environment, features_and_outputs, mean_products, of_head
-from ._penalised import Annealed
+from ._head import compute_features_and_outputs, compute_mean_products, compute_output_gradients, read_head_shape
+from ._penalised import AnnealedPenalty
 
 KIND = "domain"
 CITATION = (
@@ -52,17 +52,17 @@ SEARCH: dict[str, Any] = {
 }
 
 
-def gradient_variances(features: Tensor, errors: Tensor) -> Tensor:
+def compute_gradient_variances(features: Tensor, errors: Tensor) -> Tensor:
     """The variance over rows of the head's gradients: features (.., n, width) and the derivatives of losses by
     outputs (.., n, outputs) to (.., outputs, width)."""
-    return mean_products(errors.square(), features.square()) - mean_products(errors, features).square()
+    return compute_mean_products(errors.square(), features.square()) - compute_mean_products(errors, features).square()
 
 
-class Algorithm(Annealed):
+class Algorithm(AnnealedPenalty):
     smoothed: Tensor
     _next: Tensor | None = None
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         for ema in hyperparameters.exact("ema"):
             if not 0 <= ema < 1:
@@ -70,22 +70,26 @@ class Algorithm(Annealed):
 
     def assemble(self, build: Build) -> Any:
         network = super().assemble(build)
-        replicas, *sizes = of_head(network)
+        replicas, *sizes = read_head_shape(network)
         shape = (replicas, self.about.environments, *sizes)
         device = self.about.data.lengths.device
         self.register_buffer("smoothed", torch.zeros(shape, dtype=self.hyperparameters.dtype, device=device))
         return network
 
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
-        features, outputs = features_and_outputs(network, batch)
-        variances = gradient_variances(split(features, batch), errors_by_environment(outputs, batch))
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
+        features, outputs = compute_features_and_outputs(network, batch)
+        variances = compute_gradient_variances(
+            group_by_environment(features, batch), compute_output_gradients(outputs, batch)
+        )
         ema = self.hyperparameters.on("ema", variances)
         smoothed = ema * self.smoothed + (1 - ema) * variances
         self._next = smoothed.detach()
         corrected = smoothed / (1 - ema)
         deviations = corrected - corrected.mean(1, keepdim=True)
-        return mean(task_loss(outputs, batch.target), batch), each_mean(deviations.square())
+        return average_over_batch(compute_task_loss(outputs, batch.target), batch), average_per_replica(
+            deviations.square()
+        )
 
-    def after(self, network: Any, clock: Clock) -> None:
+    def after(self, network: Any, clock: StepState) -> None:
         assert self._next is not None
         self.smoothed, self._next = self._next, None

@@ -18,12 +18,12 @@ from torch import Tensor
 
 from ..augmentations import randaugment
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.augmentation import anew, check
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.augmentation import augment_flat_rows, check_augmentation
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ._shifted import check_shifted, shifted
+from ._shifted import check_shifted, get_shifted_inputs
 
 KIND = "domain"
 CITATION = (
@@ -37,7 +37,7 @@ SETTINGS: dict[str, Any] = {"weight": 1.0, "threshold": 0.95, "operations": 2, "
 SEARCH: dict[str, Any] = {"weight": ["log10", -1, 1], "threshold": ["uniform", 0.7, 0.95]}
 
 
-def consistency(weak: Tensor, strong: Tensor, threshold: Tensor) -> Tensor:
+def compute_consistency_loss(weak: Tensor, strong: Tensor, threshold: Tensor) -> Tensor:
     """The mean over rows of the cross-entropy of strong forms' logits (K, n, classes) to the classes that weak forms'
     logits are sure of, (K,). threshold: (K,)."""
     sure, label = weak.detach().softmax(-1).max(-1)
@@ -45,26 +45,26 @@ def consistency(weak: Tensor, strong: Tensor, threshold: Tensor) -> Tensor:
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_shifted("fixmatch", hyperparameters, about)
-        check("randaugment", randaugment, about)
+        check_augmentation("randaugment", randaugment, about)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         risk_logits, strong = self._logits(network, batch, clock)
         with torch.no_grad():
-            weak = network(*shifted(batch))
-        risk = mean(cross_entropy(risk_logits, batch.target), batch)
-        pull = consistency(weak, strong, self.hyperparameters["threshold"])
+            weak = network(*get_shifted_inputs(batch))
+        risk = average_over_batch(cross_entropy(risk_logits, batch.target), batch)
+        pull = compute_consistency_loss(weak, strong, self.hyperparameters["threshold"])
         total: Tensor = risk + self.hyperparameters["weight"] * pull
         return total
 
-    def _logits(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+    def _logits(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         """Of the labelled rows and of the strong forms of the shifted ones, in one pass."""
-        categories, numbers = shifted(batch)
+        categories, numbers = get_shifted_inputs(batch)
         places = torch.arange(numbers.shape[1], device=numbers.device).expand(numbers.shape[:2])
         given = clock.keys, places, clock.total, self.hyperparameters, self.about.sizes
-        strong = anew(randaugment, "fixmatch", numbers, *given)
+        strong = augment_flat_rows(randaugment, "fixmatch", numbers, *given)
         pairs = zip(batch.inputs, (categories, strong), strict=True)
         logits = network(*(torch.cat([own, other], dim=1) for own, other in pairs))
         rows = batch.target.shape[1]

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -31,16 +31,16 @@ SEARCH: dict[str, Any] = {"gamma": ["choice", 0.5, 1.0, 2.0, 5.0]}
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         for gamma in hyperparameters.exact("gamma"):
             if gamma < 0:
                 raise ModelError(f"setting gamma = {gamma:g} of focal: use 0 or more")
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         surprise = cross_entropy(network(*batch.inputs), batch.target)
         # 1 - p without cancellation; its logarithm has no slope at p = 1, where the row counts nothing.
         missed = -torch.expm1(-surprise)
         gamma = self.hyperparameters.on("gamma", surprise)
         share = torch.where(missed > 0, missed.clamp(min=torch.finfo(missed.dtype).tiny) ** gamma, 0.0 * missed)
-        return mean(torch.where(gamma == 0, surprise, share * surprise), batch)
+        return average_over_batch(torch.where(gamma == 0, surprise, share * surprise), batch)

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ._transition import Corrected
+from ._transition import LossCorrection
 
 KIND = "corrupted-label"
 CITATION = (
@@ -27,7 +27,7 @@ classes and 100, the largest, with a hundred."""
 SEARCH: dict[str, Any] = {"percentile": ["choice", 90.0, 97.0, 100.0]}
 
 
-class Algorithm(Corrected):
+class Algorithm(LossCorrection):
     def corrected(self, logits: Tensor, target: Tensor) -> Tensor:
         columns = self.transition.transpose(1, 2)
         ways = columns.gather(1, target[..., None].expand(-1, -1, logits.shape[-1]))

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 
 KIND = "corrupted-label"
@@ -38,20 +38,20 @@ SEARCH: dict[str, Any] = {"q": ["uniform", 0.1, 1.0], "truncation": ["choice", 0
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         for q in hyperparameters.exact("q"):
             if not 0 < q <= 1:
                 raise ModelError(f"setting q = {q:g} of gce: use a number in (0, 1]")
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         surprise = cross_entropy(network(*batch.inputs), batch.target)
-        return mean(self.errors(surprise, clock), batch)
+        return average_over_batch(self.errors(surprise, clock), batch)
 
-    def errors(self, surprise: Tensor, clock: Clock) -> Tensor:
+    def errors(self, surprise: Tensor, clock: StepState) -> Tensor:
         """Of each target, from its -log p_y; same shape."""
         q = self.hyperparameters.on("q", surprise)
         begun = clock.step >= self.hyperparameters.on("start", surprise) * clock.steps
         limit = -self.hyperparameters.on("truncation", surprise).log()
-        kept = torch.where(begun & (surprise >= limit), limit, surprise)
-        return -torch.expm1(-q * kept) / q
+        capped_surprise = torch.where(begun & (surprise >= limit), limit, surprise)
+        return -torch.expm1(-q * capped_surprise) / q

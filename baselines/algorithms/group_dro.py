@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import AlgorithmContext, StepState
 from ..training.sampler import Batch
-from ._environment_risks import risks
+from ._environment_risks import compute_environment_risks
 
 KIND = "domain"
 CITATION = (
@@ -38,7 +38,7 @@ class Algorithm(Base):
     reach: Tensor
     _next: Tensor | None = None
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         data, shape = about.data, (about.replicas, about.environments)
         assert data.group is not None
@@ -46,13 +46,13 @@ class Algorithm(Base):
         self.register_buffer("reach", sizes.rsqrt().expand(shape).contiguous())
         self.register_buffer("log_weights", torch.zeros(shape, device=data.weight.device).log_softmax(1))
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        each = risks(network, batch)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        each = compute_environment_risks(network, batch)
         adjusted = each.detach() + self.hyperparameters["adjustment"][:, None] * self.reach
         # A sharpness-aware step asks twice: the weights move once, after it.
         self._next = (self.log_weights + self.hyperparameters["step_size"][:, None] * adjusted).log_softmax(1)
         return (self._next.exp() * each).sum(1)
 
-    def after(self, network: Any, clock: Clock) -> None:
+    def after(self, network: Any, clock: StepState) -> None:
         assert self._next is not None
         self.log_weights, self._next = self._next, None

@@ -16,9 +16,9 @@ from typing import Any
 from torch import Tensor
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Clock
+from ..training.algorithm import StepState
 from ..training.sampler import Batch
-from ._environment_risks import risks
+from ._environment_risks import compute_environment_risks
 
 KIND = "domain"
 CITATION = (
@@ -35,5 +35,5 @@ SEARCH: dict[str, Any] = {"batch_size": ["choice", 8, 16, 32, 64]}
 class Algorithm(Base):
     by_environment = True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        return risks(network, batch).mean(1)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        return compute_environment_risks(network, batch).mean(1)

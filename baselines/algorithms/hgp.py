@@ -13,8 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Clock
-from ._head import Curvature, hessian_products
+from ..training.algorithm import StepState
+from ._head import Curvature, compute_hessian_products
 from ._hessian import HessianAligned
 
 KIND = "domain"
@@ -42,9 +42,9 @@ SEARCH: dict[str, Any] = {"hessian": ["log10", -5, -3], "gradient": ["log10", -3
 
 class Algorithm(HessianAligned):
     def curvatures(
-        self, features: Tensor, curvature: Curvature, gradients: Tensor, clock: Clock
+        self, features: Tensor, curvature: Curvature, gradients: Tensor, clock: StepState
     ) -> tuple[Tensor, Tensor]:
-        each = hessian_products(curvature, features, gradients[:, :, None])[:, :, 0]
+        each = compute_hessian_products(curvature, features, gradients[:, :, None])[:, :, 0]
         # The mean risk's Hessian, by its gradient: the mean of all environments' products with that one direction.
-        common = hessian_products(curvature, features, gradients.mean(1)[:, None, None])[:, :, 0].mean(1)
+        common = compute_hessian_products(curvature, features, gradients.mean(1)[:, None, None])[:, :, 0].mean(1)
         return each, common

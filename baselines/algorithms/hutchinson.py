@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..replicas.rng import uniform
-from ..training.algorithm import Clock
-from ._head import Curvature, hessian_products, mean_products
+from ..replicas.rng import draw_uniform
+from ..training.algorithm import StepState
+from ._head import Curvature, compute_hessian_products, compute_mean_products
 from ._hessian import HessianAligned
 
 KIND = "domain"
@@ -50,28 +50,28 @@ TOGETHER = 32
 """Samples whose products are formed at once, lest all of them fill the memory."""
 
 
-def exact_diagonal(curvature: Curvature, features: Tensor) -> Tensor:
+def compute_exact_diagonal(curvature: Curvature, features: Tensor) -> Tensor:
     """The Hessian's diagonal over rows (.., n): (.., outputs, width)."""
-    return mean_products(curvature.diagonal, features.square())
+    return compute_mean_products(curvature.diagonal, features.square())
 
 
-def estimated_diagonal(curvature: Curvature, features: Tensor, signs: Tensor) -> Tensor:
+def estimate_diagonal(curvature: Curvature, features: Tensor, signs: Tensor) -> Tensor:
     """The same from random signs (K, samples, outputs, width), for environments (K, E, n, ..)."""
     total = torch.zeros_like(signs[:, :1])
     for some in torch.split(signs, TOGETHER, dim=1):
         directions = some[:, None]
-        total = total + (directions * hessian_products(curvature, features, directions)).sum(2)
+        total = total + (directions * compute_hessian_products(curvature, features, directions)).sum(2)
     return total / signs.shape[1]
 
 
 class Algorithm(HessianAligned):
     def curvatures(
-        self, features: Tensor, curvature: Curvature, gradients: Tensor, clock: Clock
+        self, features: Tensor, curvature: Curvature, gradients: Tensor, clock: StepState
     ) -> tuple[Tensor, Tensor]:
         if samples := self.hyperparameters["samples"]:
-            drawn = uniform(clock.draw("signs"), (samples, *gradients.shape[2:]), features.dtype)
-            each = estimated_diagonal(curvature, features, torch.where(drawn < 0.5, -1.0, 1.0).to(drawn))
+            drawn = draw_uniform(clock.draw("signs"), (samples, *gradients.shape[2:]), features.dtype)
+            each = estimate_diagonal(curvature, features, torch.where(drawn < 0.5, -1.0, 1.0).to(drawn))
         else:
-            each = exact_diagonal(curvature, features)
+            each = compute_exact_diagonal(curvature, features)
         # Environments have equal shares, so the mean risk's diagonal is the mean of theirs.
         return each, each.mean(1)

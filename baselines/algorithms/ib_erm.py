@@ -12,10 +12,10 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Clock
-from ..training.losses import by_environment, each_mean, split, task_loss
+from ..training.algorithm import StepState
+from ..training.losses import average_by_environment, average_per_replica, compute_task_loss, group_by_environment
 from ..training.sampler import Batch
-from ._penalised import Annealed, check_spread
+from ._penalised import AnnealedPenalty, check_spread
 
 KIND = "domain"
 CITATION = (
@@ -37,14 +37,14 @@ SETTINGS: dict[str, Any] = {
 SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 5], "anneal_percent": ["choice", 0, 2, 10, 40]}
 
 
-def bottleneck(features: Tensor) -> Tensor:
+def compute_bottleneck(features: Tensor) -> Tensor:
     """The mean variance of features over the rows of an environment: (K, E, n, d) to (K,)."""
     check_spread("an information bottleneck", features.shape[2])
-    return each_mean(features.var(2))
+    return average_per_replica(features.var(2))
 
 
-class Algorithm(Annealed):
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+class Algorithm(AnnealedPenalty):
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))
-        risks = by_environment(task_loss(network.head(features), batch.target), batch)
-        return risks.mean(1), bottleneck(split(features, batch))
+        risks = average_by_environment(compute_task_loss(network.head(features), batch.target), batch)
+        return risks.mean(1), compute_bottleneck(group_by_environment(features, batch))

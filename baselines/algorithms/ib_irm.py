@@ -13,12 +13,12 @@ from typing import Any
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
-from ..training.losses import by_environment, split, task_loss
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_by_environment, compute_task_loss, group_by_environment
 from ..training.sampler import Batch
-from ._penalised import Annealed
-from .ib_erm import bottleneck
-from .irm import check_halves, invariance
+from ._penalised import AnnealedPenalty
+from .ib_erm import compute_bottleneck
+from .irm import check_halves, compute_invariance_penalty
 
 KIND = "domain"
 CITATION = (
@@ -46,15 +46,15 @@ SEARCH: dict[str, Any] = {
 }
 
 
-class Algorithm(Annealed):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+class Algorithm(AnnealedPenalty):
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_halves(hyperparameters)
 
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))
         logits = network.head(features)
-        risk = by_environment(task_loss(logits, batch.target), batch).mean(1)
+        risk = average_by_environment(compute_task_loss(logits, batch.target), batch).mean(1)
         if clock.step >= self.switch(clock):
-            risk = risk + self.hyperparameters["bottleneck"] * bottleneck(split(features, batch))
-        return risk, invariance(logits, batch, self.hyperparameters["halves"])
+            risk = risk + self.hyperparameters["bottleneck"] * compute_bottleneck(group_by_environment(features, batch))
+        return risk, compute_invariance_penalty(logits, batch, self.hyperparameters["halves"])

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Clock
+from ..training.algorithm import StepState
 from ..training.sampler import Batch
-from ._environment_risks import risks_and_gradients
-from ._penalised import Penalised
+from ._environment_risks import compute_risks_and_gradients
+from ._penalised import PenalisedRisk
 
 KIND = "domain"
 CITATION = (
@@ -30,8 +30,8 @@ SETTINGS: dict[str, Any] = {"penalty": 1000.0, "batch_size": 32}
 SEARCH: dict[str, Any] = {"penalty": ["log10", 1, 5]}
 
 
-class Algorithm(Penalised):
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
-        risks, gradients = risks_and_gradients(network, batch, list(network.parameters()), create_graph=True)
-        squares = [(one - one.mean(1, keepdim=True)).flatten(1).square().sum(1) for one in gradients]
+class Algorithm(PenalisedRisk):
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
+        risks, gradients = compute_risks_and_gradients(network, batch, list(network.parameters()), create_graph=True)
+        squares = [(gradient - gradient.mean(1, keepdim=True)).flatten(1).square().sum(1) for gradient in gradients]
         return risks.mean(1), torch.stack(squares).sum(0)

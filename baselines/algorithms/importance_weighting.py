@@ -20,9 +20,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._shifted import check_shifted
 
@@ -42,7 +42,7 @@ MOST = 4096
 
 
 @torch.no_grad()
-def log_odds(source: Tensor, target: Tensor, strength: float, rounds: int = 100) -> Tensor:
+def fit_log_odds(source: Tensor, target: Tensor, strength: float, rounds: int = 100) -> Tensor:
     """Of each row of `source` (N, d) that it is one of `target` (M, d), (N,), by penalised logistic regression fitted
     with damped Newton steps in float64."""
     x = torch.cat([source, target]).double()
@@ -55,8 +55,8 @@ def log_odds(source: Tensor, target: Tensor, strength: float, rounds: int = 100)
 
     def value(v: Tensor) -> Tensor:
         a = x @ v
-        found: Tensor = torch.nn.functional.softplus(a).sum() - y @ a + (penalty * v * v).sum() / 2
-        return found
+        loss: Tensor = torch.nn.functional.softplus(a).sum() - y @ a + (penalty * v * v).sum() / 2
+        return loss
 
     v = torch.zeros_like(x[0])
     for _ in range(rounds):
@@ -76,7 +76,7 @@ class Algorithm(Base):
     additive = True
     row_weight: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_shifted("importance_weighting", hyperparameters, about)
         self.register_buffer("row_weight", torch.ones(about.replicas, len(about.data), dtype=torch.float64))
@@ -86,11 +86,11 @@ class Algorithm(Base):
         assert data.unlabelled is not None
         source, target = (self._read(network, inputs) for inputs in (data.inputs, data.unlabelled))
         exact = self.hyperparameters.exact
-        found = {strength: log_odds(source, target, strength) for strength in set(exact("strength"))}
-        for place, (strength, power) in enumerate(zip(exact("strength"), exact("flattening"), strict=True)):
-            odds = power * found[strength]
-            self.row_weight[place] = (odds - odds.max()).exp()
-            self.row_weight[place] /= self.row_weight[place].mean()
+        odds_by_strength = {strength: fit_log_odds(source, target, strength) for strength in set(exact("strength"))}
+        for index, (strength, power) in enumerate(zip(exact("strength"), exact("flattening"), strict=True)):
+            odds = power * odds_by_strength[strength]
+            self.row_weight[index] = (odds - odds.max()).exp()
+            self.row_weight[index] /= self.row_weight[index].mean()
         return network
 
     @torch.no_grad()
@@ -99,16 +99,16 @@ class Algorithm(Base):
         pieces = []
         for start in range(0, len(inputs[0]), 512):
             some = (x[start : start + 512] for x in inputs)
-            found = network.embed(*(x.expand(self.about.replicas, *x.shape) for x in some))[0].flatten(1)
-            if found.shape[1] > MOST:
+            features = network.embed(*(x.expand(self.about.replicas, *x.shape) for x in some))[0].flatten(1)
+            if features.shape[1] > MOST:
                 raise ModelError(
                     f"importance_weighting compares rows by at most {MOST:,} inputs, and these have "
-                    f"{found.shape[1]:,}: use features of an encoder (--encoder)"
+                    f"{features.shape[1]:,}: use features of an encoder (--encoder)"
                 )
-            pieces.append(found)
+            pieces.append(features)
         return torch.cat(pieces)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         errors = cross_entropy(network(*batch.inputs), batch.target)
         weight = self.row_weight.gather(1, batch.rows.to(self.row_weight.device)).to(errors)
-        return mean(weight * errors, batch)
+        return average_over_batch(weight * errors, batch)

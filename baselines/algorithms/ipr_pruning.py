@@ -53,11 +53,11 @@ class Algorithm(EmpiricalRisk):
 
     @torch.no_grad()
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
-        ratio = torch.stack([participation(one) for one in self.weights(network)]).mean(0)
+        ratio = torch.stack([compute_participation_ratio(weights) for weights in self.weights(network)]).mean(0)
         network.head.weight *= (ratio >= self.hyperparameters.on("threshold", ratio))[:, None]
 
 
-def participation(weights: Tensor) -> Tensor:
+def compute_participation_ratio(weights: Tensor) -> Tensor:
     """The inverse participation ratio of the Fourier components over the last axis, in (0, 1]; of no weights 0."""
     powers: Tensor = torch.fft.rfft(weights).abs().square()
     share = powers / powers.sum(-1, keepdim=True).clamp(min=torch.finfo(powers.dtype).tiny)

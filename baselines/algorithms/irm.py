@@ -20,10 +20,16 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
-from ..training.losses import are_numbers, by_environment, of_rows, split, task_loss
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import (
+    average_by_environment,
+    compute_task_loss,
+    group_by_environment,
+    is_numeric_target,
+    reduce_to_rows,
+)
 from ..training.sampler import Batch
-from ._penalised import Annealed
+from ._penalised import AnnealedPenalty
 
 KIND = "domain"
 CITATION = "Arjovsky, Bottou, Gulrajani and Lopez-Paz, Invariant Risk Minimization, 2019 (arXiv:1907.02893)"
@@ -44,17 +50,17 @@ The others: see `_penalised.py`."""
 SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 5], "anneal_percent": ["choice", 0, 2, 10, 40]}
 
 
-def slopes(logits: Tensor, target: Tensor) -> Tensor:
+def compute_slopes(logits: Tensor, target: Tensor) -> Tensor:
     """The derivative by w, at 1, of each target's loss under the outputs w z; target's shape."""
-    if are_numbers(target, logits):
+    if is_numeric_target(target, logits):
         number = logits[..., 0]
         return 2 * number * (number - target)
     return (logits.softmax(-1) * logits).sum(-1) - logits.gather(-1, target[..., None])[..., 0]
 
 
-def invariance(logits: Tensor, batch: Batch, halves: bool) -> Tensor:
+def compute_invariance_penalty(logits: Tensor, batch: Batch, halves: bool) -> Tensor:
     """The mean over environments of the squared derivative, (K,)."""
-    each = split(of_rows(slopes(logits, batch.target), batch), batch)
+    each = group_by_environment(reduce_to_rows(compute_slopes(logits, batch.target), batch), batch)
     squares = each[..., ::2].mean(-1) * each[..., 1::2].mean(-1) if halves else each.mean(-1).square()
     return squares.mean(1)
 
@@ -65,12 +71,12 @@ def check_halves(hyperparameters: Hyperparameters) -> None:
         raise ModelError("setting batch_size = 1: a row has no halves: use 2 or more, or halves = false")
 
 
-class Algorithm(Annealed):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+class Algorithm(AnnealedPenalty):
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_halves(hyperparameters)
 
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         logits = network(*batch.inputs)
-        risks = by_environment(of_rows(task_loss(logits, batch.target), batch), batch)
-        return risks.mean(1), invariance(logits, batch, self.hyperparameters["halves"])
+        risks = average_by_environment(reduce_to_rows(compute_task_loss(logits, batch.target), batch), batch)
+        return risks.mean(1), compute_invariance_penalty(logits, batch, self.hyperparameters["halves"])

@@ -26,13 +26,13 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..replicas.rng import stream
-from ..training.algorithm import Build, Clock
-from ..training.losses import cross_entropy, each_mean, gradients, mean
-from ..training.optimiser_step import OptimiserStep, besides
+from ..replicas.rng import derive_stream
+from ..training.algorithm import Build, StepState
+from ..training.losses import average_over_batch, average_per_replica, compute_gradients, cross_entropy
+from ..training.optimiser_step import OptimiserStep, exclude_parameters
 from ..training.sampler import Batch
-from ._adaptive import Adaptive, OnlineAdam
-from ._style import restyled
+from ._adaptive import OnlineAdam, TestTimeAdaptation
+from ._style import mix_styles
 
 KIND = "domain"
 CITATION = (
@@ -66,19 +66,19 @@ class Elementwise(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(K, n, width) to the same."""
-        for place, (weight, bias) in enumerate(zip(self.weight.unbind(1), self.bias.unbind(1), strict=True)):
-            x = weight[:, None] * (torch.relu(x) if place else x) + bias[:, None]
+        for index, (weight, bias) in enumerate(zip(self.weight.unbind(1), self.bias.unbind(1), strict=True)):
+            x = weight[:, None] * (torch.relu(x) if index else x) + bias[:, None]
         return x
 
 
-class Algorithm(Adaptive):
+class Algorithm(TestTimeAdaptation):
     additive = False
     asked: Tensor
     """Batches predicted since the last reset, (K,)."""
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        if not _features(network):
+        if not _list_feature_parameters(network):
             raise ModelError(
                 "itta aligns gradients of the feature extractor, and this network has none: use mlp or cnn"
             )
@@ -95,46 +95,50 @@ class Algorithm(Adaptive):
         consistency = optimiser_step(list(self.consistency.parameters()), "adaptive_lr")
         return {"main": optimiser_step(list(network.parameters()), "lr"), "consistency": consistency}
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         consistency, risk = self._terms(network, batch, clock.draw("style"))
         return risk + consistency
 
     def _terms(self, network: Any, batch: Batch, keys: Tensor) -> tuple[Tensor, Tensor]:
         """The consistency loss and the risk in both styles, (K,) each."""
         x = network.embed(*batch.inputs)
-        z, other = network.encode(x), network.encode(restyled(x, keys, self.hyperparameters.exact("style")))
-        risks = [mean(cross_entropy(network.head(features), batch.target), batch) for features in (z, other)]
-        return each_mean(self.consistency(other - z).square()), risks[0] + risks[1]
+        z, other = network.encode(x), network.encode(mix_styles(x, keys, self.hyperparameters.exact("style")))
+        risks = [
+            average_over_batch(cross_entropy(network.head(features), batch.target), batch) for features in (z, other)
+        ]
+        return average_per_replica(self.consistency(other - z).square()), risks[0] + risks[1]
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         losses = super().update(network, batches, clock, optimiser_steps)
-        features = _features(network)
+        features = _list_feature_parameters(network)
         parameters: list[Tensor] = list(self.consistency.parameters())
         batch, _ = next(iter(batches()))
         consistency, risk = self._terms(network, batch, clock.draw("style again"))
-        wanted = normalised(torch.autograd.grad(risk.sum(), features, retain_graph=True))
-        found = normalised(gradients(consistency, features, create_graph=True))
-        distance = each_mean((found - wanted).square())
-        optimiser_steps["consistency"].follow(gradients(self.hyperparameters["alignment"] * distance, parameters))
+        risk_gradient = normalise_gradients(torch.autograd.grad(risk.sum(), features, retain_graph=True))
+        consistency_gradient = normalise_gradients(compute_gradients(consistency, features, create_graph=True))
+        distance = average_per_replica((consistency_gradient - risk_gradient).square())
+        optimiser_steps["consistency"].follow(
+            compute_gradients(self.hyperparameters["alignment"] * distance, parameters)
+        )
         return losses
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
         assert self.rng is not None
         x = network.embed(*inputs)
-        keys = stream(self.rng.keys, "test style", self.asked)
-        z, other = network.encode(x), network.encode(restyled(x, keys, self.hyperparameters.exact("style")))
+        keys = derive_stream(self.rng.keys, "test style", self.asked)
+        z, other = network.encode(x), network.encode(mix_styles(x, keys, self.hyperparameters.exact("style")))
         parameters: list[Tensor] = list(self.map.parameters())
         with torch.enable_grad():
             moved = self.consistency(self._mapped(other) - self._mapped(z))
-            losses = self.hyperparameters["test_weight"] * each_mean(moved.square())
-            found = gradients(losses, parameters)
-        self.optimiser.step(parameters, found, self.hyperparameters["adaptive_lr"])
+            losses = self.hyperparameters["test_weight"] * average_per_replica(moved.square())
+            grads = compute_gradients(losses, parameters)
+        self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
         self.asked += 1
         logits: Tensor = network.head(self._mapped(z))
         return logits
@@ -153,14 +157,14 @@ class Algorithm(Adaptive):
         self.asked.zero_()
 
 
-def _features(network: Any) -> list[Tensor]:
+def _list_feature_parameters(network: Any) -> list[Tensor]:
     """The parameters of a network that are not its head's."""
-    return [*besides(network, network.head.parameters())]
+    return [*exclude_parameters(network, network.head.parameters())]
 
 
-def normalised(found: tuple[Tensor, ...]) -> Tensor:
+def normalise_gradients(grads: tuple[Tensor, ...]) -> Tensor:
     """All entries of a replica's gradient less their mean, over their standard deviation: (K, all). Both are numbers,
     not ways to the loss."""
-    flat = torch.cat([gradient.flatten(1) for gradient in found], dim=1)
+    flat = torch.cat([gradient.flatten(1) for gradient in grads], dim=1)
     own = flat.detach()
     return (flat - own.mean(1, keepdim=True)) / own.std(1, keepdim=True).clamp(min=torch.finfo(own.dtype).tiny)

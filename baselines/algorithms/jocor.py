@@ -13,12 +13,12 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Clock
+from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
 from ..training.sampler import Batch
 from . import co_teaching
 from ._pair import Pair
-from ._selection import selected, small
+from ._selection import compute_selected_mean, select_smallest
 
 KIND = "corrupted-label"
 CITATION = (
@@ -37,16 +37,16 @@ SEARCH: dict[str, Any] = {
 }
 
 
-def divergence(first: Tensor, second: Tensor) -> Tensor:
+def symmetric_kl_divergence(first: Tensor, second: Tensor) -> Tensor:
     """KL(p | q) + KL(q | p) of two networks' logits, (K, n, C): (K, n)."""
     left, right = first.log_softmax(-1), second.log_softmax(-1)
     return ((left.exp() - right.exp()) * (left - right)).sum(-1)
 
 
 class Algorithm(co_teaching.Algorithm):
-    def loss(self, network: Pair, batch: Batch, clock: Clock) -> Tensor:
-        logits = [one(*batch.inputs) for one in (network.first, network.second)]
-        errors = sum((cross_entropy(one, batch.target) for one in logits), start=logits[0].new_zeros(()))
+    def loss(self, network: Pair, batch: Batch, clock: StepState) -> Tensor:
+        logits = [branch(*batch.inputs) for branch in (network.first, network.second)]
+        errors = sum((cross_entropy(branch, batch.target) for branch in logits), start=logits[0].new_zeros(()))
         weight = self.hyperparameters.on("agreement", errors)
-        joint = (1 - weight) * errors + weight * divergence(logits[0], logits[1])
-        return selected(joint, small(joint.detach(), self.remembered(clock, batch)), batch)
+        joint = (1 - weight) * errors + weight * symmetric_kl_divergence(logits[0], logits[1])
+        return compute_selected_mean(joint, select_smallest(joint.detach(), self.remembered(clock, batch)), batch)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..training.sampler import Data
-from ._plain import Plain, share_of
+from ._plain import Plain, compute_step_share
 
 KIND = "domain"
 CITATION = (
@@ -33,7 +33,7 @@ SEARCH: dict[str, Any] = {"first_percent": ["choice", 2, 10, 20], "upweight": ["
 
 class Algorithm(Plain):
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = share_of(steps, self.hyperparameters["first_percent"], "jtt")
+        first = compute_step_share(steps, self.hyperparameters["first_percent"], "jtt")
         return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:

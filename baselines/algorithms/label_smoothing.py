@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Clock
-from ..training.losses import mean, smoothed
+from ..training.algorithm import StepState
+from ..training.losses import average_over_batch, label_smoothing_loss
 from ..training.sampler import Batch
 
 KIND = "corrupted-label"
@@ -38,7 +38,7 @@ SEARCH: dict[str, Any] = {
 class Algorithm(Base):
     additive = True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         begun = clock.step >= self.hyperparameters["start"] * clock.steps
         rate = torch.where(begun, self.hyperparameters["rate"], 0.0)
-        return mean(smoothed(network(*batch.inputs), batch.target, rate), batch)
+        return average_over_batch(label_smoothing_loss(network(*batch.inputs), batch.target, rate), batch)

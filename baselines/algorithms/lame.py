@@ -22,8 +22,8 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About
-from ._adaptive import Adaptive
+from ..training.algorithm import AlgorithmContext
+from ._adaptive import TestTimeAdaptation
 
 KIND = "domain"
 CITATION = (
@@ -40,8 +40,8 @@ ROUNDS = 100
 STILL = 1e-8
 
 
-class Algorithm(Adaptive):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+class Algorithm(TestTimeAdaptation):
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         if hyperparameters["affinity"] not in AFFINITIES:
             raise ModelError(f"setting affinity = {hyperparameters['affinity']!r} of lame: use {', '.join(AFFINITIES)}")
@@ -53,39 +53,39 @@ class Algorithm(Adaptive):
         known = (network.head(features).softmax(-1) + 1e-10).log()
         alike = AFFINITIES[self.hyperparameters["affinity"]]
         near = alike(F.normalize(features, dim=-1), self.hyperparameters["neighbours"])
-        return smoothed(known, near).clamp(min=torch.finfo(known.dtype).tiny).log()
+        return smooth_predictions(known, near).clamp(min=torch.finfo(known.dtype).tiny).log()
 
 
-def distances(rows: Tensor) -> Tensor:
+def compute_distances(rows: Tensor) -> Tensor:
     """Of rows (K, n, width) among each other, (K, n, n)."""
-    apart: Tensor = (rows[:, :, None] - rows[:, None]).norm(dim=-1)
-    return apart
+    pairwise: Tensor = (rows[:, :, None] - rows[:, None]).norm(dim=-1)
+    return pairwise
 
 
-def gaussian(rows: Tensor, neighbours: int) -> Tensor:
-    apart = distances(rows)
+def compute_gaussian_affinity(rows: Tensor, neighbours: int) -> Tensor:
+    apart = compute_distances(rows)
     width = apart.sort(dim=-1)[0][..., min(neighbours, rows.shape[1]) - 1].mean(-1)[:, None, None]
     # Of rows that are all one, each is like every other.
     width = width.clamp(min=torch.finfo(rows.dtype).tiny ** 0.5)
     return torch.exp(-(apart**2) / (2 * width**2))
 
 
-def among_nearest(rows: Tensor, neighbours: int) -> Tensor:
-    apart = distances(rows)
+def compute_knn_affinity(rows: Tensor, neighbours: int) -> Tensor:
+    apart = compute_distances(rows)
     apart = apart + torch.diag(torch.full_like(apart[0, 0], torch.inf))
     nearest = apart.argsort(dim=-1, stable=True)[..., : min(neighbours, rows.shape[1] - 1)]
     return torch.zeros_like(apart).scatter_(-1, nearest, 1.0)
 
 
-def products(rows: Tensor, _: int) -> Tensor:
+def compute_linear_affinity(rows: Tensor, _: int) -> Tensor:
     return rows @ rows.transpose(1, 2)
 
 
-AFFINITIES = {"rbf": gaussian, "knn": among_nearest, "linear": products}
+AFFINITIES = {"rbf": compute_gaussian_affinity, "knn": compute_knn_affinity, "linear": compute_linear_affinity}
 """w (K, n, n) of normalised features (K, n, width), by k."""
 
 
-def smoothed(known: Tensor, near: Tensor) -> Tensor:
+def smooth_predictions(known: Tensor, near: Tensor) -> Tensor:
     """z (K, n, classes), from log q of the same shape and w (K, n, n)."""
     z, energy = known.softmax(-1), torch.full((len(known),), torch.inf, dtype=known.dtype, device=known.device)
     moves = torch.ones_like(energy, dtype=torch.bool)

@@ -20,13 +20,13 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ._frequencies import log_frequencies
-from ._head import of_head
-from ._selection import selected
+from ._frequencies import compute_log_frequencies
+from ._head import read_head_shape
+from ._selection import compute_selected_mean
 
 KIND = "domain"
 CITATION = (
@@ -47,7 +47,7 @@ class Algorithm(Base):
     weights: Tensor
     """Of the classes, late in training, (K, classes); 0 of a class without rows."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         for name, most in (("effective", 1.0), ("max_margin", torch.inf)):
             for value in hyperparameters.exact(name):
@@ -55,7 +55,7 @@ class Algorithm(Base):
                     raise ModelError(f"setting {name} = {value:g} of ldam: use 0 or more" + ", below 1" * (most == 1))
         data = about.data
         total = data.weight.double().sum(1, keepdim=True)
-        counts = (log_frequencies(about).exp() * total).expand(about.replicas, -1)
+        counts = (compute_log_frequencies(about).exp() * total).expand(about.replicas, -1)
         there = counts > 0
         rarest = counts.where(there, torch.inf).min(1, keepdim=True)[0]
         rates = {name: hyperparameters.on(name, counts).double() for name in ("max_margin", "effective")}
@@ -64,22 +64,22 @@ class Algorithm(Base):
         inverse = ((1 - rates["effective"]) / (1 - rates["effective"] ** counts).clamp(min=1e-300)).where(there, 0.0)
         self.register_buffer("weights", inverse / inverse.sum(1, keepdim=True) * about.outputs)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        cosines = cosines_of(network, *batch.inputs)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        cosines = compute_cosines(network, *batch.inputs)
         own = F.one_hot(batch.target, cosines.shape[-1]).to(cosines.dtype)
         moved = cosines - own * self.margins[:, None].to(cosines.dtype)
         errors = cross_entropy(self.hyperparameters.on("scale", moved) * moved, batch.target)
         if 100 * clock.step < self.hyperparameters["defer_percent"] * clock.steps:
-            return mean(errors, batch)
-        return selected(errors, self.weights.gather(1, batch.target), batch)
+            return average_over_batch(errors, batch)
+        return compute_selected_mean(errors, self.weights.gather(1, batch.target), batch)
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
-        cosines = cosines_of(network, *inputs)
+        cosines = compute_cosines(network, *inputs)
         return self.hyperparameters.on("scale", cosines) * cosines
 
 
-def cosines_of(network: Any, *inputs: Tensor) -> Tensor:
+def compute_cosines(network: Any, *inputs: Tensor) -> Tensor:
     """Of the features of rows and the weights of the network's linear head, (K, n, classes)."""
-    of_head(network)
+    read_head_shape(network)
     z = F.normalize(network.encode(network.embed(*inputs)), dim=-1)
     return torch.bmm(z, F.normalize(network.head.weight, dim=-1).transpose(1, 2))

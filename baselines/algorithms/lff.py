@@ -15,12 +15,12 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ._memory import recalled, remember
-from ._pair import pair
+from ._memory import read_entries, write_entries
+from ._pair import build_pair
 
 KIND = "domain"
 CITATION = (
@@ -39,7 +39,7 @@ class Algorithm(Base):
     biased: Tensor
     debiased: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         if min(hyperparameters.exact("q")) <= 0:
             raise ModelError(f"lff: setting q = {min(hyperparameters.exact('q')):g}: give a number above 0")
@@ -48,26 +48,26 @@ class Algorithm(Base):
 
     def assemble(self, build: Build) -> Any:
         """The debiased network, which predicts, and the biased one."""
-        return pair(build)
+        return build_pair(build)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         own, easy = (cross_entropy(member(*batch.inputs), batch.target) for member in (network.first, network.second))
         hard = self._relative(self.biased, easy, batch)
         weight = hard / (hard + self._relative(self.debiased, own, batch) + 1e-8)
-        return mean(generalised(easy, self.hyperparameters["q"]) + weight * own, batch)
+        return average_over_batch(generalised_cross_entropy(easy, self.hyperparameters["q"]) + weight * own, batch)
 
     @torch.no_grad()
     def _relative(self, averages: Tensor, losses: Tensor, batch: Batch) -> Tensor:
         """Take losses (K, n) into the rows' averages (K, N); these, over the largest of their class, (K, n)."""
         ema = self.hyperparameters["ema"][:, None]
-        before = recalled(averages, batch.rows)
+        before = read_entries(averages, batch.rows)
         now = torch.where(before == 0, losses, ema * before + (1 - ema) * losses)
-        remember(averages, batch.rows, now)
+        write_entries(averages, batch.rows, now)
         target = self.about.data.target[0].expand(len(averages), -1)
         most = averages.new_zeros(len(averages), self.about.outputs).scatter_reduce(1, target, averages, "amax")
         return now / most.gather(1, batch.target).clamp(min=torch.finfo(now.dtype).tiny)
 
 
-def generalised(losses: Tensor, q: Tensor) -> Tensor:
+def generalised_cross_entropy(losses: Tensor, q: Tensor) -> Tensor:
     """(1 - p^q) / q of cross-entropies -log p (K, n), q of each replica, (K,) (Zhang and Sabuncu, NeurIPS 2018)."""
     return -torch.expm1(-q[:, None] * losses) / q[:, None]

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ._weights import Interpolated
+from ._weights import WeightInterpolation
 
 KIND = "any"
 CITATION = (
@@ -28,24 +28,24 @@ steps, after which the weights are the early ones."""
 SEARCH: dict[str, Any] = {"alpha": ["uniform", 0.0, 1.0], "beta": ["uniform", 0.0, 1.0]}
 
 
-class Algorithm(Interpolated):
+class Algorithm(WeightInterpolation):
     def shares(self, network: nn.Module) -> list[Tensor]:
-        depth = depths(network)
+        depth = find_parameter_depths(network)
         last = max(depth)
         alpha, beta = self.hyperparameters["alpha"], self.hyperparameters["beta"]
         return [alpha + beta * (layer / last if last else 1.0) for layer in depth]
 
 
-def depths(network: nn.Module) -> list[int]:
+def find_parameter_depths(network: nn.Module) -> list[int]:
     """The layer of each parameter of `network`, from 0, in the order of `parameters()`; a pretrained network says what
     its layers are."""
     if (own := getattr(network, "depths", None)) is not None:
-        said: list[int] = own()
-        return said
-    found: dict[int, int] = {}
+        layers: list[int] = own()
+        return layers
+    layer_by_id: dict[int, int] = {}
     layer = 0
     for module in network.modules():
-        here = [p for p in module.parameters(recurse=False) if id(p) not in found]
-        found |= dict.fromkeys(map(id, here), layer)
-        layer += bool(here)
-    return [found[id(parameter)] for parameter in network.parameters()]
+        new_parameters = [p for p in module.parameters(recurse=False) if id(p) not in layer_by_id]
+        layer_by_id |= dict.fromkeys(map(id, new_parameters), layer)
+        layer += bool(new_parameters)
+    return [layer_by_id[id(parameter)] for parameter in network.parameters()]

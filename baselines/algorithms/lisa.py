@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import uniform
-from ..training.algorithm import About, Clock
+from ..replicas.rng import draw_uniform
 from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import AlgorithmContext, StepState
 from ..training.sampler import Batch
-from .mixup import check_alpha, mixed_loss, shares
+from .mixup import check_alpha, compute_mixed_loss, draw_shares
 
 KIND = "domain"
 CITATION = (
@@ -35,12 +35,12 @@ batch_size: rows of each environment."""
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.5, 2.0], "within_class": ["choice", 0.0, 0.5, 1.0]}
 
 
-def partners(keys: Tensor, target: Tensor, group: Tensor, within_class: Tensor) -> Tensor:
+def draw_partners(keys: Tensor, target: Tensor, group: Tensor, within_class: Tensor) -> Tensor:
     """A partner for each row (K, n), itself where it has none. target, group: (K, n). within_class: (K,), whether
     partners share the label and not the environment, or the environment and not the label."""
     label, environment = (values[:, :, None] == values[:, None] for values in (target, group))
     fits = torch.where(within_class[:, None, None], label & ~environment, environment & ~label)
-    drawn = torch.where(fits, uniform(keys, fits.shape[1:]), -1)
+    drawn = torch.where(fits, draw_uniform(keys, fits.shape[1:]), -1)
     own = torch.arange(target.shape[1], device=target.device)
     return torch.where(fits.any(-1), drawn.argmax(-1), own)
 
@@ -48,14 +48,14 @@ def partners(keys: Tensor, target: Tensor, group: Tensor, within_class: Tensor) 
 class Algorithm(Base):
     by_environment = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_alpha(hyperparameters)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         assert batch.group is not None
-        chance = uniform(clock.draw("strategy"), (), torch.float64)
+        chance = draw_uniform(clock.draw("strategy"), (), torch.float64)
         within_class = chance < self.hyperparameters["within_class"]
-        partner = partners(clock.draw("partners"), batch.target, batch.group, within_class)
-        share = shares(self.hyperparameters, clock.draw("shares"), batch.target.shape[1])
-        return mixed_loss(network, batch, partner, share)
+        partner = draw_partners(clock.draw("partners"), batch.target, batch.group, within_class)
+        share = draw_shares(self.hyperparameters, clock.draw("shares"), batch.target.shape[1])
+        return compute_mixed_loss(network, batch, partner, share)

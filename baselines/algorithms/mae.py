@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Clock
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 
 KIND = "corrupted-label"
@@ -32,6 +32,6 @@ SEARCH: dict[str, Any] = {}
 class Algorithm(Base):
     additive = True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         # 1 - p = -(e^(-surprise) - 1)
-        return mean(-2 * torch.expm1(-cross_entropy(network(*batch.inputs), batch.target)), batch)
+        return average_over_batch(-2 * torch.expm1(-cross_entropy(network(*batch.inputs), batch.target)), batch)

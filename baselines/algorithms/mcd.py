@@ -21,12 +21,12 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import OptimiserStep, besides, follow_all
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
+from ..training.optimiser_step import OptimiserStep, exclude_parameters, step_all
 from ..training.sampler import Batch
-from ._shifted import check_shifted, shifted
+from ._shifted import check_shifted, get_shifted_inputs
 
 KIND = "domain"
 CITATION = (
@@ -40,13 +40,13 @@ SETTINGS: dict[str, Any] = {"generator_steps": 4}
 SEARCH: dict[str, Any] = {"generator_steps": ["choice", 2, 3, 4]}
 
 
-def discrepancy(first: Tensor, second: Tensor) -> Tensor:
+def compute_discrepancy(first: Tensor, second: Tensor) -> Tensor:
     """Of two heads' logits (K, n, classes): (K,)."""
     return (first.softmax(-1) - second.softmax(-1)).abs().mean((1, 2))
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_shifted("mcd", hyperparameters, about)
         if hyperparameters["generator_steps"] < 1:
@@ -59,30 +59,30 @@ class Algorithm(Base):
 
     def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
         heads = [*network.head.parameters(), *network.second.parameters()]
-        return {"main": optimiser_step(besides(network, heads), "lr"), "heads": optimiser_step(heads, "lr")}
+        return {"main": optimiser_step(exclude_parameters(network, heads), "lr"), "heads": optimiser_step(heads, "lr")}
 
     def _logits(self, network: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*inputs))
         return network.head(features), network.second(features)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         """The heads' risks, (K,)."""
         first, second = self._logits(network, batch.inputs)
-        return mean(cross_entropy(first, batch.target) + cross_entropy(second, batch.target), batch)
+        return average_over_batch(cross_entropy(first, batch.target) + cross_entropy(second, batch.target), batch)
 
     def disagreement(self, network: Any, batch: Batch) -> Tensor:
         """d_T, (K,)."""
-        return discrepancy(*self._logits(network, shifted(batch)))
+        return compute_discrepancy(*self._logits(network, get_shifted_inputs(batch)))
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         ((batch, _),) = batches()
-        losses = follow_all(optimiser_steps.values(), lambda: self.loss(network, batch, clock))
+        losses = step_all(optimiser_steps.values(), lambda: self.loss(network, batch, clock))
         optimiser_steps["heads"].descend(lambda: self.loss(network, batch, clock) - self.disagreement(network, batch))
         for _ in range(self.hyperparameters["generator_steps"]):
             optimiser_steps["main"].descend(lambda: self.disagreement(network, batch))

@@ -19,11 +19,11 @@ from torch import Tensor
 
 from ..augmentations import augmix, flip_crop
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About
-from ..training.augmentation import anew, check
-from ..training.losses import gradients
-from ..training.optimiser_step import spread
-from ._adaptive import Adaptive
+from ..training.algorithm import AlgorithmContext
+from ..training.augmentation import augment_flat_rows, check_augmentation
+from ..training.losses import compute_gradients
+from ..training.optimiser_step import broadcast_values
+from ._adaptive import TestTimeAdaptation
 
 KIND = "domain"
 CITATION = (
@@ -46,23 +46,23 @@ SETTINGS: dict[str, Any] = {
 SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -4, -2], "views": ["choice", 8, 16, 32, 64]}
 
 
-class Algorithm(Adaptive):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+class Algorithm(TestTimeAdaptation):
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        check("augmix", augmix, about)
+        check_augmentation("augmix", augmix, about)
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
         parameters = list(network.parameters())
         start = [parameter.detach().clone() for parameter in parameters]
         answers = []
         for row in range(inputs[0].shape[1]):
-            one = [x[:, row : row + 1] for x in inputs]
+            row_inputs = [x[:, row : row + 1] for x in inputs]
             with torch.enable_grad():
-                found = gradients(marginal_entropy(network(*self.views(*one))), parameters)
+                grads = compute_gradients(marginal_entropy(network(*self.views(*row_inputs))), parameters)
             with torch.no_grad():
-                for parameter, gradient in zip(parameters, found, strict=True):
-                    parameter -= spread(self.hyperparameters["adaptive_lr"], parameter) * gradient
-                answers.append(network(*one))
+                for parameter, gradient in zip(parameters, grads, strict=True):
+                    parameter -= broadcast_values(self.hyperparameters["adaptive_lr"], parameter) * gradient
+                answers.append(network(*row_inputs))
                 for parameter, value in zip(parameters, start, strict=True):
                     parameter.copy_(value)
         return torch.cat(answers, dim=1)
@@ -74,8 +74,8 @@ class Algorithm(Adaptive):
         places = torch.arange(count, device=numbers.device).expand(len(numbers), -1)
         given = self.rng.keys, places, 0, self.hyperparameters, self.about.sizes
         seen = numbers.expand(-1, count, -1)
-        for name, one in (("moved", flip_crop), ("mixed", augmix)):
-            seen = anew(one, f"view {name}", seen, *given)
+        for name, augmentation in (("moved", flip_crop), ("mixed", augmix)):
+            seen = augment_flat_rows(augmentation, f"view {name}", seen, *given)
         return categories.expand(-1, count, -1), seen
 
     def reset(self, network: Any) -> None:

@@ -29,12 +29,12 @@ from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..encoding.encoding import PAD
-from ..replicas.rng import uniform
+from ..replicas.rng import draw_uniform
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Clock
-from ..training.losses import cross_entropy, mean
-from ..training.sampler import Batch, taken
-from ._rows import by_weight
+from ..training.algorithm import StepState
+from ..training.losses import average_over_batch, cross_entropy
+from ..training.sampler import Batch, select_batch
+from ._rows import sample_by_weight
 
 KIND = "compositional"
 CITATION = "Conklin, Wang, Smith and Titov, Meta-learning to compositionally generalize, ACL 2021 (arXiv:2106.04252)"
@@ -53,32 +53,32 @@ SEARCH: dict[str, Any] = {"inner_lr": ["log10", -2.5, -0.5], "temperature": ["lo
 
 
 class Algorithm(Base):
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         second = self.hyperparameters["second_order"]
         test = self.similar(batch, clock)
         names, parameters = zip(*network.named_parameters(), strict=True)
         # The fused kernels of attention have no second derivative.
         with sdpa_kernel(SDPBackend.MATH) if second else nullcontext():
-            losses = mean(cross_entropy(network(*batch.inputs), batch.target), batch)
+            losses = average_over_batch(cross_entropy(network(*batch.inputs), batch.target), batch)
             gradients = torch.autograd.grad(losses.sum(), parameters, retain_graph=True, create_graph=second)
             moved = {
                 name: parameter - self.hyperparameters.on("inner_lr", parameter) * gradient
                 for name, parameter, gradient in zip(names, parameters, gradients, strict=True)
             }
-            after = mean(cross_entropy(functional_call(network, moved, test.inputs), test.target), test)
+            after = average_over_batch(cross_entropy(functional_call(network, moved, test.inputs), test.target), test)
         weight: Tensor = self.hyperparameters["meta_weight"]
         return losses + weight * after
 
-    def similar(self, batch: Batch, clock: Clock) -> Batch:
+    def similar(self, batch: Batch, clock: StepState) -> Batch:
         """A meta-test row for each row of the batch, in its order."""
         data = self.about.data
-        pool = by_weight(data.weight, clock.draw("meta/pool"), self.hyperparameters["pool_rows"])
+        pool = sample_by_weight(data.weight, clock.draw("meta/pool"), self.hyperparameters["pool_rows"])
         alike = spectrum_kernel(batch.inputs[0], data.inputs[0][pool], self.hyperparameters["grams"])
         scores = alike / self.hyperparameters.on("temperature", alike)
         scores = scores.masked_fill(batch.rows[:, :, None] == pool[:, None, :], -1e9)
         # The largest of scores with Gumbel noise is a draw from their softmax.
-        noise = -torch.log(-torch.log(uniform(clock.draw("meta/row"), scores.shape[1:], torch.float64) + 1e-300))
-        return taken(data, pool.gather(1, (scores + noise).argmax(dim=2)))
+        noise = -torch.log(-torch.log(draw_uniform(clock.draw("meta/row"), scores.shape[1:], torch.float64) + 1e-300))
+        return select_batch(data, pool.gather(1, (scores + noise).argmax(dim=2)))
 
 
 def spectrum_kernel(a: Tensor, b: Tensor, grams: int) -> Tensor:
@@ -87,27 +87,27 @@ def spectrum_kernel(a: Tensor, b: Tensor, grams: int) -> Tensor:
     total, of_a, of_b = (torch.zeros(1, dtype=torch.float64, device=a.device) for _ in range(3))
     words = int(max(a.max(), b.max())) + 1
     for size in range(1, min(grams, a.shape[2], b.shape[2]) + 1):
-        (first, kept_a), (second, kept_b) = _grams(a, size, words), _grams(b, size, words)
-        _, place = torch.unique(torch.cat([first.flatten(), second.flatten()]), return_inverse=True)
-        counts = int(place.max()) + 1
-        ids_a, ids_b = place[: first.numel()].view(first.shape), place[first.numel() :].view(second.shape)
-        x, y = _counted(ids_a, kept_a, counts), _counted(ids_b, kept_b, counts)
+        (first, kept_a), (second, kept_b) = _encode_ngrams(a, size, words), _encode_ngrams(b, size, words)
+        _, indices = torch.unique(torch.cat([first.flatten(), second.flatten()]), return_inverse=True)
+        counts = int(indices.max()) + 1
+        ids_a, ids_b = indices[: first.numel()].view(first.shape), indices[first.numel() :].view(second.shape)
+        x, y = _count_ngrams(ids_a, kept_a, counts), _count_ngrams(ids_b, kept_b, counts)
         total = total + torch.bmm(x, y.transpose(1, 2))
         of_a, of_b = of_a + x.square().sum(2), of_b + y.square().sum(2)
     norms = (of_a[:, :, None] * of_b[:, None, :]).sqrt()
     return total / norms.clamp(min=1)
 
 
-def _grams(ids: Tensor, size: int, words: int) -> tuple[Tensor, Tensor]:
+def _encode_ngrams(ids: Tensor, size: int, words: int) -> tuple[Tensor, Tensor]:
     """The n-grams of texts (K, n, S) as one number each, (K, n, S - size + 1), and which hold no padding."""
     windows = ids.unfold(2, size, 1)
-    found = torch.zeros_like(windows[..., 0])
-    for place in range(size):
-        found = found * words + windows[..., place]
-    return found, (windows != PAD).all(dim=-1)
+    codes = torch.zeros_like(windows[..., 0])
+    for offset in range(size):
+        codes = codes * words + windows[..., offset]
+    return codes, (windows != PAD).all(dim=-1)
 
 
-def _counted(ids: Tensor, kept: Tensor, counts: int) -> Tensor:
+def _count_ngrams(ids: Tensor, is_valid: Tensor, counts: int) -> Tensor:
     """How often each number stands in each text, (K, n, counts)."""
-    found = torch.zeros(*ids.shape[:2], counts, dtype=torch.float64, device=ids.device)
-    return found.scatter_add_(2, ids, kept.to(found.dtype))
+    totals = torch.zeros(*ids.shape[:2], counts, dtype=torch.float64, device=ids.device)
+    return totals.scatter_add_(2, ids, is_valid.to(totals.dtype))

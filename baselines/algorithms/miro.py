@@ -23,13 +23,13 @@ from torch import Tensor, nn
 from ..networks._body import Body
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
-from ..training.activations import blocks
-from ..training.algorithm import About, Build, Clock
+from ..training.activations import list_blocks
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
-from ._plain import evaluating
+from ._plain import use_evaluation_mode
 
 KIND = "domain"
 CITATION = (
@@ -47,15 +47,15 @@ LEAST, FASTER = 1e-5, 10.0
 BEGIN = math.log(math.expm1(0.1 - LEAST))
 
 
-def states(network: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, list[Tensor]]:
+def compute_block_states(network: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, list[Tensor]]:
     """The features of rows, and the states after each block that was passed, (K, n, ..) each."""
-    found = blocks(network)
-    passed: list[list[Tensor]] = [[] for _ in found]
+    modules = list_blocks(network)
+    passed: list[list[Tensor]] = [[] for _ in modules]
 
-    def noted(place: int) -> Callable[..., None]:
-        return lambda _module, _given, out: passed[place].append(out[0] if isinstance(out, tuple) else out)
+    def record_output(index: int) -> Callable[..., None]:
+        return lambda _module, _given, out: passed[index].append(out[0] if isinstance(out, tuple) else out)
 
-    hooks = [block.register_forward_hook(noted(place)) for place, block in enumerate(found)]
+    hooks = [block.register_forward_hook(record_output(index)) for index, block in enumerate(modules)]
     try:
         features = network.encode(network.embed(*inputs))
     finally:
@@ -67,22 +67,22 @@ def states(network: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, list[Tenso
     return features, each or [features]
 
 
-def channels(state: Tensor) -> int:
+def find_channel_axis(state: Tensor) -> int:
     """Which axis of a state holds its channels: the third of pictures' (K, n, channels, height, width), else the
     last."""
     return 2 if state.ndim == 5 else state.ndim - 1
 
 
-def bound(state: Tensor, before: Tensor, spread: Tensor) -> Tensor:
+def compute_variational_bound(state: Tensor, before: Tensor, spread: Tensor) -> Tensor:
     """1/2 mean [(f - f_0)^2 / v + log v] of a layer's states (K, n, ..), (K,). spread: b, (K, channels)."""
-    axis = channels(state)
-    shape = [len(state), *(state.shape[place] if place == axis else 1 for place in range(1, state.ndim))]
+    axis = find_channel_axis(state)
+    shape = [len(state), *(state.shape[dimension] if dimension == axis else 1 for dimension in range(1, state.ndim))]
     v = (F.softplus(spread) + LEAST).view(shape)
     return ((state - before).square() / v + v.log()).flatten(1).mean(1) / 2
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         pretrained = bool(hyperparameters.common.get("weights"))
         self.begin = 0 if pretrained else about.steps * hyperparameters["pretrain_percent"] // 100
@@ -92,10 +92,14 @@ class Algorithm(Base):
         network = build("weights")
         self.oracle = copy.deepcopy(network).requires_grad_(False).to(self.hyperparameters["lr"])
         first = tuple(x[:1] for x in self.about.data.inputs)
-        with torch.no_grad(), evaluating(self.oracle, self.rng):
-            found = states(self.oracle, tuple(x.expand(self.about.replicas, *x.shape) for x in first))[1]
+        with torch.no_grad(), use_evaluation_mode(self.oracle, self.rng):
+            block_states = compute_block_states(
+                self.oracle, tuple(x.expand(self.about.replicas, *x.shape) for x in first)
+            )[1]
         rates = self.hyperparameters["lr"]
-        self.spreads = nn.ParameterList(rates.new_full((len(x), x.shape[channels(x)]), BEGIN) for x in found)
+        self.spreads = nn.ParameterList(
+            rates.new_full((len(x), x.shape[find_channel_axis(x)]), BEGIN) for x in block_states
+        )
         return network
 
     def optimiser_steps(
@@ -105,19 +109,19 @@ class Algorithm(Base):
             spread.rate_share = torch.full((len(spread),), FASTER, device=spread.device)
         return {"main": optimiser_step([*network.parameters(), *self.spreads], "lr")}
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         if clock.total < self.begin:
-            return mean(cross_entropy(network(*batch.inputs), batch.target), batch)
-        features, after = states(network, batch.inputs)
-        with torch.no_grad(), evaluating(self.oracle, self.rng):
-            before = states(self.oracle, batch.inputs)[1]
-        bounds = [bound(*three) for three in zip(after, before, self.spreads, strict=True)]
-        risk = mean(cross_entropy(network.head(features), batch.target), batch)
+            return average_over_batch(cross_entropy(network(*batch.inputs), batch.target), batch)
+        features, after = compute_block_states(network, batch.inputs)
+        with torch.no_grad(), use_evaluation_mode(self.oracle, self.rng):
+            before = compute_block_states(self.oracle, batch.inputs)[1]
+        bounds = [compute_variational_bound(*three) for three in zip(after, before, self.spreads, strict=True)]
+        risk = average_over_batch(cross_entropy(network.head(features), batch.target), batch)
         total: Tensor = risk + self.hyperparameters["penalty"] * torch.stack(bounds).sum(0)
         return total
 
     @torch.no_grad()
-    def after(self, network: Any, clock: Clock) -> None:
+    def after(self, network: Any, clock: StepState) -> None:
         if clock.total + 1 == self.begin:
-            for mine, own in zip(self.oracle.state_dict().values(), network.state_dict().values(), strict=True):
-                mine.copy_(own)
+            for oracle_value, own in zip(self.oracle.state_dict().values(), network.state_dict().values(), strict=True):
+                oracle_value.copy_(own)

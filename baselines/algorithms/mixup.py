@@ -17,10 +17,10 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import beta, permutations
-from ..training.algorithm import About, Clock
+from ..replicas.rng import draw_beta, draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import mean, task_loss
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, compute_task_loss
 from ..training.sampler import Batch
 
 KIND = "corrupted-label"
@@ -42,23 +42,25 @@ def check_alpha(hyperparameters: Hyperparameters) -> None:
             raise ModelError(f"setting alpha = {alpha:g}: use a number above 0 (towards 0, rows are hardly mixed)")
 
 
-def shares(hyperparameters: Hyperparameters, keys: Tensor, count: int) -> Tensor:
+def draw_shares(hyperparameters: Hyperparameters, keys: Tensor, count: int) -> Tensor:
     """`count` draws from each replica's Beta(alpha, alpha), (K, count)."""
-    drawn = [beta(key[None], (count,), alpha) for key, alpha in zip(keys, hyperparameters.exact("alpha"), strict=True)]
+    drawn = [
+        draw_beta(key[None], (count,), alpha) for key, alpha in zip(keys, hyperparameters.exact("alpha"), strict=True)
+    ]
     return torch.cat(drawn).to(hyperparameters.dtype)
 
 
-def mixed_loss(network: Any, batch: Batch, partner: Tensor, share: Tensor) -> Tensor:
+def compute_mixed_loss(network: Any, batch: Batch, partner: Tensor, share: Tensor) -> Tensor:
     """The loss of rows mixed with their partners (K, n), of which each keeps a share (K, n): (K,)."""
     replicas = torch.arange(len(partner), device=partner.device)[:, None]
     x = network.embed(*batch.inputs)
     keeps = share.view(*share.shape, *[1] * (x.ndim - 2))
     logits = network.head(network.encode(keeps * x + (1 - keeps) * x[replicas, partner]))
-    own, other = (task_loss(logits, target) for target in (batch.target, batch.target[replicas, partner]))
-    return mean(share * own + (1 - share) * other, weighed(batch, partner))
+    own, other = (compute_task_loss(logits, target) for target in (batch.target, batch.target[replicas, partner]))
+    return average_over_batch(share * own + (1 - share) * other, weight_by_partners(batch, partner))
 
 
-def weighed(batch: Batch, partner: Tensor) -> Batch:
+def weight_by_partners(batch: Batch, partner: Tensor) -> Batch:
     """The batch, each of whose rows counts by the product of its weight and its partner's (K, n), as if both had been
     drawn by them."""
     if batch.weight is None:
@@ -67,11 +69,11 @@ def weighed(batch: Batch, partner: Tensor) -> Batch:
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_alpha(hyperparameters)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        partner = permutations(clock.draw("partners"), batch.target.shape[1])
-        share = shares(self.hyperparameters, clock.draw("shares"), 1).expand(partner.shape)
-        return mixed_loss(network, batch, partner, share)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        partner = draw_permutations(clock.draw("partners"), batch.target.shape[1])
+        share = draw_shares(self.hyperparameters, clock.draw("shares"), 1).expand(partner.shape)
+        return compute_mixed_loss(network, batch, partner, share)

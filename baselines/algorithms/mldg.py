@@ -18,12 +18,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import permutations
-from ..training.algorithm import About, Clock
+from ..replicas.rng import draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import gradients, mean, task_loss
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, compute_gradients, compute_task_loss
 from ..training.sampler import Batch
-from ._environments import chosen
+from ._environments import select_environments
 
 KIND = "domain"
 CITATION = "Li et al., Learning to generalize: meta-learning for domain generalization, AAAI 2018 (arXiv:1710.03463)"
@@ -44,7 +44,7 @@ SEARCH: dict[str, Any] = {"meta_weight": ["log10", -1, 1]}
 class Algorithm(Base):
     by_environment = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         if not 0 < hyperparameters["meta_test"] < about.environments:
             raise ModelError(
@@ -52,14 +52,17 @@ class Algorithm(Base):
                 f"use 1 to {about.environments - 1}"
             )
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        order = permutations(clock.draw("split"), batch.environments)
-        held = self.hyperparameters["meta_test"]
-        test, train = chosen(batch, order[:, :held]), chosen(batch, order[:, held:])
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        order = draw_permutations(clock.draw("split"), batch.environments)
+        test_count = self.hyperparameters["meta_test"]
+        test, train = (
+            select_environments(batch, order[:, :test_count]),
+            select_environments(batch, order[:, test_count:]),
+        )
         parameters = dict(network.named_parameters())
         with sdpa_kernel(SDPBackend.MATH):  # the fused kernels of attention have no second derivative
-            risk = mean(task_loss(network(*train.inputs), train.target), train)
-            slopes = gradients(risk, list(parameters.values()), create_graph=True)
+            risk = average_over_batch(compute_task_loss(network(*train.inputs), train.target), train)
+            slopes = compute_gradients(risk, list(parameters.values()), create_graph=True)
             if self.hyperparameters["first_order"]:
                 slopes = tuple(slope.detach() for slope in slopes)
             moved = {
@@ -67,5 +70,7 @@ class Algorithm(Base):
                 for (name, parameter), slope in zip(parameters.items(), slopes, strict=True)
             }
             logits = functional_call(network, moved, test.inputs)
-        total: Tensor = risk + self.hyperparameters["meta_weight"] * mean(task_loss(logits, test.target), test)
+        total: Tensor = risk + self.hyperparameters["meta_weight"] * average_over_batch(
+            compute_task_loss(logits, test.target), test
+        )
         return total

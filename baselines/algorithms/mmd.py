@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Clock
-from ..training.losses import by_environment, split, task_loss
+from ..training.algorithm import StepState
+from ..training.losses import average_by_environment, compute_task_loss, group_by_environment
 from ..training.sampler import Batch
-from ._penalised import Penalised
+from ._penalised import PenalisedRisk
 
 KIND = "domain"
 CITATION = "Li, Pan, Wang and Kot, Domain Generalization with Adversarial Feature Learning, CVPR 2018"
@@ -31,7 +31,7 @@ GAMMAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 """The kernels' inverse widths, DomainBed's."""
 
 
-def discrepancy(features: Tensor) -> Tensor:
+def compute_mmd(features: Tensor) -> Tensor:
     """The mean over pairs of environments of MMD^2 of their features, (K, E, n, d): (K,)."""
     environments = features.shape[1]
     flat = features.flatten(1, 2)
@@ -47,8 +47,8 @@ def discrepancy(features: Tensor) -> Tensor:
     return total / (environments * (environments - 1) / 2)
 
 
-class Algorithm(Penalised):
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+class Algorithm(PenalisedRisk):
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))
-        risks = by_environment(task_loss(network.head(features), batch.target), batch)
-        return risks.mean(1), discrepancy(split(features, batch))
+        risks = average_by_environment(compute_task_loss(network.head(features), batch.target), batch)
+        return risks.mean(1), compute_mmd(group_by_environment(features, batch))

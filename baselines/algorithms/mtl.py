@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from ..layers.linear import Linear
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import by_environment, cross_entropy, split
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_by_environment, cross_entropy, group_by_environment
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -45,13 +45,13 @@ class Marginal(nn.Module):
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """The network's own first representation, (K, n, ..)."""
-        found: Tensor = self.network.embed(categories, numbers)
-        return found
+        embedding: Tensor = self.network.embed(categories, numbers)
+        return embedding
 
     def features(self, x: Tensor) -> Tensor:
         """The network's own features, (K, n, width / 2)."""
-        found: Tensor = self.network.encode(x)
-        return found
+        features: Tensor = self.network.encode(x)
+        return features
 
     def beside(self, features: Tensor, means: Tensor) -> Tensor:
         """Features (K, n, d) of equal shares of E environments with their means (K, E, d): (K, n, 2 d)."""
@@ -75,7 +75,7 @@ class Algorithm(Base):
     means: Tensor
     _next: Tensor | None = None
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         self.register_buffer("means", torch.zeros(about.replicas, about.environments, 0))
 
@@ -85,15 +85,15 @@ class Algorithm(Base):
         self.means = self.means.to(self.hyperparameters["lr"])
         return Marginal(network, self.about.each(lambda: Linear(2 * network.width, self.about.outputs), "head"))
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         features = network.features(network.embed(*batch.inputs))
         ema = self.hyperparameters["ema"][:, None, None]
-        means = ema * split(features, batch).mean(2) + (1 - ema) * self.means
+        means = ema * group_by_environment(features, batch).mean(2) + (1 - ema) * self.means
         # A sharpness-aware step asks twice: the means move once, after it.
         self._next = means.detach()
         errors = cross_entropy(network.head(network.beside(features, means)), batch.target)
-        return by_environment(errors, batch).mean(1)
+        return average_by_environment(errors, batch).mean(1)
 
-    def after(self, network: Any, clock: Clock) -> None:
+    def after(self, network: Any, clock: StepState) -> None:
         assert self._next is not None
         self.means, self._next = self._next, None

@@ -24,9 +24,9 @@ from ...core.errors import ModelError
 from ..layers.linear import Linear
 from ..layers.lora import Lora
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch, Data
 
@@ -44,7 +44,7 @@ from the first step."""
 SEARCH: dict[str, Any] = {"orthogonality": ["log10", -4, -1], "groups": ["choice", 2, 4, 6]}
 
 
-class Adapted(Linear):
+class AdaptedLinear(Linear):
     """A linear map, whose weights these are, and groups of low-rank updates to it, 0 at first."""
 
     def __init__(self, base: Linear, down: Linear, up: Linear, groups: int) -> None:
@@ -58,7 +58,7 @@ class Adapted(Linear):
         return out
 
 
-def overlap(weight: Tensor, down: Tensor, up: Tensor, groups: int) -> Tensor:
+def compute_overlap(weight: Tensor, down: Tensor, up: Tensor, groups: int) -> Tensor:
     """The sum of the absolute entries of all products that orthogonality would make 0, (K,). weight: (K, outputs,
     inputs); down: (K, ranks, inputs) and up: (K, outputs, ranks), of all groups."""
     ups, downs = up.chunk(groups, dim=2), down.chunk(groups, dim=1)
@@ -74,15 +74,15 @@ class Algorithm(Base):
     additive = True
     frozen: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         self.register_buffer("frozen", torch.full((about.replicas,), self._pretraining(about.steps) == 0))
 
     def _pretraining(self, steps: int) -> int:
         if self.hyperparameters.common.get("weights"):
             return 0
-        found: int = steps * self.hyperparameters["pretrain_percent"] // 100
-        return found
+        pretraining_steps: int = steps * self.hyperparameters["pretrain_percent"] // 100
+        return pretraining_steps
 
     def stages(self, steps: int) -> tuple[int, ...]:
         before = self._pretraining(steps)
@@ -123,16 +123,16 @@ class Algorithm(Base):
             parent, _, own = name.rpartition(".")
             setattr(network.body.model.get_submodule(parent), own, update)
 
-    def _adapted(self, layer: Linear, name: str) -> Adapted:
+    def _adapted(self, layer: Linear, name: str) -> AdaptedLinear:
         _, outputs, inputs = layer.weight.shape
         ranks = self.hyperparameters["groups"] * self.hyperparameters["rank"]
         down = self.about.each(lambda: Linear(inputs, ranks, bias=False), f"{name}/down")
         up = self.about.each(lambda: Linear(ranks, outputs, bias=False), f"{name}/up")
         nn.init.zeros_(up.weight)
-        return Adapted(layer, down, up, self.hyperparameters["groups"])
+        return AdaptedLinear(layer, down, up, self.hyperparameters["groups"])
 
     def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
-        updates = {id(p) for _, down, up in _adapted(network) for p in (down, up)}
+        updates = {id(p) for _, down, up in _list_adapted_layers(network) for p in (down, up)}
         head = {id(parameter) for parameter in network.head.parameters()}
         after = bool(self.frozen.all())
         for parameter in network.parameters():
@@ -146,22 +146,22 @@ class Algorithm(Base):
         self.frozen = torch.ones_like(self.frozen)
         return data, False
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        risk = mean(cross_entropy(network(*batch.inputs), batch.target), batch)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        risk = average_over_batch(cross_entropy(network(*batch.inputs), batch.target), batch)
         if not bool(self.frozen.all()):
             return risk
         groups = self.hyperparameters["groups"]
-        overlaps = torch.stack([overlap(*each, groups) for each in _adapted(network)]).sum(0)
+        overlaps = torch.stack([compute_overlap(*each, groups) for each in _list_adapted_layers(network)]).sum(0)
         total: Tensor = risk + self.hyperparameters["orthogonality"] * overlaps
         return total
 
 
-def _adapted(network: nn.Module) -> list[tuple[Tensor, Tensor, Tensor]]:
+def _list_adapted_layers(network: nn.Module) -> list[tuple[Tensor, Tensor, Tensor]]:
     """The weights of each layer that has updates, and these: down and up."""
-    found: list[tuple[Tensor, Tensor, Tensor]] = []
+    layers: list[tuple[Tensor, Tensor, Tensor]] = []
     for layer in network.modules():
-        if isinstance(layer, Adapted):
-            found.append((layer.weight, layer.down.weight, layer.up.weight))
+        if isinstance(layer, AdaptedLinear):
+            layers.append((layer.weight, layer.down.weight, layer.up.weight))
         elif isinstance(layer, Lora):
-            found.append((layer.weight, layer.down, layer.up))
-    return found
+            layers.append((layer.weight, layer.down, layer.up))
+    return layers

@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.rng import uniform
+from ..replicas.rng import draw_uniform
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, Clock
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 
 KIND = "easy-to-hard"
@@ -45,7 +45,7 @@ class Algorithm(Base):
             raise ModelError("progressive is for networks that think in iterations: use the network deep_thinking")
         return network
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         alpha = self.hyperparameters["alpha"]
         losses = torch.zeros_like(alpha)
         if bool((alpha < 1).any()):
@@ -53,22 +53,22 @@ class Algorithm(Base):
         if bool((alpha > 0).any()):
             skipped, taught = self.drawn(network.iterations, clock)
             losses = losses + alpha * self._risk(
-                network.head(thought(network, batch.inputs[0], skipped, taught)), batch
+                network.head(run_iterations(network, batch.inputs[0], skipped, taught)), batch
             )
         return losses
 
-    def drawn(self, most: int, clock: Clock) -> tuple[Tensor, Tensor]:
+    def drawn(self, most: int, clock: StepState) -> tuple[Tensor, Tensor]:
         """n and k of each replica, both (K,) int64."""
-        first, second = uniform(clock.draw("progressive"), (2,), torch.float64).unbind(1)
+        first, second = draw_uniform(clock.draw("progressive"), (2,), torch.float64).unbind(1)
         skipped = (first * most).long()
         return skipped, 1 + (second * (most - skipped)).long()
 
     @staticmethod
     def _risk(logits: Tensor, batch: Batch) -> Tensor:
-        return mean(cross_entropy(logits, batch.target), batch)
+        return average_over_batch(cross_entropy(logits, batch.target), batch)
 
 
-def thought(network: Any, source: Tensor, skipped: Tensor, taught: Tensor) -> Tensor:
+def run_iterations(network: Any, source: Tensor, skipped: Tensor, taught: Tensor) -> Tensor:
     """Features (K, n, T, width) after `skipped` iterations without gradient and `taught` with it, both (K,)."""
     x, state, seen = network.begin(source)
     skipped, last = (count.view(-1, 1, 1, 1) for count in (skipped, skipped + taught))

@@ -15,11 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch
 from ..training.sampler import Batch
-from ._memory import recalled, remember
+from ._memory import read_entries, write_entries
 from ._soft import soft_cross_entropy
 
 KIND = "corrupted-label"
@@ -39,15 +39,15 @@ class Algorithm(Base):
     remembers = True
     past: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         labels = F.one_hot(about.data.target, about.outputs).to(torch.get_default_dtype())
         self.register_buffer("past", labels.expand(about.replicas, -1, -1).clone())
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
         share = self.hyperparameters.on("alpha", logits) * (clock.step / clock.steps)
         label = F.one_hot(batch.target, logits.shape[-1]).to(logits.dtype)
-        target = (1 - share) * label + share * recalled(self.past, batch.rows)
-        remember(self.past, batch.rows, logits.detach().softmax(-1))
-        return mean(soft_cross_entropy(logits, target), batch)
+        target = (1 - share) * label + share * read_entries(self.past, batch.rows)
+        write_entries(self.past, batch.rows, logits.detach().softmax(-1))
+        return average_over_batch(soft_cross_entropy(logits, target), batch)

@@ -32,12 +32,12 @@ from ..encoding.encoding import EOS, PAD
 from ..layers.linear import Linear
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
-from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
-from ._candidates import beams, sampled
-from ._plain import evaluating
+from ._candidates import sample_answers, search_beams
+from ._plain import use_evaluation_mode
 
 KIND = "easy-to-hard"
 CITATION = (
@@ -52,7 +52,7 @@ that the judge is trained."""
 SEARCH: dict[str, Any] = {"temperature": ["uniform", 0.7, 2.0], "answers": ["choice", 2, 4, 8, 16]}
 
 
-class Judged(nn.Module):
+class ReRanker(nn.Module):
     """A writer whose answers a judge chooses among. It is taught as the writer is."""
 
     def __init__(self, writer: Any, judge: Any, verdict: Linear, answers: int) -> None:
@@ -69,8 +69,8 @@ class Judged(nn.Module):
         count = (written != PAD).sum(dim=-1, keepdim=True)
         ended = (written == EOS).any(dim=-1, keepdim=True)
         last = torch.where(ended, count - 1, count)
-        whole = F.pad(written, (0, 1), value=PAD).scatter(-1, last, EOS)
-        features = self.judge.features(source, whole)
+        sequence = F.pad(written, (0, 1), value=PAD).scatter(-1, last, EOS)
+        features = self.judge.features(source, sequence)
         read = features.gather(2, last[..., None].expand(-1, -1, -1, features.shape[-1]))
         verdicts: Tensor = self.verdict(read)
         return verdicts[..., 0, 0]
@@ -78,17 +78,17 @@ class Judged(nn.Module):
     @torch.no_grad()
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The answer that is likely and judged right for source ids (K, n, S): ids (K, n, T)."""
-        written, likely = beams(self.writer, source, limit, self.answers, self.aligned)
+        written, likely = search_beams(self.writer, source, limit, self.answers, self.aligned)
         if not written.shape[-1]:
             return written[:, :, 0]
-        asked = source.repeat_interleave(self.answers, dim=1)
-        verdicts = self.judged(asked, written.flatten(1, 2)).view(likely.shape)
+        repeated_source = source.repeat_interleave(self.answers, dim=1)
+        verdicts = self.judged(repeated_source, written.flatten(1, 2)).view(likely.shape)
         best = (likely + F.logsigmoid(verdicts)).argmax(dim=2)
         return written.gather(2, best[..., None, None].expand(-1, -1, 1, written.shape[-1]))[:, :, 0]
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         self.rng: Rng | None = None
 
@@ -98,7 +98,7 @@ class Algorithm(Base):
         if not hasattr(writer, "step"):
             raise ModelError("re_ranking samples token by token: use an encoder-decoder, such as lstm or transformer")
         width = judge.head.weight.shape[-1]
-        return Judged(
+        return ReRanker(
             writer, judge, self.about.each(lambda: Linear(width, 1), "verdict"), self.hyperparameters["answers"]
         )
 
@@ -113,23 +113,23 @@ class Algorithm(Base):
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         return data, False
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         if clock.stage == 0:
-            return mean(cross_entropy(network(*batch.inputs), batch.target), batch)
+            return average_over_batch(cross_entropy(network(*batch.inputs), batch.target), batch)
         source, target = batch.inputs
         # The longest of all rows, not of this batch, which depends on the replicas that share it.
         longest = int(self.about.data.lengths.max())
         target = F.pad(target, (0, longest - target.shape[-1]), value=PAD)
         temperature, keys = self.hyperparameters["temperature"], clock.draw("re_ranking")
-        with evaluating(network.writer, self.rng):
-            proposed = sampled(network.writer, source, longest, temperature, keys, network.aligned)
+        with use_evaluation_mode(network.writer, self.rng):
+            proposed = sample_answers(network.writer, source, longest, temperature, keys, network.aligned)
         right = (proposed == target).all(dim=-1)
         truth = torch.ones_like(right)
         errors = self._errors(network, source, proposed, right) + self._errors(network, source, target, truth)
-        return 0.5 * mean(errors, batch)
+        return 0.5 * average_over_batch(errors, batch)
 
     @staticmethod
-    def _errors(network: Judged, source: Tensor, written: Tensor, right: Tensor) -> Tensor:
+    def _errors(network: ReRanker, source: Tensor, written: Tensor, right: Tensor) -> Tensor:
         """Of each row, (K, n)."""
         verdicts = network.judged(source, written)
         return F.binary_cross_entropy_with_logits(verdicts, right.to(verdicts.dtype), reduction="none")

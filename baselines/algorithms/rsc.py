@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Clock
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -29,19 +29,19 @@ SEARCH: dict[str, Any] = {"muted_features": ["uniform", 0, 0.5], "muted_rows": [
 
 def quantile(values: Tensor, share: Tensor) -> Tensor:
     """The quantile at `share` (K,) over the last axis of values (K, .., n), linear between ranks: (K, .., 1)."""
-    place = share.view(-1, *[1] * (values.ndim - 1)) * (values.shape[-1] - 1)
-    place = place.expand(*values.shape[:-1], 1)
-    below = place.floor()
+    position = share.view(-1, *[1] * (values.ndim - 1)) * (values.shape[-1] - 1)
+    position = position.expand(*values.shape[:-1], 1)
+    below = position.floor()
     ranked = values.sort(dim=-1).values
-    low, high = ranked.gather(-1, below.long()), ranked.gather(-1, place.ceil().long())
-    return low + (place - below) * (high - low)
+    low, high = ranked.gather(-1, below.long()), ranked.gather(-1, position.ceil().long())
+    return low + (position - below) * (high - low)
 
 
 class Algorithm(Base):
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         features = network.encode(network.embed(*batch.inputs))
-        kept = self.kept(network.head, features.detach(), batch.target)
-        return mean(cross_entropy(network.head(features * kept), batch.target), batch)
+        mask = self.kept(network.head, features.detach(), batch.target)
+        return average_over_batch(cross_entropy(network.head(features * mask), batch.target), batch)
 
     def kept(self, head: Any, features: Tensor, target: Tensor) -> Tensor:
         """1 for a feature that stays and 0 for one that is muted, like features (K, n, width), a leaf of its graph."""
@@ -53,5 +53,5 @@ class Algorithm(Base):
             muted = head(features * stays)
             lost = (logits.softmax(-1) - muted.softmax(-1)).gather(-1, own)[..., 0]
             spared = lost < quantile(lost, 1 - self.hyperparameters["muted_rows"])
-            kept: Tensor = (stays | spared[..., None]).to(features.dtype)
-            return kept
+            mask: Tensor = (stays | spared[..., None]).to(features.dtype)
+            return mask

@@ -20,11 +20,11 @@ import torch
 from torch import Tensor
 
 from ..layers.linear import Linear
-from ..replicas.rng import permutations, uniform
+from ..replicas.rng import draw_permutations, draw_uniform
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, Clock
-from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import OptimiserStep, besides
+from ..training.algorithm import Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
+from ..training.optimiser_step import OptimiserStep, exclude_parameters
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -38,32 +38,32 @@ SEARCH: dict[str, Any] = {"adversary": ["log10", -2, 1]}
 EPSILON = 1e-5
 
 
-def style(x: Tensor) -> tuple[Tensor, Tensor]:
+def compute_style(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and variance of each row's features (K, n, width): each (K, n, 1)."""
     return x.mean(-1, keepdim=True), x.var(-1, keepdim=True)
 
 
-def content(x: Tensor) -> Tensor:
+def compute_content(x: Tensor) -> Tensor:
     """Features (K, n, width) without their style."""
-    middle, variance = style(x)
+    middle, variance = compute_style(x)
     return (x - middle) / (variance + EPSILON).sqrt()
 
 
-def swapped(x: Tensor, order: Tensor) -> Tensor:
+def reorder_rows(x: Tensor, order: Tensor) -> Tensor:
     """Rows (K, n, ..) in each replica's order (K, n)."""
     return x[torch.arange(len(x), device=x.device)[:, None], order]
 
 
-def style_randomised(x: Tensor, order: Tensor, share: Tensor) -> Tensor:
+def randomise_style(x: Tensor, order: Tensor, share: Tensor) -> Tensor:
     """Own content in a style mixed of `share` (K, n, 1) of its own and the rest of another row's."""
-    middle, variance = (share * own + (1 - share) * swapped(own, order) for own in style(x))
-    return content(x) * (variance + EPSILON).sqrt() + middle
+    middle, variance = (share * own + (1 - share) * reorder_rows(own, order) for own in compute_style(x))
+    return compute_content(x) * (variance + EPSILON).sqrt() + middle
 
 
-def content_randomised(x: Tensor, order: Tensor) -> Tensor:
+def randomise_content(x: Tensor, order: Tensor) -> Tensor:
     """Another row's content, which passes no gradient on, in the own style."""
-    middle, variance = style(x)
-    return swapped(content(x), order).detach() * (variance + EPSILON).sqrt() + middle
+    middle, variance = compute_style(x)
+    return reorder_rows(compute_content(x), order).detach() * (variance + EPSILON).sqrt() + middle
 
 
 class Algorithm(Base):
@@ -74,41 +74,43 @@ class Algorithm(Base):
 
     def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
         of_style = [*network.style_head.parameters()]
-        rest = besides(network, of_style)
+        rest = exclude_parameters(network, of_style)
         return {"main": optimiser_step(rest, "lr"), "style": optimiser_step(of_style, "lr")}
 
-    def _by_style(self, network: Any, features: Tensor, clock: Clock, draw: str) -> Tensor:
+    def _by_style(self, network: Any, features: Tensor, clock: StepState, draw: str) -> Tensor:
         """Logits that see the rows' styles alone, (K, n, classes)."""
-        order = permutations(clock.draw(draw), features.shape[1])
-        logits: Tensor = network.style_head(content_randomised(features, order))
+        order = draw_permutations(clock.draw(draw), features.shape[1])
+        logits: Tensor = network.style_head(randomise_content(features, order))
         return logits
 
-    def style_loss(self, network: Any, features: Tensor, batch: Batch, clock: Clock) -> Tensor:
+    def style_loss(self, network: Any, features: Tensor, batch: Batch, clock: StepState) -> Tensor:
         """L_s on features (K, n, width) that do not move, (K,)."""
-        return mean(cross_entropy(self._by_style(network, features, clock, "style"), batch.target), batch)
+        return average_over_batch(cross_entropy(self._by_style(network, features, clock, "style"), batch.target), batch)
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         features = network.encode(network.embed(*batch.inputs))
         rows = features.shape[1]
-        order = permutations(clock.draw("content"), rows)
-        share = uniform(clock.draw("share"), (rows, 1), features.dtype)
-        risk = mean(cross_entropy(network.head(style_randomised(features, order, share)), batch.target), batch)
+        order = draw_permutations(clock.draw("content"), rows)
+        share = draw_uniform(clock.draw("share"), (rows, 1), features.dtype)
+        risk = average_over_batch(
+            cross_entropy(network.head(randomise_style(features, order, share)), batch.target), batch
+        )
         unsure = -self._by_style(network, features, clock, "adversary").log_softmax(-1).mean(-1)
-        total: Tensor = risk + self.hyperparameters["adversary"] * mean(unsure, batch)
+        total: Tensor = risk + self.hyperparameters["adversary"] * average_over_batch(unsure, batch)
         return total
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         for batch, _ in batches():
             self._learn_style(network, batch, clock, optimiser_steps["style"])
         return super().update(network, batches, clock, optimiser_steps)
 
-    def _learn_style(self, network: Any, batch: Batch, clock: Clock, optimiser_step: OptimiserStep) -> None:
+    def _learn_style(self, network: Any, batch: Batch, clock: StepState, optimiser_step: OptimiserStep) -> None:
         with torch.no_grad():
             features = network.encode(network.embed(*batch.inputs))
         optimiser_step.descend(lambda: self.style_loss(network, features, batch, clock))

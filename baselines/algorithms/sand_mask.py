@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ._masked_gradient import MaskedGradient, followed
+from ._masked_gradient import MaskedGradient, average_masked_gradients
 
 KIND = "domain"
 CITATION = (
@@ -27,17 +27,17 @@ SETTINGS: dict[str, Any] = {"agreement": 0.5, "steepness": 10.0, "batch_size": 3
 SEARCH: dict[str, Any] = {"agreement": ["uniform", 0.0, 1.0], "steepness": ["log10", -3, 5]}
 
 
-def masked(each: Tensor, agreement: Tensor, steepness: Tensor) -> Tensor:
+def mask_gradients(each: Tensor, agreement: Tensor, steepness: Tensor) -> Tensor:
     """The gradients of one parameter in every environment, (K, E, ..), as one to follow, (K, ..)."""
     ahead = each.sign().mean(1).abs() - agreement.view(-1, *[1] * (each.ndim - 2))
     # Equal gradients have no variance: whatever agrees enough is followed whole.
     variance = each.var(1).clamp(min=1e-30)
     mask = (steepness.view(-1, *[1] * (each.ndim - 2)) * ahead / variance).tanh().clamp(min=0)
-    return followed(each, mask)
+    return average_masked_gradients(each, mask)
 
 
 class Algorithm(MaskedGradient):
     called = "sand_mask"
 
     def masked(self, each: Tensor) -> Tensor:
-        return masked(each, self.hyperparameters["agreement"], self.hyperparameters["steepness"])
+        return mask_gradients(each, self.hyperparameters["agreement"], self.hyperparameters["steepness"])

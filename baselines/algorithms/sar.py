@@ -20,13 +20,13 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..training.algorithm import Build
-from ..training.losses import gradients
-from ..training.optimiser_step import spread
+from ..training.losses import compute_gradients
+from ..training.optimiser_step import broadcast_values
 from ..training.sampler import Data
-from ._adaptive import Adaptive, OnlineMomentum, entropy
-from ._norms import by_batch
-from ._weights import Kept
-from .tent import affine
+from ._adaptive import OnlineMomentum, TestTimeAdaptation, entropy
+from ._norms import use_batch_moments
+from ._weights import RunningMean
+from .tent import list_affine_parameters
 
 KIND = "domain"
 CITATION = (
@@ -41,72 +41,72 @@ log(classes). radius: rho. collapsed: the average entropy, in nats, below which 
 SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2], "radius": ["choice", 0.01, 0.05, 0.1]}
 
 
-class Algorithm(Adaptive):
+class Algorithm(TestTimeAdaptation):
     average: Tensor
     """Of the entropies, (K,); -1 where there was none yet."""
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        parameters = lower(network)
+        parameters = list_lower_affine_parameters(network)
         if not parameters:
             raise ModelError("sar adapts normalisation layers, and this network has none: use resnet")
         like = self.hyperparameters["lr"]
-        self.start, self.optimiser = Kept(parameters).to(like), OnlineMomentum(parameters).to(like)
+        self.start, self.optimiser = RunningMean(parameters).to(like), OnlineMomentum(parameters).to(like)
         self.register_buffer("average", like.new_full((len(like),), -1.0))
         return network
 
     def prepare(self, network: Any, data: Data) -> None:
-        self.start.take(lower(network))
+        self.start.take(list_lower_affine_parameters(network))
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
-        parameters = lower(network)
+        parameters = list_lower_affine_parameters(network)
         most = (self.hyperparameters["sure"] * math.log(self.about.outputs))[:, None]
         before = [parameter.detach().clone() for parameter in parameters]
-        with torch.enable_grad(), by_batch(network, 0.0):
+        with torch.enable_grad(), use_batch_moments(network, 0.0):
             logits: Tensor = network(*inputs)
             uncertainty = entropy(logits)
             sure = uncertainty.detach() < most
-            first = gradients(mean_of(uncertainty, sure), parameters)
+            first = compute_gradients(compute_masked_mean(uncertainty, sure), parameters)
             norm = torch.stack([gradient.flatten(1).square().sum(1) for gradient in first]).sum(0).sqrt()
             with torch.no_grad():
                 for parameter, gradient in zip(parameters, first, strict=True):
-                    parameter += spread(self.hyperparameters["radius"] / (norm + 1e-12), gradient) * gradient
+                    parameter += broadcast_values(self.hyperparameters["radius"] / (norm + 1e-12), gradient) * gradient
             uncertainty = entropy(network(*inputs))
             sure = sure & (uncertainty.detach() < most)
-            second = mean_of(uncertainty, sure)
-            found = gradients(second, parameters)
+            second = compute_masked_mean(uncertainty, sure)
+            grads = compute_gradients(second, parameters)
         with torch.no_grad():
             for parameter, value in zip(parameters, before, strict=True):
                 parameter.copy_(value)
         # Where no row is sure the gradient is 0, and momentum goes on.
-        self.optimiser.step(parameters, found, self.hyperparameters["adaptive_lr"])
+        self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
         self._watch(parameters, second.detach(), sure.any(1))
         return logits.detach()
 
     @torch.no_grad()
-    def _watch(self, parameters: list[Tensor], found: Tensor, some: Tensor) -> None:
+    def _watch(self, parameters: list[Tensor], mean_entropy: Tensor, some: Tensor) -> None:
         """Take the mean entropies (K,) into the average, where there were `some`, and begin anew where it is low."""
-        moved = torch.where(self.average < 0, found, 0.9 * self.average + 0.1 * found)
+        moved = torch.where(self.average < 0, mean_entropy, 0.9 * self.average + 0.1 * mean_entropy)
         self.average.copy_(torch.where(some, moved, self.average))
         collapsed = (self.average >= 0) & (self.average < self.hyperparameters["collapsed"])
         for parameter, start in zip(parameters, self.start.values, strict=True):
-            parameter.copy_(torch.where(spread(collapsed, start), start, parameter))
+            parameter.copy_(torch.where(broadcast_values(collapsed, start), start, parameter))
         self.optimiser.reset(collapsed)
 
     def reset(self, network: Any) -> None:
-        self.start.put(lower(network))
+        self.start.put(list_lower_affine_parameters(network))
         self.optimiser.reset()
         self.average.fill_(-1.0)
 
 
-def mean_of(values: Tensor, which: Tensor) -> Tensor:
+def compute_masked_mean(values: Tensor, which: Tensor) -> Tensor:
     """The mean of values (K, n) over some of them (K, n) bool; 0 where there is none."""
     return (values * which).sum(1) / which.sum(1).clamp(min=1)
 
 
-def lower(network: nn.Module) -> list[Tensor]:
+def list_lower_affine_parameters(network: nn.Module) -> list[Tensor]:
     """The scales and shifts of a network's normalisation layers, without those of the last of several blocks."""
     body = getattr(network, "body", None)
     last = body[-1] if isinstance(body, nn.Sequential) and len(body) > 1 else nn.Identity()
     left_out = {id(parameter) for parameter in last.parameters()}
-    return [parameter for parameter in affine(network) if id(parameter) not in left_out]
+    return [parameter for parameter in list_affine_parameters(network) if id(parameter) not in left_out]

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Clock
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 
 KIND = "corrupted-label"
@@ -37,8 +37,8 @@ SEARCH: dict[str, Any] = {
 class Algorithm(Base):
     additive = True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         surprise = cross_entropy(network(*batch.inputs), batch.target)
         alpha, beta, log_zero = (self.hyperparameters.on(name, surprise) for name in ("alpha", "beta", "log_zero"))
         reverse = log_zero * torch.expm1(-surprise)
-        return mean(alpha * surprise + beta * reverse, batch)
+        return average_over_batch(alpha * surprise + beta * reverse, batch)

@@ -12,8 +12,8 @@ from typing import Any
 from torch import Tensor
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Clock
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -31,8 +31,8 @@ SEARCH: dict[str, Any] = {"penalty": ["log10", -5, -1]}
 class Algorithm(Base):
     additive = True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
-        risk = mean(cross_entropy(logits, batch.target), batch)
-        total: Tensor = risk + self.hyperparameters["penalty"] * mean(logits.square().mean(-1), batch)
+        risk = average_over_batch(cross_entropy(logits, batch.target), batch)
+        total: Tensor = risk + self.hyperparameters["penalty"] * average_over_batch(logits.square().mean(-1), batch)
         return total

@@ -21,11 +21,11 @@ from torch import Tensor, nn
 
 from ..layers.linear import Linear
 from ..layers.norm import BatchNorm
-from ..replicas.rng import beta, permutations
+from ..replicas.rng import draw_beta, draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, Clock
-from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import OptimiserStep, besides
+from ..training.algorithm import Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
+from ..training.optimiser_step import OptimiserStep, exclude_parameters
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -51,26 +51,26 @@ class Projection(nn.Module):
         self.norms = nn.ModuleList(BatchNorm(b) for b in widths[1:])
 
     def forward(self, x: Tensor) -> Tensor:
-        for place, (layer, norm) in enumerate(zip(self.layers, self.norms, strict=True)):
+        for index, (layer, norm) in enumerate(zip(self.layers, self.norms, strict=True)):
             x = norm(layer(x))
-            x = torch.relu(x) if place < len(self.layers) - 1 else x
+            x = torch.relu(x) if index < len(self.layers) - 1 else x
         return x
 
 
-def partners(keys: Tensor, target: Tensor) -> Tensor:
+def draw_partners(keys: Tensor, target: Tensor) -> Tensor:
     """Each row's successor in a random order of the rows of its class, (K, n), of labels (K, n)."""
     rows = target.shape[1]
     in_order = (target * rows + torch.arange(rows, device=target.device)).argsort(dim=1)
-    at_random = (target * rows + permutations(keys, rows)).argsort(dim=1)
+    at_random = (target * rows + draw_permutations(keys, rows)).argsort(dim=1)
     return torch.empty_like(in_order).scatter_(1, in_order, at_random)
 
 
-def distance(own: Tensor, others: Tensor) -> Tensor:
+def compute_distance(own: Tensor, others: Tensor) -> Tensor:
     """The mean over coordinates of the squared difference of each row, (K, n)."""
     return (own - others).square().mean(-1)
 
 
-def penalty(
+def compute_penalty(
     logits: Tensor, features: Tensor, projected: Tensor, first: Tensor, second: Tensor, share: Tensor, weight: Tensor
 ) -> Tensor:
     """What is added to each row's error before it is scaled, (K, n). first, second: partners (K, n). share: l, (K, 1).
@@ -78,8 +78,10 @@ def penalty(
     replicas, wide = torch.arange(len(first), device=first.device)[:, None], share[..., None]
 
     def towards(own: Tensor, others: Tensor) -> Tensor:
-        one, other = others[replicas, first], others[replicas, second]
-        return share * distance(own, one) + (1 - share) * distance(own, wide * one + (1 - wide) * other)
+        first_partner, second_partner = others[replicas, first], others[replicas, second]
+        return share * compute_distance(own, first_partner) + (1 - share) * compute_distance(
+            own, wide * first_partner + (1 - wide) * second_partner
+        )
 
     return towards(logits, logits) + weight * towards(features, projected)
 
@@ -92,14 +94,14 @@ class Algorithm(Base):
 
     def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
         left = () if self.hyperparameters["train_projection"] else network.projection.parameters()
-        return {"main": optimiser_step(besides(network, left), "lr")}
+        return {"main": optimiser_step(exclude_parameters(network, left), "lr")}
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         features = network.encode(network.embed(*batch.inputs))
         logits = network.head(features)
-        risk = mean(cross_entropy(logits, batch.target), batch)
-        first, second = (partners(clock.draw(name), batch.target) for name in ("first", "second"))
-        share = beta(clock.draw("share"), (1,), 0.5).to(features)
+        risk = average_over_batch(cross_entropy(logits, batch.target), batch)
+        first, second = (draw_partners(clock.draw(name), batch.target) for name in ("first", "second"))
+        share = draw_beta(clock.draw("share"), (1,), 0.5).to(features)
         weight = self.hyperparameters["feature_weight"][:, None]
-        more = penalty(logits, features, network.projection(features), first, second, share, weight)
-        return risk + risk.detach().clamp(max=1) * mean(more, batch)
+        more = compute_penalty(logits, features, network.projection(features), first, second, share, weight)
+        return risk + risk.detach().clamp(max=1) * average_over_batch(more, batch)

@@ -27,14 +27,14 @@ from torch import Tensor, nn
 
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
-from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean, smoothed
-from ..training.optimiser_step import OptimiserStep, besides
-from ..training.sampler import Batch, Order, gathered
-from ._head import of_head
-from ._memory import recalled
-from ._plain import features_of_all, share_of
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch, cross_entropy, label_smoothing_loss
+from ..training.optimiser_step import OptimiserStep, exclude_parameters
+from ..training.sampler import Batch, Order, gather_rows
+from ._head import read_head_shape
+from ._memory import read_entries
+from ._plain import compute_shared_features, compute_step_share
 from ._shifted import check_shifted
 
 KIND = "domain"
@@ -63,7 +63,7 @@ class Algorithm(Base):
     pseudo: Tensor
     """The class of each shifted row, (K, M)."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         check_shifted("shot", hyperparameters, about)
         rows = len(self._inputs[0])
@@ -77,27 +77,29 @@ class Algorithm(Base):
         return self.about.data.unlabelled
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = share_of(steps, self.hyperparameters["source_percent"], "shot")
+        first = compute_step_share(steps, self.hyperparameters["source_percent"], "shot")
         return first, steps - first
 
     def optimiser_steps(
         self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
     ) -> dict[str, OptimiserStep]:
-        of_head(network)
-        features = besides(network, network.head.parameters())  # type: ignore[union-attr]
+        read_head_shape(network)
+        features = exclude_parameters(network, network.head.parameters())  # type: ignore[union-attr]
         return {
             "main": optimiser_step(list(network.parameters()), "lr"),
             "features": optimiser_step(features, "adaptive_lr"),
         }
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        return mean(smoothed(network(*batch.inputs), batch.target, self.hyperparameters["smoothing"]), batch)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        return average_over_batch(
+            label_smoothing_loss(network(*batch.inputs), batch.target, self.hyperparameters["smoothing"]), batch
+        )
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         if clock.stage == 0:
@@ -108,28 +110,28 @@ class Algorithm(Base):
         batch, _ = next(iter(batches()))
         return optimiser_steps["features"].descend(lambda: self._adapting(network, batch.rows.shape[1], clock))
 
-    def _adapting(self, network: Any, count: int, clock: Clock) -> Tensor:
+    def _adapting(self, network: Any, count: int, clock: StepState) -> Tensor:
         """The loss (K,) of the shifted rows of a step, as many as there are labelled ones in a batch."""
         if self._order is None or self._order[0] is not clock.keys:
             even = torch.ones(1, self.pseudo.shape[1], device=clock.keys.device)
             self._order = clock.keys, Order(even, clock.keys, "shifted")
         rows = self._order[1].draw(clock.step * count, count)
-        logits = network(*(gathered(x, rows) for x in self._inputs))
+        logits = network(*(gather_rows(x, rows) for x in self._inputs))
         p = logits.softmax(-1)
         uncertain = -(p * (p + LEAST).log()).sum(-1).mean(1)
         overall = p.mean(1)
         diverse = -(overall * (overall + LEAST).log()).sum(-1)
-        told = cross_entropy(logits, recalled(self.pseudo, rows)).mean(1)
-        losses: Tensor = uncertain - diverse + self.hyperparameters["pseudo"] * told
+        pseudo_loss = cross_entropy(logits, read_entries(self.pseudo, rows)).mean(1)
+        losses: Tensor = uncertain - diverse + self.hyperparameters["pseudo"] * pseudo_loss
         return losses
 
     @torch.no_grad()
     def _relabel(self, network: Any) -> None:
-        features = features_of_all(network, self._inputs, len(self.pseudo), self.rng)
-        self.pseudo.copy_(labelled(features, network.head(features).softmax(-1)))
+        features = compute_shared_features(network, self._inputs, len(self.pseudo), self.rng)
+        self.pseudo.copy_(assign_pseudo_labels(features, network.head(features).softmax(-1)))
 
 
-def labelled(features: Tensor, probabilities: Tensor) -> Tensor:
+def assign_pseudo_labels(features: Tensor, probabilities: Tensor) -> Tensor:
     """The class of the nearest centroid of rows (K, M, width) with probabilities (K, M, classes): (K, M)."""
     z = F.normalize(torch.cat([features, torch.ones_like(features[..., :1])], dim=-1), dim=-1)
     share, chosen = probabilities, probabilities.argmax(-1)

@@ -20,12 +20,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import keys, normal, stream
-from ..training.algorithm import About, Clock
+from ..replicas.rng import derive_stream, draw_normal, make_keys
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import mean
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import average_over_batch
 from ..training.sampler import Batch
-from ._memory import add, recalled
+from ._memory import add_entries, read_entries
 
 KIND = "corrupted-label"
 CITATION = (
@@ -50,18 +50,18 @@ class Algorithm(Base):
     u: Tensor
     v: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        first = keys(about.names)
+        first = make_keys(about.names)
         rows, dtype = len(about.data), torch.float64
-        self.register_buffer("u", SMALL * normal(stream(first, "sop/u"), (rows, 1), dtype))
-        self.register_buffer("v", SMALL * normal(stream(first, "sop/v"), (rows, about.outputs), dtype))
+        self.register_buffer("u", SMALL * draw_normal(derive_stream(first, "sop/u"), (rows, 1), dtype))
+        self.register_buffer("v", SMALL * draw_normal(derive_stream(first, "sop/v"), (rows, about.outputs), dtype))
         self.seen: list[tuple[Tensor, Tensor, Tensor]] = []
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
         label = F.one_hot(batch.target, logits.shape[-1]).to(logits.dtype)
-        u, v = (recalled(table, batch.rows).requires_grad_() for table in (self.u, self.v))
+        u, v = (read_entries(table, batch.rows).requires_grad_() for table in (self.u, self.v))
         self.seen.append((batch.rows, u, v))
         up = u.square().clamp(max=1) * label
         down = v.square().clamp(max=1) * (1 - label)
@@ -70,13 +70,13 @@ class Algorithm(Base):
         fitted = -(label * q.log()).sum(-1)
         chosen = F.one_hot(logits.argmax(-1), logits.shape[-1]).to(logits.dtype)
         separated = (chosen + up.detach() - down - label).square().sum(-1)
-        return mean(fitted + separated, batch)
+        return average_over_batch(fitted + separated, batch)
 
-    def after(self, network: Any, clock: Clock) -> None:
+    def after(self, network: Any, clock: StepState) -> None:
         """The optimiser step of u and v, of the rows that the step has seen."""
         for rows, u, v in self.seen:
             assert u.grad is not None
             assert v.grad is not None
-            add(self.u, rows, -self.hyperparameters.on("u_lr", u) * u.grad)
-            add(self.v, rows, -self.hyperparameters.on("v_lr", v) * v.grad)
+            add_entries(self.u, rows, -self.hyperparameters.on("u_lr", u) * u.grad)
+            add_entries(self.v, rows, -self.hyperparameters.on("v_lr", v) * v.grad)
         self.seen.clear()

@@ -15,11 +15,11 @@ from typing import Any
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import AlgorithmContext, Build, StepState
 from ..training.sampler import Data
-from ._norms import renormalise
-from ._plain import Plain, share_of
-from ._weights import Kept
+from ._norms import recompute_running_moments
+from ._plain import Plain, compute_step_share
+from ._weights import RunningMean
 
 KIND = "any"
 CITATION = (
@@ -34,20 +34,20 @@ SEARCH: dict[str, Any] = {"start_percent": ["choice", 50, 75, 90]}
 
 
 class Algorithm(Plain):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        self.start = share_of(about.steps, hyperparameters["start_percent"], "weight averaging")
+        self.start = compute_step_share(about.steps, hyperparameters["start_percent"], "weight averaging")
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        self.mean = Kept(list(network.parameters())).to(self.hyperparameters["lr"])
+        self.mean = RunningMean(list(network.parameters())).to(self.hyperparameters["lr"])
         return network
 
-    def after(self, network: Any, clock: Clock) -> None:
+    def after(self, network: Any, clock: StepState) -> None:
         past = clock.total + 1 - self.start
         if past > 0 and past % self.hyperparameters["every"] == 0:
             self.mean.average(list(network.parameters()))
 
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         self.mean.put(list(network.parameters()))
-        renormalise(network, data)
+        recompute_running_moments(network, data)

@@ -26,12 +26,12 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
-from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import AlgorithmContext, Build, StepState
 from ..training.sampler import Data
-from ._held import check_held, held_risk
-from ._norms import renormalise
+from ._held import compute_validation_risk, require_validation_rows
+from ._norms import recompute_running_moments
 from ._plain import Plain
-from ._weights import Kept
+from ._weights import RunningMean
 
 KIND = "domain"
 CITATION = "Cha et al., SWAD: domain generalization by seeking flat minima, NeurIPS 2021 (arXiv:2102.08604)"
@@ -43,7 +43,7 @@ tolerance: N_s and N_e, in looks. ratio: r - 1 (the released code's settings for
 SEARCH: dict[str, Any] = {"ratio": ["choice", 0.2, 0.3]}
 
 
-class Valley(nn.Module):
+class LossValley(nn.Module):
     """Where the validation losses of each replica are low, and the mean of the segments there."""
 
     losses: Tensor
@@ -58,8 +58,8 @@ class Valley(nn.Module):
         """like: (K,), a tensor of the losses' type and place."""
         super().__init__()
         self.tolerance = tolerance
-        self.window = nn.ModuleList(Kept(parameters) for _ in range(converge))
-        self.mean, self.pending = Kept(parameters), Kept(parameters)
+        self.window = nn.ModuleList(RunningMean(parameters) for _ in range(converge))
+        self.mean, self.pending = RunningMean(parameters), RunningMean(parameters)
         self.register_buffer("losses", like.new_full((len(like), converge), torch.inf))
         self.register_buffer("level", torch.zeros_like(like))
         self.register_buffer("begun", torch.zeros_like(like, dtype=torch.bool))
@@ -67,17 +67,17 @@ class Valley(nn.Module):
             self.register_buffer(name, torch.zeros_like(like, dtype=torch.int64))
 
     @property
-    def segments(self) -> list[Kept]:
+    def segments(self) -> list[RunningMean]:
         """The last ones, as many as a start is found among."""
-        return [one for one in self.window if isinstance(one, Kept)]
+        return [segment for segment in self.window if isinstance(segment, RunningMean)]
 
     @torch.no_grad()
     def look(self, segment: list[Tensor], loss: Tensor, ratio: Tensor) -> None:
         """Take in the mean weights of a segment and the loss (K,) at its end."""
         going_on = self.begun.clone()
         segments = self.segments
-        for held, later in zip(segments, [*(one.values for one in segments[1:]), segment], strict=True):
-            held.take(later)
+        for slot, later in zip(segments, [*(successor.values for successor in segments[1:]), segment], strict=True):
+            slot.take(later)
         self.losses.copy_(torch.cat([self.losses[:, 1:], loss[:, None]], dim=1))
         self.looked += 1
         converge = len(segments)
@@ -85,8 +85,8 @@ class Valley(nn.Module):
         self.level.copy_(torch.where(starts, (1 + ratio) * self.losses.mean(1), self.level))
         self.start.copy_(torch.where(starts, self.looked - converge + 1, self.start))
         self.begun |= starts
-        for place, held in enumerate(segments):
-            self._pass(held.values, self.losses[:, place], starts, self.looked - converge + 1 + place)
+        for position, slot in enumerate(segments):
+            self._pass(slot.values, self.losses[:, position], starts, self.looked - converge + 1 + position)
         self._pass(segment, loss, going_on, self.looked)
 
     def _pass(self, segment: list[Tensor], loss: Tensor, which: Tensor, number: Tensor) -> None:
@@ -101,9 +101,9 @@ class Valley(nn.Module):
 
 
 class Algorithm(Plain):
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        self.held = check_held("swad", about)
+        self.held = require_validation_rows("swad", about)
         for name, least in (("looks", 1), ("converge", 1), ("tolerance", hyperparameters["converge"])):
             if hyperparameters[name] < least:
                 raise ModelError(f"swad: setting {name} = {hyperparameters[name]}: use {least} or more")
@@ -114,24 +114,24 @@ class Algorithm(Plain):
         network = build("weights")
         parameters = list(network.parameters())
         rates = self.hyperparameters["lr"]
-        self.segment = Kept(parameters).to(rates)
+        self.segment = RunningMean(parameters).to(rates)
         shape = self.hyperparameters["converge"], self.hyperparameters["tolerance"]
-        self.valley = Valley(parameters, *shape, rates).to(rates)
+        self.valley = LossValley(parameters, *shape, rates).to(rates)
         return network
 
-    def after(self, network: Any, clock: Clock) -> None:
+    def after(self, network: Any, clock: StepState) -> None:
         self.segment.average(list(network.parameters()))
         if (clock.total + 1) % self.every == 0:
-            loss = held_risk(network, self.held, len(clock.keys), self.rng)
+            loss = compute_validation_risk(network, self.held, len(clock.keys), self.rng)
             self.valley.look(self.segment.values, loss.to(self.valley.level), self.hyperparameters["ratio"])
             self.segment.forget(torch.ones_like(self.segment.taken, dtype=torch.bool))
 
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         parameters = list(network.parameters())
-        for kept in (
+        for average in (
             self.segment,
             self.valley.segments[-1],
             self.valley.mean,
         ):  # what is put last, where there is any, holds
-            kept.put(parameters)
-        renormalise(network, data)
+            average.put(parameters)
+        recompute_running_moments(network, data)

@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..training.algorithm import Build
-from ._adaptive import Adaptive, entropy
-from ._head import of_head
+from ._adaptive import TestTimeAdaptation, entropy
+from ._head import read_head_shape
 
 KIND = "domain"
 CITATION = (
@@ -31,7 +31,7 @@ SETTINGS: dict[str, Any] = {"supports": 20}
 SEARCH: dict[str, Any] = {"supports": ["choice", 1, 5, 20, 50, 100, 0]}
 
 
-class Algorithm(Adaptive):
+class Algorithm(TestTimeAdaptation):
     kept: Tensor
     """The normalised supports (K, classes, supports, width); their sum (K, classes, 1, width) where all are kept."""
     entropies: Tensor
@@ -39,7 +39,7 @@ class Algorithm(Adaptive):
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        of_head(network)
+        read_head_shape(network)
         replicas, classes, width = network.head.weight.shape
         shape = replicas, classes, max(1, self.hyperparameters["supports"])
         like = self.hyperparameters["lr"]
@@ -74,5 +74,5 @@ class Algorithm(Adaptive):
         order = every.argsort(dim=-1, stable=True)[..., :most]
         self.entropies.copy_(every.gather(-1, order))
         vectors = torch.cat([self.kept, rows[:, None].expand(-1, classes, -1, -1)], dim=2)
-        found = vectors.gather(2, order[..., None].expand(*order.shape, rows.shape[-1]))
-        self.kept.copy_(torch.where(self.entropies.isinf()[..., None], 0.0, found))
+        supports = vectors.gather(2, order[..., None].expand(*order.shape, rows.shape[-1]))
+        self.kept.copy_(torch.where(self.entropies.isinf()[..., None], 0.0, supports))

@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..layers.norm import BatchNorm, LayerNorm
 from ..training.algorithm import Build
-from ..training.losses import gradients
+from ..training.losses import compute_gradients
 from ..training.sampler import Data
-from ._adaptive import Adaptive, OnlineAdam, entropy
-from ._norms import by_batch
-from ._weights import Kept
+from ._adaptive import OnlineAdam, TestTimeAdaptation, entropy
+from ._norms import use_batch_moments
+from ._weights import RunningMean
 
 KIND = "domain"
 CITATION = (
@@ -35,31 +35,31 @@ SETTINGS: dict[str, Any] = {"adaptive_lr": 1e-3}
 SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2]}
 
 
-class Algorithm(Adaptive):
+class Algorithm(TestTimeAdaptation):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        if not affine(network):
+        if not list_affine_parameters(network):
             raise ModelError("tent adapts normalisation layers, and this network has none: use resnet")
-        self.start = Kept(affine(network)).to(self.hyperparameters["lr"])
-        self.optimiser = OnlineAdam(affine(network)).to(self.hyperparameters["lr"])
+        self.start = RunningMean(list_affine_parameters(network)).to(self.hyperparameters["lr"])
+        self.optimiser = OnlineAdam(list_affine_parameters(network)).to(self.hyperparameters["lr"])
         return network
 
     def prepare(self, network: Any, data: Data) -> None:
-        self.start.take(affine(network))
+        self.start.take(list_affine_parameters(network))
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
-        with torch.enable_grad(), by_batch(network, 0.0):
+        with torch.enable_grad(), use_batch_moments(network, 0.0):
             logits: Tensor = network(*inputs)
-            found = gradients(entropy(logits).mean(1), affine(network))
-        self.optimiser.step(affine(network), found, self.hyperparameters["adaptive_lr"])
+            grads = compute_gradients(entropy(logits).mean(1), list_affine_parameters(network))
+        self.optimiser.step(list_affine_parameters(network), grads, self.hyperparameters["adaptive_lr"])
         return logits.detach()
 
     def reset(self, network: Any) -> None:
-        self.start.put(affine(network))
+        self.start.put(list_affine_parameters(network))
         self.optimiser.reset()
 
 
-def affine(network: nn.Module) -> list[Tensor]:
+def list_affine_parameters(network: nn.Module) -> list[Tensor]:
     """The scales and shifts of a network's normalisation layers."""
     norms = [module for module in network.modules() if isinstance(module, (BatchNorm, LayerNorm))]
     return [parameter for norm in norms for parameter in norm.parameters(recurse=False)]

@@ -29,12 +29,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, Clock
-from ..training.losses import cross_entropy, each_mean, gradients, mean
-from ..training.optimiser_step import OptimiserStep, spread
+from ..training.algorithm import Build, StepState
+from ..training.losses import average_over_batch, average_per_replica, compute_gradients, cross_entropy
+from ..training.optimiser_step import OptimiserStep, broadcast_values
 from ..training.sampler import Batch
-from ._head import mean_products, of_head
-from .fishr import gradient_variances
+from ._head import compute_mean_products, read_head_shape
+from .fishr import compute_gradient_variances
 
 KIND = "domain"
 CITATION = (
@@ -54,7 +54,7 @@ SEARCH: dict[str, Any] = {
 LEAST_NORM = 1e-12
 
 
-def norms(gradients: Sequence[Tensor]) -> Tensor:
+def compute_gradient_norms(gradients: Sequence[Tensor]) -> Tensor:
     """The norm of each replica's gradient, (K,); differentiable where it is 0."""
     squares = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0)
     return squares.clamp(min=LEAST_NORM**2).sqrt()
@@ -63,17 +63,17 @@ def norms(gradients: Sequence[Tensor]) -> Tensor:
 class Algorithm(Base):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        of_head(network)
+        read_head_shape(network)
         return network
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        return mean(cross_entropy(network(*batch.inputs), batch.target), batch)
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+        return average_over_batch(cross_entropy(network(*batch.inputs), batch.target), batch)
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         before, optimiser_step = clock.steps * self.hyperparameters["sam_percent"] // 100, optimiser_steps["main"]
@@ -84,10 +84,10 @@ class Algorithm(Base):
         ((batch, _),) = batches()
         parameters: list[Tensor] = list(optimiser_step.parameters)
         risk, slopes, moved = self.climbed(network, batch, parameters)
-        punished = gradients(self.inconsistency(network, batch, moved), parameters)
+        punished = compute_gradients(self.inconsistency(network, batch, moved), parameters)
         weight = self.hyperparameters["inconsistency"]
         flat = self.sharp_slopes(network, batch, parameters, slopes, clock)
-        steps = [own + spread(weight, own) * other for own, other in zip(flat, punished, strict=True)]
+        steps = [own + broadcast_values(weight, own) * other for own, other in zip(flat, punished, strict=True)]
         # torch's fused optimisers read a gradient in the order of its memory, whatever its strides say.
         optimiser_step.follow(steps)
         return risk
@@ -96,32 +96,32 @@ class Algorithm(Base):
         """The risk (K,), its gradients by the parameters, and the inputs x~, as `embed` gives them."""
         x = network.embed(*batch.inputs)
         x = x if x.requires_grad else x.detach().requires_grad_()
-        risk = mean(cross_entropy(network.head(network.encode(x)), batch.target), batch)
-        slopes = gradients(risk, parameters, create_graph=True)
-        sharp = risk + self.hyperparameters["sharpness"] * norms(slopes)
+        risk = average_over_batch(cross_entropy(network.head(network.encode(x)), batch.target), batch)
+        slopes = compute_gradients(risk, parameters, create_graph=True)
+        sharp = risk + self.hyperparameters["sharpness"] * compute_gradient_norms(slopes)
         (uphill,) = torch.autograd.grad(sharp.sum(), x)
         lengths = uphill.flatten(2).norm(dim=-1).clamp(min=LEAST_NORM)
         step = (self.hyperparameters["reach"][:, None] / lengths).view(*lengths.shape, *[1] * (x.ndim - 2))
         return risk.detach(), [slope.detach() for slope in slopes], (x + step * uphill).detach()
 
     def sharp_slopes(
-        self, network: Any, batch: Batch, parameters: list[Tensor], slopes: list[Tensor], clock: Clock
+        self, network: Any, batch: Batch, parameters: list[Tensor], slopes: list[Tensor], clock: StepState
     ) -> tuple[Tensor, ...]:
         """The gradients at the parameters moved by rho along `slopes`; they are moved back."""
-        share = self.hyperparameters["sharpness"] / norms(slopes)
-        moves = [slope * spread(share, slope) for slope in slopes]
+        share = self.hyperparameters["sharpness"] / compute_gradient_norms(slopes)
+        moves = [slope * broadcast_values(share, slope) for slope in slopes]
         with torch.no_grad():
             torch._foreach_add_(parameters, moves)
-        found = gradients(self.loss(network, batch, clock), parameters)
+        grads = compute_gradients(self.loss(network, batch, clock), parameters)
         with torch.no_grad():
             torch._foreach_sub_(parameters, moves)
-        return found
+        return grads
 
     def inconsistency(self, network: Any, batch: Batch, moved: Tensor) -> Tensor:
         """How far the variances of the head's gradients on x and on x~ are apart, and their size on x~, (K,)."""
         variance, _ = self._head_slopes(network, network.embed(*batch.inputs), batch)
         shifted, size = self._head_slopes(network, moved, batch)
-        return each_mean((variance - shifted).square()) / 4 + size
+        return average_per_replica((variance - shifted).square()) / 4 + size
 
     def _head_slopes(self, network: Any, x: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """The variance over rows of the head's gradients, (K, classes, width), and their mean square, (K,)."""
@@ -130,5 +130,5 @@ class Algorithm(Base):
         if network.head.bias is not None:
             features = torch.cat([features, torch.ones_like(features[..., :1])], dim=-1)
         errors = logits.softmax(-1) - F.one_hot(batch.target, logits.shape[-1]).to(logits.dtype)
-        size = each_mean(mean_products(errors.square(), features.square()))
-        return gradient_variances(features, errors), size
+        size = average_per_replica(compute_mean_products(errors.square(), features.square()))
+        return compute_gradient_variances(features, errors), size

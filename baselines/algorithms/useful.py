@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..training.losses import cross_entropy
 from ..training.sampler import Data
-from ._plain import Plain, share_of
+from ._plain import Plain, compute_step_share
 
 KIND = "any"
 CITATION = (
@@ -40,27 +40,29 @@ ROUNDS = 100
 
 class Algorithm(Plain):
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = share_of(steps, self.hyperparameters["first_percent"], "useful")
+        first = compute_step_share(steps, self.hyperparameters["first_percent"], "useful")
         return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         outputs = answer(*data.inputs)
         target = data.target.expand(len(outputs), -1)
-        late = harder(cross_entropy(outputs, target), two_means(outputs, target), target, outputs.shape[-1])
+        late = find_harder_rows(
+            cross_entropy(outputs, target), cluster_in_two(outputs, target), target, outputs.shape[-1]
+        )
         return replace(data, weight=data.weight * torch.where(late, self.hyperparameters["upweight"], 1)), True
 
 
-def two_means(points: Tensor, target: Tensor) -> Tensor:
+def cluster_in_two(points: Tensor, target: Tensor) -> Tensor:
     """Which of two clusters of its class each point is in: points (K, n, classes), classes (K, n) to (K, n) bool.
 
     Lloyd's rounds from the halves of a class on either side of its mean along its first principal component. A class
     whose points are all alike is one cluster."""
     hot = F.one_hot(target, points.shape[-1]).to(points.dtype)
-    centred = points - hot @ _means(points, hot)
-    axes = torch.stack([_first_axis(centred * own[..., None]) for own in hot.unbind(-1)], dim=1)
+    centred = points - hot @ _compute_group_means(points, hot)
+    axes = torch.stack([_find_first_axis(centred * own[..., None]) for own in hot.unbind(-1)], dim=1)
     side = (centred * (hot @ axes)).sum(-1) > 0
     for _ in range(ROUNDS):
-        near, far = (_distances(points, target, hot * half[..., None]) for half in (side, ~side))
+        near, far = (_compute_distances(points, target, hot * half[..., None]) for half in (side, ~side))
         moved = near < far
         if bool((moved == side).all()):
             break
@@ -68,29 +70,31 @@ def two_means(points: Tensor, target: Tensor) -> Tensor:
     return side
 
 
-def harder(losses: Tensor, side: Tensor, target: Tensor, classes: int) -> Tensor:
+def find_harder_rows(losses: Tensor, side: Tensor, target: Tensor, classes: int) -> Tensor:
     """Which rows are in the cluster of their class with the higher mean loss, (K, n) bool: none of a class of one
     cluster."""
     hot = F.one_hot(target, classes).to(losses.dtype)
     ones, others = (hot * half[..., None] for half in (side, ~side))
-    excess = (_means(losses[..., None], ones) - _means(losses[..., None], others))[..., 0].gather(1, target)
+    excess = (_compute_group_means(losses[..., None], ones) - _compute_group_means(losses[..., None], others))[
+        ..., 0
+    ].gather(1, target)
     two = ((ones.sum(1) > 0) & (others.sum(1) > 0)).gather(1, target)
     return torch.where(side, excess > 0, excess <= 0) & two
 
 
-def _means(points: Tensor, members: Tensor) -> Tensor:
+def _compute_group_means(points: Tensor, members: Tensor) -> Tensor:
     """The mean of each group's points: points (K, n, d) and members (K, n, G) to (K, G, d); 0 of an empty group."""
     return (members.transpose(1, 2) @ points) / members.sum(1).clamp(min=1)[..., None]
 
 
-def _distances(points: Tensor, target: Tensor, members: Tensor) -> Tensor:
+def _compute_distances(points: Tensor, target: Tensor, members: Tensor) -> Tensor:
     """Squared distances (K, n) of points to the mean of those of their own class that are members; infinite to none."""
-    centres = _means(points, members).gather(1, target[..., None].expand_as(points))
+    centres = _compute_group_means(points, members).gather(1, target[..., None].expand_as(points))
     empty = (members.sum(1) == 0).gather(1, target)
     return torch.where(empty, torch.inf, (points - centres).square().sum(-1))
 
 
-def _first_axis(centred: Tensor) -> Tensor:
+def _find_first_axis(centred: Tensor) -> Tensor:
     """The first principal component of points (K, n, d) around 0, (K, d)."""
     scaled = centred / centred.abs().amax((1, 2), keepdim=True)
     # Of points all alike, or no numbers (a replica that diverges must not stop the others), any direction will do.

@@ -12,10 +12,10 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Clock
+from ..training.algorithm import StepState
 from ..training.sampler import Batch
-from ._environment_risks import risks
-from ._penalised import Annealed
+from ._environment_risks import compute_environment_risks
+from ._penalised import AnnealedPenalty
 
 KIND = "domain"
 CITATION = (
@@ -37,7 +37,7 @@ SETTINGS: dict[str, Any] = {
 SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 5], "anneal_percent": ["choice", 0, 2, 10, 40]}
 
 
-class Algorithm(Annealed):
-    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
-        each = risks(network, batch)
+class Algorithm(AnnealedPenalty):
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
+        each = compute_environment_risks(network, batch)
         return each.mean(1), each.var(1, correction=0)

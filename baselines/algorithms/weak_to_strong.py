@@ -30,12 +30,12 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import keys, permutations, stream
-from ..training.algorithm import About, Build, Clock
+from ..replicas.rng import derive_stream, draw_permutations, make_keys
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
-from ._plain import share_of
+from ._plain import compute_step_share
 
 KIND = "easy-to-hard"
 CITATION = (
@@ -63,7 +63,7 @@ class Algorithm(Base):
     taught: Tensor
     weak: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         """`ModelError` for full batches: of a student's rows, thresholds are those of a batch."""
         super().__init__(hyperparameters, about)
         if not hyperparameters["batch_size"]:
@@ -71,7 +71,7 @@ class Algorithm(Base):
         self.teacher = self._teacher()
         self.grows = bool(self.teacher)
         rows, device = len(about.data), about.data.lengths.device
-        order = permutations(stream(keys(about.names, device), "weak_to_strong"), rows)
+        order = draw_permutations(derive_stream(make_keys(about.names, device), "weak_to_strong"), rows)
         count = rows * hyperparameters["teacher_rows_percent"] // 100
         if not 0 < count < rows:
             raise ModelError(
@@ -103,14 +103,14 @@ class Algorithm(Base):
         return build("weights", **(self.teacher if build.stage == 0 else {}))
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = share_of(steps, self.hyperparameters["teacher_percent"], "weak_to_strong")
+        first = compute_step_share(steps, self.hyperparameters["teacher_percent"], "weak_to_strong")
         return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         self.weak = answer(*data.inputs).softmax(-1)
         return data.changed(data.weight * ~self.taught, data.target), True
 
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
         if clock.stage == 0:
             return self._of_teacher(logits, batch)
@@ -119,10 +119,10 @@ class Algorithm(Base):
         share = (clock.step / (self.hyperparameters["warmup"] * clock.steps).clamp(min=1)).clamp(
             max=1
         ) * self.hyperparameters["alpha"]
-        own = F.one_hot(hardened(logits.detach().softmax(-1), weak.mean(1)), logits.shape[-1]).to(logits.dtype)
+        own = F.one_hot(harden_labels(logits.detach().softmax(-1), weak.mean(1)), logits.shape[-1]).to(logits.dtype)
         share = share[:, None, None]
         errors = -(((1 - share) * weak + share * own) * logits.log_softmax(-1)).sum(-1)
-        return mean(errors, batch)
+        return average_over_batch(errors, batch)
 
     def _of_teacher(self, logits: Tensor, batch: Batch) -> Tensor:
         """The mean over those rows of the batch that are the teacher's; 0 where there are none."""
@@ -133,11 +133,11 @@ class Algorithm(Base):
         return (cross_entropy(logits, batch.target) * own).sum(1) / own.sum(1).clamp(min=1e-12)
 
 
-def hardened(probabilities: Tensor, shares: Tensor) -> Tensor:
+def harden_labels(probabilities: Tensor, shares: Tensor) -> Tensor:
     """The class of each row, (K, n), from probabilities (K, n, classes), such that a replica's batch has about the
     given shares of each class, (K, classes)."""
     rising = probabilities.sort(dim=1).values
-    place = (1 - shares).clamp(0, 1) * (probabilities.shape[1] - 1)
-    below, above = place.floor().long()[:, None], place.ceil().long()[:, None]
-    threshold = torch.lerp(rising.gather(1, below), rising.gather(1, above), (place - place.floor())[:, None])
+    position = (1 - shares).clamp(0, 1) * (probabilities.shape[1] - 1)
+    below, above = position.floor().long()[:, None], position.ceil().long()[:, None]
+    threshold = torch.lerp(rising.gather(1, below), rising.gather(1, above), (position - position.floor())[:, None])
     return (probabilities - threshold).argmax(dim=-1)

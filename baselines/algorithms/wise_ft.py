@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ._weights import Interpolated
+from ._weights import WeightInterpolation
 
 KIND = "any"
 CITATION = (
@@ -28,6 +28,6 @@ weights are the early ones."""
 SEARCH: dict[str, Any] = {"alpha": ["uniform", 0.0, 1.0]}
 
 
-class Algorithm(Interpolated):
+class Algorithm(WeightInterpolation):
     def shares(self, network: nn.Module) -> list[Tensor]:
         return [self.hyperparameters["alpha"]] * len(list(network.parameters()))

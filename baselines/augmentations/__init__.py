@@ -26,23 +26,23 @@ from numpy.typing import NDArray
 
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
-from ...core.plugins import module
+from ...core.plugins import load_module
 
 More = tuple[dict[str, list[Any]], list[int]]
 """Added rows as columns, and the place of the row that each was made from."""
 
 
-def names(augment: str) -> list[str]:
+def parse_augmentation_names(augment: str) -> list[str]:
     """The augmentations that the setting names, in their order."""
     return augment.split("+")
 
 
-def chosen(augment: str) -> list[ModuleType]:
+def load_augmentations(augment: str) -> list[ModuleType]:
     """Their files."""
-    return [module("baselines/augmentations", name, "augmentation") for name in names(augment)]
+    return [load_module("baselines/augmentations", name, "augmentation") for name in parse_augmentation_names(augment)]
 
 
-def augmented(
+def augment_rows(
     task: Task,
     rows: Columns,
     weight: NDArray[np.float64],
@@ -50,10 +50,10 @@ def augmented(
     settings: Mapping[str, Any],
 ) -> tuple[Columns, NDArray[np.float64], NDArray[Any] | None]:
     """Training rows with those that the setting `augment` adds after them; their weights and groups follow."""
-    for one in chosen(settings["augment"]):
-        if not hasattr(one, "more"):
+    for augmentation in load_augmentations(settings["augment"]):
+        if not hasattr(augmentation, "more"):
             continue
-        columns, parents = one.more(task, rows, settings)
+        columns, parents = augmentation.more(task, rows, settings)
         if parents:
             every = np.concatenate([np.arange(len(weight)), np.asarray(parents, np.int64)])
             joined = {
@@ -63,7 +63,7 @@ def augmented(
     return rows, weight, group
 
 
-def text_field(task: Task, what: str) -> str:
+def find_text_field(task: Task, what: str) -> str:
     """The one text column that a sequence task reads; `ModelError` for other tasks."""
     if task.type != "sequence" or len(task.inputs) != 1:
         raise ModelError(f"augmentation {what}: it makes rows of one text column, and this is a {task.type} task")

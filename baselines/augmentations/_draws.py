@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import mixed, permutations, stream, uniform
+from ..replicas.rng import derive_stream, draw_permutations, draw_uniform, mix_bits
 
 _ODD = -0x61C8864680B583EB
 """2^64 over the golden ratio as a signed number: row numbers times it are far apart."""
@@ -34,9 +34,9 @@ class Draws:
     def of(cls, keys: Tensor, step: int | Tensor, rows: Tensor, name: str, hyperparameters: Hyperparameters) -> Draws:
         """For the rows (K, n) of replicas with keys (K,): what is drawn depends on the name of the augmentation, and of
         a step (in all stages) and the row's place in the training data."""
-        own = stream(keys, f"augment/{name}", step)
+        own = derive_stream(keys, f"augment/{name}", step)
         replica = torch.arange(len(keys), device=rows.device)[:, None].expand(rows.shape)
-        return cls(mixed(own[:, None] + (rows + 1) * _ODD).flatten(), replica.flatten(), hyperparameters)
+        return cls(mix_bits(own[:, None] + (rows + 1) * _ODD).flatten(), replica.flatten(), hyperparameters)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -47,7 +47,7 @@ class Draws:
 
     def named(self, name: str) -> Draws:
         """Others for the same rows."""
-        return Draws(stream(self.keys, name), self.replica, self.hyperparameters)
+        return Draws(derive_stream(self.keys, name), self.replica, self.hyperparameters)
 
     def setting(self, name: str) -> Any:
         """A setting: of each row, (B,), where it is a float; else its plain value."""
@@ -58,7 +58,7 @@ class Draws:
         self, name: str, low: float | Tensor = 0.0, high: float | Tensor = 1.0, shape: Sequence[int] = ()
     ) -> Tensor:
         """Uniform on [low, high), (B, *shape) float64."""
-        return low + (high - low) * uniform(stream(self.keys, name), shape, torch.float64)
+        return low + (high - low) * draw_uniform(derive_stream(self.keys, name), shape, torch.float64)
 
     def chance(self, name: str, probability: float | Tensor) -> Tensor:
         """True with this probability, (B,)."""
@@ -70,4 +70,4 @@ class Draws:
 
     def order(self, name: str, count: int) -> Tensor:
         """A random order of 0 .. count - 1, (B, count) int64."""
-        return permutations(stream(self.keys, name), count)
+        return draw_permutations(derive_stream(self.keys, name), count)

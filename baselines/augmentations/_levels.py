@@ -9,37 +9,37 @@ from torch import Tensor
 LEVELS = 256
 
 
-def levels(x: Tensor) -> Tensor:
+def to_levels(x: Tensor) -> Tensor:
     """Whole numbers from 0 to 255, int64."""
     return (x * 255).round().long().clamp_(0, 255)
 
 
-def posterised(x: Tensor, bits: Tensor) -> Tensor:
+def posterise_images(x: Tensor, bits: Tensor) -> Tensor:
     """Levels of which so many highest bits are kept, (B,) int64 from 0 to 8."""
     cut = (8 - bits).view(-1, 1, 1, 1)
-    return _back((levels(x) >> cut) << cut, x)
+    return _from_levels((to_levels(x) >> cut) << cut, x)
 
 
-def solarised(x: Tensor, threshold: Tensor) -> Tensor:
+def solarise_images(x: Tensor, threshold: Tensor) -> Tensor:
     """Levels from a threshold on (B,) are turned round."""
-    own = levels(x)
-    return _back(torch.where(own.double() < threshold.double().view(-1, 1, 1, 1), own, 255 - own), x)
+    own = to_levels(x)
+    return _from_levels(torch.where(own.double() < threshold.double().view(-1, 1, 1, 1), own, 255 - own), x)
 
 
-def stretched(x: Tensor) -> Tensor:
+def stretch_contrast(x: Tensor) -> Tensor:
     """Autocontrast: each channel's levels spread over all of them."""
-    own = levels(x).flatten(2)
+    own = to_levels(x).flatten(2)
     low, high = own.amin(2, keepdim=True).double(), own.amax(2, keepdim=True).double()
     scale = 255.0 / (high - low).clamp(min=1)
     # Pillow's table: level * scale + offset, cut off; it adds no half.
-    found = (torch.arange(LEVELS, device=x.device).double() * scale - low * scale).trunc().clamp(0, 255).long()
-    same = torch.arange(LEVELS, device=x.device).expand(found.shape)
-    return _back(torch.where(high > low, found, same).gather(2, own).view(x.shape), x)
+    table = (torch.arange(LEVELS, device=x.device).double() * scale - low * scale).trunc().clamp(0, 255).long()
+    same = torch.arange(LEVELS, device=x.device).expand(table.shape)
+    return _from_levels(torch.where(high > low, table, same).gather(2, own).view(x.shape), x)
 
 
-def equalised(x: Tensor) -> Tensor:
+def equalise_histogram(x: Tensor) -> Tensor:
     """Each channel's levels at places of a uniform histogram, as Pillow's table has it."""
-    own = levels(x).flatten(2)
+    own = to_levels(x).flatten(2)
     counts = torch.zeros(*own.shape[:2], LEVELS, dtype=torch.int64, device=x.device)
     counts.scatter_add_(2, own, torch.ones_like(own))
     last = counts.gather(2, own.amax(2, keepdim=True))
@@ -48,8 +48,8 @@ def equalised(x: Tensor) -> Tensor:
     table = (before // step.clamp(min=1)).clamp(0, 255)
     same = torch.arange(LEVELS, device=x.device).expand(table.shape)
     plain = (step == 0) | ((counts > 0).sum(2, keepdim=True) <= 1)
-    return _back(torch.where(plain, same, table).gather(2, own).view(x.shape), x)
+    return _from_levels(torch.where(plain, same, table).gather(2, own).view(x.shape), x)
 
 
-def _back(found: Tensor, x: Tensor) -> Tensor:
-    return found.to(x.dtype) / 255
+def _from_levels(values: Tensor, x: Tensor) -> Tensor:
+    return values.to(x.dtype) / 255

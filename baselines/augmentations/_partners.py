@@ -6,21 +6,21 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.rng import beta, stream
+from ..replicas.rng import derive_stream, draw_beta
 from ._draws import Draws
 
 
-def partners(x: Tensor, draws: Draws) -> tuple[Tensor, Tensor]:
+def draw_partners(x: Tensor, draws: Draws) -> tuple[Tensor, Tensor]:
     """A permutation of each replica's rows (K, n, ..): their partners' places (K, n), and the partners."""
     partner = draws.order("partners", x.shape[1])
     return partner, x[torch.arange(len(x), device=x.device)[:, None], partner]
 
 
-def beta_shares(draws: Draws, setting: str) -> Tensor:
+def draw_beta_shares(draws: Draws, setting: str) -> Tensor:
     """A draw from each replica's Beta(alpha, alpha), (K,) float64; `ModelError` where there is no such."""
-    found = []
-    for key, alpha in zip(stream(draws.keys, "share"), draws.setting(setting).tolist(), strict=True):
+    shares = []
+    for key, alpha in zip(derive_stream(draws.keys, "share"), draws.setting(setting).tolist(), strict=True):
         if alpha <= 0:
             raise ModelError(f"setting {setting} = {alpha:g}: use a number above 0 (towards 0, rows are hardly mixed)")
-        found.append(beta(key[None], (1,), alpha))
-    return torch.cat(found).flatten()
+        shares.append(draw_beta(key[None], (1,), alpha))
+    return torch.cat(shares).flatten()

@@ -20,66 +20,66 @@ LUMA = (19595 / 65536, 38470 / 65536, 7471 / 65536)
 """The weights of red, green and blue in Pillow's conversion to grey (ITU-R 601-2)."""
 
 
-def each(x: Tensor, which: Tensor, operations: Sequence[Operation], draws: Draws) -> Tensor:
+def apply_operations(x: Tensor, which: Tensor, operations: Sequence[Operation], draws: Draws) -> Tensor:
     """Every picture after the operation of its number, `which` (B,)."""
-    found = x.clone()
+    result = x.clone()
     for number, operation in enumerate(operations):
         own = (which == number).nonzero()[:, 0]
         if len(own):
-            found[own] = operation(x[own], draws.picked(own))
-    return found
+            result[own] = operation(x[own], draws.picked(own))
+    return result
 
 
-def around(values: Tensor, x: Tensor) -> Tensor:
+def broadcast_to_images(values: Tensor, x: Tensor) -> Tensor:
     """One value a picture (B,), to be multiplied with pictures like x."""
     return values.to(x.dtype).view(-1, 1, 1, 1)
 
 
-def flipped(x: Tensor, which: Tensor) -> Tensor:
+def flip_images(x: Tensor, which: Tensor) -> Tensor:
     """Left and right exchanged in some pictures, (B,) bool."""
     return torch.where(which.view(-1, 1, 1, 1), x.flip(-1), x)
 
 
-def grey(x: Tensor) -> Tensor:
+def to_grey(x: Tensor) -> Tensor:
     """Luminance, (B, 1, height, width); of pictures of one channel it is that channel."""
     if x.shape[1] == 1:
         return x
     return x[:, :1] * LUMA[0] + x[:, 1:2] * LUMA[1] + x[:, 2:3] * LUMA[2]
 
 
-def blended(x: Tensor, other: Tensor, factor: Tensor) -> Tensor:
+def blend_images(x: Tensor, other: Tensor, factor: Tensor) -> Tensor:
     """`other` at factor 0, x at 1, and beyond, (B,); from 0 to 1."""
-    share = around(factor, x)
+    share = broadcast_to_images(factor, x)
     return (other + (x - other) * share).clamp(0, 1)
 
 
-def brightness(x: Tensor, factor: Tensor) -> Tensor:
-    return blended(x, torch.zeros_like(x), factor)
+def adjust_brightness(x: Tensor, factor: Tensor) -> Tensor:
+    return blend_images(x, torch.zeros_like(x), factor)
 
 
-def contrast(x: Tensor, factor: Tensor) -> Tensor:
+def adjust_contrast(x: Tensor, factor: Tensor) -> Tensor:
     """Blended with the picture's mean luminance, a whole level."""
-    levels = (grey(x) * 255).round().long().flatten(1)
+    levels = (to_grey(x) * 255).round().long().flatten(1)
     mean = (levels.sum(1).double() / levels.shape[1] + 0.5).floor() / 255
-    return blended(x, around(mean, x).expand_as(x), factor)
+    return blend_images(x, broadcast_to_images(mean, x).expand_as(x), factor)
 
 
-def colour(x: Tensor, factor: Tensor) -> Tensor:
+def adjust_colour(x: Tensor, factor: Tensor) -> Tensor:
     """Saturation: blended with its luminance."""
-    return blended(x, grey(x).expand_as(x), factor)
+    return blend_images(x, to_grey(x).expand_as(x), factor)
 
 
-def sharpness(x: Tensor, factor: Tensor) -> Tensor:
+def adjust_sharpness(x: Tensor, factor: Tensor) -> Tensor:
     """Blended with its mean over nine pixels, the middle one weighing 5 of 13; the border stays."""
     smooth = x.clone()
     if min(x.shape[-2:]) > 2:
         rows = x[..., :-2, :] + x[..., 1:-1, :] + x[..., 2:, :]
         nine = rows[..., :-2] + rows[..., 1:-1] + rows[..., 2:]
         smooth[..., 1:-1, 1:-1] = (nine + 4 * x[..., 1:-1, 1:-1]) / 13
-    return blended(x, smooth, factor)
+    return blend_images(x, smooth, factor)
 
 
-def hue(x: Tensor, turn: Tensor) -> Tensor:
+def adjust_hue(x: Tensor, turn: Tensor) -> Tensor:
     """The hue moved by `turn` (B,) of a full circle; pictures of one channel have none."""
     if x.shape[1] == 1:
         return x
@@ -95,21 +95,24 @@ def hue(x: Tensor, turn: Tensor) -> Tensor:
     sector = (sector + 6 * turn.to(x.dtype).view(-1, 1, 1)) % 6
     channels = []
     for offset in (5, 3, 1):
-        place = (sector + offset) % 6
-        channels.append(value - chroma * torch.minimum(place, 4 - place).clamp(0, 1))
+        phase = (sector + offset) % 6
+        channels.append(value - chroma * torch.minimum(phase, 4 - phase).clamp(0, 1))
     return torch.stack(channels, dim=1)
 
 
-def cropped(x: Tensor, top: Tensor, left: Tensor, height: Tensor, width: Tensor) -> Tensor:
+def crop_images(x: Tensor, top: Tensor, left: Tensor, height: Tensor, width: Tensor) -> Tensor:
     """A window of each picture (B,), in whole pixels, resized to the picture's size: bilinear, as Pillow enlarges."""
-    down, beside = _along(top, height, x.shape[-2], x.dtype), _along(left, width, x.shape[-1], x.dtype)
-    low, high, share = (one[:, None, :, None] for one in down)
-    rows = _taken(x, low, 2) * (1 - share) + _taken(x, high, 2) * share
-    low, high, share = (one[:, None, None, :] for one in beside)
-    return _taken(rows, low, 3) * (1 - share) + _taken(rows, high, 3) * share
+    down, beside = (
+        _compute_neighbours(top, height, x.shape[-2], x.dtype),
+        _compute_neighbours(left, width, x.shape[-1], x.dtype),
+    )
+    low, high, share = (part[:, None, :, None] for part in down)
+    rows = _gather_along(x, low, 2) * (1 - share) + _gather_along(x, high, 2) * share
+    low, high, share = (part[:, None, None, :] for part in beside)
+    return _gather_along(rows, low, 3) * (1 - share) + _gather_along(rows, high, 3) * share
 
 
-def _along(start: Tensor, length: Tensor, size: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+def _compute_neighbours(start: Tensor, length: Tensor, size: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
     """The two pixels that each of `size` new ones lies between, and the share of the second, (B, size)."""
     places = torch.arange(size, device=start.device, dtype=torch.float64)
     at = ((places + 0.5) * (length.double()[:, None] / size) - 0.5).clamp(min=0)
@@ -119,13 +122,13 @@ def _along(start: Tensor, length: Tensor, size: int, dtype: torch.dtype) -> tupl
     return (low.long() + start.long()[:, None]), (high.long() + start.long()[:, None]), (at - low).to(dtype)
 
 
-def _taken(x: Tensor, places: Tensor, axis: int) -> Tensor:
+def _gather_along(x: Tensor, places: Tensor, axis: int) -> Tensor:
     shape = [*x.shape]
     shape[axis] = places.shape[axis]
     return x.gather(axis, places.expand(shape))
 
 
-def moved(
+def apply_affine(
     x: Tensor,
     a: Tensor | float,
     b: Tensor | float,
@@ -141,40 +144,43 @@ def moved(
     v = torch.arange(height, device=x.device, dtype=torch.float64)[:, None] + 0.5
     u = torch.arange(width, device=x.device, dtype=torch.float64)[None, :] + 0.5
     a, b, c, d, e, f = (
-        torch.as_tensor(one, dtype=torch.float64, device=x.device).view(-1, 1, 1) for one in (a, b, c, d, e, f)
+        torch.as_tensor(coefficient, dtype=torch.float64, device=x.device).view(-1, 1, 1)
+        for coefficient in (a, b, c, d, e, f)
     )
     across, down = (a * u + b * v + c).expand(len(x), height, width), (d * u + e * v + f).expand(len(x), height, width)
     inside = (across >= 0) & (across < width) & (down >= 0) & (down < height)
     if not smooth:
-        return torch.where(inside[:, None], _at(x, down.floor().long(), across.floor().long()), 0.0)
+        return torch.where(inside[:, None], _gather_pixels(x, down.floor().long(), across.floor().long()), 0.0)
     left, top = (across - 0.5).floor(), (down - 0.5).floor()
     right_share, lower_share = ((across - 0.5 - left)[:, None].to(x.dtype), (down - 0.5 - top)[:, None].to(x.dtype))
     left, top = left.long(), top.long()
-    upper = _at(x, top, left) * (1 - right_share) + _at(x, top, left + 1) * right_share
-    lower = _at(x, top + 1, left) * (1 - right_share) + _at(x, top + 1, left + 1) * right_share
+    upper = _gather_pixels(x, top, left) * (1 - right_share) + _gather_pixels(x, top, left + 1) * right_share
+    lower = _gather_pixels(x, top + 1, left) * (1 - right_share) + _gather_pixels(x, top + 1, left + 1) * right_share
     return torch.where(inside[:, None], upper * (1 - lower_share) + lower * lower_share, 0.0)
 
 
-def _at(x: Tensor, row: Tensor, column: Tensor) -> Tensor:
+def _gather_pixels(x: Tensor, row: Tensor, column: Tensor) -> Tensor:
     """Pixels at places (B, height, width), those outside the nearest inside."""
     height, width = x.shape[-2:]
     flat = row.clamp(0, height - 1) * width + column.clamp(0, width - 1)
-    found = x.flatten(2).gather(2, flat.flatten(1)[:, None].expand(-1, x.shape[1], -1))
-    return found.view(x.shape)
+    pixels = x.flatten(2).gather(2, flat.flatten(1)[:, None].expand(-1, x.shape[1], -1))
+    return pixels.view(x.shape)
 
 
-def rotated(x: Tensor, degrees: Tensor, smooth: bool = False) -> Tensor:
+def rotate_images(x: Tensor, degrees: Tensor, smooth: bool = False) -> Tensor:
     """Turned counter-clockwise about the middle, (B,)."""
     angle = -degrees.double() * (torch.pi / 180)
     cos, sin = angle.cos(), angle.sin()
     v, u = x.shape[-2] / 2, x.shape[-1] / 2
-    return moved(x, cos, sin, u - cos * u - sin * v, -sin, cos, v + sin * u - cos * v, smooth)
+    return apply_affine(x, cos, sin, u - cos * u - sin * v, -sin, cos, v + sin * u - cos * v, smooth)
 
 
-def erased(x: Tensor, top: Tensor, left: Tensor, bottom: Tensor, right: Tensor, fill: Tensor | float = 0.0) -> Tensor:
+def erase_rectangles(
+    x: Tensor, top: Tensor, left: Tensor, bottom: Tensor, right: Tensor, fill: Tensor | float = 0.0
+) -> Tensor:
     """A rectangle of each picture filled, from (top, left) up to and without (bottom, right), (B,)."""
     v = torch.arange(x.shape[-2], device=x.device).view(1, -1, 1)
     u = torch.arange(x.shape[-1], device=x.device).view(1, 1, -1)
-    top, left, bottom, right = (one.view(-1, 1, 1) for one in (top, left, bottom, right))
+    top, left, bottom, right = (edge.view(-1, 1, 1) for edge in (top, left, bottom, right))
     inside = (v >= top) & (v < bottom) & (u >= left) & (u < right)
     return torch.where(inside[:, None], torch.as_tensor(fill, dtype=x.dtype, device=x.device).view(1, -1, 1, 1), x)

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from ._draws import Draws
-from ._pictures import cropped
+from ._pictures import crop_images
 
 RATIO = (3 / 4, 4 / 3)
 TRIES = 10
 
 
-def windows(
+def draw_windows(
     draws: Draws, size: tuple[int, int], least: Tensor | float, most: Tensor | float = 1.0
 ) -> tuple[Tensor, ...]:
     """Top, left, height and width of a window in each picture of this height and width, (B,) int64 each. Its area is
@@ -34,7 +34,7 @@ def windows(
     return draws.below("top", height - tall + 1), draws.below("left", width - wide + 1), tall, wide
 
 
-def randomly_cropped(x: Tensor, draws: Draws, least: Tensor | float) -> Tensor:
+def crop_randomly(x: Tensor, draws: Draws, least: Tensor | float) -> Tensor:
     """Such a window of each picture, at the picture's size again."""
     height, width = x.shape[-2:]
-    return cropped(x, *windows(draws, (height, width), least))
+    return crop_images(x, *draw_windows(draws, (height, width), least))

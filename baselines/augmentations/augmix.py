@@ -15,8 +15,17 @@ import torch
 from torch import Tensor
 
 from ._draws import Draws
-from ._levels import equalised, posterised, solarised, stretched
-from ._pictures import around, brightness, colour, contrast, each, moved, rotated, sharpness
+from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
+from ._pictures import (
+    adjust_brightness,
+    adjust_colour,
+    adjust_contrast,
+    adjust_sharpness,
+    apply_affine,
+    apply_operations,
+    broadcast_to_images,
+    rotate_images,
+)
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"chains": 3, "chain_depth": 0, "severity": 3.0, "all_operations": False}
@@ -27,39 +36,43 @@ ImageNet-C."""
 DEPTH = 3
 
 
-def level(draws: Draws, most: float) -> Tensor:
+def draw_level(draws: Draws, most: float) -> Tensor:
     """A level between 0.1 and the severity, as a share of `most`, (B,)."""
     return draws.uniform("level", 0.1, draws.setting("severity").double()) * most / 10
 
 
-def whole(draws: Draws, most: float) -> Tensor:
-    return level(draws, most).trunc()
+def draw_integer_level(draws: Draws, most: float) -> Tensor:
+    return draw_level(draws, most).trunc()
 
 
-def either(draws: Draws, found: Tensor) -> Tensor:
-    return torch.where(draws.chance("direction", 0.5), found, -found)
+def randomise_sign(draws: Draws, magnitude: Tensor) -> Tensor:
+    return torch.where(draws.chance("direction", 0.5), magnitude, -magnitude)
 
 
 OPERATIONS = (
-    lambda x, draws: stretched(x),
-    lambda x, draws: equalised(x),
-    lambda x, draws: posterised(x, 4 - whole(draws, 4).long()),
-    lambda x, draws: rotated(x, either(draws, whole(draws, 30)), smooth=True),
-    lambda x, draws: solarised(x, 256 - whole(draws, 256)),
-    lambda x, draws: moved(x, 1, either(draws, level(draws, 0.3)), 0, 0, 1, 0, smooth=True),
-    lambda x, draws: moved(x, 1, 0, 0, either(draws, level(draws, 0.3)), 1, 0, smooth=True),
-    lambda x, draws: moved(x, 1, 0, either(draws, whole(draws, x.shape[-1] / 3)), 0, 1, 0, smooth=True),
-    lambda x, draws: moved(x, 1, 0, 0, 0, 1, either(draws, whole(draws, x.shape[-2] / 3)), smooth=True),
+    lambda x, draws: stretch_contrast(x),
+    lambda x, draws: equalise_histogram(x),
+    lambda x, draws: posterise_images(x, 4 - draw_integer_level(draws, 4).long()),
+    lambda x, draws: rotate_images(x, randomise_sign(draws, draw_integer_level(draws, 30)), smooth=True),
+    lambda x, draws: solarise_images(x, 256 - draw_integer_level(draws, 256)),
+    lambda x, draws: apply_affine(x, 1, randomise_sign(draws, draw_level(draws, 0.3)), 0, 0, 1, 0, smooth=True),
+    lambda x, draws: apply_affine(x, 1, 0, 0, randomise_sign(draws, draw_level(draws, 0.3)), 1, 0, smooth=True),
+    lambda x, draws: apply_affine(
+        x, 1, 0, randomise_sign(draws, draw_integer_level(draws, x.shape[-1] / 3)), 0, 1, 0, smooth=True
+    ),
+    lambda x, draws: apply_affine(
+        x, 1, 0, 0, 0, 1, randomise_sign(draws, draw_integer_level(draws, x.shape[-2] / 3)), smooth=True
+    ),
 )
 OVERLAPPING = (
-    lambda x, draws: colour(x, level(draws, 1.8) + 0.1),
-    lambda x, draws: contrast(x, level(draws, 1.8) + 0.1),
-    lambda x, draws: brightness(x, level(draws, 1.8) + 0.1),
-    lambda x, draws: sharpness(x, level(draws, 1.8) + 0.1),
+    lambda x, draws: adjust_colour(x, draw_level(draws, 1.8) + 0.1),
+    lambda x, draws: adjust_contrast(x, draw_level(draws, 1.8) + 0.1),
+    lambda x, draws: adjust_brightness(x, draw_level(draws, 1.8) + 0.1),
+    lambda x, draws: adjust_sharpness(x, draw_level(draws, 1.8) + 0.1),
 )
 
 
-def weights(draws: Draws, chains: int) -> Tensor:
+def draw_chain_weights(draws: Draws, chains: int) -> Tensor:
     """Of each chain, uniform among those that sum to 1, (B, chains)."""
     drawn = -torch.log1p(-draws.uniform("weights", shape=(chains,)))
     return drawn / drawn.sum(1, keepdim=True)
@@ -69,18 +82,18 @@ def changed(x: Tensor, draws: Draws) -> Tensor:
     """Pictures (B, 1 or 3, height, width) anew."""
     chains, fixed = draws.setting("chains"), draws.setting("chain_depth")
     operations = (*OPERATIONS, *OVERLAPPING) if draws.setting("all_operations") else OPERATIONS
-    share = weights(draws, chains)
+    share = draw_chain_weights(draws, chains)
     mixture = torch.zeros_like(x)
     for chain in range(chains):
         own = draws.named(f"chain {chain}")
         depth = own.below("depth", DEPTH) + 1
-        one = x
+        images = x
         for turn in range(fixed or DEPTH):
             at = own.named(f"operation {turn}")
             which = at.below("operation", len(operations))
             # One past the last operation is none.
             which = which if fixed else torch.where(turn < depth, which, len(operations))
-            one = each(one, which, operations, at)
-        mixture += around(share[:, chain], x) * one
-    kept = around(draws.uniform("kept"), x)
-    return kept * x + (1 - kept) * mixture
+            images = apply_operations(images, which, operations, at)
+        mixture += broadcast_to_images(share[:, chain], x) * images
+    image_share = broadcast_to_images(draws.uniform("kept"), x)
+    return image_share * x + (1 - image_share) * mixture

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ._draws import Draws
-from ._partners import beta_shares, partners
+from ._partners import draw_beta_shares, draw_partners
 
 READS = "pictures"
 SETTINGS: dict[str, Any] = {"cutmix_alpha": 1.0, "cutmix_chance": 1.0}
@@ -22,23 +22,23 @@ SETTINGS: dict[str, Any] = {"cutmix_alpha": 1.0, "cutmix_chance": 1.0}
 in the authors' code."""
 
 
-def rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
+def draw_rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
     """Top, left, bottom and right of each replica's rectangle, (K,) int64; empty where a batch is not mixed."""
-    side = (1 - beta_shares(draws, "cutmix_alpha")).sqrt()
+    side = (1 - draw_beta_shares(draws, "cutmix_alpha")).sqrt()
     side = torch.where(draws.chance("mixed", draws.setting("cutmix_chance")), side, 0.0)
-    found = []
+    ranges = []
     for name, size in (("middle y", height), ("middle x", width)):
         long, middle = (side * size).long(), draws.below(name, size)
-        found.append(((middle - long // 2).clamp(0, size), (middle + long // 2).clamp(0, size)))
-    (top, bottom), (left, right) = found
+        ranges.append(((middle - long // 2).clamp(0, size), (middle + long // 2).clamp(0, size)))
+    (top, bottom), (left, right) = ranges
     return top, left, bottom, right
 
 
 def mixed(x: Tensor, draws: Draws) -> tuple[Tensor, Tensor, Tensor]:
     """Pictures (K, n, channels, height, width), a draw each replica: mixed ones, partners and shares (K, n)."""
     height, width = x.shape[-2:]
-    partner, other = partners(x, draws)
-    top, left, bottom, right = (one.view(-1, 1, 1, 1, 1) for one in rectangle(draws, height, width))
+    partner, other = draw_partners(x, draws)
+    top, left, bottom, right = (edge.view(-1, 1, 1, 1, 1) for edge in draw_rectangle(draws, height, width))
     v = torch.arange(height, device=x.device).view(-1, 1)
     u = torch.arange(width, device=x.device)
     inside = (v >= top) & (v < bottom) & (u >= left) & (u < right)

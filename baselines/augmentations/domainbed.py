@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from ._draws import Draws
-from ._jitter import jittered
-from ._pictures import flipped, grey
-from ._random_crop import randomly_cropped
+from ._jitter import jitter_colours
+from ._pictures import flip_images, to_grey
+from ._random_crop import crop_randomly
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"crop_least": 0.7, "jitter": 0.3, "grey_chance": 0.1}
@@ -25,8 +25,8 @@ and hue (of a circle) are changed. grey_chance: of a picture without colours."""
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
     """Pictures (B, 1 or 3, height, width) anew."""
-    x = randomly_cropped(x, draws, draws.setting("crop_least"))
-    x = flipped(x, draws.chance("flip", 0.5))
-    x = jittered(x, draws.named("jitter"), draws.setting("jitter"))
+    x = crop_randomly(x, draws, draws.setting("crop_least"))
+    x = flip_images(x, draws.chance("flip", 0.5))
+    x = jitter_colours(x, draws.named("jitter"), draws.setting("jitter"))
     colourless = draws.chance("grey", draws.setting("grey_chance"))
-    return torch.where(colourless.view(-1, 1, 1, 1), grey(x).expand_as(x), x)
+    return torch.where(colourless.view(-1, 1, 1, 1), to_grey(x).expand_as(x), x)

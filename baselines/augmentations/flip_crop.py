@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from ._draws import Draws
-from ._pictures import flipped, moved
+from ._pictures import apply_affine, flip_images
 
 READS = "pictures"
 SETTINGS: dict[str, Any] = {"shift": 0.125}
@@ -27,4 +27,4 @@ def changed(x: Tensor, draws: Draws) -> Tensor:
             ("across", (draws.setting("shift") * x.shape[-1]).round().long()),
         )
     )
-    return moved(flipped(x, draws.chance("flip", 0.5)), 1, 0, across, 0, 1, down)
+    return apply_affine(flip_images(x, draws.chance("flip", 0.5)), 1, 0, across, 0, 1, down)

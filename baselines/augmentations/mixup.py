@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from ._draws import Draws
-from ._partners import beta_shares, partners
+from ._partners import draw_beta_shares, draw_partners
 
 READS = "numbers"
 SETTINGS: dict[str, Any] = {"mixup_alpha": 0.2}
@@ -23,7 +23,7 @@ SETTINGS: dict[str, Any] = {"mixup_alpha": 0.2}
 
 def mixed(x: Tensor, draws: Draws) -> tuple[Tensor, Tensor, Tensor]:
     """Rows (K, n, ..), a draw each replica: mixed rows, partners and shares (K, n)."""
-    partner, other = partners(x, draws)
-    share = beta_shares(draws, "mixup_alpha")
+    partner, other = draw_partners(x, draws)
+    share = draw_beta_shares(draws, "mixup_alpha")
     keeps = share.to(x.dtype).view(-1, *[1] * (x.ndim - 1))
     return keeps * x + (1 - keeps) * other, partner, share[:, None].expand(partner.shape)

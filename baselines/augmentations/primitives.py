@@ -19,17 +19,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...benchmarks.model import Columns, Task
-from ...core.draws import key
+from ...core.draws import derive_key
 from ...core.errors import ModelError
-from . import More, text_field
+from . import More, find_text_field
 
 SETTINGS: dict[str, Any] = {"copies": 1}
 """copies: rows added for each."""
 
 
-def primitives(inputs: Sequence[list[str]], outputs: Sequence[list[str]]) -> dict[str, str]:
+def find_primitives(inputs: Sequence[list[str]], outputs: Sequence[list[str]]) -> dict[str, str]:
     """Each primitive's input word and its output word, from rows of words."""
-    read, written = _rows_of_words(inputs), _rows_of_words(outputs)
+    read, written = _group_words_by_rows(inputs), _group_words_by_rows(outputs)
     return {
         words[0]: written[places][0]
         for places, words in read.items()
@@ -37,25 +37,25 @@ def primitives(inputs: Sequence[list[str]], outputs: Sequence[list[str]]) -> dic
     }
 
 
-def _rows_of_words(rows: Sequence[list[str]]) -> dict[tuple[int, ...], list[str]]:
+def _group_words_by_rows(rows: Sequence[list[str]]) -> dict[tuple[int, ...], list[str]]:
     """The words by the rows that they stand in."""
     places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, words in enumerate(rows):
+    for index, words in enumerate(rows):
         for word in dict.fromkeys(words):
-            places[word].append(place)
-    found: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
+            places[word].append(index)
+    words_by_rows: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
     for word, where in places.items():
-        found[tuple(where)].append(word)
-    return dict(found)
+        words_by_rows[tuple(where)].append(word)
+    return dict(words_by_rows)
 
 
 def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
     """`ModelError` where there is no primitive, or a text's tokens are characters, which have no other names."""
-    field, copies = text_field(task, "primitives"), settings["copies"]
+    field, copies = find_text_field(task, "primitives"), settings["copies"]
     if task.tokens == "character":
         raise ModelError("augmentation primitives: it renames words, and this task's tokens are characters")
     inputs, outputs = ([text.split() for text in rows[name]] for name in (field, task.label))
-    pairs = primitives(inputs, outputs)
+    pairs = find_primitives(inputs, outputs)
     if not pairs:
         raise ModelError(
             "augmentation primitives: no word of the inputs stands for one word of the outputs in the training rows"
@@ -63,23 +63,23 @@ def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
     known = {word for side in (inputs, outputs) for words in side for word in words}
     columns: dict[str, list[Any]] = {field: [], task.label: []}
     parents: list[int] = []
-    for place, (read, written) in enumerate(zip(inputs, outputs, strict=True)):
+    for index, (read, written) in enumerate(zip(inputs, outputs, strict=True)):
         own = [word for word in dict.fromkeys(read) if word in pairs]
         if not own:
             continue
-        begin = {word: key(f"primitives/{place}/{word}") % copies for word in own}
+        begin = {word: derive_key(f"primitives/{index}/{word}") % copies for word in own}
         begin[own[0]] = 0
         for copy in range(copies):
             name = {word: 1 + (begin[word] + copy) % copies for word in own}
-            renamed = {word: _name(word, number, known) for word, number in name.items()}
-            answer = {pairs[word]: _name(pairs[word], number, known) for word, number in name.items()}
+            renamed = {word: _make_name(word, number, known) for word, number in name.items()}
+            answer = {pairs[word]: _make_name(pairs[word], number, known) for word, number in name.items()}
             columns[field].append(" ".join(renamed.get(word, word) for word in read))
             columns[task.label].append(" ".join(answer.get(word, word) for word in written))
-            parents.append(place)
+            parents.append(index)
     return columns, parents
 
 
-def _name(word: str, number: int, known: set[str]) -> str:
+def _make_name(word: str, number: int, known: set[str]) -> str:
     """A primitive's new name of this number, none of the words that there are."""
     name = f"{word}_{number}"
     while name in known:

@@ -15,8 +15,16 @@ import torch
 from torch import Tensor
 
 from ._draws import Draws
-from ._levels import equalised, posterised, solarised, stretched
-from ._pictures import brightness, colour, contrast, each, moved, rotated, sharpness
+from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
+from ._pictures import (
+    adjust_brightness,
+    adjust_colour,
+    adjust_contrast,
+    adjust_sharpness,
+    apply_affine,
+    apply_operations,
+    rotate_images,
+)
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"operations": 2, "magnitude": 9.0}
@@ -24,33 +32,33 @@ SETTINGS: dict[str, Any] = {"operations": 2, "magnitude": 9.0}
 ResNet-50 on ImageNet."""
 
 
-def strength(draws: Draws) -> Tensor:
+def compute_strength(draws: Draws) -> Tensor:
     """The magnitude as a share of the largest, (B,)."""
-    found: Tensor = draws.setting("magnitude").double().clamp(0, 10) / 10
-    return found
+    magnitude: Tensor = draws.setting("magnitude").double().clamp(0, 10) / 10
+    return magnitude
 
 
-def either(draws: Draws, most: float) -> Tensor:
+def draw_signed_magnitude(draws: Draws, most: float) -> Tensor:
     """The magnitude's share of `most`, or as much the other way."""
-    share = strength(draws) * most
+    share = compute_strength(draws) * most
     return torch.where(draws.chance("direction", 0.5), share, -share)
 
 
 OPERATIONS = (
     lambda x, draws: x,
-    lambda x, draws: stretched(x),
-    lambda x, draws: equalised(x),
-    lambda x, draws: rotated(x, either(draws, 30)),
-    lambda x, draws: solarised(x, 256 * (1 - strength(draws))),
-    lambda x, draws: colour(x, 1 + either(draws, 0.9)),
-    lambda x, draws: posterised(x, 8 - (4 * strength(draws)).round().long()),
-    lambda x, draws: contrast(x, 1 + either(draws, 0.9)),
-    lambda x, draws: brightness(x, 1 + either(draws, 0.9)),
-    lambda x, draws: sharpness(x, 1 + either(draws, 0.9)),
-    lambda x, draws: moved(x, 1, either(draws, 0.3), 0, 0, 1, 0),
-    lambda x, draws: moved(x, 1, 0, 0, either(draws, 0.3), 1, 0),
-    lambda x, draws: moved(x, 1, 0, x.shape[-1] * either(draws, 150 / 331), 0, 1, 0),
-    lambda x, draws: moved(x, 1, 0, 0, 0, 1, x.shape[-2] * either(draws, 150 / 331)),
+    lambda x, draws: stretch_contrast(x),
+    lambda x, draws: equalise_histogram(x),
+    lambda x, draws: rotate_images(x, draw_signed_magnitude(draws, 30)),
+    lambda x, draws: solarise_images(x, 256 * (1 - compute_strength(draws))),
+    lambda x, draws: adjust_colour(x, 1 + draw_signed_magnitude(draws, 0.9)),
+    lambda x, draws: posterise_images(x, 8 - (4 * compute_strength(draws)).round().long()),
+    lambda x, draws: adjust_contrast(x, 1 + draw_signed_magnitude(draws, 0.9)),
+    lambda x, draws: adjust_brightness(x, 1 + draw_signed_magnitude(draws, 0.9)),
+    lambda x, draws: adjust_sharpness(x, 1 + draw_signed_magnitude(draws, 0.9)),
+    lambda x, draws: apply_affine(x, 1, draw_signed_magnitude(draws, 0.3), 0, 0, 1, 0),
+    lambda x, draws: apply_affine(x, 1, 0, 0, draw_signed_magnitude(draws, 0.3), 1, 0),
+    lambda x, draws: apply_affine(x, 1, 0, x.shape[-1] * draw_signed_magnitude(draws, 150 / 331), 0, 1, 0),
+    lambda x, draws: apply_affine(x, 1, 0, 0, 0, 1, x.shape[-2] * draw_signed_magnitude(draws, 150 / 331)),
 )
 """In the paper's order."""
 
@@ -59,5 +67,5 @@ def changed(x: Tensor, draws: Draws) -> Tensor:
     """Pictures (B, 1 or 3, height, width) anew."""
     for turn in range(draws.setting("operations")):
         own = draws.named(f"operation {turn}")
-        x = each(x, own.below("operation", len(OPERATIONS)), OPERATIONS, own)
+        x = apply_operations(x, own.below("operation", len(OPERATIONS)), OPERATIONS, own)
     return x

@@ -27,46 +27,46 @@ SETTINGS: dict[str, Any] = {
 """The paper's policy LD for LibriSpeech, of spectrograms of 80 channels and some 1,000 steps: W, m_F, F, m_T, T, p."""
 
 
-def warped(x: Tensor, draws: Draws, most: int) -> Tensor:
+def warp_time(x: Tensor, draws: Draws, most: int) -> Tensor:
     """x (B, time, frequency), a place of time moved by less than `most` steps either way; linear in between."""
     length = x.shape[1]
     most = min(most, (length - 1) // 2)
     if most < 1:
         return x
-    place = (most + draws.below("place", length - 2 * most)).double()
-    to = place + draws.below("distance", 2 * most - 1).double() - (most - 1)
+    centre = (most + draws.below("place", length - 2 * most)).double()
+    to = centre + draws.below("distance", 2 * most - 1).double() - (most - 1)
     t = torch.arange(length, device=x.device, dtype=torch.float64)
     end = float(length - 1)
-    before = t * (place / to.clamp(min=1))[:, None]
-    after = place[:, None] + (t - to[:, None]) * ((end - place) / (end - to).clamp(min=1))[:, None]
+    before = t * (centre / to.clamp(min=1))[:, None]
+    after = centre[:, None] + (t - to[:, None]) * ((end - centre) / (end - to).clamp(min=1))[:, None]
     at = torch.where(t <= to[:, None], before, after).clamp(0, end)
     low = at.floor()
     share = (at - low)[..., None].to(x.dtype)
     high = (low + 1).clamp(max=end)
-    first, second = (x.gather(1, one.long()[..., None].expand(x.shape)) for one in (low, high))
+    first, second = (x.gather(1, index.long()[..., None].expand(x.shape)) for index in (low, high))
     return first * (1 - share) + second * share
 
 
-def bands(draws: Draws, name: str, count: int, widest: int | Tensor, size: int) -> Tensor:
+def draw_bands(draws: Draws, name: str, count: int, widest: int | Tensor, size: int) -> Tensor:
     """Which of `size` places lie in one of `count` bands of a width from 0 to `widest`, (B, size)."""
     places = torch.arange(size, device=draws.keys.device)
-    found = torch.zeros(len(draws), size, dtype=torch.bool, device=draws.keys.device)
+    mask = torch.zeros(len(draws), size, dtype=torch.bool, device=draws.keys.device)
     widest = torch.as_tensor(widest, device=draws.keys.device).clamp(max=size)
     for turn in range(count):
         width = draws.below(f"{name} width {turn}", widest + 1)
         start = draws.below(f"{name} start {turn}", size - width + 1)
-        found |= (places >= start[:, None]) & (places < (start + width)[:, None])
-    return found
+        mask |= (places >= start[:, None]) & (places < (start + width)[:, None])
+    return mask
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
     """Spectrograms (B, time, frequency) anew."""
-    x = warped(x, draws, draws.setting("time_warp"))
+    x = warp_time(x, draws, draws.setting("time_warp"))
     longest = torch.minimum(
         (draws.setting("time_share").double() * x.shape[1]).long(), torch.tensor(draws.setting("time_width"))
     )
-    time = bands(draws, "time", draws.setting("time_bands"), longest, x.shape[1])
-    frequency = bands(
+    time = draw_bands(draws, "time", draws.setting("time_bands"), longest, x.shape[1])
+    frequency = draw_bands(
         draws, "frequency", draws.setting("frequency_bands"), draws.setting("frequency_width"), x.shape[2]
     )
     # Row by row in float64, so that the mean does not depend on how many rows there are.

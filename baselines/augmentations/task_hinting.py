@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...benchmarks.model import Columns, Task
-from ...core.draws import key
+from ...core.draws import derive_key
 from ...core.errors import ModelError
-from . import More, text_field
+from . import More, find_text_field
 
 SETTINGS: dict[str, Any] = {"copies": 1, "hint_task": "successor"}
 """copies: hints added for each row, at most. hint_task: which of the three."""
@@ -30,30 +30,30 @@ Hint = tuple[Words, Words]
 """What is appended to the input, and the answer."""
 
 
-def successors(answer: Words) -> list[Hint]:
-    last = {word: place for place, word in enumerate(answer)}
-    return [(["→", word], [answer[place + 1]]) for word, place in last.items() if place + 1 < len(answer)]
+def make_successor_hints(answer: Words) -> list[Hint]:
+    last = {word: position for position, word in enumerate(answer)}
+    return [(["→", word], [answer[position + 1]]) for word, position in last.items() if position + 1 < len(answer)]
 
 
-def blanks(answer: Words) -> list[Hint]:
-    return [(["□", *answer[:place], "□", *answer[place + 1 :]], [word]) for place, word in enumerate(answer)]
+def make_blank_hints(answer: Words) -> list[Hint]:
+    return [(["□", *answer[:position], "□", *answer[position + 1 :]], [word]) for position, word in enumerate(answer)]
 
 
-def counts(answer: Words) -> list[Hint]:
+def make_count_hints(answer: Words) -> list[Hint]:
     return [(["#", word], list(str(answer.count(word)))) for word in dict.fromkeys(answer)]
 
 
 HINTS: dict[str, tuple[str, Callable[[Words], Sequence[Hint]]]] = {
-    "successor": ("→", successors),
-    "fill": ("□", blanks),
-    "count": ("#", counts),
+    "successor": ("→", make_successor_hints),
+    "fill": ("□", make_blank_hints),
+    "count": ("#", make_count_hints),
 }
 
 
 def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
     """Rows whose answer is too short to be asked about have no hint. `ModelError` for an unknown `hint_task`, for
     aligned tasks, whose answers are as long as their inputs, and where a training text holds the mark."""
-    field = text_field(task, "task_hinting")
+    field = find_text_field(task, "task_hinting")
     if task.aligned:
         raise ModelError(
             "augmentation task_hinting: its answers are not as long as its inputs, and this task is aligned"
@@ -64,18 +64,18 @@ def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
     split, joint = (list, "") if task.tokens == "character" else (str.split, " ")
     columns: dict[str, list[Any]] = {field: [], task.label: []}
     parents: list[int] = []
-    for place, (text, answer) in enumerate(zip(rows[field], rows[task.label], strict=True)):
+    for index, (text, answer) in enumerate(zip(rows[field], rows[task.label], strict=True)):
         if mark in text or mark in answer:
             raise ModelError(f"augmentation task_hinting: a training text holds {mark!r}, which marks its questions")
         words = split(text)
-        for hint, asked in _drawn(hints(split(answer)), settings["copies"], place):
+        for hint, hint_answer in _draw_hints(hints(split(answer)), settings["copies"], index):
             columns[field].append(joint.join([*words, *hint]))
-            columns[task.label].append(joint.join(asked))
-            parents.append(place)
+            columns[task.label].append(joint.join(hint_answer))
+            parents.append(index)
     return columns, parents
 
 
-def _drawn(hints: Sequence[Hint], count: int, place: int) -> list[Hint]:
+def _draw_hints(hints: Sequence[Hint], count: int, row_index: int) -> list[Hint]:
     """At most `count` of a row's hints, each once."""
-    order = sorted(range(len(hints)), key=lambda one: key(f"task_hinting/{place}/{one}"))
-    return [hints[one] for one in order[:count]]
+    order = sorted(range(len(hints)), key=lambda index: derive_key(f"task_hinting/{row_index}/{index}"))
+    return [hints[index] for index in order[:count]]

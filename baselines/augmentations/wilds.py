@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from ._draws import Draws
-from ._pictures import cropped, flipped
+from ._pictures import crop_images, flip_images
 
 READS = "pictures"
 SETTINGS: dict[str, Any] = {"wilds_crop": 1.0}
@@ -22,8 +22,8 @@ SETTINGS: dict[str, Any] = {"wilds_crop": 1.0}
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
     """Pictures (B, channels, height, width) anew."""
-    x = flipped(x, draws.chance("flip", 0.5))
+    x = flip_images(x, draws.chance("flip", 0.5))
     share = draws.setting("wilds_crop")
     height, width = ((share * side).round().long().clamp(1, side) for side in x.shape[-2:])
     top, left = draws.below("top", x.shape[-2] - height + 1), draws.below("left", x.shape[-1] - width + 1)
-    return cropped(x, top, left, height, width)
+    return crop_images(x, top, left, height, width)

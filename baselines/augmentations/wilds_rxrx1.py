@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ._draws import Draws
-from ._pictures import flipped
+from ._pictures import flip_images
 
 READS = "pictures"
 SETTINGS: dict[str, Any] = {}
@@ -26,7 +26,7 @@ def changed(x: Tensor, draws: Draws) -> Tensor:
             f"augmentation wilds_rxrx1: it turns square pictures, and these are {x.shape[-2]} x {x.shape[-1]}"
         )
     quarters = draws.below("quarters", 4).view(-1, 1, 1, 1)
-    found = x
+    images = x
     for turn in (1, 2, 3):
-        found = torch.where(quarters == turn, x.rot90(turn, (2, 3)), found)
-    return flipped(found, draws.chance("flip", 0.5))
+        images = torch.where(quarters == turn, x.rot90(turn, (2, 3)), images)
+    return flip_images(images, draws.chance("flip", 0.5))

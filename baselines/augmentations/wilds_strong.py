@@ -15,8 +15,17 @@ from torch import Tensor
 
 from . import wilds
 from ._draws import Draws
-from ._levels import equalised, posterised, solarised, stretched
-from ._pictures import brightness, colour, contrast, each, erased, moved, rotated, sharpness
+from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
+from ._pictures import (
+    adjust_brightness,
+    adjust_colour,
+    adjust_contrast,
+    adjust_sharpness,
+    apply_affine,
+    apply_operations,
+    erase_rectangles,
+    rotate_images,
+)
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"wilds_crop": 1.0, "wilds_operations": 2}
@@ -25,25 +34,25 @@ SETTINGS: dict[str, Any] = {"wilds_crop": 1.0, "wilds_operations": 2}
 FILL = (125 / 255, 123 / 255, 114 / 255)
 
 
-def level(draws: Draws, low: float, high: float) -> Tensor:
+def draw_level(draws: Draws, low: float, high: float) -> Tensor:
     return draws.uniform("level", low, high)
 
 
 OPERATIONS = (
-    lambda x, draws: stretched(x),
-    lambda x, draws: brightness(x, level(draws, 0.05, 0.95)),
-    lambda x, draws: colour(x, level(draws, 0.05, 0.95)),
-    lambda x, draws: contrast(x, level(draws, 0.05, 0.95)),
-    lambda x, draws: equalised(x),
+    lambda x, draws: stretch_contrast(x),
+    lambda x, draws: adjust_brightness(x, draw_level(draws, 0.05, 0.95)),
+    lambda x, draws: adjust_colour(x, draw_level(draws, 0.05, 0.95)),
+    lambda x, draws: adjust_contrast(x, draw_level(draws, 0.05, 0.95)),
+    lambda x, draws: equalise_histogram(x),
     lambda x, draws: x,
-    lambda x, draws: posterised(x, level(draws, 4, 8).long()),
-    lambda x, draws: rotated(x, level(draws, -30, 30)),
-    lambda x, draws: sharpness(x, level(draws, 0.05, 0.95)),
-    lambda x, draws: moved(x, 1, level(draws, -0.3, 0.3), 0, 0, 1, 0),
-    lambda x, draws: moved(x, 1, 0, 0, level(draws, -0.3, 0.3), 1, 0),
-    lambda x, draws: solarised(x, level(draws, 0, 256)),
-    lambda x, draws: moved(x, 1, 0, x.shape[-1] * level(draws, -0.3, 0.3), 0, 1, 0),
-    lambda x, draws: moved(x, 1, 0, 0, 0, 1, x.shape[-2] * level(draws, -0.3, 0.3)),
+    lambda x, draws: posterise_images(x, draw_level(draws, 4, 8).long()),
+    lambda x, draws: rotate_images(x, draw_level(draws, -30, 30)),
+    lambda x, draws: adjust_sharpness(x, draw_level(draws, 0.05, 0.95)),
+    lambda x, draws: apply_affine(x, 1, draw_level(draws, -0.3, 0.3), 0, 0, 1, 0),
+    lambda x, draws: apply_affine(x, 1, 0, 0, draw_level(draws, -0.3, 0.3), 1, 0),
+    lambda x, draws: solarise_images(x, draw_level(draws, 0, 256)),
+    lambda x, draws: apply_affine(x, 1, 0, x.shape[-1] * draw_level(draws, -0.3, 0.3), 0, 1, 0),
+    lambda x, draws: apply_affine(x, 1, 0, 0, 0, 1, x.shape[-2] * draw_level(draws, -0.3, 0.3)),
 )
 """FixMatch's, in the order of WILDS' list."""
 
@@ -53,11 +62,11 @@ def changed(x: Tensor, draws: Draws) -> Tensor:
     x = wilds.changed(x, draws)
     for turn in range(draws.setting("wilds_operations")):
         own = draws.named(f"operation {turn}")
-        x = each(x, own.below("operation", len(OPERATIONS)), OPERATIONS, own)
+        x = apply_operations(x, own.below("operation", len(OPERATIONS)), OPERATIONS, own)
     return cut_out(x, draws)
 
 
-def rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
+def draw_rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
     """Top, left, bottom and right of a square of a side of up to half the picture's, about a middle anywhere, (B,)
     each; without the last row and column."""
     side = draws.uniform("side", 0, 0.5) * width
@@ -70,5 +79,5 @@ def rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
 
 def cut_out(x: Tensor, draws: Draws) -> Tensor:
     fill = torch.tensor(FILL) if x.shape[1] == 3 else torch.tensor([sum(FILL) / 3])
-    top, left, bottom, right = rectangle(draws, *x.shape[-2:])
-    return erased(x, top, left, bottom, right, fill.to(x.device))
+    top, left, bottom, right = draw_rectangle(draws, *x.shape[-2:])
+    return erase_rectangles(x, top, left, bottom, right, fill.to(x.device))

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ModelError, UnknownName
-from ...core.plugins import module, named
+from ...core.plugins import find_files_by_name, load_module
 from ._applicable import NotApplicable as NotApplicable
 
 if TYPE_CHECKING:
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 ROWS = 256
 """The most training rows on which a replica is diagnosed."""
 
-PLACE = "baselines/diagnostics"
+FOLDER = "baselines/diagnostics"
 
 
-def diagnostics() -> list[str]:
+def list_diagnostics() -> list[str]:
     """The names of all diagnostics, sorted."""
-    return sorted(named(PLACE, ".py"))
+    return sorted(find_files_by_name(FOLDER, ".py"))
 
 
-def chosen(text: str) -> tuple[str, ...]:
+def parse_diagnostics(text: str) -> tuple[str, ...]:
     """Diagnostics by their names, separated by commas, in order; `all` are all. `UnknownName` offers the nearest."""
-    known = diagnostics()
+    known = list_diagnostics()
     names = [name.strip() for name in text.split(",") if name.strip()]
     if names == ["all"]:
         return tuple(known)
@@ -44,7 +44,7 @@ def chosen(text: str) -> tuple[str, ...]:
     return tuple(sorted(set(names)))
 
 
-def diagnosed(
+def diagnose_stack(
     stack: ReplicaStack, data: Data, task: str, benchmark: str, names: Sequence[str]
 ) -> list[dict[str, float | str]]:
     """What each replica of a trained replica stack is like, on at most `ROWS` of its training rows: by
@@ -52,33 +52,33 @@ def diagnosed(
     reason."""
     if not names:
         return [{} for _ in range(len(stack))]
-    from ._subject import Subject, drawn
+    from ._subject import Subject, sample_rows
 
-    subject = Subject(stack, drawn(data, benchmark, ROWS), task)
-    found: list[dict[str, float | str]] = [{"diagnostic_rows": len(subject)} for _ in range(len(stack))]
+    subject = Subject(stack, sample_rows(data, benchmark, ROWS), task)
+    results: list[dict[str, float | str]] = [{"diagnostic_rows": len(subject)} for _ in range(len(stack))]
     for name in names:
-        plugin = module(PLACE, name, "diagnostic")
+        plugin = load_module(FOLDER, name, "diagnostic")
         try:
             if task not in plugin.TASKS:
                 raise NotApplicable(f"it is of {' and '.join(plugin.TASKS)} tasks")
-            values = _checked(name, plugin.measure(subject), len(stack))
+            values = _check_values(name, plugin.measure(subject), len(stack))
         except NotApplicable as error:
-            for own in found:
+            for own in results:
                 own[name] = f"n/a ({error})"
             continue
-        for own, each in zip(found, values, strict=True):
+        for own, each in zip(results, values, strict=True):
             own.update(each)
-    return found
+    return results
 
 
-def _checked(name: str, measured: Mapping[str, Tensor], replicas: int) -> list[dict[str, Any]]:
+def _check_values(name: str, measured: Mapping[str, Tensor], replicas: int) -> list[dict[str, Any]]:
     """The values of each replica by full name; a value that is not finite is `n/a`."""
-    found: list[dict[str, Any]] = [{} for _ in range(replicas)]
+    by_replica: list[dict[str, Any]] = [{} for _ in range(replicas)]
     for what, values in measured.items():
         if tuple(values.shape) != (replicas,):
             raise ModelError(
                 f"diagnostic {name}: {what} has the shape {tuple(values.shape)}: give one value a replica ({replicas},)"
             )
-        for own, value in zip(found, values.tolist(), strict=True):
+        for own, value in zip(by_replica, values.tolist(), strict=True):
             own[f"{name}.{what}"] = value if math.isfinite(value) else "n/a (not defined on these rows)"
-    return found
+    return by_replica

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ..encoding.encoding import PAD
-from ..replicas.rng import keys, permutations
-from ..training.losses import cross_entropy, gradients, of_rows, squared
+from ..replicas.rng import draw_permutations, make_keys
+from ..training.losses import compute_gradients, cross_entropy, reduce_to_rows, squared_error
 from ..training.replica_stack import ReplicaStack
 from ..training.sampler import Batch, Data
 from ._applicable import NotApplicable
@@ -91,8 +91,8 @@ class Subject:
             raise NotApplicable("it changes while it predicts, so it has no gradients of its own")
         inputs, target = tuple(x[rows] for x in self.data.inputs), self.target[rows]
         logits = algorithm.logits(stack.network, *inputs)
-        errors = cross_entropy(logits, target) if algorithm.gives_logits else squared(logits, target)
-        return of_rows(errors, Batch(inputs, target, rows))
+        errors = cross_entropy(logits, target) if algorithm.gives_logits else squared_error(logits, target)
+        return reduce_to_rows(errors, Batch(inputs, target, rows))
 
     def mean_loss(self, rows: Tensor | None = None) -> Tensor:
         """The mean loss of the rows of these places (m,), all by default, of each replica as it now is: (K,)."""
@@ -106,11 +106,11 @@ class Subject:
     @property
     def parameters(self) -> list[Tensor]:
         """Those that are trained, each (K, ..)."""
-        return trainable(self.stack)
+        return list_trainable_parameters(self.stack)
 
     def gradient(self, rows: Tensor) -> Tensor:
         """Of the mean loss of some rows by all parameters: (K, parameters) float64."""
-        return flat(gradients(self.mean_loss(rows), self.parameters))
+        return flatten_gradients(compute_gradients(self.mean_loss(rows), self.parameters))
 
     @property
     def held_rows(self) -> int:
@@ -130,27 +130,27 @@ class Subject:
                 copies = self.stack.only([replica] * len(some))
                 copies.network.eval()
             losses = self.losses(copies, some[:, None])[:, 0]
-            yield flat(gradients(losses, trainable(copies)))
+            yield flatten_gradients(compute_gradients(losses, list_trainable_parameters(copies)))
 
 
-def trainable(stack: ReplicaStack) -> list[Tensor]:
+def list_trainable_parameters(stack: ReplicaStack) -> list[Tensor]:
     return [parameter for parameter in stack.network.parameters() if parameter.requires_grad]
 
 
-def flat(found: tuple[Tensor, ...]) -> Tensor:
+def flatten_gradients(by_parameter: tuple[Tensor, ...]) -> Tensor:
     """Gradients by parameters, each (K, ..), as one row a replica: (K, all) float64."""
-    return torch.cat([one.flatten(1).double() for one in found], dim=1)
+    return torch.cat([gradient.flatten(1).double() for gradient in by_parameter], dim=1)
 
 
-def drawn(data: Data, benchmark: str, most: int) -> Data:
+def sample_rows(data: Data, benchmark: str, most: int) -> Data:
     """At most so many of the training rows that have a weight in some replica, drawn by the benchmark's name: the same
     for every recipe and seed that trains on these rows."""
     places = torch.nonzero((data.weight > 0).any(0))[:, 0].cpu()
-    order = permutations(keys([f"{benchmark}/diagnostics"]), len(places))[0]
-    return taken(data, places[order[:most]].sort().values.to(data.lengths.device))
+    order = draw_permutations(make_keys([f"{benchmark}/diagnostics"]), len(places))[0]
+    return select_rows(data, places[order[:most]].sort().values.to(data.lengths.device))
 
 
-def taken(data: Data, rows: Tensor) -> Data:
+def select_rows(data: Data, rows: Tensor) -> Data:
     """Some of the rows, by their places, without columns in which all of them are padding."""
     inputs: tuple[Any, ...] = tuple(x[rows] for x in data.inputs)
     target, lengths = data.target[:, rows], data.lengths[rows]

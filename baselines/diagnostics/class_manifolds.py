@@ -5,8 +5,8 @@ norm. With T ~ N(0, I) and s(T) the point of the cloud farthest along T, seen fr
 
     radius^2 = E |s(T)|^2,   dimension = E (T . s(T) / |s(T)|)^2
 
-with T in the span of the class's points: the Gaussian geometry of Chung et al. (2018). `capacity` is that of balls of
-this radius and dimension (Chung et al. 2016, the replica formula at margin 0):
+with T in the span of the class's points: the Gaussian geometry of Chung et al. (2018). `compute_capacity` is that of
+balls of this radius and dimension (Chung et al. 2016, the replica formula at margin 0):
 
     1 / capacity = E_t [ int_{-t/R}^{tR} Dz (tR - z)^2 / (1 + R^2) + int_{-inf}^{-t/R} Dz (z^2 + t^2) ],  t ~ chi_D
 
@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..replicas.rng import normal, stream
+from ..replicas.rng import derive_stream, draw_normal
 from . import NotApplicable
 from ._subject import Subject
 
@@ -50,13 +50,13 @@ def measure(subject: Subject) -> dict[str, Tensor]:
     centred = features - features.mean(1, keepdim=True)
     each = []
     for label in several:
-        keys = stream(subject.stack.keys, "class_manifolds", label)
-        directions = normal(keys, (DRAWS, int((classes == label).sum()) - 1), torch.float64)
-        each.append(geometry(centred[:, classes == label], directions))
+        keys = derive_stream(subject.stack.keys, "class_manifolds", label)
+        directions = draw_normal(keys, (DRAWS, int((classes == label).sum()) - 1), torch.float64)
+        each.append(compute_geometry(centred[:, classes == label], directions))
     radius, dimension = (torch.stack(values) for values in zip(*each, strict=True))
     inverse = torch.tensor(
         [
-            [1 / capacity(r, d) for r, d in zip(*own, strict=True)]
+            [1 / compute_capacity(r, d) for r, d in zip(*own, strict=True)]
             for own in zip(radius.T.tolist(), dimension.T.tolist(), strict=True)
         ],
         dtype=torch.float64,
@@ -64,7 +64,7 @@ def measure(subject: Subject) -> dict[str, Tensor]:
     return {"radius": radius.mean(0), "dimension": dimension.mean(0), "capacity": 1 / inverse.mean(1).to(radius.device)}
 
 
-def geometry(points: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
+def compute_geometry(points: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
     """Gaussian radius and dimension, each (K,), of clouds (K, m, width), by directions (K, draws, m - 1) in the span of
     each cloud's points."""
     centre = points.mean(1, keepdim=True)
@@ -82,24 +82,24 @@ def geometry(points: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
     return norms.square().mean(1).sqrt(), reach.square().mean(1)
 
 
-def capacity(radius: float, dimension: float) -> float:
+def compute_capacity(radius: float, dimension: float) -> float:
     """The capacity of balls of a radius (in units of their centres' norm) and a dimension, which need not be whole."""
     if not (math.isfinite(radius) and math.isfinite(dimension)):
         return math.nan
     if radius == 0 or dimension == 0:
         return 2.0
-    t, weight = _chi(dimension)
+    t, weight = _make_chi_quadrature(dimension)
     low, high = -t / radius, t * radius
     # Moments of a standard normal between the two ends.
-    mass = _below(high) - _below(low)
-    first = _density(low) - _density(high)
-    second = mass + low * _density(low) - high * _density(high)
+    mass = _normal_cdf(high) - _normal_cdf(low)
+    first = _normal_density(low) - _normal_density(high)
+    second = mass + low * _normal_density(low) - high * _normal_density(high)
     touching = (high**2 * mass - 2 * high * first + second) / (1 + radius**2)
-    inside = _below(low) * (1 + t**2) - low * _density(low)
+    inside = _normal_cdf(low) * (1 + t**2) - low * _normal_density(low)
     return float(1 / (weight * (touching + inside)).sum())
 
 
-def _chi(dimension: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _make_chi_quadrature(dimension: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Nodes and weights for means over the chi distribution, by Gauss's rule in log t: of few degrees its density has a
     cusp at 0, which that takes away."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
@@ -107,14 +107,14 @@ def _chi(dimension: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     high = math.log(math.sqrt(dimension) + 10)
     u = low + (high - low) * (nodes + 1) / 2
     log_density = dimension * u - np.exp(2 * u) / 2 - (dimension / 2 - 1) * math.log(2) - math.lgamma(dimension / 2)
-    found = weights * (high - low) / 2 * np.exp(log_density)
-    return np.exp(u), found / found.sum()
+    density_weights = weights * (high - low) / 2 * np.exp(log_density)
+    return np.exp(u), density_weights / density_weights.sum()
 
 
-def _density(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normal_density(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
 
 
-def _below(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = torch.special.ndtr(torch.from_numpy(x)).numpy()
-    return found
+def _normal_cdf(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    probabilities: NDArray[np.float64] = torch.special.ndtr(torch.from_numpy(x)).numpy()
+    return probabilities

@@ -1,9 +1,9 @@
 """How many dimensions the features of the rows fill: two estimates.
 
-`participation`: (sum l)^2 / sum l^2 over the eigenvalues l of the features' covariance, the number of directions that
-a Gaussian of equal variances would need (Gao et al.). `two_nn`: n / sum log(r2 / r1) over the distances r1, r2 of
-each row to its nearest two others, the maximum-likelihood form of Facco et al.'s estimator (their equation 6); it
-sees curved manifolds too. Rows that coincide with another are one row.
+`participation_ratio`: (sum l)^2 / sum l^2 over the eigenvalues l of the features' covariance, the number of directions
+that a Gaussian of equal variances would need (Gao et al.). `two_nn`: n / sum log(r2 / r1) over the distances r1, r2 of
+each row to its nearest two others, the maximum-likelihood form of Facco et al.'s estimator (their equation 6); it sees
+curved manifolds too. Rows that coincide with another are one row.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def measure(subject: Subject) -> dict[str, Tensor]:
     if len(subject) < 3:
         raise NotApplicable("it needs three training rows")
     features = subject.features
-    return {"participation": participation(features), "two_nn": torch.stack([two_nn(own) for own in features])}
+    return {"participation": participation_ratio(features), "two_nn": torch.stack([two_nn(own) for own in features])}
 
 
-def participation(features: Tensor) -> Tensor:
+def participation_ratio(features: Tensor) -> Tensor:
     """The participation ratio of the covariance of features (K, n, width): (K,). Both sums are traces."""
     centred = features - features.mean(1, keepdim=True)
     small = min(centred.shape[1:])

@@ -28,10 +28,10 @@ TASKS = ("classification", "sequence")
 
 def measure(subject: Subject) -> dict[str, Tensor]:
     """r2 and adjusted, each (K,); no number where the features of all rows are the same."""
-    return explained(subject.features, design(subject))
+    return compute_explained_variance(subject.features, make_design_matrix(subject))
 
 
-def design(subject: Subject) -> Tensor:
+def make_design_matrix(subject: Subject) -> Tensor:
     """The factors of each row as numbers, (n, columns) float64."""
     if subject.task == "sequence":
         source = subject.data.inputs[0]
@@ -40,15 +40,15 @@ def design(subject: Subject) -> Tensor:
         return counts
     categories = subject.data.inputs[0]
     if categories.shape[1] > 1:
-        return _hot(*categories.T)
-    return _hot(subject.classes, subject.groups)
+        return _encode_one_hot(*categories.T)
+    return _encode_one_hot(subject.classes, subject.groups)
 
 
-def _hot(*factors: Tensor) -> Tensor:
+def _encode_one_hot(*factors: Tensor) -> Tensor:
     return torch.cat([F.one_hot(torch.unique(factor, return_inverse=True)[1]) for factor in factors], dim=1).double()
 
 
-def explained(features: Tensor, factors: Tensor) -> dict[str, Tensor]:
+def compute_explained_variance(features: Tensor, factors: Tensor) -> dict[str, Tensor]:
     """R^2, plain and adjusted, of features (K, n, width) as affine functions of factors (n, columns)."""
     rows = len(factors)
     left, sizes, _ = torch.linalg.svd(factors - factors.mean(0), full_matrices=False)
@@ -57,6 +57,6 @@ def explained(features: Tensor, factors: Tensor) -> dict[str, Tensor]:
     if rank >= rows:
         raise NotApplicable(f"{rows} training rows cannot tell {rank} vectors of factors")
     centred = features - features.mean(1, keepdim=True)
-    whole = centred.square().sum((1, 2))
-    r2 = (basis.T @ centred).square().sum((1, 2)) / whole
+    total = centred.square().sum((1, 2))
+    r2 = (basis.T @ centred).square().sum((1, 2)) / total
     return {"r2": r2, "adjusted": 1 - (1 - r2) * (rows - 1) / (rows - rank)}

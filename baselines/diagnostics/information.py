@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..replicas.rng import permutations, stream
+from ..replicas.rng import derive_stream, draw_permutations
 from . import NotApplicable
 from ._subject import Subject
 
@@ -33,35 +33,35 @@ def measure(subject: Subject) -> dict[str, Tensor]:
     """label (of classes) and environment (where there are several), each (K,), in nats."""
     if len(subject) < 4:
         raise NotApplicable("it needs four training rows")
-    found = {}
+    values = {}
     if subject.task == "classification":
-        found["label"] = information(subject.features, subject.classes, subject.stack.keys)
+        values["label"] = estimate_information(subject.features, subject.classes, subject.stack.keys)
     try:
         groups = subject.groups
     except NotApplicable:
-        if not found:
+        if not values:
             raise
     else:
-        found["environment"] = information(subject.features, groups, subject.stack.keys)
-    return found
+        values["environment"] = estimate_information(subject.features, groups, subject.stack.keys)
+    return values
 
 
-def information(features: Tensor, labels: Tensor, keys: Tensor) -> Tensor:
+def estimate_information(features: Tensor, labels: Tensor, keys: Tensor) -> Tensor:
     """Of features (K, n, width) about labels (n,), in nats: (K,)."""
-    order = permutations(stream(keys, "information"), len(labels))
+    order = draw_permutations(derive_stream(keys, "information"), len(labels))
     half = len(labels) // 2
     names, targets = torch.unique(labels, return_inverse=True)
-    fitted, asked = (
+    training_half, test_half = (
         (features.gather(1, some[..., None].expand(-1, -1, features.shape[2])), targets[some])
         for some in (order[:, :half], order[:, half:])
     )
-    scale = Scaling(fitted[0])
-    weights = probe(scale(fitted[0]), fitted[1], len(names))
-    knowing = (scale(asked[0]) @ weights).log_softmax(-1)
+    scale = Scaling(training_half[0])
+    weights = fit_probe(scale(training_half[0]), training_half[1], len(names))
+    knowing = (scale(test_half[0]) @ weights).log_softmax(-1)
     # One more of each, so that a label that the first half lacks costs a finite number of nats.
-    counts = F.one_hot(fitted[1], len(names)).sum(1).double() + 1
+    counts = F.one_hot(training_half[1], len(names)).sum(1).double() + 1
     guessing = (counts / counts.sum(1, keepdim=True)).log()
-    gained = knowing.gather(2, asked[1][..., None])[..., 0] - guessing.gather(1, asked[1])
+    gained = knowing.gather(2, test_half[1][..., None])[..., 0] - guessing.gather(1, test_half[1])
     return gained.mean(1)
 
 
@@ -78,10 +78,10 @@ class Scaling:
         return F.pad((features - self.centre) / self.by, (0, 1), value=1.0)
 
 
-def probe(inputs: Tensor, targets: Tensor, classes: int) -> Tensor:
+def fit_probe(inputs: Tensor, targets: Tensor, classes: int) -> Tensor:
     """The weights (K, columns, classes) with the least mean cross-entropy plus PENALTY / 2 |weights|^2 for inputs
     (K, n, columns), whose second moments have eigenvalues of at most 1, and targets (K, n)."""
-    wanted = F.one_hot(targets, classes).to(inputs.dtype)
+    one_hot = F.one_hot(targets, classes).to(inputs.dtype)
     # The softmax's curvature is at most 1 / 2.
     steepest = 0.5 + PENALTY
     speed = (steepest**0.5 - PENALTY**0.5) / (steepest**0.5 + PENALTY**0.5)
@@ -89,6 +89,6 @@ def probe(inputs: Tensor, targets: Tensor, classes: int) -> Tensor:
     before = weights
     for _ in range(STEPS):
         ahead = weights + speed * (weights - before)
-        slope = inputs.mT @ ((inputs @ ahead).softmax(-1) - wanted) / inputs.shape[1] + PENALTY * ahead
+        slope = inputs.mT @ ((inputs @ ahead).softmax(-1) - one_hot) / inputs.shape[1] + PENALTY * ahead
         before, weights = weights, ahead - slope / steepest
     return weights

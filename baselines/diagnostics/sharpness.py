@@ -14,8 +14,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..replicas.rng import normal, stream
-from ..training.losses import gradients
+from ..replicas.rng import derive_stream, draw_normal
+from ..training.losses import compute_gradients
 from ._subject import Subject
 
 CITATION = (
@@ -36,58 +36,61 @@ def measure(subject: Subject) -> dict[str, Tensor]:
     """average and worst, each (K,), in nats (or squared error)."""
     weights = [parameter.detach().clone() for parameter in subject.parameters]
     with torch.no_grad():
-        there = subject.mean_loss().double()
-    found = {"average": _average(subject, weights) - there, "worst": _worst(subject, weights, there)}
-    _move(subject, weights, [torch.zeros_like(weight) for weight in weights])
-    return found
+        base_loss = subject.mean_loss().double()
+    values = {
+        "average": _compute_average(subject, weights) - base_loss,
+        "worst": _compute_worst(subject, weights, base_loss),
+    }
+    _move_parameters(subject, weights, [torch.zeros_like(weight) for weight in weights])
+    return values
 
 
 @torch.no_grad()
-def _move(subject: Subject, weights: list[Tensor], shares: list[Tensor]) -> None:
+def _move_parameters(subject: Subject, weights: list[Tensor], shares: list[Tensor]) -> None:
     """Put the parameters to w + |w| d."""
     for parameter, weight, share in zip(subject.parameters, weights, shares, strict=True):
         parameter.copy_(weight + weight.abs() * share)
 
 
 @torch.no_grad()
-def _average(subject: Subject, weights: list[Tensor]) -> Tensor:
+def _compute_average(subject: Subject, weights: list[Tensor]) -> Tensor:
     """The mean loss (K,) over random moves."""
     total = torch.zeros(subject.replicas, dtype=torch.float64, device=weights[0].device)
     for draw in range(DRAWS):
-        keys = stream(subject.stack.keys, "sharpness", draw)
+        keys = derive_stream(subject.stack.keys, "sharpness", draw)
         shares = [
-            SIGMA * normal(stream(keys, "weight", place), weight.shape[1:], weight.dtype)
-            for place, weight in enumerate(weights)
+            SIGMA * draw_normal(derive_stream(keys, "weight", index), weight.shape[1:], weight.dtype)
+            for index, weight in enumerate(weights)
         ]
-        _move(subject, weights, shares)
+        _move_parameters(subject, weights, shares)
         total += subject.mean_loss()
     return total / DRAWS
 
 
-def _worst(subject: Subject, weights: list[Tensor], there: Tensor) -> Tensor:
+def _compute_worst(subject: Subject, weights: list[Tensor], base_loss: Tensor) -> Tensor:
     """How much the loss rises at the worst point found, (K,)."""
     shares = [torch.zeros_like(weight) for weight in weights]
-    best = torch.zeros_like(there)
+    best = torch.zeros_like(base_loss)
     for ascent in range(ASCENTS + 1):
-        _move(subject, weights, shares)
+        _move_parameters(subject, weights, shares)
         losses = subject.mean_loss()
-        best = torch.maximum(best, losses.detach().double() - there)
-        by_share = [g * w.abs() for g, w in zip(gradients(losses, subject.parameters), weights, strict=True)]
+        best = torch.maximum(best, losses.detach().double() - base_loss)
+        by_share = [g * w.abs() for g, w in zip(compute_gradients(losses, subject.parameters), weights, strict=True)]
         reach = RHO if ascent == 0 else STRIDE * RHO
-        uphill = _times(by_share, reach / _norm(by_share))
+        uphill = _scale_values(by_share, reach / _compute_norm(by_share))
         shares = [share + step for share, step in zip(shares, uphill, strict=True)]
-        shares = _times(shares, (RHO / _norm(shares)).clamp(max=1))
-    _move(subject, weights, shares)
+        shares = _scale_values(shares, (RHO / _compute_norm(shares)).clamp(max=1))
+    _move_parameters(subject, weights, shares)
     with torch.no_grad():
-        return torch.maximum(best, subject.mean_loss().double() - there)
+        return torch.maximum(best, subject.mean_loss().double() - base_loss)
 
 
-def _norm(values: list[Tensor]) -> Tensor:
+def _compute_norm(values: list[Tensor]) -> Tensor:
     """The norm of each replica's values, (K,), above 0 so that one may divide by it."""
     norm = torch.stack([value.flatten(1).square().sum(1) for value in values]).sum(0).sqrt()
     return norm.clamp(min=torch.finfo(norm.dtype).tiny)
 
 
-def _times(values: list[Tensor], by: Tensor) -> list[Tensor]:
+def _scale_values(values: list[Tensor], by: Tensor) -> list[Tensor]:
     """Values of each replica times its number, (K,)."""
     return [value * by.view(-1, *[1] * (value.ndim - 1)) for value in values]

@@ -27,26 +27,30 @@ TASKS = ("classification", "sequence")
 
 def measure(subject: Subject) -> dict[str, Tensor]:
     """score, (K,): between 1 and the number of rows; no number where all gradients are 0."""
-    return {"score": torch.stack([vendi(gram(subject, replica)) for replica in range(subject.replicas)])}
+    return {
+        "score": torch.stack(
+            [compute_vendi_score(compute_gram(subject, replica)) for replica in range(subject.replicas)]
+        )
+    }
 
 
-def gram(subject: Subject, replica: int) -> Tensor:
+def compute_gram(subject: Subject, replica: int) -> Tensor:
     """The inner products of all rows' gradients, (n, n). Blocks of rows are taken again for each other block, so that
     no more than two are held."""
-    found: list[list[Tensor]] = []
-    for place, rows in enumerate(subject.row_gradients(replica)):
-        above = [rows @ columns.T for _, columns in zip(range(place), subject.row_gradients(replica), strict=False)]
-        found.append([*above, rows @ rows.T])
-    lower = torch.zeros(len(subject), len(subject), dtype=torch.float64, device=found[0][0].device)
+    block_rows: list[list[Tensor]] = []
+    for index, rows in enumerate(subject.row_gradients(replica)):
+        above = [rows @ columns.T for _, columns in zip(range(index), subject.row_gradients(replica), strict=False)]
+        block_rows.append([*above, rows @ rows.T])
+    lower = torch.zeros(len(subject), len(subject), dtype=torch.float64, device=block_rows[0][0].device)
     start = 0
-    for blocks in found:
+    for blocks in block_rows:
         across = torch.cat(blocks, dim=1)
         lower[start : start + len(across), : across.shape[1]] = across
         start += len(across)
     return lower.tril() + lower.tril(-1).T
 
 
-def vendi(products: Tensor) -> Tensor:
+def compute_vendi_score(products: Tensor) -> Tensor:
     """The Vendi score of vectors by their inner products (n, n), as a scalar."""
     lengths = products.diagonal().sqrt()
     some = lengths > 0

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..algorithms.ipr_pruning import participation
+from ..algorithms.ipr_pruning import compute_participation_ratio
 from ..layers.convolution import Conv2d
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
@@ -35,17 +35,17 @@ TASKS = ("classification", "sequence")
 def measure(subject: Subject) -> dict[str, Tensor]:
     """weights, and fourier where the network is one hidden layer on categories, each (K,)."""
     network: Any = subject.stack.network
-    layers = [weights.detach().double() for weights in entering(network)]
-    found = {"weights": torch.cat([inverse(weights) for weights in layers], dim=1).mean(1)}
+    layers = [weights.detach().double() for weights in iterate_entering_weights(network)]
+    values = {"weights": torch.cat([inverse_participation_ratio(weights) for weights in layers], dim=1).mean(1)}
     if hasattr(network, "into") and hasattr(network, "starts"):
         into = network.into.weight.detach().double().mT
         fields = torch.tensor_split(into, network.starts.tolist()[1:], dim=2)
         every = [*fields, network.head.weight.detach().double().mT]
-        found["fourier"] = torch.stack([participation(one) for one in every]).mean((0, 2))
-    return found
+        values["fourier"] = torch.stack([compute_participation_ratio(matrix) for matrix in every]).mean((0, 2))
+    return values
 
 
-def entering(network: nn.Module) -> Iterator[Tensor]:
+def iterate_entering_weights(network: nn.Module) -> Iterator[Tensor]:
     """The weights that enter the neurons of each layer, (K, neurons, weights)."""
     for name, module in network.named_modules():
         if isinstance(module, Linear | Conv2d):
@@ -56,7 +56,7 @@ def entering(network: nn.Module) -> Iterator[Tensor]:
             yield module.weight.mT
 
 
-def inverse(weights: Tensor) -> Tensor:
+def inverse_participation_ratio(weights: Tensor) -> Tensor:
     """The inverse participation ratio over the last axis, in (0, 1]; of no weights 0."""
     powers = weights.square()
     share = powers / powers.sum(-1, keepdim=True).clamp(min=torch.finfo(powers.dtype).tiny)

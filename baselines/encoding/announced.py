@@ -12,15 +12,15 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from ...loaders.batching.encoded import BadPicture
+from ...loaders.batching.encoded import BadImage
 from ...loaders.batching.encoded_files import EncodedFiles
-from ...loaders.batching.pictures import Files, content_of, readable
-from ...loaders.batching.pixels import HeldPixels, Pixels, opened
+from ...loaders.batching.pictures import Files, find_readable_images, read_content
+from ...loaders.batching.pixels import ArrayPixels, Pixels, open_pixels
 
 _DIGEST = 16
 
 
-class AnnouncedPictures:
+class ImagePrefetch:
     """The pictures of announced columns, resized to `side` by one decoder."""
 
     def __init__(self, side: int, by: str) -> None:
@@ -32,33 +32,35 @@ class AnnouncedPictures:
     def announce(self, files: EncodedFiles) -> None:
         """Decode a column into the cache, but for pictures that cannot be decoded: these are met when a batch has
         them. What would not fit in the cache is left to the batches."""
-        if any(one is files for one in self._announced):
+        if any(column is files for column in self._announced):
             return
         self._announced.append(files)
-        kept = files
+        readable_files = files
         try:
-            pixels = opened(kept, self.side, self.by)
-        except BadPicture:
-            kept = files[readable(files, self.by)]
-            pixels = opened(kept, self.side, self.by)
-        if isinstance(pixels, HeldPixels):
+            pixels = open_pixels(readable_files, self.side, self.by)
+        except BadImage:
+            readable_files = files[find_readable_images(files, self.by)]
+            pixels = open_pixels(readable_files, self.side, self.by)
+        if isinstance(pixels, ArrayPixels):
             number = len(self._pixels)
             self._pixels.append(pixels)
-            self._at |= {_digest(kept, place): (number, place) for place in range(len(kept))}
+            self._at |= {
+                _digest_content(readable_files, index): (number, index) for index in range(len(readable_files))
+            }
 
     def of(self, files: Files) -> NDArray[np.uint8] | None:
         """The pictures of a batch, (n, side, side, 3); None where one of them was not announced."""
         if not self._at:
             return None
-        there = [self._at.get(_digest(files, place)) for place in range(len(files))]
-        found = np.empty((len(there), self.side, self.side, 3), np.uint8)
+        locations = [self._at.get(_digest_content(files, index)) for index in range(len(files))]
+        images = np.empty((len(locations), self.side, self.side, 3), np.uint8)
         for number, pixels in enumerate(self._pixels):
-            mine = [(row, at[1]) for row, at in enumerate(there) if at is not None and at[0] == number]
-            if mine:
-                rows, places = np.array(mine).T
-                found[rows] = pixels.take(places)
-        return None if None in there else found
+            matches = [(row, at[1]) for row, at in enumerate(locations) if at is not None and at[0] == number]
+            if matches:
+                rows, places = np.array(matches).T
+                images[rows] = pixels.take(places)
+        return None if None in locations else images
 
 
-def _digest(files: Files, place: int) -> bytes:
-    return blake2b(content_of(files, place), digest_size=_DIGEST).digest()
+def _digest_content(files: Files, index: int) -> bytes:
+    return blake2b(read_content(files, index), digest_size=_DIGEST).digest()

@@ -10,14 +10,14 @@ from typing import Any
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Columns
 from ...core.errors import BadData
-from ...core.progress import say
+from ...core.progress import log_message
 from ...loaders.batching.encoded import BadFile
 from .encoding import RowEncoding
-from .pixel_rows import PixelRows, largest
+from .pixel_rows import PixelRows, find_largest_value
 
 
 @contextmanager
-def named(rows: object) -> Iterator[None]:
+def report_bad_rows(rows: object) -> Iterator[None]:
     """While `rows` are encoded: a file that cannot be decoded is an error that names its row, where `rows` have ids."""
     try:
         yield
@@ -28,18 +28,22 @@ def named(rows: object) -> Iterator[None]:
         raise BadData(f"row {int(ids[error.place]):016x}: its {error.what} cannot be decoded: {error.why}") from error
 
 
-def look(inputs: Sequence[Any]) -> None:
+def raise_if_unreadable(inputs: Sequence[Any]) -> None:
     """Decode what is decoded whenever it is read, so that training does not meet a broken picture in its middle."""
     for x in inputs:
         if isinstance(x, PixelRows) and x.on_the_fly:
-            largest(x.pixels)
+            find_largest_value(x.pixels)
 
 
-def answered(coding: RowEncoding, batch: Columns, ask: Callable[[Columns], list[Answers]]) -> list[Answers]:
+def answer_readable_rows(coding: RowEncoding, batch: Columns, ask: Callable[[Columns], list[Answers]]) -> list[Answers]:
     """What `ask` gives for a batch, one for each replica; rows whose file cannot be decoded are `FAILED`."""
     try:
         return ask(batch)
     except BadFile as error:
-        here = coding.readable(batch)
-        say(f"{int((~here).sum())} {error.what}s of a batch cannot be decoded, and count as wrong: {error.why}")
-    return [one.spread(here) for one in ask({name: column[here] for name, column in batch.items()})]
+        is_readable = coding.readable(batch)
+        log_message(
+            f"{int((~is_readable).sum())} {error.what}s of a batch cannot be decoded, and count as wrong: {error.why}"
+        )
+    return [
+        answers.spread(is_readable) for answers in ask({name: column[is_readable] for name, column in batch.items()})
+    ]

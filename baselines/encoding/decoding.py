@@ -13,7 +13,7 @@ State = dict[str, Tensor]
 """What a decoder remembers; every tensor has the replica and the row as its first two axes."""
 
 
-class Stepwise(Protocol):
+class StepDecoder(Protocol):
     """A decoder that can go one token at a time."""
 
     def start(self, source: Tensor) -> State:
@@ -25,13 +25,13 @@ class Stepwise(Protocol):
         ...
 
 
-def shifted(target: Tensor) -> Tensor:
+def shift_right(target: Tensor) -> Tensor:
     """What a decoder reads when it is taught `target` (.., T): BOS, then all tokens but the last."""
     return torch.cat([torch.full_like(target[..., :1], BOS), target[..., :-1]], dim=-1)
 
 
 @torch.no_grad()
-def greedy(network: Stepwise, source: Tensor, limit: int, aligned: bool = False) -> Tensor:
+def decode_greedily(network: StepDecoder, source: Tensor, limit: int, aligned: bool = False) -> Tensor:
     """The likeliest token at each step, (K, n, T) int64, PAD after the end.
 
     A row ends with EOS or at `limit` tokens; in an aligned task, at its source's length and never before.
@@ -45,22 +45,22 @@ def greedy(network: Stepwise, source: Tensor, limit: int, aligned: bool = False)
     alive = lengths > 0
     banned = torch.tensor([PAD, BOS, UNKNOWN] + ([EOS] if aligned else []), device=source.device)
     state = network.start(source)
-    for place in range(longest):
-        kept = alive.any(dim=0)
-        count = int(kept.sum())
+    for position in range(longest):
+        active = alive.any(dim=0)
+        count = int(active.sum())
         if count == 0:
             break
         if 2 * count <= len(rows):
-            state = {name: tensor[:, kept] for name, tensor in state.items()}
-            rows, token, alive, lengths = rows[kept], token[:, kept], alive[:, kept], lengths[:, kept]
+            state = {name: tensor[:, active] for name, tensor in state.items()}
+            rows, token, alive, lengths = rows[active], token[:, active], alive[:, active], lengths[:, active]
         logits, state = network.step(state, token)
         token = logits.index_fill(-1, banned, -torch.inf).argmax(dim=-1)
-        out[:, rows, place] = torch.where(alive, token, PAD)
-        alive = alive & (token != EOS) & (lengths > place + 1)
+        out[:, rows, position] = torch.where(alive, token, PAD)
+        alive = alive & (token != EOS) & (lengths > position + 1)
     return out
 
 
-def likeliest(logits: Tensor, source: Tensor) -> Tensor:
+def select_likeliest(logits: Tensor, source: Tensor) -> Tensor:
     """The likeliest word of logits (K, n, S, words) for each token of source ids (K, n, S); PAD where the source has
     PAD."""
     logits[..., [PAD, BOS, EOS, UNKNOWN]] = -torch.inf

@@ -20,15 +20,15 @@ from torch import Tensor
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
 from ...loaders.batching.encoded_files import EncodedFiles
-from ...loaders.batching.pictures import readable
-from ...loaders.batching.pixels import HeldPixels, Pixels, opened, whole
-from ...loaders.decoders import DEFAULT, decoder
+from ...loaders.batching.pictures import find_readable_images
+from ...loaders.batching.pixels import ArrayPixels, Pixels, open_pixels, read_all_pixels
+from ...loaders.decoders import DEFAULT, load_decoder
 from ...loaders.stream.columns import StreamedPixels
-from ..formats import Format, Texts, format_of
-from .announced import AnnouncedPictures
+from ..formats import Format, Texts, make_format
+from .announced import ImagePrefetch
 from .images import is_encoded
-from .pixel_rows import PixelRows, largest
-from .targets import targets_of
+from .pixel_rows import PixelRows, find_largest_value
+from .targets import make_targets
 
 SETTINGS: dict[str, Any] = {
     "inputs": "auto",
@@ -113,17 +113,17 @@ class RowEncoding:
         if how not in ("auto", "categories", "numbers"):
             raise ModelError(f"setting inputs = {how!r}: use auto, categories, numbers, tokens or sounds")
         self.task, self.how, self.side, self.by = task, how, side, by
-        self.targets = targets_of(task, train, scaled)
+        self.targets = make_targets(task, train, scaled)
         outputs = self.targets.outputs
         self.pictures = [name for name in task.inputs if is_encoded(train[name])]
-        self.announced = AnnouncedPictures(side, by)
+        self.announced = ImagePrefetch(side, by)
         self.streams = ""
         """The one input of a task that is pictures of uint8: its rows need not lie on the device."""
         if len(task.inputs) == 1 and how != "categories" and (pixels := self._pixels(train[task.inputs[0]])):
             self.streams = task.inputs[0]
             self.categories, self.texts, self.numbers, self.values = [], [], [self.streams], {}
             self.buckets, self.pieces = buckets, dict(pieces)
-            self.scale = {self.streams: (float(largest(pixels)) if scaled else 1.0) or 1.0}
+            self.scale = {self.streams: (float(find_largest_value(pixels)) if scaled else 1.0) or 1.0}
             shape = pixels.shape[1:]
             self.sizes = Sizes(outputs, (), prod(shape), shape=shape, names=task.names)
             return
@@ -147,10 +147,10 @@ class RowEncoding:
     def _pixels(self, column: NDArray[Any]) -> Pixels | None:
         """The pictures of a column, each of two or three axes; None where it holds none, or others than uint8."""
         if self.pictures:
-            return opened(column, self.side, self.by)
+            return open_pixels(column, self.side, self.by)
         if isinstance(column, StreamedPixels):
             return column
-        return HeldPixels(column) if column.dtype == np.uint8 and column.ndim in (3, 4) else None
+        return ArrayPixels(column) if column.dtype == np.uint8 and column.ndim in (3, 4) else None
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """What `inputs` gives of all rows that are trained on. Pictures stay where they lie: they are read some rows at
@@ -166,8 +166,8 @@ class RowEncoding:
         return {**batch, **{name: self._pixels_of(batch[name]) for name in self.pictures}}
 
     def _pixels_of(self, files: NDArray[Any]) -> NDArray[np.uint8]:
-        found = self.announced.of(files)
-        return whole(opened(files, self.side, self.by)) if found is None else found
+        pixels = self.announced.of(files)
+        return read_all_pixels(open_pixels(files, self.side, self.by)) if pixels is None else pixels
 
     def announce(self, columns: Mapping[str, EncodedFiles]) -> None:
         """Make pictures ready that `inputs` will be asked for, some at a time."""
@@ -178,14 +178,14 @@ class RowEncoding:
     @property
     def decoder(self) -> str:
         """What decodes its pictures, with its version; empty where it reads none."""
-        return decoder(self.by).version if self.pictures else ""
+        return load_decoder(self.by).version if self.pictures else ""
 
     def readable(self, batch: Columns) -> NDArray[np.bool_]:
         """Which rows hold only files that can be decoded, (n,)."""
-        found = np.ones(len(next(iter(batch.values()))), bool)
+        mask = np.ones(len(next(iter(batch.values()))), bool)
         for name in self.pictures:
-            found &= readable(batch[name], self.by)
-        return found
+            mask &= find_readable_images(batch[name], self.by)
+        return mask
 
     def _categorical(self, name: str, column: NDArray[Any]) -> bool:
         if self.how == "auto":
@@ -197,13 +197,13 @@ class RowEncoding:
     @property
     def encoding(self) -> str:
         """How each input is read, in words, for the run card."""
-        told = {
+        columns_by_kind = {
             "categories": [f"{name} ({self.values[name]})" for name in self.categories],
             "numbers": [name for name in self.numbers if name not in self.pictures],
             "pictures": self.pictures,
             "hashed words": self.texts,
         }
-        return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in told.items() if names)
+        return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in columns_by_kind.items() if names)
 
     def _ids(self, name: str, column: NDArray[Any]) -> NDArray[np.int64]:
         ids = np.asarray(column, np.int64)
@@ -237,8 +237,8 @@ class RowEncoding:
         from sklearn.feature_extraction.text import HashingVectorizer
 
         hashing = HashingVectorizer(n_features=self.buckets, alternate_sign=False, dtype=np.float32, **self.pieces)
-        found: NDArray[np.float32] = hashing.transform(column.tolist()).toarray()
-        return found
+        features: NDArray[np.float32] = hashing.transform(column.tolist()).toarray()
+        return features
 
     def features(self, batch: Columns) -> NDArray[np.float32]:
         """One flat row of features for an estimator, (n, width): one-hot categories, then numbers."""
@@ -285,9 +285,9 @@ class Vocabulary:
         words, lengths = self._split(texts)
         flat = pc.fill_null(pc.index_in(words, self._values), UNKNOWN - 4).to_numpy().astype(np.int64) + 4
         total = lengths + int(end)
-        place = np.arange(max(1, total.max(initial=0)))
-        padded = np.where(place < total[:, None], EOS, PAD).astype(np.int64)
-        padded[place < lengths[:, None]] = flat
+        positions = np.arange(max(1, total.max(initial=0)))
+        padded = np.where(positions < total[:, None], EOS, PAD).astype(np.int64)
+        padded[positions < lengths[:, None]] = flat
         return padded, total
 
     def texts(self, ids: Ids) -> list[str]:
@@ -336,10 +336,10 @@ class SequenceEncoding:
         return Encoded((source, written), written, torch.from_numpy(lengths))
 
 
-def encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> RowEncoding | SequenceEncoding:
+def make_encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> RowEncoding | SequenceEncoding:
     """The encoding of `task`, learned from `train`."""
     if task.type == "sequence":
-        return SequenceEncoding(task, train, settings["stretch"], format_of(task, train, settings))
+        return SequenceEncoding(task, train, settings["stretch"], make_format(task, train, settings))
     if settings["format"] != "plain":
         raise ModelError(
             f"setting format = {settings['format']!r}: formats are of texts, and this is a {task.type} task"

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.canonical import identity_of
-from ...core.files import cache_root, locked, plain_disk_errors
-from ...core.progress import advance
+from ...core.canonical import compute_identity
+from ...core.files import get_cache_root, hold_lock, translate_os_errors
+from ...core.progress import report_progress
 from ...loaders.cache.limit import keep_within_limit
-from ...loaders.cache.store import intact, keep, memory_mapped, write_arrow
+from ...loaders.cache.store import is_intact, map_table, move_into_cache, write_arrow
 
 DIGEST = 16
 """Bytes of a row's digest."""
@@ -40,40 +40,40 @@ class FeatureStore:
         a row's features."""
         plain = re.sub(r"[^A-Za-z0-9_.-]", "-", name).strip("-.") or "encoder"
         self.name, self.width = name, width
-        self._own = f"{plain}-{identity_of(decides)[:16]}"
+        self._own = f"{plain}-{compute_identity(decides)[:16]}"
         self._tables: dict[Path, tuple[NDArray[np.void], Features]] = {}
         self._at: dict[bytes, tuple[Path, int]] = {}
 
     @property
     def folder(self) -> Path:
-        return cache_root() / "features" / self._own
+        return get_cache_root() / "features" / self._own
 
     def of(self, digests: Sequence[bytes], read: Callable[[list[int]], Features]) -> Features:
         """The features (n, width) of rows with these digests. `read` makes those of the rows at some places, (some,
         width); it is asked for each digest that is not on the disk, once."""
         first: dict[bytes, int] = {}
-        for place, digest in enumerate(digests):
-            first.setdefault(digest, place)
+        for index, digest in enumerate(digests):
+            first.setdefault(digest, index)
         if not first.keys() <= self._at.keys():
             self._open()
         if not first.keys() <= self._at.keys():
-            with locked(self.folder, f"features of {self.name}"):
+            with hold_lock(self.folder, f"features of {self.name}"):
                 self._open(mend=True)
-                self._add({digest: place for digest, place in first.items() if digest not in self._at}, read)
+                self._add({digest: index for digest, index in first.items() if digest not in self._at}, read)
             keep_within_limit(written=True)
         return self._gathered(digests)
 
     def _gathered(self, digests: Sequence[bytes]) -> Features:
-        found = np.empty((len(digests), self.width), np.float32)
+        features = np.empty((len(digests), self.width), np.float32)
         from_table: dict[Path, tuple[list[int], list[int]]] = {}
-        for place, digest in enumerate(digests):
+        for index, digest in enumerate(digests):
             path, row = self._at[digest]
             here, there = from_table.setdefault(path, ([], []))
-            here.append(place)
+            here.append(index)
             there.append(row)
         for path, (places, rows) in from_table.items():
-            found[places] = self._tables[path][1][rows]
-        return found
+            features[places] = self._tables[path][1][rows]
+        return features
 
     def _open(self, mend: bool = False) -> None:
         """Take in the tables that are there now. What was mapped and is gone meanwhile stays readable. mend: remove
@@ -82,14 +82,14 @@ class FeatureStore:
         for path in there:
             if path in self._tables:
                 continue
-            if intact(path):
+            if is_intact(path):
                 self._take(path)
             elif mend:
-                _remove(path)
+                _remove_file(path)
 
     def _take(self, path: Path) -> None:
         try:
-            table = memory_mapped(path).combine_chunks()
+            table = map_table(path).combine_chunks()
         except FileNotFoundError:  # taken up by a larger one since it was listed
             return
         rows = table["digest"].chunk(0)
@@ -107,7 +107,7 @@ class FeatureStore:
             fresh = read([missing[digest] for digest in some])
             self._write(np.frombuffer(b"".join(some), f"V{DIGEST}"), fresh)
             if len(digests) > ROWS:
-                advance(f"encoding by {self.name}", min(len(digests), start + ROWS), len(digests))
+                report_progress(f"encoding by {self.name}", min(len(digests), start + ROWS), len(digests))
 
     def _write(self, digests: NDArray[np.void], features: Features) -> None:
         """A table of these rows and of those of all tables that are at most twice as large, which then go."""
@@ -120,35 +120,35 @@ class FeatureStore:
             absorbed.append(path)
             digests = np.concatenate([self._tables[path][0], digests])
             features = np.concatenate([self._tables[path][1], features])
-        held = digests.tobytes()
+        digest_bytes = digests.tobytes()
         table = pa.table(
             {
                 "digest": pa.FixedSizeBinaryArray.from_buffers(
-                    pa.binary(DIGEST), len(digests), [None, pa.py_buffer(held)]
+                    pa.binary(DIGEST), len(digests), [None, pa.py_buffer(digest_bytes)]
                 ),
                 "features": pa.FixedSizeListArray.from_arrays(
                     pa.array(np.ascontiguousarray(features, np.float32).ravel()), self.width
                 ),
             }
         )
-        path = self.folder / f"{sha256(held).hexdigest()[:16]}.arrow"
+        path = self.folder / f"{sha256(digest_bytes).hexdigest()[:16]}.arrow"
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        with plain_disk_errors(path):
+        with translate_os_errors(path):
             self.folder.mkdir(parents=True, exist_ok=True)
             for leftover in self.folder.glob(".*.tmp"):  # of a process that was killed: the lock is held
                 leftover.unlink(missing_ok=True)
             try:
                 write_arrow(table, temporary)
-                keep(temporary, path)
+                move_into_cache(temporary, path)
             finally:
                 temporary.unlink(missing_ok=True)
             self._tables.pop(path, None)
             self._take(path)
             for old in absorbed:
                 if old != path:
-                    _remove(old)
+                    _remove_file(old)
 
 
-def _remove(path: Path) -> None:
+def _remove_file(path: Path) -> None:
     path.with_name(f"{path.name}.ok").unlink(missing_ok=True)
     path.unlink(missing_ok=True)

@@ -20,11 +20,11 @@ from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
 from .feature_store import DIGEST, FeatureStore
-from .frozen_readers import reader
+from .frozen_readers import make_reader
 from .images import is_encoded
 
 
-def pinned(spec: str) -> str:
+def digest_encoder(spec: str) -> str:
     """A digest of an encoder's weights: of the Hub's commit, or of a folder's files. Downloads what is not there yet;
     errors are those of `FrozenColumns`."""
     return from_spec(spec, {}).code
@@ -46,8 +46,8 @@ class FrozenColumns:
             raise ModelError(
                 f"encoder {spec}: a probe of its features tells a class or a number, and this is a {task.type} task"
             )
-        found = from_spec(spec, {})
-        self._encoder = _loaded(found.folder, found.code, found.name, device)
+        location = from_spec(spec, {})
+        self._encoder = _load_encoder(location.folder, location.code, location.name, device)
         self._scales: dict[str, float] = {}
         for name in task.inputs:
             if self._encoder.reads(train[name]):
@@ -66,7 +66,7 @@ class FrozenColumns:
 
 
 @lru_cache(maxsize=1)
-def _loaded(folder: Path, code: str, name: str, device: str) -> _Encoder:
+def _load_encoder(folder: Path, code: str, name: str, device: str) -> _Encoder:
     """The encoder of a folder whose digest is `code`, once for all replicas of a process."""
     return _Encoder(folder, code, name, device)
 
@@ -75,7 +75,7 @@ class _Encoder:
     """A model that encodes each row once, and keeps its features in the cache by a digest of what was read."""
 
     def __init__(self, folder: Path, code: str, name: str, device: str) -> None:
-        self._model = reader(folder, device)
+        self._model = make_reader(folder, device)
         self.what, self.reads = self._model.what, self._model.reads
         self._decides = {
             "format": 1,

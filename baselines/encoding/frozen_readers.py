@@ -18,39 +18,39 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...benchmarks.adapters._hf_media import frame_samples
-from ...benchmarks.adapters._hf_pictures import PictureProcessor
-from ...benchmarks.adapters._hf_quiet import quiet
-from ...benchmarks.adapters._hf_tokens import pad_token, window
-from ...benchmarks.parsing import named_errors
+from ...benchmarks.adapters._hf_media import count_frame_samples
+from ...benchmarks.adapters._hf_pictures import ImageProcessor
+from ...benchmarks.adapters._hf_quiet import silence_transformers
+from ...benchmarks.adapters._hf_tokens import compute_context_length, find_pad_token
+from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import ModelError
-from ...loaders.batching.sounds import samples, sound_decoder
-from .images import is_encoded, planes
+from ...loaders.batching.sounds import describe_audio_decoder, read_samples
+from .images import is_encoded, unflatten_images
 
 ROWS = 32
 """Rows read at once; features depend on it by rounding alone."""
 
 
-def reader(folder: Path, device: str) -> Reader:
+def make_reader(folder: Path, device: str) -> Reader:
     """The model that `save_pretrained` wrote to a folder. `ModelError` for one that lacks weights, its tokenizer or its
     processor, or reads neither texts, images nor sounds."""
-    network = loaded(folder).to(device).eval().requires_grad_(False)
+    network = load_model(folder).to(device).eval().requires_grad_(False)
     if network.main_input_name == "pixel_values":
         return ImageReader(network, folder)
     if network.main_input_name == "input_ids":
         return TextReader(network, folder)
     if network.main_input_name == "input_values":
-        return SoundReader(network, folder)
+        return AudioReader(network, folder)
     raise ModelError(f"encoder {folder.name} reads {network.main_input_name}, not texts, images or sounds")
 
 
-def loaded(folder: Path) -> Any:
+def load_model(folder: Path) -> Any:
     """The model of a folder without a head, in float32; of one that reads texts and images, the part that reads images.
     A pooling layer that the weights lack is left out. `ModelError` where they lack more."""
     from transformers import AutoModel
 
     # A head that the file lacks is drawn at random: from no stream that training draws from.
-    with named_errors(f"loading {folder}"), quiet(), torch.random.fork_rng(devices=[]):
+    with wrap_user_errors(f"loading {folder}"), silence_transformers(), torch.random.fork_rng(devices=[]):
         network, report = AutoModel.from_pretrained(
             folder,
             dtype=torch.float32,
@@ -81,31 +81,31 @@ class Moments:
     size: tuple[int, int]
 
 
-def moments_of(folder: Path, channels: int) -> Moments:
+def read_moments(folder: Path, channels: int) -> Moments:
     """By `preprocessor_config.json`; `ModelError` for a folder without it."""
     file = folder / "preprocessor_config.json"
     if not file.is_file():
         raise ModelError(f"encoder {folder.name} has no {file.name}: save its image processor beside it")
-    with named_errors(f"reading {file}"):
-        said = json.loads(file.read_text(encoding="utf-8"))
+    with wrap_user_errors(f"reading {file}"):
+        config = json.loads(file.read_text(encoding="utf-8"))
         even = [0.0] * channels, [1.0] * channels
-        given = (said["image_mean"], said["image_std"]) if said.get("do_normalize", True) else even
+        given = (config["image_mean"], config["image_std"]) if config.get("do_normalize", True) else even
         mean, deviation = (torch.tensor(moment, dtype=torch.float32).view(-1, 1, 1) for moment in given)
-        return Moments(mean, deviation, _size(said.get("crop_size") or said["size"]))
+        return Moments(mean, deviation, _parse_size(config.get("crop_size") or config["size"]))
 
 
-def hears(folder: Path) -> bool:
+def reads_audio(folder: Path) -> bool:
     """Whether a model's processor is one of sounds."""
     file = folder / "preprocessor_config.json"
-    with named_errors(f"reading {file}"):
+    with wrap_user_errors(f"reading {file}"):
         return file.is_file() and "sampling_rate" in json.loads(file.read_text(encoding="utf-8"))
 
 
-def side_of(folder: Path) -> int | None:
+def read_image_side(folder: Path) -> int | None:
     """The longer side of what an image model reads; None of a model without an image processor."""
-    if not (folder / "preprocessor_config.json").is_file() or hears(folder):
+    if not (folder / "preprocessor_config.json").is_file() or reads_audio(folder):
         return None
-    return max(moments_of(folder, 3).size)
+    return max(read_moments(folder, 3).size)
 
 
 class TextReader:
@@ -122,22 +122,22 @@ class TextReader:
     def __init__(self, network: Any, folder: Path) -> None:
         from transformers import AutoTokenizer
 
-        with named_errors(f"loading the tokenizer of {folder}"), quiet():
+        with wrap_user_errors(f"loading the tokenizer of {folder}"), silence_transformers():
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        pad_token(tokenizer)
+        find_pad_token(tokenizer)
         tokenizer.padding_side = "right"
-        self.tokenizer, self.window = tokenizer, window(network.config, tokenizer, None)
+        self.tokenizer, self.window = tokenizer, compute_context_length(network.config, tokenizer, None)
         self.network = network.get_encoder() if network.config.is_encoder_decoder else network
         self.width: int = network.config.hidden_size
 
     @torch.no_grad()
     def read(self, texts: NDArray[Any]) -> NDArray[np.float32]:
         """Features (n, width) of texts (n,). Texts of like length are read together."""
-        found = np.zeros((len(texts), self.width), np.float32)
+        features = np.zeros((len(texts), self.width), np.float32)
         order = np.argsort([len(text) for text in texts], kind="stable")
         for start in range(0, len(order), ROWS):
             rows = order[start : start + ROWS]
-            with quiet():
+            with silence_transformers():
                 tokens = self.tokenizer(
                     list(texts[rows]),
                     padding=True,
@@ -151,8 +151,8 @@ class TextReader:
             if present.shape[1]:
                 states = self.network(**tokens).last_hidden_state
                 total = torch.where(present, states, 0.0).sum(dim=1)
-                found[rows] = (total / present.sum(dim=1).clamp(min=1)).cpu().numpy()
-        return found
+                features[rows] = (total / present.sum(dim=1).clamp(min=1)).cpu().numpy()
+        return features
 
 
 class ImageReader:
@@ -163,8 +163,8 @@ class ImageReader:
     def __init__(self, network: Any, folder: Path) -> None:
         self.network, self.name = network, folder.name
         self._folder = folder
-        found = moments_of(folder, network.config.num_channels)
-        self.mean, self.deviation, self.size = found.mean, found.deviation, found.size
+        moments = read_moments(folder, network.config.num_channels)
+        self.mean, self.deviation, self.size = moments.mean, moments.deviation, moments.size
         self.width: int = self._states(torch.zeros(1, len(self.mean), *self.size)).shape[1]
 
     def reads(self, column: NDArray[Any]) -> bool:
@@ -172,9 +172,9 @@ class ImageReader:
         return is_encoded(column) if column.dtype == object else column.ndim in (3, 4)
 
     @cached_property
-    def processor(self) -> PictureProcessor:
+    def processor(self) -> ImageProcessor:
         """The model's own, for encoded pictures."""
-        return PictureProcessor(self._folder)
+        return ImageProcessor(self._folder)
 
     @property
     def decides(self) -> tuple[str, ...]:
@@ -189,24 +189,26 @@ class ImageReader:
         if images.dtype == object:
             return self._files(images.tolist())
         shape = images.shape[1:]
-        pixels = planes(torch.from_numpy(np.ascontiguousarray(images, np.float32)).flatten(1), shape)
-        given, wanted = pixels.shape[1], len(self.mean)
-        if given > wanted:
-            raise ModelError(f"encoder {self.name} reads {wanted} channels, and images of shape {shape} have {given}")
-        found = np.zeros((len(images), self.width), np.float32)
+        pixels = unflatten_images(torch.from_numpy(np.ascontiguousarray(images, np.float32)).flatten(1), shape)
+        given, channels = pixels.shape[1], len(self.mean)
+        if given > channels:
+            raise ModelError(f"encoder {self.name} reads {channels} channels, and images of shape {shape} have {given}")
+        features = np.zeros((len(images), self.width), np.float32)
         for start in range(0, len(images), ROWS):
             some = pixels[start : start + ROWS]
-            colours = some.expand(-1, wanted, -1, -1) if given == 1 else F.pad(some, (0, 0, 0, 0, 0, wanted - given))
+            colours = (
+                some.expand(-1, channels, -1, -1) if given == 1 else F.pad(some, (0, 0, 0, 0, 0, channels - given))
+            )
             resized = F.interpolate(colours, self.size, mode="bilinear", antialias=True)
-            found[start : start + ROWS] = self._states((resized - self.mean) / self.deviation).cpu().numpy()
-        return found
+            features[start : start + ROWS] = self._states((resized - self.mean) / self.deviation).cpu().numpy()
+        return features
 
     def _files(self, files: list[bytes]) -> NDArray[np.float32]:
-        found = np.zeros((len(files), self.width), np.float32)
+        features = np.zeros((len(files), self.width), np.float32)
         for start in range(0, len(files), ROWS):
             pixels = torch.from_numpy(self.processor.pixels(files[start : start + ROWS]))
-            found[start : start + ROWS] = self._states(pixels).cpu().numpy()
-        return found
+            features[start : start + ROWS] = self._states(pixels).cpu().numpy()
+        return features
 
     @torch.no_grad()
     def _states(self, pixels: Tensor) -> Tensor:
@@ -214,28 +216,28 @@ class ImageReader:
         return states.mean(dim=1) if states.ndim == 3 else states.flatten(2).mean(dim=2)
 
 
-def sound_processor(folder: Path) -> Any:
+def load_audio_processor(folder: Path) -> Any:
     """What a sound model's own `preprocessor_config.json` makes; `ModelError` for a folder without it."""
     from transformers import AutoFeatureExtractor
 
     if not (folder / "preprocessor_config.json").is_file():
         raise ModelError(f"encoder {folder.name} has no preprocessor_config.json: save its processor beside it")
     kind: Any = AutoFeatureExtractor
-    with named_errors(f"reading the processor of {folder}"), quiet():
+    with wrap_user_errors(f"reading the processor of {folder}"), silence_transformers():
         return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
-class SoundReader:
+class AudioReader:
     """The mean of the last states over a sound's frames. Each sound is read alone: most such models were trained
     without a mask for padding, and what stands beside a sound must not change its features."""
 
     what = "encoded sounds"
 
     def __init__(self, network: Any, folder: Path) -> None:
-        self.processor = sound_processor(folder)
+        self.processor = load_audio_processor(folder)
         self.network, self.rate = network, int(self.processor.sampling_rate)
         self.width: int = network.config.hidden_size
-        self._least = frame_samples(network.config)
+        self._least = count_frame_samples(network.config)
 
     def reads(self, column: NDArray[Any]) -> bool:
         """Whether a column is files of sounds."""
@@ -243,27 +245,27 @@ class SoundReader:
 
     @property
     def decides(self) -> tuple[str, ...]:
-        return (sound_decoder(),)
+        return (describe_audio_decoder(),)
 
     @torch.no_grad()
     def read(self, files: NDArray[Any]) -> NDArray[np.float32]:
         """Features (n, width) of encoded sounds (n,). One that is shorter than a frame is filled up with silence."""
-        found = np.zeros((len(files), self.width), np.float32)
-        for place, content in enumerate(files):
-            heard = samples(content, self.rate, f"sound {place} of {len(files)}")
-            heard = np.pad(heard, (0, max(0, self._least - len(heard))))
-            given = self.processor(heard, sampling_rate=self.rate, return_tensors="pt")["input_values"]
+        features = np.zeros((len(files), self.width), np.float32)
+        for index, content in enumerate(files):
+            waveform = read_samples(content, self.rate, f"sound {index} of {len(files)}")
+            waveform = np.pad(waveform, (0, max(0, self._least - len(waveform))))
+            given = self.processor(waveform, sampling_rate=self.rate, return_tensors="pt")["input_values"]
             states = self.network(given.to(self.network.device)).last_hidden_state
-            found[place] = states[0].mean(dim=0).cpu().numpy()
-        return found
+            features[index] = states[0].mean(dim=0).cpu().numpy()
+        return features
 
 
-Reader = TextReader | ImageReader | SoundReader
+Reader = TextReader | ImageReader | AudioReader
 
 
-def _size(said: Any) -> tuple[int, int]:
+def _parse_size(size: Any) -> tuple[int, int]:
     """(height, width) of what a processor gives, which writes it in one of three ways."""
-    if isinstance(said, dict):
-        side = said.get("shortest_edge")
-        return (side, side) if side else (said["height"], said["width"])
-    return (said, said)
+    if isinstance(size, dict):
+        side = size.get("shortest_edge")
+        return (side, side) if side else (size["height"], size["width"])
+    return (size, size)

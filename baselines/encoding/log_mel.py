@@ -16,10 +16,10 @@ from torch import Tensor
 
 from ...benchmarks.model import Columns, Task
 from ...core.errors import BadData, ModelError
-from ...loaders.batching.encoded import BadSound, is_encoded, is_sounds
-from ...loaders.batching.sounds import samples, sound_decoder
+from ...loaders.batching.encoded import BadAudio, is_audio, is_encoded
+from ...loaders.batching.sounds import describe_audio_decoder, read_samples
 from .encoding import RowEncoding, Sizes
-from .targets import targets_of
+from .targets import make_targets
 
 RATE = 16_000
 """Samples a second."""
@@ -36,23 +36,23 @@ _LOOKED_AT = 16
 
 
 @cache
-def filters() -> NDArray[np.float64]:
+def make_mel_filters() -> NDArray[np.float64]:
     """The mel filters over the frequencies of a window's transform, (BANDS, WINDOW // 2 + 1)."""
     ends = np.linspace(0, 2595 * np.log10(1 + RATE / 2 / 700), BANDS + 2)
-    low, middle, high = (700 * (10 ** (one / 2595) - 1) for one in (ends[:-2], ends[1:-1], ends[2:]))
+    low, middle, high = (700 * (10 ** (mel / 2595) - 1) for mel in (ends[:-2], ends[1:-1], ends[2:]))
     at = np.linspace(0, RATE / 2, WINDOW // 2 + 1)
     rising = (at - low[:, None]) / (middle - low)[:, None]
     falling = (high[:, None] - at) / (high - middle)[:, None]
     return np.maximum(0, np.minimum(rising, falling))
 
 
-def log_mel(sound: NDArray[np.float32]) -> NDArray[np.float32]:
+def compute_log_mel(sound: NDArray[np.float32]) -> NDArray[np.float32]:
     """Samples at `RATE` (n,), at least `WINDOW` of them, as (frames, BANDS) with 1 + (n - WINDOW) // STEP frames."""
     windows = np.lib.stride_tricks.sliding_window_view(sound.astype(np.float64), WINDOW)[::STEP]
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
     power = np.abs(np.fft.rfft(windows * hann)) ** 2
-    found = np.log10(np.maximum(power @ filters().T, 1e-10))
-    return np.asarray((np.maximum(found, found.max() - 8) + 4) / 4, np.float32)
+    log_power = np.log10(np.maximum(power @ make_mel_filters().T, 1e-10))
+    return np.asarray((np.maximum(log_power, log_power.max() - 8) + 4) / 4, np.float32)
 
 
 class SpectrogramEncoding(RowEncoding):
@@ -60,9 +60,9 @@ class SpectrogramEncoding(RowEncoding):
     100 training sounds do not exceed: a function of the sound alone, whatever stands beside it in a batch."""
 
     def __init__(self, task: Task, train: Columns) -> None:
-        if not is_sound_task(task, train):
+        if not is_audio_task(task, train):
             raise ModelError(f"a spectrogram is of one sound, and this task has {', '.join(task.inputs)}")
-        self.task, self.targets, self.streams, self.pictures = task, targets_of(task, train), "", []
+        self.task, self.targets, self.streams, self.pictures = task, make_targets(task, train), "", []
         lengths = sorted(map(len, self._heard(train)))
         self.samples = min(LONGEST, max(WINDOW, lengths[int(_SHARE * (len(lengths) - 1))]))
         shape = (1 + (self.samples - WINDOW) // STEP, BANDS)
@@ -70,7 +70,7 @@ class SpectrogramEncoding(RowEncoding):
 
     @property
     def decoder(self) -> str:
-        return sound_decoder()
+        return describe_audio_decoder()
 
     @property
     def encoding(self) -> str:
@@ -79,42 +79,42 @@ class SpectrogramEncoding(RowEncoding):
 
     def readable(self, batch: Columns) -> NDArray[np.bool_]:
         files = batch[self.task.inputs[0]]
-        found = np.ones(len(files), bool)
-        for place, file in enumerate(files):
+        mask = np.ones(len(files), bool)
+        for index, file in enumerate(files):
             try:
-                samples(file, RATE, "")
+                read_samples(file, RATE, "")
             except BadData:
-                found[place] = False
-        return found
+                mask[index] = False
+        return mask
 
     def _heard(self, batch: Columns) -> list[NDArray[np.float32]]:
-        files, found = batch[self.task.inputs[0]], []
-        for place, file in enumerate(files):
+        files, waveforms = batch[self.task.inputs[0]], []
+        for index, file in enumerate(files):
             try:
-                found.append(samples(file, RATE, ""))
+                waveforms.append(read_samples(file, RATE, ""))
             except BadData as error:
                 why = str(error).removeprefix(" cannot be read as WAV: ")
-                raise BadSound.at(place, len(files), why) from error
-        return found
+                raise BadAudio.at(index, len(files), why) from error
+        return waveforms
 
     def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """No categories, (n, 0), and spectrograms end to end (n, frames * BANDS) float32."""
-        heard = self._heard(batch)
-        found = np.zeros((len(heard), *self.sizes.shape), np.float32)
-        for place, one in enumerate(heard):
+        waveforms = self._heard(batch)
+        spectrograms = np.zeros((len(waveforms), *self.sizes.shape), np.float32)
+        for index, waveform in enumerate(waveforms):
             some = np.zeros(self.samples, np.float32)
-            some[: len(one)] = one[: self.samples]
-            found[place] = log_mel(some)
-        flat = torch.from_numpy(found.reshape(len(heard), self.sizes.numbers))
-        return torch.zeros((len(heard), 0), dtype=torch.int64), flat
+            some[: len(waveform)] = waveform[: self.samples]
+            spectrograms[index] = compute_log_mel(some)
+        flat = torch.from_numpy(spectrograms.reshape(len(waveforms), self.sizes.numbers))
+        return torch.zeros((len(waveforms), 0), dtype=torch.int64), flat
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
         return self.inputs(batch)
 
 
-def is_sound_task(task: Task, train: Columns) -> bool:
+def is_audio_task(task: Task, train: Columns) -> bool:
     """Whether a task's only input is an encoded sound."""
     if len(task.inputs) != 1:
         return False
     some = train[task.inputs[0]][:_LOOKED_AT]
-    return is_encoded(some) and is_sounds(some)
+    return is_encoded(some) and is_audio(some)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ...loaders.batching.pixels import EncodedPixels, Pixels, pieces
+from ...loaders.batching.pixels import EncodedPixels, Pixels, iterate_pieces
 
 
 @dataclass
@@ -84,21 +84,21 @@ class PixelRows:
         ahead, self._ahead = self._ahead, None
         if ahead is not None and torch.equal(ahead[0], flat):
             slot = ahead[1].result()
-            found = self._scaled(slot.bytes[: len(flat)])
+            pixels = self._scaled(slot.bytes[: len(flat)])
             if self.device.type == "cuda":
                 slot.free = torch.cuda.Event()  # type: ignore[no-untyped-call]
                 slot.free.record()
             self._slots.append(slot)
         else:
-            found = self._scaled(torch.from_numpy(self.pixels.take(flat.numpy())))
-        return found.view(*rows.shape, self.shape[1])
+            pixels = self._scaled(torch.from_numpy(self.pixels.take(flat.numpy())))
+        return pixels.view(*rows.shape, self.shape[1])
 
     def __getitem__(self, rows: slice | Tensor) -> Tensor:
         places = torch.arange(len(self))[rows] if isinstance(rows, slice) else rows.cpu()
         if places.dtype == torch.bool:
             places = places.nonzero()[:, 0]
-        found = self._scaled(torch.from_numpy(self.pixels.take(places.reshape(-1).numpy())))
-        return found.view(*places.shape, self.shape[1])
+        pixels = self._scaled(torch.from_numpy(self.pixels.take(places.reshape(-1).numpy())))
+        return pixels.view(*places.shape, self.shape[1])
 
     def index_select(self, dim: int, rows: Tensor) -> Tensor:
         assert dim == 0
@@ -112,15 +112,15 @@ class PixelRows:
     def whole(self, device: str | torch.device) -> Tensor:
         """All rows as a tensor on a device."""
         there, start = self.to(device), 0
-        found = torch.empty(self.shape, dtype=self.dtype, device=device)
-        for piece in pieces(self.pixels):
-            found[start : start + len(piece)] = there._scaled(torch.from_numpy(piece))
+        tensor = torch.empty(self.shape, dtype=self.dtype, device=device)
+        for piece in iterate_pieces(self.pixels):
+            tensor[start : start + len(piece)] = there._scaled(torch.from_numpy(piece))
             start += len(piece)
-        return found
+        return tensor
 
     def _gather(self, flat: Tensor) -> _Slot:
         """Fill a slot that nobody reads any more."""
-        slot = next((one for one in self._slots if len(one.bytes) >= len(flat)), None)
+        slot = next((candidate for candidate in self._slots if len(candidate.bytes) >= len(flat)), None)
         if slot is None:
             room = (len(flat), *self.pixels.shape[1:])
             slot = _Slot(torch.empty(room, dtype=torch.uint8, pin_memory=self.device.type == "cuda"))
@@ -137,11 +137,11 @@ class PixelRows:
         return there.to(self.dtype).div_(self._over)
 
 
-def largest(pixels: Pixels) -> int:
+def find_largest_value(pixels: Pixels) -> int:
     """The largest value among all pictures; 0 where there are none."""
-    found = 0
-    for piece in pieces(pixels):
-        found = max(found, int(piece.max(initial=0)))
-        if found == 255 and not isinstance(pixels, EncodedPixels):  # no larger one can come; files may yet be broken
+    maximum = 0
+    for piece in iterate_pieces(pixels):
+        maximum = max(maximum, int(piece.max(initial=0)))
+        if maximum == 255 and not isinstance(pixels, EncodedPixels):  # no larger one can come; files may yet be broken
             break
-    return found
+    return maximum

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...benchmarks.adapters._hf_quiet import quiet
-from ...benchmarks.adapters._hf_tokens import window
+from ...benchmarks.adapters._hf_quiet import silence_transformers
+from ...benchmarks.adapters._hf_tokens import compute_context_length
 from ...benchmarks.adapters.hugging_face import from_spec
-from ...benchmarks.parsing import named_errors
+from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import ModelError
-from ...loaders.batching.tokenizer import made
-from .frozen_readers import sound_processor
+from ...loaders.batching.tokenizer import load_tokenizer
+from .frozen_readers import load_audio_processor
 
 
 def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:
     """`ModelError` where `other` reads tokens or sounds in another way than `weights`, for which rows are encoded.
     inputs: the setting of that name. setting: that which names `other`."""
     if inputs == "tokens":
-        (ids, most), (other_ids, other_most) = _tokens(weights), _tokens(other)
+        (ids, most), (other_ids, other_most) = _read_tokenizer(weights), _read_tokenizer(other)
         if ids != other_ids:
             raise ModelError(f"setting {setting}: {other} has another tokenizer than {weights}, which read one text")
         if other_most is not None and (most is None or other_most < most):
@@ -30,7 +30,7 @@ def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:
                 f"which reads {most or 'any number'}: give a model with as long a window"
             )
     if inputs == "sounds":
-        own, others = (sound_processor(from_spec(one, {}).folder) for one in (weights, other))
+        own, others = (load_audio_processor(from_spec(spec, {}).folder) for spec in (weights, other))
         for name in ("sampling_rate", "do_normalize"):
             if getattr(own, name, None) != getattr(others, name, None):
                 raise ModelError(
@@ -39,12 +39,12 @@ def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:
                 )
 
 
-def _tokens(weights: str) -> tuple[str, int | None]:
+def _read_tokenizer(weights: str) -> tuple[str, int | None]:
     """A digest of a model's tokenizer, and the most tokens that the model reads."""
     from transformers import AutoConfig, AutoTokenizer
 
     folder = from_spec(weights, {}).folder
-    with named_errors(f"loading the tokenizer of {weights}"), quiet():
+    with wrap_user_errors(f"loading the tokenizer of {weights}"), silence_transformers():
         config: Any = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         own: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    return made(own).digest, window(config, own, None)
+    return load_tokenizer(own).digest, compute_context_length(config, own, None)

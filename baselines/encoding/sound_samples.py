@@ -15,24 +15,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...benchmarks.adapters._hf_media import frame_samples
-from ...benchmarks.adapters._hf_quiet import quiet
+from ...benchmarks.adapters._hf_media import count_frame_samples
+from ...benchmarks.adapters._hf_quiet import silence_transformers
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task
-from ...benchmarks.parsing import named_errors
+from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import BadData, FarshiftError, ModelError
-from ...loaders.batching.sounds import samples, sound_decoder
+from ...loaders.batching.sounds import describe_audio_decoder, read_samples
 from .encoding import RowEncoding, Sizes
 from .feature_store import DIGEST, FeatureStore
-from .frozen_readers import sound_processor
+from .frozen_readers import load_audio_processor
 from .images import is_encoded
-from .targets import targets_of
+from .targets import make_targets
 
 KEPT_BYTES = 2**30
 """Of the samples of one column, that are kept in the cache."""
 
 
-class SoundEncoding(RowEncoding):
+class AudioEncoding(RowEncoding):
     """One sound by the processor that lies beside a model's weights, its first `seconds`, filled up with zeros to the
     length of the longest in training: a function of the sound alone, whatever stands beside it in a batch."""
 
@@ -45,43 +45,47 @@ class SoundEncoding(RowEncoding):
         if seconds <= 0:
             raise ModelError(f"setting seconds = {seconds:g}: a sound's length must be above 0")
         folder = from_spec(weights, {}).folder
-        with named_errors(f"reading the configuration of {weights}"), quiet():
+        with wrap_user_errors(f"reading the configuration of {weights}"), silence_transformers():
             config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         if not hasattr(config, "conv_kernel"):
             raise ModelError(f"weights {weights} read no sounds: give a model such as wav2vec 2.0")
-        self.task, self.targets, self.processor = task, targets_of(task, train), sound_processor(folder)
+        self.task, self.targets, self.processor = task, make_targets(task, train), load_audio_processor(folder)
         self.rate = int(self.processor.sampling_rate)
-        self.most = max(frame_samples(config), round(seconds * self.rate))
-        self._decides = {"processor": str(self.processor.to_dict()), "rate": self.rate, "decoder": sound_decoder()}
+        self.most = max(count_frame_samples(config), round(seconds * self.rate))
+        self._decides = {
+            "processor": str(self.processor.to_dict()),
+            "rate": self.rate,
+            "decoder": describe_audio_decoder(),
+        }
         longest = int(self._lengths(train[task.inputs[0]]).max(initial=0))
-        self.samples = min(self.most, max(longest, frame_samples(config)))
+        self.samples = min(self.most, max(longest, count_frame_samples(config)))
         self.streams, self.pictures = "", []
         self.sizes = Sizes(self.targets.outputs, numbers=self.samples, shape=(self.samples,))
 
     @property
     def decoder(self) -> str:
-        return sound_decoder()
+        return describe_audio_decoder()
 
-    def _heard(self, files: NDArray[Any], place: int) -> NDArray[np.float32]:
-        return samples(bytes(files[place]), self.rate, f"sound {place} of {len(files)}")
+    def _heard(self, files: NDArray[Any], index: int) -> NDArray[np.float32]:
+        return read_samples(bytes(files[index]), self.rate, f"sound {index} of {len(files)}")
 
     def _lengths(self, files: NDArray[Any]) -> NDArray[np.float32]:
         """How many samples each sound has, (n,), whole numbers."""
 
         def read(places: Sequence[int]) -> NDArray[np.float32]:
-            return np.array([[len(self._heard(files, place))] for place in places], np.float32).reshape(-1, 1)
+            return np.array([[len(self._heard(files, index))] for index in places], np.float32).reshape(-1, 1)
 
         return self._kept("lengths", files, 1, read)[:, 0]
 
     def _samples(self, files: NDArray[Any], places: Sequence[int]) -> NDArray[np.float32]:
         """The sounds at some places, normalised as the processor does, 0 after a sound's end: (places, T)."""
-        found = np.zeros((len(places), self.samples), np.float32)
-        for row, place in enumerate(places):
-            some = self._heard(files, place)[: self.samples]
+        values = np.zeros((len(places), self.samples), np.float32)
+        for row, index in enumerate(places):
+            some = self._heard(files, index)[: self.samples]
             if len(some):
                 given = self.processor(some, sampling_rate=self.rate, return_tensors="np")["input_values"][0]
-                found[row, : len(some)] = given
-        return found
+                values[row, : len(some)] = given
+        return values
 
     def _kept(
         self, what: str, files: NDArray[Any], width: int, read: Callable[[Sequence[int]], NDArray[np.float32]]
@@ -102,11 +106,11 @@ class SoundEncoding(RowEncoding):
         """No categories, (n, 0), and samples (n, T) float32, normalised as the processor does, 0 after a sound's
         end."""
         files = batch[self.task.inputs[0]]
-        found = self._samples(files, range(len(files)))
-        return torch.zeros((len(found), 0), dtype=torch.int64), torch.from_numpy(found)
+        values = self._samples(files, range(len(files)))
+        return torch.zeros((len(values), 0), dtype=torch.int64), torch.from_numpy(values)
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """What `inputs` gives, by the cache."""
         files = batch[self.task.inputs[0]]
-        found = self._kept("samples", files, self.samples, lambda places: self._samples(files, places))
-        return torch.zeros((len(found), 0), dtype=torch.int64), torch.from_numpy(found)
+        values = self._kept("samples", files, self.samples, lambda places: self._samples(files, places))
+        return torch.zeros((len(values), 0), dtype=torch.int64), torch.from_numpy(values)

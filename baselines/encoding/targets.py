@@ -41,7 +41,10 @@ class Classes:
 
     def answers(self, outputs: Tensor, are_logits: bool) -> list[Answers]:
         shares = outputs.softmax(-1).float().cpu().numpy()
-        return [Answers.all_given(one.argmax(axis=1), one if are_logits else None) for one in shares]
+        return [
+            Answers.all_given(replica_shares.argmax(axis=1), replica_shares if are_logits else None)
+            for replica_shares in shares
+        ]
 
 
 class Numbers:
@@ -64,10 +67,10 @@ class Numbers:
 
     def answers(self, outputs: Tensor, are_logits: bool) -> list[Answers]:
         values = outputs[..., 0].double().cpu().numpy() * self.deviation + self.mean
-        return [Answers.all_given(one) for one in values]
+        return [Answers.all_given(replica_values) for replica_values in values]
 
 
-def targets_of(task: Task, train: Columns, standardised: bool = True) -> Targets:
+def make_targets(task: Task, train: Columns, standardised: bool = True) -> Targets:
     """What the labels of a classification or regression task are to a network, as its training rows have them."""
     if task.type == "regression":
         return Numbers(train[task.label], standardised)

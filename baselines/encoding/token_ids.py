@@ -10,30 +10,30 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...benchmarks.adapters._hf_quiet import quiet
-from ...benchmarks.adapters._hf_tokens import pad_token, window
+from ...benchmarks.adapters._hf_quiet import silence_transformers
+from ...benchmarks.adapters._hf_tokens import compute_context_length, find_pad_token
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task
-from ...benchmarks.parsing import named_errors
+from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import ModelError
-from ...loaders.batching.tokenizer import made
-from ...loaders.batching.tokens import tokenised
-from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, encoding
-from .log_mel import SpectrogramEncoding, is_sound_task
-from .sound_samples import SoundEncoding
-from .targets import targets_of
+from ...loaders.batching.tokenizer import load_tokenizer
+from ...loaders.batching.tokens import tokenise_texts
+from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, make_encoding
+from .log_mel import SpectrogramEncoding, is_audio_task
+from .sound_samples import AudioEncoding
+from .targets import make_targets
 from .token_rows import TokenRows
 
 
-def encoding_by(task: Task, train: Columns, settings: Mapping[str, Any]) -> RowEncoding | SequenceEncoding:
+def choose_encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> RowEncoding | SequenceEncoding:
     """The encoding of `task` that the settings ask for, learned from `train`."""
     if task.type != "sequence" and settings["inputs"] == "tokens":
         return TokenEncoding(task, train, str(settings.get("weights", "")))
     if task.type != "sequence" and settings["inputs"] == "sounds":
-        return SoundEncoding(task, train, str(settings.get("weights", "")), float(settings.get("seconds", 0)))
-    if task.type != "sequence" and settings["inputs"] == "auto" and is_sound_task(task, train):
+        return AudioEncoding(task, train, str(settings.get("weights", "")), float(settings.get("seconds", 0)))
+    if task.type != "sequence" and settings["inputs"] == "auto" and is_audio_task(task, train):
         return SpectrogramEncoding(task, train)
-    return encoding(task, train, settings)
+    return make_encoding(task, train, settings)
 
 
 class TokenEncoding(RowEncoding):
@@ -48,15 +48,19 @@ class TokenEncoding(RowEncoding):
 
         if len(task.inputs) != 1 or any(not isinstance(text, str) for text in train[task.inputs[0]][:1]):
             raise ModelError(f"setting inputs = 'tokens' is of one text, and this task has {', '.join(task.inputs)}")
-        found = from_spec(weights, {})
-        with named_errors(f"loading the tokenizer of {weights}"), quiet():
-            config = AutoConfig.from_pretrained(found.folder, local_files_only=True, trust_remote_code=False)
-            own = AutoTokenizer.from_pretrained(found.folder, local_files_only=True, trust_remote_code=False)
-        pad_token(own)
-        self.task, self.targets, self.window = task, targets_of(task, train), window(config, own, None)
+        location = from_spec(weights, {})
+        with wrap_user_errors(f"loading the tokenizer of {weights}"), silence_transformers():
+            config = AutoConfig.from_pretrained(location.folder, local_files_only=True, trust_remote_code=False)
+            own = AutoTokenizer.from_pretrained(location.folder, local_files_only=True, trust_remote_code=False)
+        find_pad_token(own)
+        self.task, self.targets, self.window = (
+            task,
+            make_targets(task, train),
+            compute_context_length(config, own, None),
+        )
         if getattr(own, "backend_tokenizer", None) is None:
             raise ModelError(f"weights {weights}: their tokenizer has no fast form (tokenizer.json): give others")
-        self.pinned = replace(made(own, self.window), name=found.name)
+        self.pinned = replace(load_tokenizer(own, self.window), name=location.name)
         self.streams, self.pictures = "", []
         self.sizes = Sizes(self.targets.outputs, source=len(own) + 1)
 
@@ -74,17 +78,17 @@ class TokenEncoding(RowEncoding):
     def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """Token ids (n, T) int64, and no numbers, (n, 0)."""
         rows = self.pinned.ids([str(text) for text in batch[self.task.inputs[0]]])
-        found = np.full((len(rows), max(map(len, rows), default=1) or 1), PAD, np.int64)
-        for place, row in enumerate(rows):
-            found[place, : len(row)] = np.asarray(row, np.int64) + 1
-        return torch.from_numpy(found), torch.zeros(len(rows), 0)
+        ids = np.full((len(rows), max(map(len, rows), default=1) or 1), PAD, np.int64)
+        for index, row in enumerate(rows):
+            ids[index, : len(row)] = np.asarray(row, np.int64) + 1
+        return torch.from_numpy(ids), torch.zeros(len(rows), 0)
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """What `inputs` gives, by the cache, and ragged: a batch is filled up when it is drawn."""
-        rows = TokenRows.of(tokenised(batch[self.task.inputs[0]], self.pinned))
+        rows = TokenRows.of(tokenise_texts(batch[self.task.inputs[0]], self.pinned))
         return cast(Tensor, rows), torch.zeros(len(rows), 0)
 
     def encode(self, rows: Columns) -> Encoded:
         """As of any row; `lengths` are those of the texts, in tokens."""
-        found = super().encode(rows)
-        return replace(found, lengths=cast(TokenRows, found.inputs[0]).lengths)
+        encoded = super().encode(rows)
+        return replace(encoded, lengths=cast(TokenRows, encoded.inputs[0]).lengths)

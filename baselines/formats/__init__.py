@@ -16,7 +16,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ...benchmarks.model import Columns, Task
-from ...core.plugins import module
+from ...core.plugins import load_module
 
 Texts = Sequence[str] | NDArray[Any]
 
@@ -46,7 +46,7 @@ class Format:
         return written
 
 
-class Worded(Format):
+class WordFormat(Format):
     """For formats that put words of their own between those of a text: the network sees words parted by spaces, also
     where the task's tokens are characters, and no longer one word of output for each of input."""
 
@@ -72,7 +72,7 @@ class Worded(Format):
         return {word for column in columns for text in column for word in self.words(text)}
 
 
-def format_of(task: Task, train: Columns, settings: Mapping[str, Any]) -> Format:
+def make_format(task: Task, train: Columns, settings: Mapping[str, Any]) -> Format:
     """The format that the setting `format` names, learned from `train`; `UnknownName` where there is none."""
-    made: Format = module("baselines/formats", settings["format"], "format").Format(task, train, settings)
-    return made
+    text_format: Format = load_module("baselines/formats", settings["format"], "format").Format(task, train, settings)
+    return text_format

@@ -25,50 +25,50 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Worked:
+class WorkedExample:
     """An input worked through. `answers` by name: the ways in which a task may want the result."""
 
     steps: list[Step]
     answers: dict[str, Words]
 
 
-Computation = Callable[[Words], Worked | None]
+Computation = Callable[[Words], WorkedExample | None]
 
 
-def copy(words: Words) -> Worked:
+def copy_words(words: Words) -> WorkedExample:
     """Each word once more, from the first to the last."""
-    steps = [Step([word], [word], [word], [], words[place + 1 :]) for place, word in enumerate(words)]
-    return Worked(steps, {"whole": list(words)})
+    steps = [Step([word], [word], [word], [], words[index + 1 :]) for index, word in enumerate(words)]
+    return WorkedExample(steps, {"whole": list(words)})
 
 
-def reverse(words: Words) -> Worked:
+def reverse_words(words: Words) -> WorkedExample:
     """Each word once more, from the last to the first."""
     last = range(len(words) - 1, -1, -1)
-    steps = [Step([words[place]], [words[place]], [words[place]], [], words[:place]) for place in last]
-    return Worked(steps, {"whole": words[::-1]})
+    steps = [Step([words[index]], [words[index]], [words[index]], [], words[:index]) for index in last]
+    return WorkedExample(steps, {"whole": words[::-1]})
 
 
-def running_sum(modulus: int, words: Words) -> Worked | None:
+def compute_running_sum(modulus: int, words: Words) -> WorkedExample | None:
     """The sum so far modulo `modulus`, of numbers below it that stand alone or between plus signs."""
     plain = "+" not in words
     items = words if plain else words[::2]
     if not items or (not plain and (len(words) % 2 == 0 or any(word != "+" for word in words[1::2]))):
         return None
-    if not all(_digit(word) and int(word) < modulus for word in items):
+    if not all(_is_digit(word) and int(word) < modulus for word in items):
         return None
     steps, total = [], 0
-    for place, word in enumerate(items):
+    for index, word in enumerate(items):
         computation = [str(total), "+", word]
         total = (total + int(word)) % modulus
-        rest = words[place + 1 :] if plain else words[2 * place + 2 :]
+        rest = words[index + 1 :] if plain else words[2 * index + 2 :]
         steps.append(Step([word], computation, [str(total)], [str(total)], rest))
     sums = [step.output[0] for step in steps]
-    return Worked(steps, {"last": sums[-1:], "whole": sums})
+    return WorkedExample(steps, {"last": sums[-1:], "whole": sums})
 
 
-def addition(words: Words) -> Worked | None:
+def add_numbers(words: Words) -> WorkedExample | None:
     """Two numbers digit by digit, from the right, with a carry; one more step writes the last carry."""
-    if words.count("+") != 1 or not all(_digit(word) for word in words if word != "+"):
+    if words.count("+") != 1 or not all(_is_digit(word) for word in words if word != "+"):
         return None
     middle = words.index("+")
     left, right = words[:middle], words[middle + 1 :]
@@ -76,17 +76,17 @@ def addition(words: Words) -> Worked | None:
         return None
     places = max(len(left), len(right))
     steps, carry = [], 0
-    for place in range(places):
-        a, b = (side[-1 - place] if place < len(side) else "0" for side in (left, right))
+    for position in range(places):
+        a, b = (side[-1 - position] if position < len(side) else "0" for side in (left, right))
         computation = [a, "+", b, "+", str(carry)]
         carry, digit = divmod(int(a) + int(b) + carry, 10)
-        rest = [*left[: max(0, len(left) - place - 1)], "+", *right[: max(0, len(right) - place - 1)]]
+        rest = [*left[: max(0, len(left) - position - 1)], "+", *right[: max(0, len(right) - position - 1)]]
         steps.append(Step([a, b], computation, [str(digit)], [str(carry)], rest))
     steps.append(Step([], [str(carry)], [str(carry)], [], []))
     backwards = [step.output[0] for step in steps]
     padded = backwards[::-1]
     short = list(str(int("".join(padded))))
-    return Worked(steps, {"padded": padded, "shortest": short, "padded, last digit first": backwards})
+    return WorkedExample(steps, {"padded": padded, "shortest": short, "padded, last digit first": backwards})
 
 
 _OPERATORS: dict[str, Callable[[list[int]], int]] = {
@@ -97,46 +97,46 @@ _OPERATORS: dict[str, Callable[[list[int]], int]] = {
 }
 
 
-def list_operations(words: Words) -> Worked | None:
+def evaluate_list_operations(words: Words) -> WorkedExample | None:
     """ListOps (Nangia and Bowman, NAACL 2018, arXiv:1804.06028): the first bracket that holds no other is replaced by
     its value, until a value is left."""
     rest, steps = list(words), []
     while len(rest) > 1:
-        found = next(_innermost(rest), None)
-        if found is None:
+        bracket = next(_iterate_innermost_brackets(rest), None)
+        if bracket is None:
             return None
-        start, end = found
+        start, end = bracket
         operator, values = rest[start], rest[start + 1 : end]
-        if operator not in _OPERATORS or not values or not all(_digit(word) for word in values):
+        if operator not in _OPERATORS or not values or not all(_is_digit(word) for word in values):
             return None
         value = str(_OPERATORS[operator]([int(word) for word in values]))
         read = rest[start : end + 1]
         rest = [*rest[:start], value, *rest[end + 1 :]]
         steps.append(Step(read, read, [value], [value], rest))
-    return Worked(steps, {"last": rest}) if steps and _digit(rest[0]) else None
+    return WorkedExample(steps, {"last": rest}) if steps and _is_digit(rest[0]) else None
 
 
-def _innermost(words: Words) -> Iterator[tuple[int, int]]:
+def _iterate_innermost_brackets(words: Words) -> Iterator[tuple[int, int]]:
     """Where brackets that hold no other begin and end."""
     start = -1
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if word.startswith("["):
-            start = place
+            start = index
         elif word == "]" and start >= 0:
-            yield start, place
+            yield start, index
             start = -1
 
 
-def _digit(word: str) -> bool:
+def _is_digit(word: str) -> bool:
     return len(word) == 1 and word in "0123456789"
 
 
 COMPUTATIONS: dict[str, Computation] = {
-    "copy": copy,
-    "reverse": reverse,
-    "running parity": lambda words: running_sum(2, words),
-    "running sum modulo 10": lambda words: running_sum(10, words),
-    "addition": addition,
-    "list operations": list_operations,
+    "copy": copy_words,
+    "reverse": reverse_words,
+    "running parity": lambda words: compute_running_sum(2, words),
+    "running sum modulo 10": lambda words: compute_running_sum(10, words),
+    "addition": add_numbers,
+    "list operations": evaluate_list_operations,
 }
 """In the order in which they are tried."""

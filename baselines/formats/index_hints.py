@@ -20,22 +20,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...benchmarks.model import Columns, Task
-from ...core.draws import key
+from ...core.draws import derive_key
 from ...core.errors import ModelError
-from . import Texts, Worded
+from . import Texts, WordFormat
 
 
-class Format(Worded):
+class Format(WordFormat):
     def __init__(self, task: Task, train: Columns, settings: Mapping[str, Any]) -> None:
         """`ModelError` where a training text is longer than there are marks, or holds marks already."""
         super().__init__(task, train, settings)
         self.range: int = settings["hint_range"]
-        self.marks = [f"i{place}" for place in range(self.range)]
+        self.marks = [f"i{number}" for number in range(self.range)]
         self._marks = set(self.marks)
-        if taken := self._marks & self.vocabulary(train):
-            raise ModelError(f"format index_hints: the training texts hold {min(taken)!r}: they have hints already")
+        if clashes := self._marks & self.vocabulary(train):
+            raise ModelError(f"format index_hints: the training texts hold {min(clashes)!r}: they have hints already")
         inputs = [self.words(text) for text in train[task.inputs[0]]]
-        self.separators = _once_in_all(inputs)
+        self.separators = _find_separators(inputs)
         longest = [self._longest(words) for words in inputs]
         excess = {len(self.words(text)) - most for text, most in zip(train[task.label], longest, strict=True)}
         self.excess = excess.pop() if len(excess) == 1 else None
@@ -61,10 +61,10 @@ class Format(Worded):
 
     def _first(self, text: str) -> int:
         """The place in the circle of the first mark of a row."""
-        return key(text) % self.range
+        return derive_key(text) % self.range
 
-    def _mark(self, place: int) -> str:
-        return self.marks[place % self.range]
+    def _mark(self, position: int) -> str:
+        return self.marks[position % self.range]
 
     def asked(self, texts: Texts) -> Texts:
         return [self._asked(text) for text in texts]
@@ -73,17 +73,17 @@ class Format(Worded):
         words = self.words(text)
         segments = self._segments(words)
         last = self._first(text) + max(segments)
-        found: list[str] = []
-        segment, place = 0, last - segments[0]
+        marked_words: list[str] = []
+        segment, position = 0, last - segments[0]
         for word in words:
             if word in self.separators:
                 segment += 1
-                place = last - segments[segment]
-                found.append(word)
+                position = last - segments[segment]
+                marked_words.append(word)
             else:
-                found += [self._mark(place), word]
-                place += 1
-        return " ".join(found)
+                marked_words += [self._mark(position), word]
+                position += 1
+        return " ".join(marked_words)
 
     def taught(self, texts: Texts, answers: Texts) -> Texts:
         return [self._taught(text, self.words(answer)) for text, answer in zip(texts, answers, strict=True)]
@@ -92,16 +92,16 @@ class Format(Worded):
         first = self._first(text)
         if self.excess is not None:
             first += self._longest(self.words(text)) - len(answer)
-        return " ".join(part for place, word in enumerate(answer, first) for part in (self._mark(place), word))
+        return " ".join(part for position, word in enumerate(answer, first) for part in (self._mark(position), word))
 
     def answer(self, written: str) -> str:
         return self.text([word for word in written.split() if word not in self._marks])
 
 
-def _once_in_all(rows: Iterable[Sequence[str]]) -> set[str]:
+def _find_separators(rows: Iterable[Sequence[str]]) -> set[str]:
     """The words that stand exactly once in every row."""
-    found: set[str] | None = None
+    separators: set[str] | None = None
     for words in rows:
-        here = set(words) if found is None else found
-        found = {word for word in here if words.count(word) == 1}
-    return found or set()
+        candidates = set(words) if separators is None else separators
+        separators = {word for word in candidates if words.count(word) == 1}
+    return separators or set()

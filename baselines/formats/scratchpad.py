@@ -16,7 +16,7 @@ from typing import Any
 
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
-from . import Texts, Worded
+from . import Texts, WordFormat
 from ._computations import COMPUTATIONS, Computation, Step, Words
 
 ANSWER = "=>"
@@ -24,7 +24,7 @@ PIECES = "icovr"
 """input, computation, output, intermediate variables, remaining input."""
 
 
-class Format(Worded):
+class Format(WordFormat):
     def __init__(self, task: Task, train: Columns, settings: Mapping[str, Any]) -> None:
         """`ModelError` for pieces that there are not, and where no computation fits every training row."""
         super().__init__(task, train, settings)
@@ -46,8 +46,10 @@ class Format(Worded):
             ways: set[str] | None = None
             for words, answer in rows:
                 worked = computation(words)
-                here = set() if worked is None else {way for way, one in worked.answers.items() if one == answer}
-                ways = here if ways is None else ways & here
+                matching_ways = (
+                    set() if worked is None else {way for way, result in worked.answers.items() if result == answer}
+                )
+                ways = matching_ways if ways is None else ways & matching_ways
                 if not ways:
                     break
             if ways:
@@ -58,7 +60,7 @@ class Format(Worded):
         )
 
     def taught(self, texts: Texts, answers: Texts) -> Texts:
-        return [self._taught(self.words(text), self.words(one)) for text, one in zip(texts, answers, strict=True)]
+        return [self._taught(self.words(text), self.words(answer)) for text, answer in zip(texts, answers, strict=True)]
 
     def _taught(self, words: Words, answer: Words) -> str:
         worked = self._computation(words)

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..positions import position
+from ..positions import make_position
 from .dropout import Dropout
 from .linear import Linear
 from .norm import LayerNorm
@@ -42,8 +42,8 @@ class Attention(nn.Module):
 
     def queries(self, x: Tensor) -> Tensor:
         """Queries of x (K, n, T, width): (K * n, heads, T, width / heads)."""
-        asked: Tensor = self.query(x).view(-1, x.shape[2], self.heads, self.width // self.heads).transpose(1, 2)
-        return asked
+        queries: Tensor = self.query(x).view(-1, x.shape[2], self.heads, self.width // self.heads).transpose(1, 2)
+        return queries
 
     def keys_values(self, x: Tensor) -> Pair:
         """Keys and values of x (K, n, S, width)."""
@@ -63,8 +63,8 @@ class Attention(nn.Module):
         if mask is not None:
             mask = mask.expand(replicas, rows, -1, -1, -1).flatten(0, 1)
         mixed = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
-        found: Tensor = self.out(mixed.transpose(1, 2).reshape(replicas, rows, queries.shape[2], self.width))
-        return found
+        output: Tensor = self.out(mixed.transpose(1, 2).reshape(replicas, rows, queries.shape[2], self.width))
+        return output
 
 
 class Block(nn.Module):
@@ -85,16 +85,16 @@ class Block(nn.Module):
 class Stack(nn.Module):
     """Blocks one after another, between positions and a last normalisation.
 
-    settings: `width`, `heads`, `layers`, `feedforward`, `dropout`, `position` (with `position_range`), and `shared`:
-    one block's weights serve all layers (the Universal Transformer of Dehghani et al., ICLR 2019, arXiv:1807.03819,
-    without halting and without marks of depth, as Csordás et al., EMNLP 2021, arXiv:2108.12284).
+    settings: `width`, `heads`, `layers`, `feedforward`, `dropout`, `position` (with `position_range`), and
+    `shared`: one block's weights serve all layers (the Universal Transformer of Dehghani et al., ICLR 2019,
+    arXiv:1807.03819, without halting and without marks of depth, as Csordás et al., EMNLP 2021, arXiv:2108.12284).
     causal: later tokens are hidden. reads_memory: every block attends to a memory too.
     """
 
     def __init__(self, settings: Mapping[str, Any], causal: bool, reads_memory: bool = False) -> None:
         super().__init__()
         self.causal, self.depth = causal, settings["layers"]
-        self.position = position(settings, causal)
+        self.position = make_position(settings, causal)
         blocks = 1 if settings["shared"] else self.depth
         self.blocks = nn.ModuleList(Block(settings, reads_memory) for _ in range(blocks))
         self.norm = LayerNorm(settings["width"])
@@ -140,7 +140,7 @@ class Stack(nn.Module):
         readable = None if memory_seen is None else memory_seen[:, :, None, None, :]
         position, dropout = self.position, self.dropout
         x = dropout(position.added(x, first, skipped, columns))
-        kept = []
+        keys_values = []
         for depth in range(self.depth):
             block = cast(Block, self.blocks[depth % len(self.blocks)])
             own, y = block.own, block.own_norm(x)
@@ -149,16 +149,16 @@ class Stack(nn.Module):
             if past:
                 keys = torch.cat([past[depth][0], keys], dim=-2)
                 values = torch.cat([past[depth][1], values], dim=-2)
-            kept.append((keys, values))
+            keys_values.append((keys, values))
             x = x + dropout(own(queries, keys, values, mask, triangle))
             if memory:
                 queries = block.cross.queries(block.cross_norm(x))
                 x = x + dropout(block.cross(queries, *memory[depth % len(memory)], readable))
             x = x + dropout(block.feed(block.feed_norm(x)))
-        return self.norm(x), kept
+        return self.norm(x), keys_values
 
 
-def stored(pairs: list[Pair], name: str, replicas: int) -> dict[str, Tensor]:
+def pack_keys_values(pairs: list[Pair], name: str, replicas: int) -> dict[str, Tensor]:
     """Keys and values as entries (K, n, heads, S, width / heads) of a decoder's state, under `name`."""
     return {
         f"{name}_{part}_{i}": x.view(replicas, -1, *x.shape[1:])
@@ -167,7 +167,7 @@ def stored(pairs: list[Pair], name: str, replicas: int) -> dict[str, Tensor]:
     }
 
 
-def restored(state: Mapping[str, Tensor], name: str) -> list[Pair]:
-    """What `stored` put into a state under `name`, none if nothing."""
+def unpack_keys_values(state: Mapping[str, Tensor], name: str) -> list[Pair]:
+    """What `pack_keys_values` put into a state under `name`, none if nothing."""
     count = sum(key.startswith(f"{name}_k_") for key in state)
     return [(state[f"{name}_k_{i}"].flatten(0, 1), state[f"{name}_v_{i}"].flatten(0, 1)) for i in range(count)]

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .one_by_one import one_by_one
+from .one_by_one import apply_per_replica
 
 
 class Conv2d(nn.Module):
@@ -27,7 +27,7 @@ class Conv2d(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if x.device.type == "cpu":
-            return one_by_one(self._convolved, x, self.weight, self.bias)
+            return apply_per_replica(self._convolved, x, self.weight, self.bias)
         return self._grouped(x)
 
     def _convolved(self, x: Tensor, weight: Tensor, bias: Tensor | None, groups: int = 1) -> Tensor:

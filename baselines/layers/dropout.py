@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..replicas.rng import Rng, uniform
+from ..replicas.rng import Rng, draw_uniform
 
 
 class Dropout(nn.Module):
@@ -39,6 +39,6 @@ class Dropout(nn.Module):
         assert self.rng is not None
         keys = self.rng.fresh()
         if x.ndim != 4:
-            return uniform(keys, x.shape[1:], x.dtype)
+            return draw_uniform(keys, x.shape[1:], x.dtype)
         _, rows, columns, width = x.shape
-        return uniform(keys, (columns, rows, width), x.dtype).transpose(1, 2)
+        return draw_uniform(keys, (columns, rows, width), x.dtype).transpose(1, 2)

@@ -26,7 +26,7 @@ class Embedding(nn.Module):
             return F.embedding(ids, self.weight.squeeze(0), self.padding)
         # One table of all replicas: its gradient is one sorted scatter instead of K.
         offset = torch.arange(replicas, device=ids.device) * self.count
-        found = F.embedding(ids + offset.view(-1, *[1] * (ids.ndim - 1)), self.weight.flatten(0, 1))
+        vectors = F.embedding(ids + offset.view(-1, *[1] * (ids.ndim - 1)), self.weight.flatten(0, 1))
         if self.padding is None:
-            return found
-        return torch.where((ids == self.padding)[..., None], 0.0, found)
+            return vectors
+        return torch.where((ids == self.padding)[..., None], 0.0, vectors)

@@ -54,7 +54,7 @@ class Lora(nn.Module):
         return self.weight + (change.mT if self.turned else change)
 
 
-def adapt(model: nn.Module, layers: list[str], rank: int, alpha: float) -> None:
+def add_lora(model: nn.Module, layers: list[str], rank: int, alpha: float) -> None:
     """Replace the layers of these names by their adaptations, and freeze everything else."""
     model.requires_grad_(False)
     for name in layers:
@@ -62,7 +62,7 @@ def adapt(model: nn.Module, layers: list[str], rank: int, alpha: float) -> None:
         setattr(model.get_submodule(parent), own, Lora(model.get_submodule(name), rank, alpha))
 
 
-def merge(model: nn.Module) -> None:
+def merge_lora(model: nn.Module) -> None:
     """Fold every adaptation into a plain linear layer again, for saving."""
     for name, module in list(model.named_modules()):
         if isinstance(module, Lora):

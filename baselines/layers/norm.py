@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.rng import Rng
-from .one_by_one import one_by_one
+from .one_by_one import apply_per_replica
 
 
 class LayerNorm(nn.Module):
@@ -60,7 +60,7 @@ class BatchNorm(nn.Module):
             raise ModelError("batch normalisation cannot train on a batch of one value: set batch_size to 2 or more")
         states = self.running_mean, self.running_var, self.weight, self.bias
         if x.device.type == "cpu":
-            return one_by_one(partial(self._normalised, learns), x, *states)
+            return apply_per_replica(partial(self._normalised, learns), x, *states)
         return self._joined(learns, x, *states)
 
     def _normalised(self, learns: bool, x: Tensor, mean: Tensor, var: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

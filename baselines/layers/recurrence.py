@@ -29,8 +29,8 @@ def lstm(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor, c: Ten
 
     Hochreiter and Schmidhuber, Neural Computation 1997, with a forget gate (Gers et al., Neural Computation 2000).
     Gates lie in the order candidate, input, forget, output."""
-    found: tuple[Tensor, Tensor] = _LSTM.apply(x, into, again, bias, h, c)  # type: ignore[no-untyped-call]
-    return found
+    states: tuple[Tensor, Tensor] = _LSTM.apply(x, into, again, bias, h, c)  # type: ignore[no-untyped-call]
+    return states
 
 
 def gru(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor) -> tuple[Tensor]:
@@ -51,7 +51,7 @@ def elman(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor) -> tu
 def lstm_by_steps(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """`lstm` as plain differentiable operations."""
     hidden, cells = [], []
-    for projected in _projected(x, into, bias).unbind(1):
+    for projected in _project_inputs(x, into, bias).unbind(1):
         g, i, f, o = torch.baddbmm(projected, h, again).chunk(4, dim=-1)
         c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
         h = torch.sigmoid(o) * torch.tanh(c)
@@ -63,8 +63,8 @@ def lstm_by_steps(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tenso
 def gru_by_steps(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor) -> tuple[Tensor]:
     """`gru` as plain differentiable operations."""
     width, hidden = h.shape[-1], []
-    outer, inner = _gru_biases(bias, width)
-    for projected in _projected(x, into, outer).unbind(1):
+    outer, inner = _split_gru_biases(bias, width)
+    for projected in _project_inputs(x, into, outer).unbind(1):
         r, z, n = projected.chunk(3, dim=-1)
         of_r, of_z, of_n = torch.baddbmm(inner[:, None], h, again).chunk(3, dim=-1)
         n = torch.tanh(n + torch.sigmoid(r + of_r) * of_n)
@@ -76,30 +76,30 @@ def gru_by_steps(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor
 def elman_by_steps(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor) -> tuple[Tensor]:
     """`elman` as plain differentiable operations."""
     hidden = []
-    for projected in _projected(x, into, bias).unbind(1):
+    for projected in _project_inputs(x, into, bias).unbind(1):
         h = torch.tanh(torch.baddbmm(projected, h, again))
         hidden.append(h)
     return (torch.stack(hidden, dim=1),)
 
 
-def _projected(x: Tensor, into: Tensor, bias: Tensor) -> Tensor:
+def _project_inputs(x: Tensor, into: Tensor, bias: Tensor) -> Tensor:
     """The input's part of every gate, (B, T, n, gates * W): one product for all steps."""
     return torch.baddbmm(bias[:, None], x.flatten(1, 2), into).view(*x.shape[:3], into.shape[-1])
 
 
-def _gru_biases(bias: Tensor, width: int) -> tuple[Tensor, Tensor]:
+def _split_gru_biases(bias: Tensor, width: int) -> tuple[Tensor, Tensor]:
     """Those outside the reset gate, and those inside it, each (B, 3 W)."""
     return bias[:, : 3 * width], F.pad(bias[:, 3 * width :], (2 * width, 0))
 
 
-def _history(first: Tensor, steps: int) -> Tensor:
+def _allocate_history(first: Tensor, steps: int) -> Tensor:
     """Room (B, steps + 1, n, W) for a state before and after every step, so that neither needs a copy."""
     room = first.new_empty(len(first), steps + 1, *first.shape[1:])
     room[:, 0] = first
     return room
 
 
-def _by_steps(
+def _differentiate_by_steps(
     steps: Callable[..., tuple[Tensor, ...]], inputs: tuple[Tensor, ...], gradients: tuple[Tensor | None, ...]
 ) -> tuple[Tensor | None, ...]:
     """The gradients of `inputs`, differentiable themselves, through the recurrence as plain operations."""
@@ -108,13 +108,13 @@ def _by_steps(
         views = [x.view_as(x) for x in inputs]
         outputs = steps(*views)
         given = [pair for pair in zip(outputs, gradients, strict=True) if pair[1] is not None]
-        wanted = [x for x in views if x.requires_grad]
-        found = torch.autograd.grad([y for y, _ in given], wanted, [d for _, d in given], create_graph=True)
-    results = iter(found)
+        differentiable = [x for x in views if x.requires_grad]
+        grads = torch.autograd.grad([y for y, _ in given], differentiable, [d for _, d in given], create_graph=True)
+    results = iter(grads)
     return tuple(next(results) if x.requires_grad else None for x in views)
 
 
-def _gradients(
+def _compute_gradients(
     needs: tuple[bool, ...], before: Tensor, x: Tensor, into: Tensor, d_again: Tensor, d_into: Tensor
 ) -> tuple[Tensor | None, ...]:
     """Gradients of x, `into`, `again` and the input's bias from those of the gates' sums, (B, T, n, gates * W): of what
@@ -134,8 +134,8 @@ class _LSTM(torch.autograd.Function):
         ctx: Any, x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor, c: Tensor
     ) -> tuple[Tensor, Tensor]:
         width = h.shape[-1]
-        gates = _projected(x, into, bias)
-        hidden, cells = _history(h, x.shape[1]), _history(c, x.shape[1])
+        gates = _project_inputs(x, into, bias)
+        hidden, cells = _allocate_history(h, x.shape[1]), _allocate_history(c, x.shape[1])
         squashed = torch.empty_like(hidden[:, 1:])
         candidates, others = gates[..., :width].unbind(1), gates[..., width:].unbind(1)
         inputs, forgets, outs = (part.unbind(1) for part in gates[..., width:].chunk(3, dim=-1))
@@ -159,7 +159,7 @@ class _LSTM(torch.autograd.Function):
         if d_hidden is None and d_cells is None:
             return (None,) * 6
         if torch.is_grad_enabled():
-            return _by_steps(lstm_by_steps, tuple(inputs), (d_hidden, d_cells))
+            return _differentiate_by_steps(lstm_by_steps, tuple(inputs), (d_hidden, d_cells))
         x, into, again, _, h, _ = inputs
         width, back = h.shape[-1], again.transpose(1, 2)
         g, i, f, o = gates.chunk(4, dim=-1)
@@ -183,16 +183,16 @@ class _LSTM(torch.autograd.Function):
             by_hidden[t].mul_(dh)
             dc = dc.mul_(forgets[t])
             dh = torch.baddbmm(given[t - 1], sums[t], back) if t else torch.bmm(sums[t], back)
-        return *_gradients(ctx.needs_input_grad, hidden[:, :-1], x, into, d, d), dh, dc
+        return *_compute_gradients(ctx.needs_input_grad, hidden[:, :-1], x, into, d, d), dh, dc
 
 
 class _GRU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor) -> Tensor:
         width = h.shape[-1]
-        outer, inner = _gru_biases(bias, width)
-        gates = _projected(x, into, outer)
-        hidden = _history(h, x.shape[1])
+        outer, inner = _split_gru_biases(bias, width)
+        gates = _project_inputs(x, into, outer)
+        hidden = _allocate_history(h, x.shape[1])
         inside = torch.empty_like(hidden[:, 1:])
         switches, candidates = gates[..., : 2 * width].unbind(1), gates[..., 2 * width :].unbind(1)
         resets, updates = (part.unbind(1) for part in gates[..., : 2 * width].chunk(2, dim=-1))
@@ -210,7 +210,7 @@ class _GRU(torch.autograd.Function):
     def backward(ctx: Any, d_hidden: Tensor) -> Any:
         *inputs, hidden, gates, inside = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return _by_steps(gru_by_steps, tuple(inputs), (d_hidden,))
+            return _differentiate_by_steps(gru_by_steps, tuple(inputs), (d_hidden,))
         x, into, again, _, h = inputs
         width, back = h.shape[-1], again.transpose(1, 2)
         r, z, n = gates.chunk(3, dim=-1)
@@ -229,19 +229,19 @@ class _GRU(torch.autograd.Function):
             outsides[t].mul_(dh)
             dh = torch.baddbmm(dh * updates[t], sums[t], back)
         d_into = torch.cat([d[..., : 2 * width], outside], dim=-1)
-        *found, d_outer = _gradients(ctx.needs_input_grad, hidden[:, :-1], x, into, d, d_into)
+        *grads, d_outer = _compute_gradients(ctx.needs_input_grad, hidden[:, :-1], x, into, d, d_into)
         d_bias = None
         if d_outer is not None:
             d_bias = torch.cat([d_outer, d[..., 2 * width :].flatten(1, 2).sum(dim=1)], dim=-1)
-        return *found, d_bias, dh
+        return *grads, d_bias, dh
 
 
 class _Elman(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor) -> Tensor:
-        hidden = _history(h, x.shape[1])
+        hidden = _allocate_history(h, x.shape[1])
         hs = hidden.unbind(1)
-        for t, projected in enumerate(_projected(x, into, bias).unbind(1)):
+        for t, projected in enumerate(_project_inputs(x, into, bias).unbind(1)):
             torch.tanh(torch.baddbmm(projected, hs[t], again), out=hs[t + 1])
         ctx.save_for_backward(x, into, again, bias, h, hidden)
         return hidden[:, 1:]
@@ -250,7 +250,7 @@ class _Elman(torch.autograd.Function):
     def backward(ctx: Any, d_hidden: Tensor) -> Any:
         *inputs, hidden = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return _by_steps(elman_by_steps, tuple(inputs), (d_hidden,))
+            return _differentiate_by_steps(elman_by_steps, tuple(inputs), (d_hidden,))
         x, into, again, _, _ = inputs
         d = 1 - hidden[:, 1:] * hidden[:, 1:]
         sums, given, back = d.unbind(1), d_hidden.unbind(1), again.transpose(1, 2)
@@ -258,4 +258,4 @@ class _Elman(torch.autograd.Function):
         for t in reversed(range(x.shape[1])):
             sums[t].mul_(dh)
             dh = torch.baddbmm(given[t - 1], sums[t], back) if t else torch.bmm(sums[t], back)
-        return *_gradients(ctx.needs_input_grad, hidden[:, :-1], x, into, d, d), dh
+        return *_compute_gradients(ctx.needs_input_grad, hidden[:, :-1], x, into, d, d), dh

@@ -45,12 +45,12 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, lengths: Tensor | None, states: States | None) -> tuple[Tensor, States]:
         """As `Recurrent.forward`, states (K, n, directions * width)."""
         x = x.transpose(1, 2)
-        ways = torch.stack([x, _turned(x, lengths)], dim=1) if self.directions == 2 else x[:, None]
+        ways = torch.stack([x, _reverse_rows(x, lengths)], dim=1) if self.directions == 2 else x[:, None]
         weights = [weight.flatten(0, 1) for weight in (self.into, self.again, self.bias)]
         after = self.cell.run(ways.flatten(0, 1).contiguous(), *weights, *self._before(x, states))
         hidden = after[0].view(len(x), self.directions, *after[0].shape[1:])
         if self.directions == 2:
-            out = torch.cat([hidden[:, 0], _turned(hidden[:, 1], lengths)], dim=-1)
+            out = torch.cat([hidden[:, 0], _reverse_rows(hidden[:, 1], lengths)], dim=-1)
         else:
             out = hidden[:, 0]
         if lengths is not None:
@@ -71,8 +71,8 @@ class Layer(nn.Module):
         if lengths is None:
             last = part[:, -1]
         else:
-            place = (lengths - 1).repeat_interleave(self.directions, dim=0)[:, None, :, None]
-            last = part.gather(1, place.expand(-1, 1, -1, self.width))[:, 0]
+            index = (lengths - 1).repeat_interleave(self.directions, dim=0)[:, None, :, None]
+            last = part.gather(1, index.expand(-1, 1, -1, self.width))[:, 0]
         return last.reshape(len(last) // self.directions, self.directions, *last.shape[1:]).transpose(1, 2).flatten(2)
 
 
@@ -96,9 +96,9 @@ class Recurrent(nn.Module):
         lengths: how many steps of each row count, (K, n), at least 1; outputs after them are zero. None: all.
         states: before the first step; None for zeros."""
         finals = []
-        for place, layer in enumerate(self.layers):
-            before = None if states is None else tuple(part[:, :, place] for part in states)
-            x, final = layer(self.dropout(x) if place else x, lengths, before)
+        for depth, layer in enumerate(self.layers):
+            before = None if states is None else tuple(part[:, :, depth] for part in states)
+            x, final = layer(self.dropout(x) if depth else x, lengths, before)
             finals.append(final)
         return x, tuple(torch.stack(parts, dim=2) for parts in zip(*finals, strict=True))
 
@@ -121,10 +121,10 @@ class Elman(Recurrent):
     cell = Cell(elman, 1, 1, 1)
 
 
-def _turned(x: Tensor, lengths: Tensor | None) -> Tensor:
+def _reverse_rows(x: Tensor, lengths: Tensor | None) -> Tensor:
     """Each row of x (K, T, n, width) back to front, its padding left where it is. Twice is the row itself."""
     if lengths is None:
         return x.flip(1)
-    place, ends = torch.arange(x.shape[1], device=x.device)[:, None], lengths[:, None, :]
-    order = torch.where(place < ends, ends - 1 - place, place)
+    positions, ends = torch.arange(x.shape[1], device=x.device)[:, None], lengths[:, None, :]
+    order = torch.where(positions < ends, ends - 1 - positions, positions)
     return x.gather(1, order[..., None].expand(x.shape))

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..encoding.decoding import State, greedy, shifted
+from ..encoding.decoding import State, decode_greedily, shift_right
 from ..encoding.encoding import PAD, Sizes
 from ..layers.dropout import Dropout
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 from ..layers.recurrent import Recurrent, States
-from ._initial import recurrent
+from ._initial import initialise_recurrent
 
 
 class EncoderDecoder(nn.Module):
@@ -37,15 +37,15 @@ class EncoderDecoder(nn.Module):
         self.join = Linear(2 * width, width)
         self.head = Linear(width, sizes.outputs)
         self.dropout = Dropout(dropout)
-        recurrent(self.encoder)
-        recurrent(self.decoder)
+        initialise_recurrent(self.encoder)
+        initialise_recurrent(self.decoder)
 
     def start(self, source: Tensor) -> State:
         """The state before the first token, from source ids (K, n, S)."""
         lengths = (source != PAD).sum(dim=-1).clamp(min=1)
         memory, states = self.encoder(self.dropout(self.read(source)), lengths)
         # In one piece: every product with it, of each step, would copy it otherwise.
-        return {"memory": memory.contiguous(), "padding": source == PAD} | _named(states)
+        return {"memory": memory.contiguous(), "padding": source == PAD} | _name_states(states)
 
     def _decode(self, state: State, tokens: Tensor) -> tuple[Tensor, State]:
         """Features (K, n, T, width) after each of `tokens` (K, n, T), and the state after the last."""
@@ -54,7 +54,7 @@ class EncoderDecoder(nn.Module):
         scores = self.score(x) @ state["memory"].transpose(-1, -2)
         weights = scores.masked_fill(state["padding"][:, :, None, :], -1e9).softmax(dim=-1)
         joint = torch.tanh(self.join(torch.cat([x, weights @ state["memory"]], dim=-1)))
-        return self.dropout(joint), state | _named(after)
+        return self.dropout(joint), state | _name_states(after)
 
     def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
         """Logits (K, n, words) after `token` (K, n), and the state after it."""
@@ -63,7 +63,7 @@ class EncoderDecoder(nn.Module):
 
     def features(self, source: Tensor, target: Tensor) -> Tensor:
         """Source ids (K, n, S) and the target ids to be taught (K, n, T) to what the head reads, (K, n, T, width)."""
-        return self._decode(self.start(source), shifted(target))[0]
+        return self._decode(self.start(source), shift_right(target))[0]
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Source ids (K, n, S) and the target ids to be taught (K, n, T) to logits (K, n, T, words)."""
@@ -72,8 +72,8 @@ class EncoderDecoder(nn.Module):
 
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return greedy(self, source, limit, self.aligned)
+        return decode_greedily(self, source, limit, self.aligned)
 
 
-def _named(states: States) -> State:
+def _name_states(states: States) -> State:
     return dict(zip(("h", "c"), states, strict=False))

@@ -19,11 +19,11 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ...benchmarks.adapters._clip import clip_model, unit
+from ...benchmarks.adapters._clip import load_clip_model, normalise_rows
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...core.errors import ModelError
-from ..encoding.frozen_readers import Moments, loaded, moments_of
-from ..layers.lora import adapt
+from ..encoding.frozen_readers import Moments, load_model, read_moments
+from ..layers.lora import add_lora
 from ..replicas.rng import Rng
 
 POOLS = ("model", "mean", "first", "last")
@@ -44,16 +44,16 @@ class Body(nn.Module):
             raise ModelError(f"setting pooling = {settings['pooling']!r}: use {', '.join(POOLS)}")
         if settings["freeze"] not in FROZEN:
             raise ModelError(f"setting freeze = {settings['freeze']!r}: use {', '.join(FROZEN)}")
-        found = from_spec(settings["weights"], {})
+        checkpoint = from_spec(settings["weights"], {})
         if settings["head"] not in ("zero", "zero-shot"):
             raise ModelError(f"setting head = {settings['head']!r}: use zero or zero-shot")
         self.projects = settings["head"] == "zero-shot"
         """Whether features are CLIP's own, in the space of its texts, at length 1."""
         if self.projects and settings["pooling"] != "model":
             raise ModelError("setting head = 'zero-shot': it is of the model's own features: leave pooling at model")
-        model: Any = _with_axis(copy.deepcopy(_read(found.folder, found.code, self.projects)))
+        model: Any = _add_replica_axis(copy.deepcopy(_read_model(checkpoint.folder, checkpoint.code, self.projects)))
         self.model = model
-        self.name, self.pool, self.frozen_norm = found.name, settings["pooling"], settings["frozen_norm"]
+        self.name, self.pool, self.frozen_norm = checkpoint.name, settings["pooling"], settings["frozen_norm"]
         self.frozen, self.probe_steps = settings["freeze"] == "body", settings["probe_steps"]
         config: Any = model.config
         self.reads: str = model.main_input_name
@@ -61,8 +61,8 @@ class Body(nn.Module):
             raise ModelError(f"weights {self.name} read {self.reads}: give a model of pictures, texts or sounds")
         self.pixels: Moments | None = None
         if self.reads == "pixel_values":
-            self.pixels = moments_of(found.folder, config.num_channels)
-        self.one_way = self.reads == "input_ids" and one_way(config)
+            self.pixels = read_moments(checkpoint.folder, config.num_channels)
+        self.one_way = self.reads == "input_ids" and is_one_way(config)
         self.masked = getattr(config, "feat_extract_norm", "") != "group"
         """Whether the model is told what is padding. wav2vec 2.0 with group normalisation was trained without."""
         # Nothing is written token by token; and what else a sound model draws, it draws from NumPy's own generator.
@@ -75,7 +75,7 @@ class Body(nn.Module):
         if settings["lora_rank"]:
             if not self.adaptable:
                 raise ModelError(f"weights {self.name} have no attention for LoRA to adapt: leave lora_rank at 0")
-            adapt(self.model, list(self.adaptable), settings["lora_rank"], settings["lora_alpha"])
+            add_lora(self.model, list(self.adaptable), settings["lora_rank"], settings["lora_alpha"])
         self.rng: Rng | None = None
         self.width: int = config.hidden_sizes[-1] if hasattr(config, "hidden_sizes") else config.hidden_size
         if self.projects:
@@ -117,22 +117,22 @@ class Body(nn.Module):
         parameters = {name: value.unbind(0) for name, value in self.model.named_parameters()}
         buffers = {name: value for name, value in self.model.named_buffers() if name in saved}
         seeds = self._seeds()
-        found = []
+        features = []
         for replica in range(len(next(iter(given.values())))):
             own = {name: value[replica] for name, value in parameters.items()}
             own |= {name: value[replica] for name, value in buffers.items()}
             rows = {name: value[replica] for name, value in given.items()}
-            rows = _without_padding(rows) if self.reads == "input_ids" else rows
-            asked = rows if self.masked else {self.reads: rows[self.reads]}
+            rows = _strip_padding(rows) if self.reads == "input_ids" else rows
+            model_inputs = rows if self.masked else {self.reads: rows[self.reads]}
             if seeds is None:
-                found.append(self._pooled(functional_call(self.model, own, (), asked), rows))
+                features.append(self._pooled(functional_call(self.model, own, (), model_inputs), rows))
                 continue
             # The model's own dropout draws from torch's generators: seeded by the replica's key and the step.
             devices = [own[name].device for name in list(own)[:1] if own[name].is_cuda]
             with torch.random.fork_rng(devices=devices):
                 torch.manual_seed(seeds[replica])
-                found.append(self._pooled(functional_call(self.model, own, (), asked), rows))
-        return torch.stack(found)
+                features.append(self._pooled(functional_call(self.model, own, (), model_inputs), rows))
+        return torch.stack(features)
 
     def _seeds(self) -> list[int] | None:
         if not self.training or self.rng is None or self.rng.silent:
@@ -142,7 +142,7 @@ class Body(nn.Module):
 
     def _pooled(self, out: Any, rows: Mapping[str, Tensor]) -> Tensor:
         if self.projects:
-            return unit(out.image_embeds)
+            return normalise_rows(out.image_embeds)
         states: Tensor = out.last_hidden_state
         own = getattr(out, "pooler_output", None)
         if self.pool == "model" and own is not None:
@@ -159,7 +159,7 @@ class Body(nn.Module):
             return states.mean(dim=1) if pool == "mean" else states[:, -1]
         lengths = rows["attention_mask"].sum(dim=1)
         if self.reads == "input_values":
-            lengths = frames(lengths, self.model.config)
+            lengths = count_frames(lengths, self.model.config)
         lengths = lengths.clamp(1, states.shape[1])
         if pool == "last":
             return states[torch.arange(len(states), device=states.device), lengths - 1]
@@ -175,17 +175,17 @@ class Body(nn.Module):
         ]
         outer = [(name, size) for name, size in lists if not any(name.startswith(f"{other}.") for other, _ in lists)]
         # Of several as long, the last: a sound model's convolutions come before its layers.
-        prefix, blocks = max(reversed(outer), key=lambda one: one[1], default=("", 0))
+        prefix, blocks = max(reversed(outer), key=lambda entry: entry[1], default=("", 0))
         within = re.compile(re.escape(prefix) + r"\.(\d+)\.")
-        found, last = [], 0
+        depths, last = [], 0
         for name, _ in self.named_parameters():
-            place = within.match(name.removeprefix("model."))
-            last = int(place[1]) + 1 if place else last and blocks + 1
-            found.append(last)
-        return found
+            match = within.match(name.removeprefix("model."))
+            last = int(match[1]) + 1 if match else last and blocks + 1
+            depths.append(last)
+        return depths
 
 
-def one_way(config: Any) -> bool:
+def is_one_way(config: Any) -> bool:
     """Whether a text model reads from left to right only, so that its last token alone has seen all others: one that
     transformers has as a language model, and not as one that fills gaps."""
     from transformers.models.auto import modeling_auto
@@ -194,14 +194,14 @@ def one_way(config: Any) -> bool:
     return config.model_type in writes and config.model_type not in fills
 
 
-def frames(lengths: Tensor, config: Any) -> Tensor:
+def count_frames(lengths: Tensor, config: Any) -> Tensor:
     """How many frames a sound model makes of so many samples, (n,), by its convolutions."""
     for kernel, stride in zip(config.conv_kernel, config.conv_stride, strict=True):
         lengths = (lengths - kernel).div(stride, rounding_mode="floor") + 1
     return lengths
 
 
-def _without_padding(rows: dict[str, Tensor]) -> dict[str, Tensor]:
+def _strip_padding(rows: dict[str, Tensor]) -> dict[str, Tensor]:
     """Without the places at the end that are padding in all rows, but for one; texts alone have such."""
     if "attention_mask" not in rows:
         return rows
@@ -210,16 +210,16 @@ def _without_padding(rows: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 @lru_cache(maxsize=1)
-def _read(folder: Path, code: str, projects: bool) -> Any:
+def _read_model(folder: Path, code: str, projects: bool) -> Any:
     """The model of a folder whose digest is `code`, read once for all replicas of a process; with `projects`, CLIP's
     vision side with its projection."""
     if not projects:
-        return loaded(folder)
+        return load_model(folder)
     with torch.random.fork_rng(devices=[]):
-        return clip_model(folder, "CLIPVisionModelWithProjection", torch.float32)
+        return load_clip_model(folder, "CLIPVisionModelWithProjection", torch.float32)
 
 
-def _with_axis(model: nn.Module) -> nn.Module:
+def _add_replica_axis(model: nn.Module) -> nn.Module:
     """The model, each parameter and saved buffer with a replica axis of 1."""
     for module in model.modules():
         for name, value in module._parameters.items():

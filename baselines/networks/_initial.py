@@ -9,7 +9,7 @@ from ..layers.recurrent import LSTM, Layer, Recurrent
 
 
 @torch.no_grad()
-def recurrent(network: Recurrent) -> None:
+def initialise_recurrent(network: Recurrent) -> None:
     """Recurrent weights orthogonal, gate by gate (Saxe et al., ICLR 2014, arXiv:1312.6120), and an LSTM's forget gate
     open at first: 1 is added to its bias (Jozefowicz et al., ICML 2015)."""
     for layer in network.layers:

@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def dense(values: tuple[int, ...], categories: Tensor, numbers: Tensor) -> Tensor:
+def encode_dense(values: tuple[int, ...], categories: Tensor, numbers: Tensor) -> Tensor:
     """One-hot categories (K, n, fields), with so many `values` each, then numbers (K, n, width): (K, n, inputs)."""
     if not values:
         return numbers
-    hot = [F.one_hot(categories[..., place], size).to(numbers.dtype) for place, size in enumerate(values)]
+    hot = [F.one_hot(categories[..., index], size).to(numbers.dtype) for index, size in enumerate(values)]
     return torch.cat([*hot, numbers], dim=-1)

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from ..encoding.decoding import State, greedy
+from ..encoding.decoding import State, decode_greedily
 from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
@@ -94,4 +94,4 @@ class Machine(nn.Module, ABC):
 
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return greedy(self, source, limit, self.aligned)
+        return decode_greedily(self, source, limit, self.aligned)

@@ -18,7 +18,7 @@ from ..encoding.encoding import PAD
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedTexts:
     """n texts end to end, which all replicas read. ids: (places,), PAD between two. seen: (places, 1), 1 at a token.
     places: where each token of the texts (n, T) lies, 0 for padding, at which there is a zero. stops: (iterations,
     place) in ascending order: so many iterations are taken of all that lies behind the place, and no more before the
@@ -30,7 +30,7 @@ class Packed:
     stops: list[tuple[int, int]]
 
 
-def packed(source: Tensor, counts: Tensor, dtype: torch.dtype) -> Packed:
+def pack_texts(source: Tensor, counts: Tensor, dtype: torch.dtype) -> PackedTexts:
     """Texts (n, T), padded at their ends, of which each is to be given its own number of iterations, `counts` (n,)."""
     order = counts.argsort(stable=True)
     real = source[order] != PAD
@@ -45,10 +45,10 @@ def packed(source: Tensor, counts: Tensor, dtype: torch.dtype) -> Packed:
     each, rows = torch.unique_consecutive(counts[order], return_counts=True)
     first = rows.cumsum(0) - rows
     stops = list(zip(each.tolist(), (starts[first] - 1).tolist(), strict=True))
-    return Packed(ids, (ids != PAD).to(dtype)[:, None], places, stops)
+    return PackedTexts(ids, (ids != PAD).to(dtype)[:, None], places, stops)
 
 
-class Convolved:
+class ConvolutionProducts:
     """A convolution's products. weight: (K, 3 outputs, inputs): of the place before, here, and after."""
 
     def __init__(self, weight: Tensor) -> None:
@@ -74,9 +74,9 @@ class Thinking:
         """recall: the weight of the convolution of the state and the recalled input x (K, places, width) together;
         blocks: the two weights of each residual block."""
         width = x.shape[-1]
-        self.recall = Convolved(recall[..., :width])
-        self.recalled = Convolved(recall[..., width:])(x, seen)
-        self.blocks = [(Convolved(first), Convolved(second)) for first, second in blocks]
+        self.recall = ConvolutionProducts(recall[..., :width])
+        self.recalled = ConvolutionProducts(recall[..., width:])(x, seen)
+        self.blocks = [(ConvolutionProducts(first), ConvolutionProducts(second)) for first, second in blocks]
         self.seen = seen
 
     def step(self, state: Tensor, start: int) -> Tensor:
@@ -89,13 +89,13 @@ class Thinking:
 
     def run(self, state: Tensor, stops: Sequence[tuple[int, int]]) -> Tensor:
         """The states (K, places, width) after each row's own iterations."""
-        found = torch.empty_like(state)
+        result = torch.empty_like(state)
         done = start = 0
-        for count, place in stops:
-            found[:, start:place] = state[:, : place - start]
-            state, start = state[:, place - start :], place
+        for count, stop in stops:
+            result[:, start:stop] = state[:, : stop - start]
+            state, start = state[:, stop - start :], stop
             for _ in range(done, count):
                 state = self.step(state, start)
             done = count
-        found[:, start:] = state
-        return found
+        result[:, start:] = state
+        return result

@@ -8,7 +8,7 @@ from ...core.errors import ModelError
 from ..encoding.encoding import Sizes
 
 
-def check(sizes: Sizes, network: str) -> tuple[int, int]:
+def check_prompt(sizes: Sizes, network: str) -> tuple[int, int]:
     """The lines of a prompt and how many numbers an x has. `ModelError` where inputs are no prompts of pairs."""
     if sizes.categories or len(sizes.shape) != 2 or sizes.shape[0] < 2 or sizes.shape[1] < 3:
         raise ModelError(
@@ -18,6 +18,6 @@ def check(sizes: Sizes, network: str) -> tuple[int, int]:
     return sizes.shape[0], sizes.shape[1] - 2
 
 
-def lines(numbers: Tensor, count: int) -> Tensor:
+def split_lines(numbers: Tensor, count: int) -> Tensor:
     """Flat prompts (K, n, count * (width + 2)) as lines, (K, n, count, width + 2)."""
     return numbers.reshape(*numbers.shape[:-1], count, numbers.shape[-1] // count)

@@ -8,24 +8,24 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ...benchmarks.adapters._clip import clip_model, templates_of, text_features
+from ...benchmarks.adapters._clip import compute_text_features, load_clip_model, parse_templates
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...core.errors import ModelError
 
 
-def zero_shot_head(weights: str, names: tuple[str, ...], templates: str) -> Tensor:
+def make_zero_shot_head(weights: str, names: tuple[str, ...], templates: str) -> Tensor:
     """Weights (1, classes, d) whose products with a picture's features are CLIP's logits. `ModelError` for classes
     without names, and for weights that are not CLIP's."""
     if not names:
         raise ModelError("setting head = 'zero-shot': the classes of this benchmark have no names: use head = 'zero'")
-    found = from_spec(weights, {})
-    return _head(found.folder, found.code, names, templates_of(templates))
+    checkpoint = from_spec(weights, {})
+    return _build_head(checkpoint.folder, checkpoint.code, names, parse_templates(templates))
 
 
 @lru_cache(maxsize=4)
-def _head(folder: Path, code: str, names: tuple[str, ...], templates: tuple[str, ...]) -> Tensor:
+def _build_head(folder: Path, code: str, names: tuple[str, ...], templates: tuple[str, ...]) -> Tensor:
     """Of the weights of a folder whose digest is `code`, once for all replicas of a process."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        network = clip_model(folder, "CLIPModel", torch.float32)
-        scaled: Tensor = network.logit_scale.exp() * text_features(network, folder, names, templates)
+        network = load_clip_model(folder, "CLIPModel", torch.float32)
+        scaled: Tensor = network.logit_scale.exp() * compute_text_features(network, folder, names, templates)
         return scaled[None]

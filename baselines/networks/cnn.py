@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from ..encoding.encoding import Sizes
-from ..encoding.images import image_size, planes
+from ..encoding.images import get_image_size, unflatten_images
 from ..layers.convolution import Conv2d
 from ..layers.dropout import Dropout
 from ..layers.linear import Linear
-from ..layers.pooling import halved
+from ..layers.pooling import halve_by_max
 
 TASK = "classification"
 READS = "images"
@@ -28,7 +28,7 @@ SETTINGS: dict[str, Any] = {"widths": [32, 64], "width": 128, "dropout": 0.0}
 class Network(nn.Module):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
-        inputs, height, side = image_size(sizes.shape)
+        inputs, height, side = get_image_size(sizes.shape)
         self.shape, self.width = sizes.shape, settings["width"]
         self.convolutions = nn.ModuleList()
         for outputs in settings["widths"]:
@@ -43,12 +43,12 @@ class Network(nn.Module):
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Flat images `numbers` (K, n, pixels) to images (K, n, channels, height, width); `categories` is empty."""
-        return planes(numbers, self.shape)
+        return unflatten_images(numbers, self.shape)
 
     def encode(self, x: Tensor) -> Tensor:
         """What `embed` gives to features (K, n, width)."""
         for convolution in self.convolutions:
-            x = halved(torch.relu(convolution(x)))
+            x = halve_by_max(torch.relu(convolution(x)))
         features: Tensor = self.dropout(torch.relu(self.dense(x.flatten(2))))
         return features
 

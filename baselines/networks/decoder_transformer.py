@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..encoding.decoding import State, greedy, shifted
+from ..encoding.decoding import State, decode_greedily, shift_right
 from ..encoding.encoding import PAD, Sizes
-from ..layers.attention import Stack, restored, stored
+from ..layers.attention import Stack, pack_keys_values, unpack_keys_values
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
-from ..training.sampler import columns
+from ..training.sampler import count_columns
 
 TASK = "sequence"
 SETTINGS: dict[str, Any] = {
@@ -57,9 +57,9 @@ class Network(nn.Module):
     def _run(self, x: Tensor, seen: Tensor, state: State, own: Tensor | None = None) -> tuple[Tensor, State]:
         """Features (K, n, T, width) of embedded tokens x, and the state after the last. seen: which columns, those of
         the state first, are not padding, (K, n, S). own: how many columns each replica's rows have, (K,)."""
-        past, skipped = restored(state, "own"), (~seen).sum(dim=-1)
-        x, kept = self.stack(x * math.sqrt(self.width), seen, past, skipped, columns=own)
-        return x, {"seen": seen} | stored(kept, "own", len(x))
+        past, skipped = unpack_keys_values(state, "own"), (~seen).sum(dim=-1)
+        x, keys_values = self.stack(x * math.sqrt(self.width), seen, past, skipped, columns=own)
+        return x, {"seen": seen} | pack_keys_values(keys_values, "own", len(x))
 
     def start(self, source: Tensor) -> State:
         """The state before the first token, from source ids (K, n, S)."""
@@ -75,10 +75,10 @@ class Network(nn.Module):
 
     def features(self, source: Tensor, target: Tensor) -> Tensor:
         """What the head reads, (K, n, T, width), when `target` (K, n, T) is taught for source ids (K, n, S)."""
-        source, tokens = flush_right(source), shifted(target)
+        source, tokens = flush_right(source), shift_right(target)
         seen = torch.cat([source != PAD, torch.ones_like(tokens, dtype=torch.bool)], dim=-1)
         x = torch.cat([self.read(source), self.wrote(tokens)], dim=-2)
-        own = columns(source) + columns(target)
+        own = count_columns(source) + count_columns(target)
         return self._run(x, seen, {}, own)[0][..., source.shape[-1] :, :]
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
@@ -88,4 +88,4 @@ class Network(nn.Module):
 
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return greedy(self, source, limit, self.aligned)
+        return decode_greedily(self, source, limit, self.aligned)

@@ -39,8 +39,8 @@ class Network(nn.Module):
         self.elements = sizes.shape[0] if sizes.shape else sizes.numbers
         self.table = Embedding(max(sizes.categories), self.width) if sizes.categories else None
         first = self.width if sizes.categories else sizes.numbers // self.elements
-        self.phi = _hidden([first] + [self.width] * depth)
-        self.rho = _hidden([self.width] * (depth + 1))
+        self.phi = _make_hidden_layers([first] + [self.width] * depth)
+        self.rho = _make_hidden_layers([self.width] * (depth + 1))
         self.head = Linear(self.width, sizes.outputs)
         self.dropout = Dropout(settings["dropout"])
 
@@ -66,7 +66,7 @@ class Network(nn.Module):
         return logits
 
 
-def _hidden(widths: list[int]) -> nn.ModuleList:
+def _make_hidden_layers(widths: list[int]) -> nn.ModuleList:
     """Layers between these widths, initial weights as He et al., ICCV 2015 (arXiv:1502.01852)."""
     layers = nn.ModuleList()
     for before, after in pairwise(widths):

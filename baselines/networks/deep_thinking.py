@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
-from ._packed import Thinking, packed
+from ._packed import Thinking, pack_texts
 
 TASK = "aligned"
 SETTINGS: dict[str, Any] = {"width": 64, "blocks": 2, "iterations": 30, "iterations_per_token": 2}
@@ -42,8 +42,8 @@ class Convolution(nn.Module):
 
     def forward(self, x: Tensor, seen: Tensor) -> Tensor:
         before, here, after = self.places(x).chunk(3, dim=-1)
-        found: Tensor = here + F.pad(before, (0, 0, 1, -1)) + F.pad(after, (0, 0, -1, 1))
-        return found * seen
+        output: Tensor = here + F.pad(before, (0, 0, 1, -1)) + F.pad(after, (0, 0, -1, 1))
+        return output * seen
 
 
 class Block(nn.Module):
@@ -105,15 +105,15 @@ class Network(nn.Module):
     @staticmethod
     def _packs(source: Tensor) -> bool:
         """Whether all replicas read the same texts (K, n, T), and nobody wants a gradient or lower precision."""
-        wanted = torch.is_grad_enabled() or torch.is_autocast_enabled(source.device.type)
-        return not wanted and source.numel() > 0 and bool((source == source[:1]).all())
+        needs_autograd = torch.is_grad_enabled() or torch.is_autocast_enabled(source.device.type)
+        return not needs_autograd and source.numel() > 0 and bool((source == source[:1]).all())
 
     def _packed(self, source: Tensor, counts: Tensor, like: Tensor) -> Tensor:
         """The states (K, n, T, width) of texts (n, T) after their own `counts` (n,) of iterations. like: a tensor whose
         number of replicas and dtype they have."""
-        lying = packed(source, counts, like.dtype)
+        lying = pack_texts(source, counts, like.dtype)
         x, state, _ = self.begin(lying.ids.expand(len(like), 1, -1))
-        blocks = [(one.first.places.weight, one.second.places.weight) for one in cast(list[Block], self.blocks)]
+        blocks = [(block.first.places.weight, block.second.places.weight) for block in cast(list[Block], self.blocks)]
         thinking = Thinking(self.recall.places.weight, blocks, x[:, 0], lying.seen)
         return thinking.run(state[:, 0], lying.stops)[:, lying.places]
 

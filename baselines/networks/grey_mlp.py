@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from ..encoding.encoding import Sizes
-from ..encoding.images import image_size, planes
+from ..encoding.images import get_image_size, unflatten_images
 from .mlp import Network as Perceptron
 
 TASK = "classification"
@@ -24,10 +24,10 @@ SETTINGS: dict[str, Any] = {"width": 128, "depth": 1, "dropout": 0.0}
 
 class Network(Perceptron):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
-        _, height, width = image_size(sizes.shape)
+        _, height, width = get_image_size(sizes.shape)
         super().__init__(replace(sizes, numbers=height * width, shape=(height, width)), settings)
         self.shape = sizes.shape
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Pixels (K, n, channels x height x width) to brightness, (K, n, height x width)."""
-        return planes(numbers, self.shape).sum(dim=-3).flatten(-2)
+        return unflatten_images(numbers, self.shape).sum(dim=-3).flatten(-2)

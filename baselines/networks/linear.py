@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ..encoding.encoding import Sizes
 from ..layers.linear import Linear
-from ._inputs import dense
+from ._inputs import encode_dense
 
 TASK = "classification"
 SETTINGS: dict[str, Any] = {}
@@ -31,7 +31,7 @@ class Network(nn.Module):
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Categories (K, n, fields) int64 and numbers (K, n, width) to one vector a row, (K, n, inputs)."""
-        return dense(self.sizes.categories, categories, numbers)
+        return encode_dense(self.sizes.categories, categories, numbers)
 
     def encode(self, x: Tensor) -> Tensor:
         """The inputs themselves, (K, n, width)."""

@@ -12,12 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..encoding.decoding import likeliest
+from ..encoding.decoding import select_likeliest
 from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 from ..layers.recurrent import LSTM
-from ._initial import recurrent
+from ._initial import initialise_recurrent
 
 TASK = "aligned"
 SETTINGS: dict[str, Any] = {"width": 64, "layers": 1, "bidirectional": False, "dropout": 0.0}
@@ -31,7 +31,7 @@ class Network(nn.Module):
         self.read = Embedding(sizes.source, width, PAD)
         self.lstm = LSTM(width, width, settings["layers"], both, settings["dropout"])
         self.head = Linear(width * (1 + both), sizes.outputs)
-        recurrent(self.lstm)
+        initialise_recurrent(self.lstm)
 
     def features(self, source: Tensor, target: Tensor | None = None) -> Tensor:
         """Source ids (K, n, S) to what the head reads, (K, n, S, width); the target is not looked at."""
@@ -46,4 +46,4 @@ class Network(nn.Module):
     @torch.no_grad()
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The likeliest token for each of the source's, ids (K, n, S); PAD where the source has PAD."""
-        return likeliest(self(source), source)
+        return select_likeliest(self(source), source)

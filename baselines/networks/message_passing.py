@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..encoding.decoding import likeliest
+from ..encoding.decoding import select_likeliest
 from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
@@ -34,7 +34,7 @@ class Network(nn.Module):
         if settings["graph"] not in ("chain", "full"):
             raise ModelError(f"setting graph = {settings['graph']!r}: use chain or full")
         self.width, self.rounds = settings["width"], settings["rounds"]
-        self.messages = _from_neighbours if settings["graph"] == "chain" else _from_all
+        self.messages = _sum_neighbour_messages if settings["graph"] == "chain" else _average_all_messages
         self.read = Embedding(sizes.source, self.width, padding=PAD)
         self.speak = Linear(self.width, 3 * self.width)
         """A node's share in the messages that it receives, sends to later tokens, and sends to earlier ones."""
@@ -54,7 +54,7 @@ class Network(nn.Module):
         for done in range(int(own_rounds.max()) if own_rounds.numel() else 0):
             own, later, earlier = self.speak(state).chunk(3, dim=-1)
             messages = self.messages(own, later, earlier, present)
-            updated = _gated(self.hear(messages) + recalled, self.remember(state), state)
+            updated = _update_gated_unit(self.hear(messages) + recalled, self.remember(state), state)
             state = torch.where(own_rounds > done, updated, state)
         return state
 
@@ -66,10 +66,10 @@ class Network(nn.Module):
     @torch.no_grad()
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The likeliest token for each of the source's, ids (K, n, S); PAD where the source has PAD."""
-        return likeliest(self(source), source)
+        return select_likeliest(self(source), source)
 
 
-def _gated(heard: Tensor, remembered: Tensor, state: Tensor) -> Tensor:
+def _update_gated_unit(heard: Tensor, remembered: Tensor, state: Tensor) -> Tensor:
     """A gated recurrent unit (Cho et al., EMNLP 2014, arXiv:1406.1078), its reset after the product."""
     width = state.shape[-1]
     gates = torch.sigmoid(heard[..., : 2 * width] + remembered[..., : 2 * width])
@@ -78,7 +78,7 @@ def _gated(heard: Tensor, remembered: Tensor, state: Tensor) -> Tensor:
     return torch.lerp(fresh, state, keep)
 
 
-def _from_neighbours(own: Tensor, later: Tensor, earlier: Tensor, present: Tensor) -> Tensor:
+def _sum_neighbour_messages(own: Tensor, later: Tensor, earlier: Tensor, present: Tensor) -> Tensor:
     """The sum of the messages from the token before and the token after, (K, n, S, width); 0 for a token alone.
 
     own, later, earlier: a node's shares in messages received, sent to a later token, and sent to an earlier one.
@@ -90,13 +90,13 @@ def _from_neighbours(own: Tensor, later: Tensor, earlier: Tensor, present: Tenso
     return sent
 
 
-def _from_all(own: Tensor, later: Tensor, earlier: Tensor, present: Tensor) -> Tensor:
+def _average_all_messages(own: Tensor, later: Tensor, earlier: Tensor, present: Tensor) -> Tensor:
     """The mean message from all other tokens, (K, n, S, width): a mean, since a sum would grow with the row.
 
-    Arguments as those of `_from_neighbours`."""
-    place = torch.arange(own.shape[2], device=own.device)
-    before = (place[None, :] < place[:, None])[..., None]
-    linked = (place[None, :] != place[:, None])[..., None] & present[:, :, None]
+    Arguments as those of `_sum_neighbour_messages`."""
+    position = torch.arange(own.shape[2], device=own.device)
+    before = (position[None, :] < position[:, None])[..., None]
+    linked = (position[None, :] != position[:, None])[..., None] & present[:, :, None]
     share = torch.where(before, later[:, :, None], earlier[:, :, None])
     sent = (torch.relu(own[:, :, :, None] + share) * linked).sum(dim=3)
     return sent / linked.sum(dim=3).clamp(min=1)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..encoding.encoding import Sizes
 from ..layers.dropout import Dropout
 from ..layers.linear import Linear
-from ._inputs import dense
+from ._inputs import encode_dense
 
 TASK = "classification"
 SETTINGS: dict[str, Any] = {"width": 128, "depth": 1, "dropout": 0.0}
@@ -39,7 +39,7 @@ class Network(nn.Module):
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Categories (K, n, fields) int64 and numbers (K, n, width) to one vector a row, (K, n, inputs)."""
-        return dense(self.sizes.categories, categories, numbers)
+        return encode_dense(self.sizes.categories, categories, numbers)
 
     def encode(self, x: Tensor) -> Tensor:
         """What `embed` gives to features (K, n, width)."""

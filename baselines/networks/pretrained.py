@@ -20,11 +20,11 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD, Sizes
-from ..encoding.images import image_size, planes
+from ..encoding.images import get_image_size, unflatten_images
 from ..layers.dropout import Dropout
 from ..layers.linear import Linear
 from ._body import Body
-from ._zero_shot import zero_shot_head
+from ._zero_shot import make_zero_shot_head
 
 TASK = "classification"
 SETTINGS: dict[str, Any] = {
@@ -71,7 +71,7 @@ class Network(nn.Module):
         elif sizes.source or sizes.categories:
             raise ModelError(f"weights {self.body.name} read pictures, and this task's inputs are others")
         else:
-            image_size(sizes.shape)
+            get_image_size(sizes.shape)
         self.shape, self.width = sizes.shape, self.body.width
         self.dropout = Dropout(settings["dropout"])
         self.head = Linear(self.width, sizes.outputs)
@@ -79,7 +79,7 @@ class Network(nn.Module):
         nn.init.zeros_(self.head.bias)
         if self.body.projects:
             with torch.no_grad():
-                self.head.weight.copy_(zero_shot_head(settings["weights"], sizes.names, settings["templates"]))
+                self.head.weight.copy_(make_zero_shot_head(settings["weights"], sizes.names, settings["templates"]))
         else:
             nn.init.zeros_(self.head.weight)
         self.register_buffer("decay", torch.tensor([float(settings["layer_decay"])]))
@@ -90,12 +90,12 @@ class Network(nn.Module):
         pixels = self.body.pixels
         if pixels is None:
             return categories if self.body.reads == "input_ids" else numbers
-        images = planes(numbers, self.shape)
-        given, wanted = images.shape[2], len(pixels.mean)
-        if given > wanted:
-            raise ModelError(f"weights {self.body.name} read {wanted} channels, and pictures have {given}")
+        images = unflatten_images(numbers, self.shape)
+        given, channels = images.shape[2], len(pixels.mean)
+        if given > channels:
+            raise ModelError(f"weights {self.body.name} read {channels} channels, and pictures have {given}")
         colours = (
-            images.expand(-1, -1, wanted, -1, -1) if given == 1 else F.pad(images, (0, 0, 0, 0, 0, wanted - given))
+            images.expand(-1, -1, channels, -1, -1) if given == 1 else F.pad(images, (0, 0, 0, 0, 0, channels - given))
         )
         if colours.shape[-2:] != pixels.size:
             flat = F.interpolate(colours.flatten(0, 1), pixels.size, mode="bilinear", antialias=True)

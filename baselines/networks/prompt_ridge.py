@@ -29,7 +29,7 @@ that inputs and targets are in their own units."""
 class Network(nn.Module):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
-        self.lines, self.inputs = _prompts.check(sizes, "prompt_ridge")
+        self.lines, self.inputs = _prompts.check_prompt(sizes, "prompt_ridge")
         if not settings["penalty"] > 0:
             raise ModelError(f"setting penalty = {settings['penalty']}: give a number above 0")
         self.log_penalty = nn.Parameter(torch.full((1, 1), math.log(settings["penalty"])))
@@ -37,12 +37,12 @@ class Network(nn.Module):
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Flat prompts `numbers` (K, n, lines * (width + 2)) to outputs (K, n, 1); `categories` is empty."""
         # In float64: of as many pairs as unknowns the equations may be all but singular.
-        prompt = _prompts.lines(numbers.double(), self.lines)
+        prompt = _prompts.split_lines(numbers.double(), self.lines)
         pairs, query = prompt[..., :-1, :], prompt[..., -1, : self.inputs]
         x = pairs[..., : self.inputs] * pairs[..., -1:]
         y = pairs[..., self.inputs, None] * pairs[..., -1:]
         penalty = self.log_penalty.double().exp()[..., None, None]
         gram = x.transpose(-1, -2) @ x + penalty * torch.eye(self.inputs, dtype=x.dtype, device=x.device)
         weights = torch.linalg.solve(gram, x.transpose(-1, -2) @ y)
-        found: Tensor = query[..., None, :] @ weights
-        return found[..., 0].to(numbers.dtype)
+        predictions: Tensor = query[..., None, :] @ weights
+        return predictions[..., 0].to(numbers.dtype)

@@ -36,7 +36,7 @@ SETTINGS: dict[str, Any] = {
 class Network(nn.Module):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
-        self.lines, self.inputs = _prompts.check(sizes, "prompt_transformer")
+        self.lines, self.inputs = _prompts.check_prompt(sizes, "prompt_transformer")
         self.width = settings["width"]
         self.read = Linear(self.inputs + 2, self.width)
         self.encoder = Stack(settings, causal=False)
@@ -45,7 +45,7 @@ class Network(nn.Module):
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Flat prompts `numbers` (K, n, lines * (width + 2)) to lines (K, n, lines, width + 2); `categories` is
         empty."""
-        return _prompts.lines(numbers, self.lines)
+        return _prompts.split_lines(numbers, self.lines)
 
     def encode(self, x: Tensor) -> Tensor:
         """What `embed` gives to features of the query, (K, n, width)."""

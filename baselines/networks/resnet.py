@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..encoding.encoding import Sizes
-from ..encoding.images import image_size, planes
+from ..encoding.images import get_image_size, unflatten_images
 from ..layers.convolution import Conv2d
 from ..layers.linear import Linear
 from ..layers.norm import BatchNorm
-from ..layers.pooling import halved
+from ..layers.pooling import halve_by_max
 
 TASK = "classification"
 READS = "images"
@@ -31,7 +31,7 @@ last. activation: `gelu` or `relu`. ghost: rows of a ghost batch, by which large
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU}
 
 
-class Normalised(nn.Module):
+class NormalisedConvolution(nn.Module):
     """A 3 x 3 convolution without bias, pooling where asked, batch normalisation, activation."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Normalised(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.convolution(x)
-        active: Tensor = self.activation(self.norm(halved(y) if self.pooled else y))
+        active: Tensor = self.activation(self.norm(halve_by_max(y) if self.pooled else y))
         return active
 
 
@@ -54,8 +54,8 @@ class Group(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, activation: type[nn.Module], ghost: int = 0) -> None:
         super().__init__()
-        self.into = Normalised(inputs, outputs, activation, ghost, pooled=True)
-        self.block = nn.Sequential(*(Normalised(outputs, outputs, activation, ghost) for _ in range(2)))
+        self.into = NormalisedConvolution(inputs, outputs, activation, ghost, pooled=True)
+        self.block = nn.Sequential(*(NormalisedConvolution(outputs, outputs, activation, ghost) for _ in range(2)))
 
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = self.into(x)
@@ -66,7 +66,7 @@ class Group(nn.Module):
 class Network(nn.Module):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
-        inputs, _, _ = image_size(sizes.shape)
+        inputs, _, _ = get_image_size(sizes.shape)
         if settings["activation"] not in ACTIVATIONS:
             raise ModelError(f"setting activation = {settings['activation']!r}: use {' or '.join(ACTIVATIONS)}")
         activation, widths, ghost = ACTIVATIONS[settings["activation"]], settings["widths"], settings["ghost"]
@@ -76,12 +76,12 @@ class Network(nn.Module):
             raise ModelError("setting widths = []: give the channels of one convolution or more")
         self.shape, self.width = sizes.shape, widths[-1]
         groups = (Group(before, after, activation, ghost) for before, after in pairwise(widths))
-        self.body = nn.Sequential(Normalised(inputs, widths[0], activation, ghost), *groups)
+        self.body = nn.Sequential(NormalisedConvolution(inputs, widths[0], activation, ghost), *groups)
         self.head = Linear(self.width, sizes.outputs)
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Flat images `numbers` (K, n, pixels) to images (K, n, channels, height, width); `categories` is empty."""
-        return planes(numbers, self.shape)
+        return unflatten_images(numbers, self.shape)
 
     def encode(self, x: Tensor) -> Tensor:
         """What `embed` gives to features (K, n, width): means over all places."""

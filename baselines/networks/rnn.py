@@ -13,12 +13,12 @@ from typing import Any
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..encoding.decoding import State, greedy
+from ..encoding.decoding import State, decode_greedily
 from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 from ..layers.recurrent import GRU, LSTM, Elman, Recurrent, States
-from ._initial import recurrent
+from ._initial import initialise_recurrent
 
 TASK = "sequence"
 SETTINGS: dict[str, Any] = {"width": 256, "layers": 1, "cell": "elman"}
@@ -40,18 +40,18 @@ class Network(nn.Module):
         self.layers = CELLS[cell](width, width, settings["layers"])
         self.head = Linear(width, sizes.outputs)
         nn.init.normal_(self.read.weight, std=width**-0.5)
-        recurrent(self.layers)
+        initialise_recurrent(self.layers)
 
     def start(self, source: Tensor) -> State:
         """The state once source ids (K, n, S) are read."""
         lengths = (source != PAD).sum(dim=-1).clamp(min=1)
-        return _named(self.layers(self.read(source), lengths)[1])
+        return _name_states(self.layers(self.read(source), lengths)[1])
 
     def _write(self, state: State, token: Tensor) -> tuple[Tensor, State]:
         """What the head reads, (K, n, T, width), in as many steps as `token` (K, n, T) is wide, and the state after."""
         blank = self.read(token.new_full(token.shape, BLANK))
         x, after = self.layers(blank, states=tuple(state.values()))
-        return x, _named(after)
+        return x, _name_states(after)
 
     def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
         """Logits (K, n, words) of the next token, and the state after it; `token` is not looked at."""
@@ -70,8 +70,8 @@ class Network(nn.Module):
 
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return greedy(self, source, limit, self.aligned)
+        return decode_greedily(self, source, limit, self.aligned)
 
 
-def _named(states: States) -> State:
+def _name_states(states: States) -> State:
     return dict(zip(("h", "c"), states, strict=False))

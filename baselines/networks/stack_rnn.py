@@ -23,7 +23,7 @@ SETTINGS: dict[str, Any] = {"width": 256, "cell": 8}
 """width: units of the recurrent network; cell: numbers in each cell of the stack."""
 
 
-def pushed_and_popped(stack: Tensor, actions: Tensor, value: Tensor) -> Tensor:
+def push_and_pop(stack: Tensor, actions: Tensor, value: Tensor) -> Tensor:
     """A stack (K, n, depth, cell), its top first, after shares (K, n, 3) of leaving it, of pushing a value (K, n, cell)
     and of popping: (K, n, depth + 1, cell). Below the bottom are zeros."""
     depth = stack.shape[2] + 1
@@ -41,4 +41,4 @@ class Network(Machine):
         return {"memory": self.head.weight.new_zeros(*source.shape[:2], 1, self.cell)}
 
     def _changed(self, state: State, actions: Tensor, value: Tensor) -> Tensor:
-        return pushed_and_popped(state["memory"], actions, value)
+        return push_and_pop(state["memory"], actions, value)

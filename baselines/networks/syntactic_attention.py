@@ -25,13 +25,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..encoding.decoding import State, greedy
+from ..encoding.decoding import State, decode_greedily
 from ..encoding.encoding import BOS, EOS, PAD, Sizes
 from ..layers.dropout import Dropout
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 from ..layers.recurrent import LSTM
-from ._initial import recurrent
+from ._initial import initialise_recurrent
 
 TASK = "sequence"
 SETTINGS: dict[str, Any] = {"meaning": 120, "syntax": 200, "dropout": 0.5, "second_lstm": True}
@@ -54,14 +54,14 @@ class Network(nn.Module):
         if settings["second_lstm"]:
             self.ends = Embedding(2, syntax)
             self.second = LSTM(syntax, syntax, bidirectional=True)
-            recurrent(self.second)
+            initialise_recurrent(self.second)
             syntax *= 2
         self.first = Linear(syntax, syntax)
         self.decoder = LSTM(syntax, syntax)
         self.head = Linear(meaning, sizes.outputs)
         self.dropout = Dropout(settings["dropout"])
-        recurrent(self.encoder)
-        recurrent(self.decoder)
+        initialise_recurrent(self.encoder)
+        initialise_recurrent(self.decoder)
         nn.init.normal_(self.syntax.weight, std=0.1)  # a word seldom seen stays near all others
 
     def start(self, source: Tensor) -> State:
@@ -75,9 +75,11 @@ class Network(nn.Module):
         before, after = context.chunk(2, dim=-1)
         roles = torch.cat([F.pad(before, (0, 0, 1, -1)), F.pad(after, (0, 0, -1, 1))], dim=-1)
         if self.second is not None:
-            place = torch.arange(source.shape[-1], device=source.device)
-            at_end = ((place == 0) | (place == last))[..., None]
-            roles, (h, _) = self.second(torch.where(at_end, self.ends((place == last).long()), roles), last[..., 0] + 1)
+            position = torch.arange(source.shape[-1], device=source.device)
+            at_end = ((position == 0) | (position == last))[..., None]
+            roles, (h, _) = self.second(
+                torch.where(at_end, self.ends((position == last).long()), roles), last[..., 0] + 1
+            )
         control = torch.relu(self.first(h))
         return {
             "roles": roles,
@@ -118,4 +120,4 @@ class Network(nn.Module):
 
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return greedy(self, source, limit, self.aligned)
+        return decode_greedily(self, source, limit, self.aligned)

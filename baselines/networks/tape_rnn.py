@@ -23,18 +23,18 @@ SETTINGS: dict[str, Any] = {"width": 256, "cell": 8, "cells": 40, "jumps": True}
 jumps: whether the head can move by the input's length, too."""
 
 
-def moves(lengths: Tensor, cells: int, room: int, jumps: bool) -> Tensor:
+def compute_moves(lengths: Tensor, cells: int, room: int, jumps: bool) -> Tensor:
     """Which cell comes where, (K, n, moves, room), when the head moves right or left by one, and with `jumps` right or
     left by lengths (K, n). Positions are counted from the head on a circle of max(cells, 2 length + 1); the others of
     `room` stay where they are."""
     around = (2 * lengths + 1).clamp(min=cells)[:, :, None, None]
-    one = torch.ones_like(lengths)
-    steps = torch.stack([one, -one] + ([lengths, -lengths] if jumps else []), dim=-1)[..., None]
-    place = torch.arange(room, device=lengths.device)
-    return torch.where(place < around, (place + steps) % around, place)
+    unit = torch.ones_like(lengths)
+    steps = torch.stack([unit, -unit] + ([lengths, -lengths] if jumps else []), dim=-1)[..., None]
+    position = torch.arange(room, device=lengths.device)
+    return torch.where(position < around, (position + steps) % around, position)
 
 
-def written_and_moved(tape: Tensor, moves: Tensor, actions: Tensor, value: Tensor) -> Tensor:
+def write_and_move(tape: Tensor, moves: Tensor, actions: Tensor, value: Tensor) -> Tensor:
     """A tape (K, n, room, cell) counted from the head, after a value (K, n, cell) is written under the head and then
     shares (K, n, 1 + moves) of staying and of each of `moves` are taken."""
     tape = torch.cat([value[:, :, None], tape[:, :, 1:]], dim=2)
@@ -53,8 +53,8 @@ class Network(Machine):
         room = max(self.cells, 2 * source.shape[-1] + 1)
         return {
             "memory": self.head.weight.new_zeros(*source.shape[:2], room, self.cell),
-            "moves": moves((source != PAD).sum(dim=-1), self.cells, room, self.jumps),
+            "moves": compute_moves((source != PAD).sum(dim=-1), self.cells, room, self.jumps),
         }
 
     def _changed(self, state: State, actions: Tensor, value: Tensor) -> Tensor:
-        return written_and_moved(state["memory"], state["moves"], actions, value)
+        return write_and_move(state["memory"], state["moves"], actions, value)

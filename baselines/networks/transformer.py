@@ -12,12 +12,12 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..encoding.decoding import State, greedy, shifted
+from ..encoding.decoding import State, decode_greedily, shift_right
 from ..encoding.encoding import PAD, Sizes
-from ..layers.attention import Pair, Stack, restored, stored
+from ..layers.attention import Pair, Stack, pack_keys_values, unpack_keys_values
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
-from ..training.sampler import columns
+from ..training.sampler import count_columns
 
 TASK = "sequence"
 SETTINGS: dict[str, Any] = {
@@ -50,29 +50,31 @@ class Network(nn.Module):
         """Which columns of source ids (K, n, S) are tokens, and what the decoder's blocks read of them."""
         seen = source != PAD
         seen[..., 0] = True  # an empty text is read as one word of padding: attention over nothing is not a number
-        memory, _ = self.encoder(self.read(source) * math.sqrt(self.width), seen, columns=columns(source).clamp(min=1))
+        memory, _ = self.encoder(
+            self.read(source) * math.sqrt(self.width), seen, columns=count_columns(source).clamp(min=1)
+        )
         return seen, self.decoder.memory(memory)
 
     def start(self, source: Tensor) -> State:
         """The state before the first token, from source ids (K, n, S): what cross-attention reads, and no past."""
         seen, memory = self._read(source)
-        return {"seen": seen} | stored(memory, "cross", len(source))
+        return {"seen": seen} | pack_keys_values(memory, "cross", len(source))
 
     def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
         """Logits (K, n, words) after `token` (K, n), and the state after it."""
-        x, kept = self.decoder(
+        x, keys_values = self.decoder(
             self.wrote(token[..., None]) * math.sqrt(self.width),
-            past=restored(state, "own"),
-            memory=restored(state, "cross"),
+            past=unpack_keys_values(state, "own"),
+            memory=unpack_keys_values(state, "cross"),
             memory_seen=state["seen"],
         )
-        return self.head(x)[..., 0, :], state | stored(kept, "own", len(token))
+        return self.head(x)[..., 0, :], state | pack_keys_values(keys_values, "own", len(token))
 
     def features(self, source: Tensor, target: Tensor) -> Tensor:
         """What the head reads, (K, n, T, width), when `target` (K, n, T) is taught for source ids (K, n, S)."""
         seen, memory = self._read(source)
-        x = self.wrote(shifted(target)) * math.sqrt(self.width)
-        features: Tensor = self.decoder(x, memory=memory, memory_seen=seen, columns=columns(target))[0]
+        x = self.wrote(shift_right(target)) * math.sqrt(self.width)
+        features: Tensor = self.decoder(x, memory=memory, memory_seen=seen, columns=count_columns(target))[0]
         return features
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
@@ -82,4 +84,4 @@ class Network(nn.Module):
 
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return greedy(self, source, limit, self.aligned)
+        return decode_greedily(self, source, limit, self.aligned)

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.optimiser_step import spread
+from ..training.optimiser_step import broadcast_values
 
 
-class Averaged(ABC):
+class AveragingOptimiser(ABC):
     """p <- (1 - lr wd) p - lr direction, with weight decay decoupled from the gradient.
 
     Subclasses say what the direction is, and move the average, which is (K, ..) as the parameter, zeros at first."""
@@ -45,7 +45,7 @@ class Averaged(ABC):
             if parameter.grad is not None:
                 average = self.averages.setdefault(f"average/{number}", torch.zeros_like(parameter))
                 along = self.direction(average, parameter.grad)
-                parameter.mul_(spread(shares, parameter)).sub_(along.mul_(spread(rates, parameter)))
+                parameter.mul_(broadcast_values(shares, parameter)).sub_(along.mul_(broadcast_values(rates, parameter)))
 
     def state(self) -> dict[str, Any]:
         """All that is remembered between steps: tensors (K, ..), and how many steps there were."""

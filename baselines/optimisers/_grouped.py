@@ -12,17 +12,17 @@ from torch import Tensor, nn
 State = dict[str, Any]
 
 
-def runs(each: Sequence[Mapping[str, float]]) -> list[tuple[slice, dict[str, float]]]:
+def group_replicas(each: Sequence[Mapping[str, float]]) -> list[tuple[slice, dict[str, float]]]:
     """The replicas in runs of equal settings, in their order."""
-    found, start = [], 0
+    slices, start = [], 0
     for settings, members in groupby(each, key=lambda settings: dict(settings)):
         stop = start + len(list(members))
-        found.append((slice(start, stop), settings))
+        slices.append((slice(start, stop), settings))
         start = stop
-    return found
+    return slices
 
 
-class Grouped:
+class GroupedOptimiser:
     """A torch optimiser whose state is elementwise, so that stacking replicas changes nothing.
 
     make: from parameter groups to the optimiser. each: what each of the K replicas sets. kept: the names of the state
@@ -33,10 +33,10 @@ class Grouped:
         parameters: Sequence[nn.Parameter],
         each: Sequence[Mapping[str, float]],
         make: Callable[[list[dict[str, Any]]], torch.optim.Optimizer],
-        kept: Sequence[str],
+        state_names: Sequence[str],
     ) -> None:
-        self.parameters, self.kept = list(parameters), tuple(kept)
-        self.runs = runs(each)
+        self.parameters, self.kept = list(parameters), tuple(state_names)
+        self.runs = group_replicas(each)
         self.whole = len(self.runs) == 1
         groups = []
         for some, settings in self.runs:
@@ -61,19 +61,21 @@ class Grouped:
     def state(self) -> State:
         """All that is remembered between steps: tensors (K, ..), how many steps there were, and for parameters whose
         gradients began later how many they took (`steps/PLACE`)."""
-        found: State = {"steps": 0}
-        taken = [self.optimiser.state.get(view, {}).get("step") for view in self.optimiser.param_groups[0]["params"]]
-        found["steps"] = max((int(step) for step in taken if step is not None), default=0)
-        for place, step in enumerate(taken):
-            if step is not None and int(step) != found["steps"]:
-                found[f"steps/{place}"] = int(step)
+        state: State = {"steps": 0}
+        step_counts = [
+            self.optimiser.state.get(view, {}).get("step") for view in self.optimiser.param_groups[0]["params"]
+        ]
+        state["steps"] = max((int(step) for step in step_counts if step is not None), default=0)
+        for index, step in enumerate(step_counts):
+            if step is not None and int(step) != state["steps"]:
+                state[f"steps/{index}"] = int(step)
         for name in self.kept:
-            for place, parameter in enumerate(self.parameters):
-                pieces = [self._of(group["params"][place], name) for group in self.optimiser.param_groups]
+            for index, parameter in enumerate(self.parameters):
+                pieces = [self._of(group["params"][index], name) for group in self.optimiser.param_groups]
                 if pieces[0] is not None:
-                    found[f"{name}/{place}"] = torch.cat([piece for piece in pieces if piece is not None])
+                    state[f"{name}/{index}"] = torch.cat([piece for piece in pieces if piece is not None])
                 assert parameter.shape[0] == self.runs[-1][0].stop
-        return found
+        return state
 
     def _of(self, view: nn.Parameter, name: str) -> Tensor | None:
         value = self.optimiser.state.get(view, {}).get(name)
@@ -82,14 +84,14 @@ class Grouped:
     def load(self, state: State) -> None:
         """Go on from what `state` gave."""
         for group, (some, _) in zip(self.optimiser.param_groups, self.runs, strict=True):
-            for place, view in enumerate(group["params"]):
-                kept = {
-                    name: state[f"{name}/{place}"][some].clone() for name in self.kept if f"{name}/{place}" in state
+            for index, view in enumerate(group["params"]):
+                tensors = {
+                    name: state[f"{name}/{index}"][some].clone() for name in self.kept if f"{name}/{index}" in state
                 }
-                if kept:
-                    own = f"steps/{place}"
+                if tensors:
+                    own = f"steps/{index}"
                     step = torch.tensor(float(state[own if own in state else "steps"]), device=view.device)
-                    self.optimiser.state[view] = {"step": step, **kept}
+                    self.optimiser.state[view] = {"step": step, **tensors}
         self.loaded()
 
     def loaded(self) -> None:

@@ -13,16 +13,16 @@ from torch import nn
 
 from ..replicas.hyperparameters import Hyperparameters
 from . import adamw
-from ._grouped import Grouped
+from ._grouped import GroupedOptimiser
 
 SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 
 
-class Optimiser(Grouped):
+class Optimiser(GroupedOptimiser):
     """torch's own, fused."""
 
     def __init__(
         self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
     ) -> None:
-        each = adamw.groups(rates, hyperparameters)
+        each = adamw.make_parameter_groups(rates, hyperparameters)
         super().__init__(parameters, each, lambda groups: torch.optim.Adam(groups, fused=True), adamw.STATE)

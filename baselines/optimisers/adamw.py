@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from ..replicas.hyperparameters import Hyperparameters
-from ._grouped import Grouped
+from ._grouped import GroupedOptimiser
 
 SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 STATE = "exp_avg", "exp_avg_sq"
 """The tensors that torch keeps of a parameter."""
 
 
-def groups(rates: Sequence[float], hyperparameters: Hyperparameters) -> list[dict[str, Any]]:
+def make_parameter_groups(rates: Sequence[float], hyperparameters: Hyperparameters) -> list[dict[str, Any]]:
     """Each replica's options for torch's Adam and AdamW."""
     named = zip(
         rates, *(hyperparameters.exact(name) for name in ("beta1", "beta2", "eps", "weight_decay")), strict=True
@@ -27,7 +27,7 @@ def groups(rates: Sequence[float], hyperparameters: Hyperparameters) -> list[dic
     ]
 
 
-class Optimiser(Grouped):
+class Optimiser(GroupedOptimiser):
     """torch's own, fused."""
 
     there: list[list[bool]]
@@ -36,7 +36,7 @@ class Optimiser(Grouped):
     def __init__(
         self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
     ) -> None:
-        each = groups(rates, hyperparameters)
+        each = make_parameter_groups(rates, hyperparameters)
         super().__init__(parameters, each, lambda groups: torch.optim.AdamW(groups, fused=True), STATE)
         self.loaded()
 
@@ -66,8 +66,8 @@ class Optimiser(Grouped):
     def _gathered(self, group: dict[str, Any]) -> tuple[list[Tensor], ...]:
         """A group's parameters that have a gradient, and what is kept of each."""
         views = [view for view in group["params"] if view.grad is not None]
-        kept = ([self.optimiser.state[view][name] for view in views] for name in (*STATE, "step"))
-        return (views, *kept)
+        buffers = ([self.optimiser.state[view][name] for view in views] for name in (*STATE, "step"))
+        return (views, *buffers)
 
     def loaded(self) -> None:
         self.there = []

@@ -15,13 +15,13 @@ from typing import Any
 from torch import Tensor, nn
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.optimiser_step import spread
-from ._averaged import Averaged
+from ..training.optimiser_step import broadcast_values
+from ._averaged import AveragingOptimiser
 
 SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.99}
 
 
-class Optimiser(Averaged):
+class Optimiser(AveragingOptimiser):
     def __init__(
         self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
     ) -> None:
@@ -30,7 +30,7 @@ class Optimiser(Averaged):
         self.news = [(1 - self.per_replica(hyperparameters.exact(name))).to(dtype) for name in ("beta1", "beta2")]
 
     def direction(self, average: Tensor, gradient: Tensor) -> Tensor:
-        at_once, kept = (spread(news, gradient) for news in self.news)
+        at_once, momentum_share = (broadcast_values(news, gradient) for news in self.news)
         along = average.lerp(gradient, at_once).sign_()
-        average.lerp_(gradient, kept)
+        average.lerp_(gradient, momentum_share)
         return along

@@ -25,9 +25,9 @@ from torch import Tensor, nn
 
 from ..layers.hidden import is_hidden
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.optimiser_step import spread
+from ..training.optimiser_step import broadcast_values
 from . import adamw
-from ._averaged import Averaged
+from ._averaged import AveragingOptimiser
 
 SETTINGS: dict[str, Any] = {"momentum": 0.95, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 """momentum: of the matrices. beta1, beta2, eps: AdamW's."""
@@ -37,7 +37,7 @@ _STEPS = 5
 _LEAST = 1e-7
 
 
-def orthogonalised(matrices: Tensor) -> Tensor:
+def orthogonalise_matrices(matrices: Tensor) -> Tensor:
     """Matrices (K, rows, columns) with the singular vectors they have, and singular values of about 1: within 0.7 and
     1.2, where they were not tiny."""
     tall = matrices.shape[1] > matrices.shape[2]
@@ -51,7 +51,7 @@ def orthogonalised(matrices: Tensor) -> Tensor:
     return x.transpose(1, 2) if tall else x
 
 
-class _Matrices(Averaged):
+class _Matrices(AveragingOptimiser):
     def __init__(
         self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
     ) -> None:
@@ -59,11 +59,11 @@ class _Matrices(Averaged):
         self.momentum = self.per_replica(hyperparameters.exact("momentum")).to(self.parameters[0].dtype)
 
     def direction(self, average: Tensor, gradient: Tensor) -> Tensor:
-        momentum = spread(self.momentum, gradient)
+        momentum = broadcast_values(self.momentum, gradient)
         average.lerp_(gradient, 1 - momentum)
         ahead = gradient.lerp(average, momentum).flatten(2)
         size = 0.2 * math.sqrt(max(ahead.shape[1:]))
-        return (orthogonalised(ahead) * size).reshape(gradient.shape)
+        return (orthogonalise_matrices(ahead) * size).reshape(gradient.shape)
 
 
 class _Parts:
@@ -84,7 +84,7 @@ class _Parts:
     def load(self, state: dict[str, Any]) -> None:
         """Go on from what `state` gave."""
         for name, part in self.parts.items():
-            part.load(_own(state, name))
+            part.load(_select_own_state(state, name))
 
 
 class Optimiser(_Parts):
@@ -101,6 +101,6 @@ class Optimiser(_Parts):
         super().__init__(parts)
 
 
-def _own(state: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _select_own_state(state: Mapping[str, Any], name: str) -> dict[str, Any]:
     """What one part has of a state."""
     return {key.removeprefix(f"{name}/"): value for key, value in state.items() if key.startswith(f"{name}/")}

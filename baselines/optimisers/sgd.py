@@ -9,12 +9,12 @@ import torch
 from torch import nn
 
 from ..replicas.hyperparameters import Hyperparameters
-from ._grouped import Grouped
+from ._grouped import GroupedOptimiser
 
 SETTINGS: dict[str, Any] = {"momentum": 0.9, "nesterov": False}
 
 
-class Optimiser(Grouped):
+class Optimiser(GroupedOptimiser):
     """torch's own."""
 
     def __init__(

@@ -1,4 +1,5 @@
-"""Positional encodings: how self-attention learns the order of tokens; one file each, its name the setting `position`.
+"""Positional encodings: how self-attention learns the order of tokens; one file each, its name the setting
+`position`.
 
 A file holds `class Encoding(Position)` and its citation. An encoding may do any of three things: add to a stack's input
 (`added`), turn queries and keys (`turned`), or add to the scores (`bias`). It stands in self-attention alone:
@@ -16,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...core.plugins import module
+from ...core.plugins import load_module
 
 
 class Position(nn.Module):
@@ -48,20 +49,20 @@ class Position(nn.Module):
         return None
 
 
-def position(settings: Mapping[str, Any], causal: bool) -> Position:
+def make_position(settings: Mapping[str, Any], causal: bool) -> Position:
     """A new encoding of the sort that the setting `position` names; `UnknownName` where there is none."""
-    made: Position = module("baselines/positions", settings["position"], "position").Encoding(settings, causal)
-    return made
+    encoding: Position = load_module("baselines/positions", settings["position"], "position").Encoding(settings, causal)
+    return encoding
 
 
-def places(first: int, count: int, skipped: Tensor | None, device: torch.device) -> Tensor:
+def compute_positions(first: int, count: int, skipped: Tensor | None, device: torch.device) -> Tensor:
     """The places of `count` columns from `first` on: (count,) int64, or (K, n, count) where padding is skipped, whose
     own places are 0."""
     columns = torch.arange(first, first + count, device=device)
     return columns if skipped is None else (columns - skipped[..., None]).clamp(min=0)
 
 
-def distances(first: int, count: int, device: torch.device) -> Tensor:
+def compute_distances(first: int, count: int, device: torch.device) -> Tensor:
     """Key's column less query's column, (count, first + count) int64, for `count` queries from `first` on."""
     columns = torch.arange(first + count, device=device)
     return columns - columns[first:, None]

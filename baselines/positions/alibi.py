@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import Position, distances
+from . import Position, compute_distances
 
 
-def exponents(heads: int) -> list[float]:
+def compute_exponents(heads: int) -> list[float]:
     """The binary logarithms of the heads' slopes: -8/h, -16/h .. -8 where h, the number of heads, is a power of 2.
     For another number, those of the power of 2 below it, then every second one of the power above (as the authors')."""
     below = 1 << (heads.bit_length() - 1)
@@ -30,8 +30,8 @@ class Encoding(Position):
     def __init__(self, settings: Mapping[str, Any], causal: bool) -> None:
         super().__init__(settings, causal)
         # Exact in every precision that a network may be moved to, as the slopes themselves are not.
-        self.register_buffer("exponents", torch.tensor(exponents(settings["heads"])), persistent=False)
+        self.register_buffer("exponents", torch.tensor(compute_exponents(settings["heads"])), persistent=False)
 
     def bias(self, first: int, count: int) -> Tensor:
         slopes = torch.exp2(self.exponents)[:, None, None]
-        return (-slopes * distances(first, count, slopes.device).abs())[None]
+        return (-slopes * compute_distances(first, count, slopes.device).abs())[None]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from . import Position, places
+from . import Position, compute_positions
 
 
 class Encoding(Position):
@@ -33,4 +33,4 @@ class Encoding(Position):
         if skipped is None:
             return x + self.table[:, None, first:needed]
         replicas = torch.arange(len(self.table), device=x.device)[:, None, None]
-        return x + self.table[replicas, places(first, x.shape[-2], skipped, x.device)]
+        return x + self.table[replicas, compute_positions(first, x.shape[-2], skipped, x.device)]

@@ -18,9 +18,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.rng import Rng, permutations
-from . import Position, places
-from .sinusoidal import sinusoids
+from ..replicas.rng import Rng, draw_permutations
+from . import Position, compute_positions
+from .sinusoidal import compute_sinusoids
 
 
 class Encoding(Position):
@@ -37,10 +37,10 @@ class Encoding(Position):
     def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None, columns: Tensor | None = None) -> Tensor:
         """`ModelError` where a training text has more columns than `position_range` has places."""
         count = first + x.shape[-2]
-        own = places(first, x.shape[-2], skipped, x.device)
+        own = compute_positions(first, x.shape[-2], skipped, x.device)
         if self.rng is None or self.rng.silent:
             chosen = (own + 1) * self.range // (self.longest.view(-1, 1, 1) + 1)
-            return x + sinusoids(chosen, self.width, x.dtype)
+            return x + compute_sinusoids(chosen, self.width, x.dtype)
         needed = self.longest.new_full((), count) if columns is None else columns
         if count > self.range and int(needed.max()) > self.range:
             raise ModelError(
@@ -48,9 +48,11 @@ class Encoding(Position):
                 f"but the setting position_range = {self.range}: raise it"
             )
         self.longest.copy_(torch.maximum(self.longest, needed))
-        order = permutations(self.rng.fresh(), self.range)
+        order = draw_permutations(self.rng.fresh(), self.range)
         # Columns that only other replicas' rows have stand at the end of the range: nothing attends to them.
-        kept = torch.arange(self.range, device=x.device) < needed.view(-1, 1)
-        drawn = F.pad(order.masked_fill(~kept, self.range).sort(dim=1).values, (0, count), value=self.range)[:, :count]
+        is_used = torch.arange(self.range, device=x.device) < needed.view(-1, 1)
+        drawn = F.pad(order.masked_fill(~is_used, self.range).sort(dim=1).values, (0, count), value=self.range)[
+            :, :count
+        ]
         chosen = drawn[:, None, own] if skipped is None else drawn.gather(1, own.flatten(1)).view(own.shape)
-        return x + sinusoids(chosen, self.width, x.dtype)
+        return x + compute_sinusoids(chosen, self.width, x.dtype)

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import Position, places
+from . import Position, compute_positions
 
 
-def sinusoids(places: Tensor, width: int, dtype: torch.dtype) -> Tensor:
+def compute_sinusoids(places: Tensor, width: int, dtype: torch.dtype) -> Tensor:
     """The vectors of places (..), whole or not: (.., width)."""
     exact = torch.promote_types(dtype, torch.float32)  # half precision cannot count to a thousand
     pace = torch.exp(torch.arange(0, width, 2, dtype=exact, device=places.device) * (-math.log(10_000.0) / width))
@@ -29,4 +29,4 @@ class Encoding(Position):
         self.width = settings["width"]
 
     def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None, columns: Tensor | None = None) -> Tensor:
-        return x + sinusoids(places(first, x.shape[-2], skipped, x.device), self.width, x.dtype)
+        return x + compute_sinusoids(compute_positions(first, x.shape[-2], skipped, x.device), self.width, x.dtype)

@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from . import Position, distances
+from . import Position, compute_distances
 
 BUCKETS, FARTHEST = 32, 128
 
 
-def limits(buckets: int) -> list[int]:
+def compute_bucket_limits(buckets: int) -> list[int]:
     """The least distance of each bucket but the first, for one direction's `buckets`."""
     exact = buckets // 2
     wide = buckets - exact
@@ -40,7 +40,7 @@ class Encoding(Position):
         self.causal = causal
         self.weight = nn.Parameter(torch.randn(1, settings["heads"], BUCKETS) * settings["width"] ** -0.5)
         of_one = BUCKETS if causal else BUCKETS // 2
-        self.register_buffer("limits", torch.tensor(limits(of_one)), persistent=False)
+        self.register_buffer("limits", torch.tensor(compute_bucket_limits(of_one)), persistent=False)
 
     def buckets(self, distance: Tensor) -> Tensor:
         """The buckets of distances (key's column less query's), int64 of the same shape."""
@@ -50,5 +50,5 @@ class Encoding(Position):
         return later + torch.bucketize(distance.abs(), self.limits, right=True)
 
     def bias(self, first: int, count: int) -> Tensor:
-        buckets = self.buckets(distances(first, count, self.weight.device))
+        buckets = self.buckets(compute_distances(first, count, self.weight.device))
         return self.weight.index_select(2, buckets.flatten()).view(*self.weight.shape[:2], *buckets.shape)

@@ -54,7 +54,7 @@ class Hyperparameters(nn.Module):
         return iter((*self.common, *self.names))
 
 
-def alike(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def make_stack_key(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """What replicas must have in common to be trained together: all settings that are not floats, and whether steps are
     sharpness-aware, since those draw noise twice."""
     common = {name: repr(value) for name, value in settings.items() if not isinstance(value, float)}

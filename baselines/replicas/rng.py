@@ -16,82 +16,82 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ...core.draws import key
+from ...core.draws import derive_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def _signed(value: int) -> int:
+def _to_signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-_GOLDEN, _FIRST, _SECOND = (_signed(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_GOLDEN, _FIRST, _SECOND = (_to_signed(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
-def _shifted(x: Tensor, by: int) -> Tensor:
+def _shift_right(x: Tensor, by: int) -> Tensor:
     """A logical shift to the right (torch's is arithmetic)."""
     return (x >> by) & ((1 << (64 - by)) - 1)
 
 
-def mixed(x: Tensor) -> Tensor:
+def mix_bits(x: Tensor) -> Tensor:
     """SplitMix64's finaliser of int64 values, elementwise."""
-    x = (x ^ _shifted(x, 30)) * _FIRST
-    x = (x ^ _shifted(x, 27)) * _SECOND
-    return x ^ _shifted(x, 31)
+    x = (x ^ _shift_right(x, 30)) * _FIRST
+    x = (x ^ _shift_right(x, 27)) * _SECOND
+    return x ^ _shift_right(x, 31)
 
 
-def keys(names: Sequence[str], device: str | torch.device = "cpu") -> Tensor:
+def make_keys(names: Sequence[str], device: str | torch.device = "cpu") -> Tensor:
     """One key for each replica's name, (K,) int64."""
-    return torch.tensor([_signed(key(name)) for name in names], dtype=torch.int64, device=device)
+    return torch.tensor([_to_signed(derive_key(name)) for name in names], dtype=torch.int64, device=device)
 
 
-def stream(keys: Tensor, name: str, *counters: int | Tensor) -> Tensor:
+def derive_stream(keys: Tensor, name: str, *counters: int | Tensor) -> Tensor:
     """The keys (K,) of a named stream of each replica, further distinguished by counters such as an epoch or a step (a
     tensor where rows are of different steps)."""
-    found = mixed(keys ^ _signed(key(name)))
+    mixed_keys = mix_bits(keys ^ _to_signed(derive_key(name)))
     for counter in counters:
         turn = (counter + 1) * _GOLDEN
-        found = mixed(found + (turn if isinstance(turn, Tensor) else _signed(turn % (1 << 64))))
-    return found
+        mixed_keys = mix_bits(mixed_keys + (turn if isinstance(turn, Tensor) else _to_signed(turn % (1 << 64))))
+    return mixed_keys
 
 
-def bits(keys: Tensor, count: int) -> Tensor:
+def draw_bits(keys: Tensor, count: int) -> Tensor:
     """`count` words of 64 random bits for each key, (K, count) int64."""
-    return mixed(keys[:, None] + _places((count,), keys.device))
+    return mix_bits(keys[:, None] + _number_positions((count,), keys.device))
 
 
-def _places(shape: Sequence[int], device: torch.device) -> Tensor:
+def _number_positions(shape: Sequence[int], device: torch.device) -> Tensor:
     """A number for each place of an array, which does not depend on how long the array's axes are: a batch that is
     padded further draws the same for what it had before."""
-    found = torch.zeros((), dtype=torch.int64, device=device)
+    numbers = torch.zeros((), dtype=torch.int64, device=device)
     stride = _GOLDEN
     for axis, length in enumerate(reversed(shape)):
         along = torch.arange(1, length + 1, dtype=torch.int64, device=device) * stride
-        found = found + along.view(-1, *[1] * axis)
-        stride = _signed((stride * _FIRST) % (1 << 64))
-    return found
+        numbers = numbers + along.view(-1, *[1] * axis)
+        stride = _to_signed((stride * _FIRST) % (1 << 64))
+    return numbers
 
 
-def uniform(keys: Tensor, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
+def draw_uniform(keys: Tensor, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
     """Uniform on [0, 1), (K, *shape): 24 bits in float32, 53 in float64."""
     digits = 53 if dtype == torch.float64 else 24
-    drawn = mixed(keys.view(-1, *[1] * len(shape)) + _places(shape, keys.device))
-    return (_shifted(drawn, 64 - digits).to(torch.float64) * 2.0**-digits).to(dtype)
+    drawn = mix_bits(keys.view(-1, *[1] * len(shape)) + _number_positions(shape, keys.device))
+    return (_shift_right(drawn, 64 - digits).to(torch.float64) * 2.0**-digits).to(dtype)
 
 
-def normal(keys: Tensor, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
+def draw_normal(keys: Tensor, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
     """Standard normal, (K, *shape) (Box and Muller, Annals of Mathematical Statistics 1958)."""
-    first, second = (uniform(stream(keys, name), shape, torch.float64) for name in ("radius", "angle"))
+    first, second = (draw_uniform(derive_stream(keys, name), shape, torch.float64) for name in ("radius", "angle"))
     return (torch.sqrt(-2 * torch.log1p(-first)) * torch.cos(2 * math.pi * second)).to(dtype)
 
 
-def permutations(keys: Tensor, count: int) -> Tensor:
+def draw_permutations(keys: Tensor, count: int) -> Tensor:
     """A random order of 0 .. count - 1 for each key, (K, count) int64."""
-    return bits(keys, count).argsort(dim=1, stable=True)
+    return draw_bits(keys, count).argsort(dim=1, stable=True)
 
 
-def beta(keys: Tensor, shape: Sequence[int], a: float) -> Tensor:
+def draw_beta(keys: Tensor, shape: Sequence[int], a: float) -> Tensor:
     """Beta(a, a) draws, (K, *shape) float64, from a generator of each key: for a handful of values a step."""
     import numpy as np
 
@@ -119,7 +119,7 @@ class Rng:
     def fresh(self) -> Tensor:
         """Keys (K,) for one draw that no other of this step has."""
         self._drawn += 1
-        return stream(self.keys, "noise", self.step, self._drawn)
+        return derive_stream(self.keys, "noise", self.step, self._drawn)
 
     def skip(self) -> None:
         """Count a draw that is not made, so that later ones do not depend on whether it was."""

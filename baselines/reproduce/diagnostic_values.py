@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import find_benchmark
-from ...core.errors import BadRun, UnknownName, first_line
-from ..recipe import recipe
-from ..running.recorded_scores import RecordedScore, kept_scores
-from ..running.results import HOME, digest_of, file_of
+from ...core.errors import BadRun, UnknownName, get_first_line
+from ..recipe import find_recipe
+from ..running.recorded_scores import RecordedScore, read_recorded_scores
+from ..running.results import HOME, digest_result, get_result_path
 
 Values = Mapping[str, Mapping[int, float]]
 """By baseline, by seed."""
@@ -32,30 +32,37 @@ CONSTANT = "most-frequent"
 """The baseline that answers alike whatever is asked: it is a floor and no model."""
 
 
-def diagnostic_and_ood(
+def pair_diagnostic_with_ood(
     diagnostic: str, benchmark: str, home: Path = HOME
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A diagnostic and the OOD score of the recorded baselines of a benchmark that have both, (baselines,) each: means
     over the seeds that have both. Losses are turned round, so that a higher score is the better one everywhere.
 
     Raises `UnknownName` for a diagnostic that no baseline has."""
-    scores = {name: one for name, one in kept_scores(benchmark, home).items() if name != CONSTANT}
-    values = _values(diagnostic, benchmark, scores, home)
+    scores = {
+        name: recorded_score
+        for name, recorded_score in read_recorded_scores(benchmark, home).items()
+        if name != CONSTANT
+    }
+    values = _read_values(diagnostic, benchmark, scores, home)
     pairs = []
     for name in sorted(set(values) & set(scores)):
-        ood = _per_seed(scores[name], scores[name].ood.per_seed)
+        ood = _orient_seed_values(scores[name], scores[name].ood.per_seed)
         if seeds := sorted(set(values[name]) & set(ood)):
             pairs.append([np.mean([of[seed] for seed in seeds]) for of in (values[name], ood)])
     both = np.array(pairs, np.float64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
 
-def _values(diagnostic: str, benchmark: str, scores: Mapping[str, RecordedScore], home: Path) -> Values:
+def _read_values(diagnostic: str, benchmark: str, scores: Mapping[str, RecordedScore], home: Path) -> Values:
     if diagnostic == ID:
-        return {name: _per_seed(one, one.id.per_seed) for name, one in scores.items()}
+        return {
+            name: _orient_seed_values(recorded_score, recorded_score.id.per_seed)
+            for name, recorded_score in scores.items()
+        }
     if diagnostic in DISAGREEMENT:
-        networks = [name for name in scores if recipe(name).estimator is None]
-        return {name: _disagreement(benchmark, name, DISAGREEMENT[diagnostic], home) for name in networks}
+        networks = [name for name in scores if find_recipe(name).estimator is None]
+        return {name: _compute_disagreement(benchmark, name, DISAGREEMENT[diagnostic], home) for name in networks}
     inside = read_diagnostics(benchmark, home)
     known = {what for seeds in inside.values() for values in seeds.values() for what in values}
     if diagnostic not in known:
@@ -66,31 +73,31 @@ def _values(diagnostic: str, benchmark: str, scores: Mapping[str, RecordedScore]
     }
 
 
-def _per_seed(one: RecordedScore, values: Any) -> dict[int, float]:
-    sign = 1 if one.better == "higher" else -1
-    return {seed: sign * value for seed, value in zip(one.seeds, values, strict=True)}
+def _orient_seed_values(recorded_score: RecordedScore, values: Any) -> dict[int, float]:
+    sign = 1 if recorded_score.better == "higher" else -1
+    return {seed: sign * value for seed, value in zip(recorded_score.seeds, values, strict=True)}
 
 
-def _disagreement(benchmark: str, name: str, view: str, home: Path) -> dict[int, float]:
+def _compute_disagreement(benchmark: str, name: str, view: str, home: Path) -> dict[int, float]:
     """In how many rows of a view a seed's answer is another than that of the other seeds, on average; nothing where
     answers are numbers, or where there is one seed."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    table = pq.read_table(file_of(home, benchmark, name), columns=["part", "seed", "prediction"])
+    table = pq.read_table(get_result_path(home, benchmark, name), columns=["part", "seed", "prediction"])
     if pa.types.is_floating(table["prediction"].type) or pa.types.is_list(table["prediction"].type):
         return {}
     part = find_benchmark(benchmark).definition.views[view].part
     codes = pc.rank(table["prediction"].combine_chunks(), tiebreaker="dense").to_numpy()
     parts, seeds = table["part"].to_numpy(zero_copy_only=False), table["seed"].to_numpy()
-    here = {int(seed): codes[(seeds == seed) & (parts == part)] for seed in np.unique(seeds)}
-    if len(here) < 2 or not all(len(one) for one in here.values()):
+    codes_by_seed = {int(seed): codes[(seeds == seed) & (parts == part)] for seed in np.unique(seeds)}
+    if len(codes_by_seed) < 2 or not all(len(seed_codes) for seed_codes in codes_by_seed.values()):
         return {}
-    return mean_disagreement(here)
+    return compute_mean_disagreement(codes_by_seed)
 
 
-def mean_disagreement(answers: Mapping[int, NDArray[Any]]) -> dict[int, float]:
+def compute_mean_disagreement(answers: Mapping[int, NDArray[Any]]) -> dict[int, float]:
     """By seed, the share of rows on which its answers (rows,) differ from those of another seed, on average."""
     total = dict.fromkeys(answers, 0.0)
     for left, right in combinations(answers, 2):
@@ -110,10 +117,11 @@ def read_diagnostics(benchmark: str, home: Path = HOME) -> dict[str, dict[int, d
         return {
             name: {
                 int(seed): {what: float(value) for what, value in values.items()}
-                for seed, values in one["seeds"].items()
+                for seed, values in record["seeds"].items()
             }
-            for name, one in sorted(json.loads(file.read_bytes()).items())
-            if file_of(home, benchmark, name).is_file() and one["file"] == digest_of(benchmark, name, home)
+            for name, record in sorted(json.loads(file.read_bytes()).items())
+            if get_result_path(home, benchmark, name).is_file()
+            and record["file"] == digest_result(benchmark, name, home)
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadRun(f"{file} holds no diagnostics of recorded results: {first_line(error)}") from error
+        raise BadRun(f"{file} holds no diagnostics of recorded results: {get_first_line(error)}") from error

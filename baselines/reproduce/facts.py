@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.claims.measured import Value
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition, UnknownName
 from ...loaders.acquire.source import find_source
 from ...loaders.generators.coverage import rows as two_hop_rows
 from ...loaders.part import Part
 from ...loaders.split import load
-from ...splits.catalogue import find
-from ...splits.measures.coverage import covered, rows_to_cover
-from ...splits.measures.divergence import Divergence, divergence
+from ...splits.catalogue import find_manifest
+from ...splits.measures.coverage import count_rows_to_cover, find_covered
+from ...splits.measures.divergence import Divergence, measure_divergence
 from .linear_facts import least_squares_error, logistic_accuracy
 
 
@@ -41,7 +41,7 @@ def rows(split: str, part: str) -> int:
 def digest(split: str, part: str, fields: str) -> str:
     """The first 16 hexadecimal digits of sha256 over a part's distinct rows, sorted: the fields named, separated by
     tabs, each row ended by a line break."""
-    texts = _texts(load(split, part), fields)
+    texts = _read_texts(load(split, part), fields)
     return sha256("".join(sorted({"\t".join(row) + "\n" for row in zip(*texts, strict=True)})).encode()).hexdigest()[
         :16
     ]
@@ -49,52 +49,56 @@ def digest(split: str, part: str, fields: str) -> str:
 
 def overlap(split: str, part: str, fields: str) -> float:
     """The share of a part's rows whose fields, taken together, stand in the training rows too."""
-    known = set(zip(*_texts(load(split, "train"), fields), strict=True))
-    asked = list(zip(*_texts(load(split, part), fields), strict=True))
-    return sum(row in known for row in asked) / len(asked)
+    known = set(zip(*_read_texts(load(split, "train"), fields), strict=True))
+    part_rows = list(zip(*_read_texts(load(split, part), fields), strict=True))
+    return sum(row in known for row in part_rows) / len(part_rows)
 
 
 def longest(split: str, part: str, field: str) -> int:
     """The most words that a row of a part has in a field."""
-    return max(len(text.split()) for text in _texts(load(split, part), field)[0])
+    return max(len(text.split()) for text in _read_texts(load(split, part), field)[0])
 
 
 def shortest(split: str, part: str, field: str) -> int:
     """The fewest words that a row of a part has in a field."""
-    return min(len(text.split()) for text in _texts(load(split, part), field)[0])
+    return min(len(text.split()) for text in _read_texts(load(split, part), field)[0])
 
 
 def compound_divergence(split: str, part: str, field: str) -> float:
     """How far neighbouring pairs of words in a part are from those of training (Keysers et al. 2020), 0 to 1."""
-    return _divergence(split, part, field).compounds
+    return _compute_divergence(split, part, field).compounds
 
 
 def atom_divergence(split: str, part: str, field: str) -> float:
     """How far the words of a part are from those of training (Keysers et al. 2020), 0 to 1."""
-    return _divergence(split, part, field).atoms
+    return _compute_divergence(split, part, field).atoms
 
 
 def unseen_words(split: str, part: str, field: str) -> int:
     """How many words stand in a part and nowhere in training."""
-    return _divergence(split, part, field).unseen_atoms
+    return _compute_divergence(split, part, field).unseen_atoms
 
 
 def coverage(split: str, part: str, state: str, fragment: str, context: str, evidence: int) -> float:
     """The share of a part's rows within coverage of training (Chang et al. 2025): each a `fragment` of its fields in a
     `context`, and `state` the fields that decide how a fragment acts."""
-    train, asked = (_numbers(load(split, one), (state, fragment, context)) for one in ("train", part))
-    return float(covered(train, asked, evidence).mean())
+    train, part_numbers = (
+        _combine_fields(load(split, part_name), (state, fragment, context)) for part_name in ("train", part)
+    )
+    return float(find_covered(train, part_numbers, evidence).mean())
 
 
-def _divergence(split: str, part: str, field: str) -> Divergence:
-    return divergence(*(_texts(load(split, one), field)[0] for one in ("train", part)))
+def _compute_divergence(split: str, part: str, field: str) -> Divergence:
+    return measure_divergence(*(_read_texts(load(split, part_name), field)[0] for part_name in ("train", part)))
 
 
 def growth_of_rows_to_cover(split: str, tokens: list[int], evidence: int, share: float) -> float:
     """The least-squares exponent c of N = n^c: with n of each of `tokens` in the split's task, N of the rows whose hops
     are known put `share` of them within coverage. Rows and functions are the generator's, drawn for each n."""
-    made, rule = find(split).definition, find(split).definition.parameters
-    (options,) = [dict(one.options) for one in find_source(made.source.name).definition.distributions]
+    definition, rule = find_manifest(split).definition, find_manifest(split).definition.parameters
+    (options,) = [
+        dict(distribution.options) for distribution in find_source(definition.source.name).definition.distributions
+    ]
     if options["structure"] != "two_hop":
         raise BadDefinition(
             f"growth_of_rows_to_cover is of two hops in a chain, and {split} has {options['structure']}"
@@ -107,35 +111,35 @@ def growth_of_rows_to_cover(split: str, tokens: list[int], evidence: int, share:
         pairs = np.stack([bridge, x1 * count + x2, x3], axis=1)
         known = np.ones(len(pairs), bool)
         for name, codes in ("first", pairs[:, 1]), ("second", bridge * count + x3):
-            drawn = shuffled(f"{seed}/{name}", np.arange(count**2, dtype=np.uint64))
+            drawn = draw_permutation(f"{seed}/{name}", np.arange(count**2, dtype=np.uint64))
             known &= np.isin(codes, drawn[: round(rule["known"] * count**2)])
         inside = np.flatnonzero(known)
-        order = shuffled(f"{seed}/train", inside.astype(np.uint64))
-        needed.append(rows_to_cover(pairs[inside[order]], share, evidence))
+        order = draw_permutation(f"{seed}/train", inside.astype(np.uint64))
+        needed.append(count_rows_to_cover(pairs[inside[order]], share, evidence))
     return float(np.polyfit(np.log(tokens), np.log(needed), 1)[0])
 
 
-def _numbers(part: Part, fields: tuple[str, ...]) -> NDArray[np.int64]:
+def _combine_fields(part: Part, fields: tuple[str, ...]) -> NDArray[np.int64]:
     """Groups of whole-number fields, named with commas between them, as one number each: shape (rows, groups)."""
     table = part.arrow([name for group in fields for name in group.split(",")])
-    found = []
+    columns = []
     for group in fields:
         numbers = np.zeros(table.num_rows, np.int64)
         for name in group.split(","):
             numbers = numbers * 2**20 + table[name].to_numpy()
-        found.append(numbers)
-    return np.stack(found, axis=1)
+        columns.append(numbers)
+    return np.stack(columns, axis=1)
 
 
-def _texts(part: Part, fields: str) -> list[list[str]]:
+def _read_texts(part: Part, fields: str) -> list[list[str]]:
     """The named fields of a part as texts, a list each."""
     table = part.arrow(fields.split(","))
     return [[str(value) for value in table[name].to_pylist()] for name in fields.split(",")]
 
 
 MEASURES: dict[str, Callable[..., Value]] = {
-    one.__name__: one
-    for one in (
+    function.__name__: function
+    for function in (
         atom_divergence,
         compound_divergence,
         coverage,
@@ -154,7 +158,7 @@ MEASURES: dict[str, Callable[..., Value]] = {
 }
 
 
-def fact(measure: str, split: str, arguments: dict[str, Any]) -> Value:
+def compute_fact(measure: str, split: str, arguments: dict[str, Any]) -> Value:
     """A measure by its name; `UnknownName` where there is none, `BadDefinition` for arguments that it does not take."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)

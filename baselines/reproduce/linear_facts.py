@@ -18,45 +18,45 @@ def least_squares_error(split: str, fit: str, part: str, field: str, inputs: lis
     """The root of the mean squared error on a part of least squares with a constant, fitted on the part `fit`: on the
     numbers of a field at some places, counted from 0; all where none is named. Within one part, even rows are predicted
     by a fit on odd ones, and odd by even."""
-    truth, found = _predicted(split, fit, part, field, inputs, _least_squares)
-    return float(np.sqrt(np.square(found - truth).mean()))
+    truth, predictions = _predict_part(split, fit, part, field, inputs, _fit_least_squares)
+    return float(np.sqrt(np.square(predictions - truth).mean()))
 
 
 def logistic_accuracy(split: str, fit: str, part: str, field: str, inputs: list[int]) -> float:
     """The accuracy on a part of logistic regression, of two classes and hardly penalised, fitted and asked as
     `least_squares_error`."""
-    truth, found = _predicted(split, fit, part, field, inputs, _logistic)
-    return float(np.mean(found == truth))
+    truth, predictions = _predict_part(split, fit, part, field, inputs, _fit_logistic)
+    return float(np.mean(predictions == truth))
 
 
-def _predicted(
+def _predict_part(
     split: str, fit: str, part: str, field: str, inputs: list[int], fitted: Callable[[Matrix, Matrix], Predict]
 ) -> tuple[Matrix, Matrix]:
     """Labels and predictions of the rows of a part."""
-    (x, y), (asked, truth) = (_rows(split, one, field, inputs) for one in (fit, part))
+    (x, y), (queries, truth) = (_load_rows(split, part_name, field, inputs) for part_name in (fit, part))
     if fit != part:
-        return truth, fitted(x, y)(asked)
-    found = np.empty(len(y))
+        return truth, fitted(x, y)(queries)
+    predictions = np.empty(len(y))
     for half in (0, 1):
-        found[half::2] = fitted(x[1 - half :: 2], y[1 - half :: 2])(x[half::2])
-    return y, found
+        predictions[half::2] = fitted(x[1 - half :: 2], y[1 - half :: 2])(x[half::2])
+    return y, predictions
 
 
-def _rows(split: str, part: str, field: str, inputs: list[int]) -> tuple[Matrix, Matrix]:
+def _load_rows(split: str, part: str, field: str, inputs: list[int]) -> tuple[Matrix, Matrix]:
     rows = load(split, part)
     x = np.asarray(rows.numpy()[field], np.float64)
     return (x[:, inputs] if inputs else x), np.asarray(rows.truth(), np.float64)
 
 
-def _least_squares(x: Matrix, y: Matrix) -> Predict:
+def _fit_least_squares(x: Matrix, y: Matrix) -> Predict:
     centre = x.mean(axis=0)
     weights, *_ = np.linalg.lstsq(x - centre, y - y.mean(), rcond=None)
-    return lambda asked: np.asarray((asked - centre) @ weights + y.mean())
+    return lambda queries: np.asarray((queries - centre) @ weights + y.mean())
 
 
-def _logistic(x: Matrix, y: Matrix) -> Predict:
+def _fit_logistic(x: Matrix, y: Matrix) -> Predict:
     from sklearn.linear_model import LogisticRegression
 
     centre, spread = x.mean(axis=0), x.std(axis=0)
     model = LogisticRegression(C=1e6, max_iter=10_000).fit((x - centre) / spread, y)
-    return lambda asked: np.asarray(model.predict((asked - centre) / spread))
+    return lambda queries: np.asarray(model.predict((queries - centre) / spread))

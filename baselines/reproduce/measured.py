@@ -11,30 +11,30 @@ from typing import Any
 import numpy as np
 
 from ...benchmarks.claims.claim import (
-    Best,
+    BestScore,
     Claim,
     DiagnosticCorrelation,
     Difference,
     Fact,
     Quantity,
     RankCorrelation,
-    Recovered,
+    RecoveredShare,
     Score,
     Slope,
 )
-from ...benchmarks.claims.measured import Measured, exact
+from ...benchmarks.claims.measured import Measurement, make_exact
 from ...benchmarks.comparison.compare import Side
-from ...benchmarks.derived.recovered import gap_recovered_on_rows
+from ...benchmarks.derived.recovered import compute_gap_recovered_on_rows
 from ...benchmarks.runs.run import Run
 from ...benchmarks.statistics.concurrence import MORE_THAN
-from ...benchmarks.statistics.concurrence import interval as tau_interval
-from ...benchmarks.statistics.interval import Estimate, gap, mean, paired_difference
+from ...benchmarks.statistics.concurrence import compute_tau_interval as tau_interval
+from ...benchmarks.statistics.interval import Estimate, estimate_gap, estimate_mean, estimate_paired_difference
 from ...benchmarks.statistics.not_available import NotAvailable
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...core.errors import BadDefinition, UnknownName
-from ..running.recorded_scores import RecordedScore, kept_scores
-from .diagnostic_values import diagnostic_and_ood
-from .facts import fact
+from ..running.recorded_scores import RecordedScore, read_recorded_scores
+from .diagnostic_values import pair_diagnostic_with_ood
+from .facts import compute_fact
 
 OVER = "95 % t interval over test rows and training seeds"
 PAIRED = "95 % t interval over paired test rows and the training seeds of both"
@@ -44,27 +44,27 @@ FIELLER = "95 % Fieller interval over paired test rows and training seeds"
 BY_ENTRIES = "95 % interval over baselines, as drawn from others like them"
 
 
-def of_estimate(found: Estimate, interval: str) -> Measured:
+def from_estimate(estimate: Estimate, interval: str) -> Measurement:
     """An estimate; where there is a value but no interval, or neither, the reason."""
-    if not isfinite(found.value):
-        return Measured(nan, why=f"not defined{f': {found.why}' if found.why else ''}")
-    if not found.defined:
-        return Measured(nan, why=f"{found.value:g}, but no interval{f': {found.why}' if found.why else ''}")
-    return Measured(found.value, found.low, found.high, interval, found.per_seed)
+    if not isfinite(estimate.value):
+        return Measurement(nan, why=f"not defined{f': {estimate.why}' if estimate.why else ''}")
+    if not estimate.defined:
+        return Measurement(nan, why=f"{estimate.value:g}, but no interval{f': {estimate.why}' if estimate.why else ''}")
+    return Measurement(estimate.value, estimate.low, estimate.high, interval, estimate.per_seed)
 
 
-def combined(parts: Sequence[Measured], weights: Sequence[float], interval: str = UNPAIRED) -> Measured:
+def combine_values(parts: Sequence[Measurement], weights: Sequence[float], interval: str = UNPAIRED) -> Measurement:
     """A weighted sum of independent values, with the interval that theirs make (the method of variance estimates
     recovery: Zou and Donner, Statistics in Medicine 2008)."""
-    if why := next((one.why for one in parts if one.why), ""):
-        return Measured(nan, why=why)
-    value = sum(weight * float(one.value) for weight, one in zip(weights, parts, strict=True))
+    if why := next((part.why for part in parts if part.why), ""):
+        return Measurement(nan, why=why)
+    value = sum(weight * float(part.value) for weight, part in zip(weights, parts, strict=True))
     down = up = 0.0
-    for weight, one in zip(weights, parts, strict=True):
-        below, above = weight * (float(one.value) - one.low), weight * (one.high - float(one.value))
+    for weight, part in zip(weights, parts, strict=True):
+        below, above = weight * (float(part.value) - part.low), weight * (part.high - float(part.value))
         down += (below if weight > 0 else above) ** 2
         up += (above if weight > 0 else below) ** 2
-    return Measured(value, value - sqrt(down), value + sqrt(up), interval)
+    return Measurement(value, value - sqrt(down), value + sqrt(up), interval)
 
 
 @dataclass(frozen=True)
@@ -80,17 +80,17 @@ class Evidence:
     def _sides(self) -> dict[str, Side]:
         return {name: Side(run) for name, run in self.runs.items()}
 
-    def measure(self, name: str) -> Measured:
+    def measure(self, name: str) -> Measurement:
         """The quantity called `name`."""
         quantity = self.claim.quantities[name]
         return _MEASURED[type(quantity)](self, quantity)
 
-    def score(self, quantity: Score) -> Measured:
+    def score(self, quantity: Score) -> Measurement:
         if quantity.run in self.kept:
-            return of_estimate(getattr(self.kept[quantity.run], quantity.view), OVER)
+            return from_estimate(getattr(self.kept[quantity.run], quantity.view), OVER)
         if quantity.view == "gap":
-            return of_estimate(gap(self.sample(quantity, "id"), self.sample(quantity, "ood")), OVER)
-        return of_estimate(mean(self.sample(quantity)), OVER)
+            return from_estimate(estimate_gap(self.sample(quantity, "id"), self.sample(quantity, "ood")), OVER)
+        return from_estimate(estimate_mean(self.sample(quantity)), OVER)
 
     def sample(self, quantity: Score, view: str = "") -> Sample:
         """The rows of a score with their answers, by its metric."""
@@ -107,28 +107,32 @@ class Evidence:
 
     @staticmethod
     def _metric(side: Side, name: str) -> Any:
-        by_name = {one.name: one for one in side.benchmark.metrics}
+        by_name = {metric.name: metric for metric in side.benchmark.metrics}
         if name and name not in by_name:
             raise UnknownName(f"metric of {side.benchmark.name}", name, by_name)
         return by_name[name] if name else side.metric
 
-    def between(self, left: Score, right: Score) -> Measured:
+    def between(self, left: Score, right: Score) -> Measurement:
         """One score minus another: on the same rows paired, and of one run on different rows by its own seeds."""
         if "gap" in (left.view, right.view) or {left.run, right.run} & set(self.kept):
-            return combined([self.score(left), self.score(right)], [1.0, -1.0])
+            return combine_values([self.score(left), self.score(right)], [1.0, -1.0])
         x, y = self.sample(left), self.sample(right)
         if left.run == right.run and left.rule != right.rule and self._rows(left) == self._rows(right):
-            return of_estimate(mean(x.minus(y)), CHOSEN)
+            return from_estimate(estimate_mean(x.minus(y)), CHOSEN)
         apart = left.run == right.run and left.rule == right.rule and left.view != right.view
         if apart and not (left.group or right.group):
-            return of_estimate(gap(x, y), OVER)
+            return from_estimate(estimate_gap(x, y), OVER)
         if left.run != right.run and self._rows(left) == self._rows(right):
-            return of_estimate(paired_difference(x, y), PAIRED)
-        return combined([self.score(left), self.score(right)], [1.0, -1.0])
+            return from_estimate(estimate_paired_difference(x, y), PAIRED)
+        return combine_values([self.score(left), self.score(right)], [1.0, -1.0])
 
     def chosen(self, run: str) -> dict[str, dict[str, str]]:
         """Of a run with several candidates, what each rule that a score names chose for each seed."""
-        named = {one.rule for one in self.claim.quantities.values() if isinstance(one, Score) and one.run == run}
+        named = {
+            quantity.rule
+            for quantity in self.claim.quantities.values()
+            if isinstance(quantity, Score) and quantity.run == run
+        }
         side = self._sides[run]
         return {
             rule or side.run.selection: {str(seed): candidate for seed, candidate in side.chosen(rule).items()}
@@ -141,7 +145,7 @@ class Evidence:
         views = side.benchmark.definition.views
         return side.benchmark.name, repr(views.get(quantity.view)), quantity.group, quantity.metric
 
-    def difference(self, quantity: Difference) -> Measured:
+    def difference(self, quantity: Difference) -> Measurement:
         left, right = (self.claim.quantities[name] for name in (quantity.left, quantity.right))
         if isinstance(left, Score) and isinstance(right, Score):
             return self.between(left, right)
@@ -149,87 +153,92 @@ class Evidence:
         if rows != others:
             named = f"{quantity.left} and {quantity.right}"
             raise BadDefinition(f"claim {self.claim.name}: {named} are not of the same rows")
-        return of_estimate(paired_difference(x, y), PAIRED)
+        return from_estimate(estimate_paired_difference(x, y), PAIRED)
 
     def _side(self, name: str) -> tuple[Sample, tuple[str, ...]]:
         """A score, or the best of several, and of what rows it is."""
         quantity = self.claim.quantities[name]
-        if isinstance(quantity, Best):
+        if isinstance(quantity, BestScore):
             return self._best(quantity), self._rows(self._score(quantity.scores[0]))
         score = self._score(name)
         return self.sample(score), self._rows(score)
 
-    def best(self, quantity: Best) -> Measured:
+    def best(self, quantity: BestScore) -> Measurement:
         """The mean over seeds of the best score of each."""
-        return of_estimate(mean(self._best(quantity)), OVER)
+        return from_estimate(estimate_mean(self._best(quantity)), OVER)
 
-    def _best(self, quantity: Best) -> RowScores:
+    def _best(self, quantity: BestScore) -> RowScores:
         """For each seed the rows of the run whose score is the best."""
-        found = [self._score(name) for name in quantity.scores]
-        samples = [self.sample(one) for one in found]
-        of_rows = [one for one in samples if isinstance(one, RowScores)]
-        alike = len({self._rows(one) for one in found}) == len({one.scores.shape for one in of_rows}) == 1
+        scores = [self._score(name) for name in quantity.scores]
+        samples = [self.sample(item) for item in scores]
+        of_rows = [item for item in samples if isinstance(item, RowScores)]
+        alike = len({self._rows(item) for item in scores}) == len({item.scores.shape for item in of_rows}) == 1
         if len(of_rows) < len(samples) or not alike:
             raise BadDefinition(f"claim {self.claim.name}: best is of means of the same rows with as many seeds each")
-        sign = 1 if self._metric(self._sides[found[0].run], found[0].metric).better == "higher" else -1
-        which = np.argmax(sign * np.array([one.per_seed for one in of_rows]), axis=0)
+        sign = 1 if self._metric(self._sides[scores[0].run], scores[0].metric).better == "higher" else -1
+        which = np.argmax(sign * np.array([item.per_seed for item in of_rows]), axis=0)
         chosen = np.stack([of_rows[run].scores[seed] for seed, run in enumerate(which)])
         return replace(of_rows[0], scores=chosen)
 
-    def recovered(self, quantity: Recovered) -> Measured:
+    def recovered(self, quantity: RecoveredShare) -> Measurement:
         three = [self._score(name) for name in (quantity.score, quantity.floor, quantity.ceiling)]
-        if {one.run for one in three} & set(self.kept):
-            value, floor, ceiling = (float(self.score(one).value) for one in three)
+        if {score.run for score in three} & set(self.kept):
+            value, floor, ceiling = (float(self.score(score).value) for score in three)
             share = (value - floor) / (ceiling - floor) if ceiling != floor else nan
-            return Measured(share, share, share, "no interval: of kept scores")
-        found = gap_recovered_on_rows(*(self.sample(one) for one in three))
-        if isinstance(found, NotAvailable):
-            return Measured(nan, why=found.reason)
-        return Measured(found.value, found.low, found.high, FIELLER)
+            return Measurement(share, share, share, "no interval: of kept scores")
+        estimate = compute_gap_recovered_on_rows(*(self.sample(score) for score in three))
+        if isinstance(estimate, NotAvailable):
+            return Measurement(nan, why=estimate.reason)
+        return Measurement(estimate.value, estimate.low, estimate.high, FIELLER)
 
-    def slope(self, quantity: Slope) -> Measured:
+    def slope(self, quantity: Slope) -> Measurement:
         x = np.asarray(quantity.x) - np.mean(quantity.x)
         weights = (x / (x**2).sum()).tolist()
-        return combined([self.score(self._score(name)) for name in quantity.scores], weights)
+        return combine_values([self.score(self._score(name)) for name in quantity.scores], weights)
 
-    def rank_correlation(self, quantity: RankCorrelation) -> Measured:
+    def rank_correlation(self, quantity: RankCorrelation) -> Measurement:
         left, right = (
-            {name: getattr(one, side.view).value * (1 if one.better == "higher" else -1) for name, one in kept.items()}
-            for side, kept in ((side, kept_scores(side.on)) for side in (quantity.left, quantity.right))
+            {
+                name: getattr(score, side.view).value * (1 if score.better == "higher" else -1)
+                for name, score in scores.items()
+            }
+            for side, scores in ((side, read_recorded_scores(side.on)) for side in (quantity.left, quantity.right))
         )
         common = sorted((set(left) & set(right)) - set(quantity.without))
         if len(common) <= MORE_THAN:
-            return Measured(nan, why=f"{len(common)} common baselines: it takes more than {MORE_THAN}")
+            return Measurement(nan, why=f"{len(common)} common baselines: it takes more than {MORE_THAN}")
         x, y = (np.array([side[name] for name in common]) for side in (left, right))
         tau, low, high = tau_interval(x, y)
         if not isfinite(tau):
-            return Measured(nan, why="all baselines score alike on one side")
-        return Measured(tau, low, high, f"{BY_ENTRIES} ({len(common)} of them)")
+            return Measurement(nan, why="all baselines score alike on one side")
+        return Measurement(tau, low, high, f"{BY_ENTRIES} ({len(common)} of them)")
 
-    def diagnostic_correlation(self, quantity: DiagnosticCorrelation) -> Measured:
-        values, ood = diagnostic_and_ood(quantity.diagnostic, quantity.on)
+    def diagnostic_correlation(self, quantity: DiagnosticCorrelation) -> Measurement:
+        values, ood = pair_diagnostic_with_ood(quantity.diagnostic, quantity.on)
         if len(values) <= MORE_THAN:
-            return Measured(nan, why=f"{len(values)} baselines have {quantity.diagnostic}: more than {MORE_THAN} count")
+            return Measurement(
+                nan, why=f"{len(values)} baselines have {quantity.diagnostic}: more than {MORE_THAN} count"
+            )
         tau, low, high = tau_interval(values, ood)
         if not isfinite(tau):
-            return Measured(nan, why="all baselines are alike on one side")
-        return Measured(tau, low, high, f"{BY_ENTRIES} ({len(values)} of them)")
+            return Measurement(nan, why="all baselines are alike on one side")
+        return Measurement(tau, low, high, f"{BY_ENTRIES} ({len(values)} of them)")
 
-    def fact(self, quantity: Fact) -> Measured:
-        return exact(fact(quantity.measure, quantity.split, quantity.arguments))
+    def fact(self, quantity: Fact) -> Measurement:
+        return make_exact(compute_fact(quantity.measure, quantity.split, quantity.arguments))
 
     def _score(self, name: str) -> Score:
-        found = self.claim.quantities[name]
-        if not isinstance(found, Score):
+        quantity = self.claim.quantities[name]
+        if not isinstance(quantity, Score):
             raise BadDefinition(f"claim {self.claim.name}: {name} is no score")
-        return found
+        return quantity
 
 
-_MEASURED: dict[type[Quantity], Callable[[Evidence, Any], Measured]] = {
+_MEASURED: dict[type[Quantity], Callable[[Evidence, Any], Measurement]] = {
     Score: Evidence.score,
     Difference: Evidence.difference,
-    Best: Evidence.best,
-    Recovered: Evidence.recovered,
+    BestScore: Evidence.best,
+    RecoveredShare: Evidence.recovered,
     Slope: Evidence.slope,
     RankCorrelation: Evidence.rank_correlation,
     DiagnosticCorrelation: Evidence.diagnostic_correlation,

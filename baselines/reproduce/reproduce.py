@@ -7,22 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...benchmarks.claims.claim import Claim, judged
-from ...benchmarks.claims.measured import Measured
-from ...benchmarks.claims.outcome import HOME, Outcome, recorded_outcome, write
+from ...benchmarks.claims.claim import Claim, list_judged_quantities
+from ...benchmarks.claims.measured import Measurement
+from ...benchmarks.claims.outcome import HOME, Outcome, read_recorded_outcome, write_outcome
 from ...benchmarks.runs.run import Run
-from ...core.clock import Stopwatch, now
+from ...core.clock import Stopwatch, get_utc_now
 from ...core.errors import FarshiftError
-from ...core.files import file_sha256
-from ...core.progress import say
-from ...core.version import version
-from ..running.results import digest_of, record
-from .experiment import kept, trained
+from ...core.files import compute_file_sha256
+from ...core.progress import log_message
+from ...core.version import get_version
+from ..running.results import digest_result, record_run
+from .experiment import load_recorded_runs, train_runs
 from .measured import Evidence
-from .verdict import judge, overall
+from .verdict import combine_verdicts, judge_rule
 
 
-def reproduce(
+def reproduce_claim(
     claim: Claim, out: Path, *, quick: bool = False, seeds: int | None = None, device: str = "cpu"
 ) -> tuple[Outcome, Evidence]:
     """Train what a claim asks for into run folders under `out` (an unfinished one goes on), and judge it.
@@ -30,53 +30,53 @@ def reproduce(
     quick: the short form, which tells the direction only. seeds: another number of training seeds for every run.
     """
     watch = Stopwatch()
-    evidence = trained(claim, out, quick, seeds, device)
-    return judged_by(evidence, "quick" if quick else "full", watch), evidence
+    evidence = train_runs(claim, out, quick, seeds, device)
+    return judge_evidence(evidence, "quick" if quick else "full", watch), evidence
 
 
-def rescored(claim: Claim, home: Path = HOME) -> Outcome:
+def rescore_claim(claim: Claim, home: Path = HOME) -> Outcome:
     """Judge the predictions that are kept of a claim's reproduction. `FarshiftError` where there are none."""
     watch = Stopwatch()
-    if recorded_outcome(claim, home) is None:
+    if read_recorded_outcome(claim, home) is None:
         raise FarshiftError(f"claim {claim.name} has no recorded outcome: leave --rescore out")
-    return judged_by(kept(claim, home), "rescored", watch)
+    return judge_evidence(load_recorded_runs(claim, home), "rescored", watch)
 
 
-def judged_by(evidence: Evidence, form: str, watch: Stopwatch) -> Outcome:
+def judge_evidence(evidence: Evidence, form: str, watch: Stopwatch) -> Outcome:
     """The outcome of a claim by what was run."""
     claim, quick = evidence.claim, form == "quick"
     rules = claim.quick_rules() if quick else claim.rules
     premises = [] if quick else claim.premises
-    needed = {name for rule in rules for name in judged(rule)}
-    measured: dict[str, Measured] = {}
+    needed = {name for rule in rules for name in list_judged_quantities(rule)}
+    measured: dict[str, Measurement] = {}
     for name in claim.quantities:
         if name in needed or not quick:
-            say(f"{claim.name}: measuring {name}")
+            log_message(f"{claim.name}: measuring {name}")
             measured[name] = evidence.measure(name)
-    met = [one for rule in premises for one in judge(rule, measured, evidence)]
-    found = [one for rule in rules for one in judge(rule, measured, evidence, quick)]
-    verdict, reason = overall(met, found, claim.mark)
+    premise_results = [judgement for rule in premises for judgement in judge_rule(rule, measured, evidence)]
+    rule_results = [judgement for rule in rules for judgement in judge_rule(rule, measured, evidence, quick)]
+    verdict, reason = combine_verdicts(premise_results, rule_results, claim.mark)
     return Outcome(
         claim=claim.name,
         identity=claim.identity,
         form=form,
         verdict=verdict,
         reason=reason,
-        premises=tuple(met),
-        rules=tuple(found),
+        premises=tuple(premise_results),
+        rules=tuple(rule_results),
         quantities=measured,
-        runs={name: _told(evidence, name, run) for name, run in evidence.runs.items()}
-        | {name: _told_recorded(claim, name) for name in evidence.kept},
-        environment={"farshift": version(), "python": platform.python_version(), "machine": platform.machine()},
-        date=now(),
+        runs={name: _describe_run(evidence, name, run) for name, run in evidence.runs.items()}
+        | {name: _describe_recorded_run(claim, name) for name in evidence.kept},
+        environment={"farshift": get_version(), "python": platform.python_version(), "machine": platform.machine()},
+        date=get_utc_now(),
         seconds=watch.seconds(),
     )
 
 
-def _told(evidence: Evidence, name: str, run: Run) -> dict[str, Any]:
+def _describe_run(evidence: Evidence, name: str, run: Run) -> dict[str, Any]:
     """What an outcome says of a run: enough to find it again, and to see that it is the same."""
     if evidence.claim.runs[name].recorded:
-        return _told_recorded(evidence.claim, name)
+        return _describe_recorded_run(evidence.claim, name)
     tried: dict[str, Any] = {}
     if len(run.candidates) > 1:
         tried = {"settings": run.card.model.more.get("settings", {}), "chosen": evidence.chosen(name)}
@@ -93,23 +93,23 @@ def _told(evidence: Evidence, name: str, run: Run) -> dict[str, Any]:
     }
 
 
-def _told_recorded(claim: Claim, name: str) -> dict[str, Any]:
+def _describe_recorded_run(claim: Claim, name: str) -> dict[str, Any]:
     run = claim.runs[name]
-    return {"benchmark": run.on, "model": run.recipe, "recorded": digest_of(run.on, run.recipe)}
+    return {"benchmark": run.on, "model": run.recipe, "recorded": digest_result(run.on, run.recipe)}
 
 
-def keep(found: Outcome, evidence: Evidence, quick: Outcome | None = None, home: Path = HOME) -> list[Path]:
+def record_outcome(outcome: Outcome, evidence: Evidence, quick: Outcome | None = None, home: Path = HOME) -> list[Path]:
     """Store an outcome as the recorded one, with the predictions of what was trained for it; returns the files."""
     claim = evidence.claim
-    if found.form != "full":
-        raise FarshiftError(f"claim {claim.name}: only an outcome in full is recorded, and this one is {found.form}")
+    if outcome.form != "full":
+        raise FarshiftError(f"claim {claim.name}: only an outcome in full is recorded, and this one is {outcome.form}")
     files = [
-        record(run, home / claim.name / name, several=True)
+        record_run(run, home / claim.name / name, several=True)
         for name, run in evidence.runs.items()
         if not claim.runs[name].recorded
     ]
-    runs = {name: dict(one) for name, one in found.runs.items()}
+    runs = {name: dict(entry) for name, entry in outcome.runs.items()}
     for name, file in zip((name for name in evidence.runs if not claim.runs[name].recorded), files, strict=True):
-        runs[name]["predictions"] = file_sha256(file)
+        runs[name]["predictions"] = compute_file_sha256(file)
     short = {} if quick is None else {"holds": quick.holds, "seconds": quick.seconds}
-    return [*files, write(replace(found, runs=runs, quick=short), home)]
+    return [*files, write_outcome(replace(outcome, runs=runs, quick=short), home)]

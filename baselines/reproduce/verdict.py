@@ -13,9 +13,9 @@ from itertools import pairwise
 from math import inf
 from typing import Final
 
-from ...benchmarks.claims.claim import Equal, Least, Most, Order, Rule, Score, Within
-from ...benchmarks.claims.measured import Measured, shown
-from ...benchmarks.claims.outcome import Judged, Verdict
+from ...benchmarks.claims.claim import AtLeast, AtMost, Equal, Order, Rule, Score, Within
+from ...benchmarks.claims.measured import Measurement, format_measurement
+from ...benchmarks.claims.outcome import RuleVerdict, Verdict
 from .measured import Evidence
 
 HOLDS: Final = "reproduced"
@@ -23,40 +23,42 @@ FAILS: Final = "not reproduced"
 OPEN: Final = "inconclusive"
 
 
-def judge(rule: Rule, measured: Mapping[str, Measured], evidence: Evidence, direction: bool = False) -> list[Judged]:
+def judge_rule(
+    rule: Rule, measured: Mapping[str, Measurement], evidence: Evidence, direction: bool = False
+) -> list[RuleVerdict]:
     """What a rule says of the measured quantities. direction: only on which side the values themselves lie, which is
     all that a short form can tell."""
     if isinstance(rule, Order):
-        return [_ordered(rule, left, right, evidence, direction) for left, right in pairwise(rule.quantities)]
+        return [_judge_order(rule, left, right, evidence, direction) for left, right in pairwise(rule.quantities)]
     name, value = rule.quantity, measured[rule.quantity]
     published = evidence.claim.published
     if isinstance(rule, Equal):
-        wanted = published[rule.published].value
-        same = value.known and value.value == wanted
-        return [Judged(f"{name} = {wanted}", HOLDS if same else FAILS, f"it is {shown(value)}")]
+        expected = published[rule.published].value
+        same = value.known and value.value == expected
+        return [RuleVerdict(f"{name} = {expected}", HOLDS if same else FAILS, f"it is {format_measurement(value)}")]
     if isinstance(rule, Within):
         middle = published[rule.published].value
         assert isinstance(middle, int | float), "the claim's schema says so"
-        side = Side(f"{name} within {middle:g} ± {rule.by:g}", middle - rule.by, middle + rule.by)
-    elif isinstance(rule, Least):
-        side = Side(f"{name} ≥ {rule.limit:g}", rule.limit)
-    elif isinstance(rule, Most):
-        side = Side(f"{name} ≤ {rule.limit:g}", most=rule.limit)
+        bounds = Bounds(f"{name} within {middle:g} ± {rule.by:g}", middle - rule.by, middle + rule.by)
+    elif isinstance(rule, AtLeast):
+        bounds = Bounds(f"{name} ≥ {rule.limit:g}", rule.limit)
+    elif isinstance(rule, AtMost):
+        bounds = Bounds(f"{name} ≤ {rule.limit:g}", most=rule.limit)
     else:
-        side = Side(f"{name} > 0", 0.0, strict=True)
-    return [side.judge(value, direction, "it is ")]
+        bounds = Bounds(f"{name} > 0", 0.0, strict=True)
+    return [bounds.judge(value, direction, "it is ")]
 
 
-def _ordered(rule: Order, left: str, right: str, evidence: Evidence, direction: bool) -> Judged:
+def _judge_order(rule: Order, left: str, right: str, evidence: Evidence, direction: bool) -> RuleVerdict:
     x, y = (evidence.claim.quantities[name] for name in (left, right))
     assert isinstance(x, Score) and isinstance(y, Score), "the claim's schema says so"
     more = f" by more than {rule.by:g}" if rule.by else ""
-    side = Side(f"{left} > {right}{more}", rule.by, strict=True)
-    return side.judge(evidence.between(x, y), direction, "the difference is ")
+    bounds = Bounds(f"{left} > {right}{more}", rule.by, strict=True)
+    return bounds.judge(evidence.between(x, y), direction, "the difference is ")
 
 
 @dataclass(frozen=True)
-class Side:
+class Bounds:
     """From `least` to `most`, and where `strict` without `least` itself."""
 
     told: str
@@ -64,28 +66,28 @@ class Side:
     most: float = inf
     strict: bool = False
 
-    def judge(self, found: Measured, direction: bool, begins: str) -> Judged:
+    def judge(self, measured: Measurement, direction: bool, begins: str) -> RuleVerdict:
         """Whether the whole interval of a quantity lies in here, or none of it; or its value alone."""
-        if found.why or isinstance(found.value, str):
-            return Judged(self.told, OPEN, found.why or f"{found.value} is no number")
-        value = float(found.value)
-        low, high = (value, value) if direction else (found.low, found.high)
-        reason = f"{begins}{shown(found)}"
+        if measured.why or isinstance(measured.value, str):
+            return RuleVerdict(self.told, OPEN, measured.why or f"{measured.value} is no number")
+        value = float(measured.value)
+        low, high = (value, value) if direction else (measured.low, measured.high)
+        reason = f"{begins}{format_measurement(measured)}"
         if (low > self.least if self.strict else low >= self.least) and high <= self.most:
-            return Judged(self.told, HOLDS, reason)
+            return RuleVerdict(self.told, HOLDS, reason)
         if (high <= self.least if self.strict else high < self.least) or low > self.most:
-            return Judged(self.told, FAILS, reason)
-        return Judged(self.told, OPEN, f"{reason}: parts of the interval are on both sides")
+            return RuleVerdict(self.told, FAILS, reason)
+        return RuleVerdict(self.told, OPEN, f"{reason}: parts of the interval are on both sides")
 
 
-def overall(premises: Sequence[Judged], rules: Sequence[Judged], mark: str) -> tuple[Verdict, str]:
+def combine_verdicts(premises: Sequence[RuleVerdict], rules: Sequence[RuleVerdict], mark: str) -> tuple[Verdict, str]:
     """The verdict of a claim and its reason, in one line. Where a premise is not met, whatever the rules say, the
     setting is not the claim's."""
-    unmet = [one for one in premises if one.verdict != HOLDS]
-    failed = [one for one in rules if one.verdict == FAILS]
-    unclear = [one for one in rules if one.verdict == OPEN]
+    unmet = [judgement for judgement in premises if judgement.verdict != HOLDS]
+    failed = [judgement for judgement in rules if judgement.verdict == FAILS]
+    unclear = [judgement for judgement in rules if judgement.verdict == OPEN]
     verdict: Verdict = OPEN if unmet else FAILS if failed else OPEN if unclear else HOLDS
-    reason = "; ".join(f"{one.rule}: {one.reason}" for one in unmet or failed or unclear or rules)
+    reason = "; ".join(f"{judgement.rule}: {judgement.reason}" for judgement in unmet or failed or unclear or rules)
     if unmet:
         reason = f"the premise is not met: {reason}"
     if mark == "seen":

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.blind.data import blind_data
+from ...benchmarks.blind.data import load_model_inputs
 from ...core.errors import FarshiftError
-from ..recipe import Recipe, fine_tuned, with_augmentation, with_encoder, with_network
-from .needs import bring
-from .published import as_published
+from ..recipe import Recipe, make_fine_tuned, replace_augmentation, replace_encoder, replace_network
+from .needs import prepare_data
+from .published import apply_published
 
 
 @dataclass(frozen=True)
-class Changes:
+class RecipeOverrides:
     """What a run changes of a shipped recipe; nothing where all is empty.
 
     network: a file of networks/, in place of the recipe's own. encoder: weights of transformers, frozen, whose
@@ -37,38 +37,38 @@ class Changes:
         if self.published:
             if self.encoder:
                 raise FarshiftError("--published trains networks on rows: give --fine-tune in the place of --encoder")
-            begun = as_published(begun, self.published, benchmark.name, lambda: _rows(benchmark))
+            begun = apply_published(begun, self.published, benchmark.name, lambda: _count_training_rows(benchmark))
             if self.network and begun.network != self.network:
                 raise FarshiftError(f"--published {self.published} trains {begun.network} here: leave --network out")
         if self.augment and self.encoder:
             raise FarshiftError(
                 "--encoder reads every row once: --augment goes with networks that read the rows themselves"
             )
-        return with_augmentation(begun, self.augment) if self.augment else begun
+        return replace_augmentation(begun, self.augment) if self.augment else begun
 
     def _begun(self, recipe: Recipe) -> Recipe:
         if self.network:
             if self.fine_tune:
                 raise FarshiftError("--fine-tune has a network of its own: leave --network out")
-            recipe = with_network(recipe, self.network)
+            recipe = replace_network(recipe, self.network)
         if not self.fine_tune:
-            return with_encoder(recipe, self.encoder or None)
+            return replace_encoder(recipe, self.encoder or None)
         if self.encoder:
             raise FarshiftError("--encoder keeps a pretrained model frozen, --fine-tune trains one: give one of them")
         from ...benchmarks.adapters.hugging_face import from_spec
-        from ..encoding.frozen_readers import hears, side_of
+        from ..encoding.frozen_readers import read_image_side, reads_audio
 
         folder = from_spec(self.fine_tune, {}).folder
-        side = side_of(folder)
+        side = read_image_side(folder)
         if side is not None:
-            return fine_tuned(recipe, self.fine_tune, side=side)
-        return fine_tuned(recipe, self.fine_tune, inputs="sounds" if hears(folder) else "tokens")
+            return make_fine_tuned(recipe, self.fine_tune, side=side)
+        return make_fine_tuned(recipe, self.fine_tune, inputs="sounds" if reads_audio(folder) else "tokens")
 
 
-NOTHING = Changes()
+NOTHING = RecipeOverrides()
 
 
-def _rows(benchmark: Benchmark) -> int:
+def _count_training_rows(benchmark: Benchmark) -> int:
     """How many rows are trained on."""
-    bring(benchmark)
-    return int(blind_data(benchmark).stored("train").num_rows)
+    prepare_data(benchmark)
+    return int(load_model_inputs(benchmark).stored("train").num_rows)

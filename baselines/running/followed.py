@@ -8,21 +8,21 @@ from pathlib import Path
 from threading import Event, Thread
 
 from ...benchmarks.runs.fit_progress import read_fit_progress
-from ...core.progress import advance
+from ...core.progress import report_progress
 
 _SECONDS = 0.5
 
 
 @contextmanager
-def followed(files: Mapping[str, Mapping[Path, int]]) -> Iterator[None]:
+def watch_progress_files(files: Mapping[str, Mapping[Path, int]]) -> Iterator[None]:
     """While the context lasts, tell how far trainings are. files: by label, each process's file and all its steps."""
     ended = Event()
-    seen: dict[Path, int] = {}
+    done_by_path: dict[Path, int] = {}
 
     def follow() -> None:
         while not ended.wait(_SECONDS):
             for label, steps in files.items():
-                tell(label, steps, seen)
+                report_file_progress(label, steps, done_by_path)
 
     thread = Thread(target=follow, daemon=True)
     thread.start()
@@ -33,16 +33,16 @@ def followed(files: Mapping[str, Mapping[Path, int]]) -> Iterator[None]:
         thread.join()
 
 
-def tell(label: str, steps: Mapping[Path, int], seen: dict[Path, int]) -> None:
+def report_file_progress(label: str, steps: Mapping[Path, int], done_by_path: dict[Path, int]) -> None:
     """Tell once what the files say. seen: how far each was, so far; one that is gone had nothing left to train."""
     losses = []
-    for path, whole in steps.items():
+    for path, total in steps.items():
         now = read_fit_progress(path)
         if now is not None:
-            seen[path] = now.done
+            done_by_path[path] = now.done
             losses += [now.loss] if now.loss is not None else []
-        elif path in seen:
-            seen[path] = whole
-    if done := sum(seen.get(path, 0) for path in steps):
+        elif path in done_by_path:
+            done_by_path[path] = total
+    if done := sum(done_by_path.get(path, 0) for path in steps):
         note = f"loss {sum(losses) / len(losses):.4g}" if losses else ""
-        advance(label, done, sum(steps.values()), note)
+        report_progress(label, done, sum(steps.values()), note)

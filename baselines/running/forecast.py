@@ -10,16 +10,26 @@ from math import ceil
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.blind.data import blind_data, prepared
-from ...benchmarks.blind.rows import BlindData
-from ...core.engines import Needs, opened
+from ...benchmarks.blind.data import load_cached, load_model_inputs
+from ...benchmarks.blind.rows import ModelInputs
+from ...core.engines import Needs, open_engine
 from ...core.errors import FarshiftError, Unavailable
-from ...loaders.acquire.download_size import DownloadSize, download_size
+from ...loaders.acquire.download_size import DownloadSize, compute_download_size
 from ..training.training_rows import Member
-from .needs import Need, Place, by_side, disk_needs, free_disk, is_streamed, lacking, memory_needs, room
+from .needs import (
+    Requirement,
+    Resource,
+    find_shortages,
+    get_free_bytes,
+    get_free_disk,
+    group_by_image_size,
+    is_streamed,
+    list_disk_requirements,
+    list_memory_requirements,
+)
 from .plan import Plan
-from .probe import Probe, probe
-from .sweep import seed_groups
+from .probe import Probe, run_probe
+from .sweep import split_seeds
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,7 @@ class Forecast:
     rows: dict[str, int]
     """Of each part, and in all those that are predicted (`predicted`)."""
     download: DownloadSize
-    needs: list[Need]
+    needs: list[Requirement]
     free: dict[str, int]
     probes: list[Probe]
     """One for each size at which pictures are read; none where nothing was measured."""
@@ -55,14 +65,14 @@ class Forecast:
         """The first."""
         return self.probes[0] if self.probes else None
 
-    def bytes(self, place: str) -> int:
+    def bytes(self, resource: str) -> int:
         """What is needed of a place."""
-        return sum(need.bytes for need in self.needs if need.place == place)
+        return sum(need.bytes for need in self.needs if need.place == resource)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         plan = self.plan
-        tried = [
+        trials = [
             {name: value for name, value in asdict(probe).items() if name not in ("pictures", "share")}
             for probe in self.probes
         ]
@@ -85,8 +95,8 @@ class Forecast:
             },
             "needs": [{"what": need.what, "place": need.place, "bytes": need.bytes} for need in self.needs],
             "free": self.free,
-            "measured": tried[0] if tried else None,
-            "measured_at_other_sizes": tried[1:],
+            "measured": trials[0] if trials else None,
+            "measured_at_other_sizes": trials[1:],
             "not_measured": self.unmeasured,
             "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
             "fits": not self.problems,
@@ -94,17 +104,17 @@ class Forecast:
         }
 
 
-def forecast(plan: Plan, engine: str = "local") -> Forecast:
+def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
     """What a plan takes under an engine. Downloads nothing where the network is forbidden: then what is not here is
     not measured. Raises what the training would raise of a recipe that does not fit its benchmark."""
     device = plan.budget.device
-    download = download_size(plan.benchmark.manifest.definition.source.name)
-    tried: list[Probe] = []
-    needs, why, folds = disk_needs(plan.benchmark), "", 0
-    problems = lacking(needs, plan.benchmark.name, device)
-    blind = None if problems else _data(plan.benchmark)
-    with opened(engine, Needs(device, threads=1)) as at_work:
-        groups = seed_groups(plan.seeds, at_work.workers)
+    download = compute_download_size(plan.benchmark.manifest.definition.source.name)
+    trials: list[Probe] = []
+    needs, why, folds = list_disk_requirements(plan.benchmark), "", 0
+    problems = find_shortages(needs, plan.benchmark.name, device)
+    blind = None if problems else _load_rows(plan.benchmark)
+    with open_engine(engine, Needs(device, threads=1)) as executor:
+        groups = split_seeds(plan.seeds, executor.workers)
     if problems:
         why = "it does not fit"
     elif blind is None:
@@ -112,19 +122,19 @@ def forecast(plan: Plan, engine: str = "local") -> Forecast:
     else:
         plan.check()
         folds = plan.trainings() - 1
-        needs += memory_needs(plan, len(groups))
-        problems = lacking(needs, plan.title, device)
+        needs += list_memory_requirements(plan, len(groups))
+        problems = find_shortages(needs, plan.title, device)
         if problems:
             why = "it does not fit"
         else:
-            for names in by_side(plan, blind, list(plan.settings)):
+            for names in group_by_image_size(plan, blind, list(plan.settings)):
                 feed = {"feed": "streamed"} if is_streamed(plan, blind, plan.settings[names[0]]) else {}
                 members = [Member(seed, {**plan.settings[name], **feed}) for seed in groups[0] for name in names]
-                with _threads(1 if len(groups) > 1 else 0):
-                    tried.append(probe(plan, members))
-                tried[-1].share = len(names) / len(plan.settings)
-    rows = _rows(plan.benchmark, blind)
-    found = Forecast(
+                with _limit_threads(1 if len(groups) > 1 else 0):
+                    trials.append(run_probe(plan, members))
+                trials[-1].share = len(names) / len(plan.settings)
+    rows = _count_rows(plan.benchmark, blind)
+    result = Forecast(
         plan,
         workers=len(groups),
         folds=folds,
@@ -132,24 +142,24 @@ def forecast(plan: Plan, engine: str = "local") -> Forecast:
         rows=rows,
         download=download,
         needs=needs,
-        free={"disk": free_disk(), "memory": room("memory")}
-        | ({} if device == "cpu" else {"device memory": room("device memory", device)}),
-        probes=tried,
+        free={"disk": get_free_disk(), "memory": get_free_bytes("memory")}
+        | ({} if device == "cpu" else {"device memory": get_free_bytes("device memory", device)}),
+        probes=trials,
         unmeasured=why,
         problems=problems,
     )
-    for one in tried:
-        _add_measured(found, one)
-    if "training" in found.seconds:
-        found.seconds["all"] = sum(found.seconds.values())
-    if tried:
-        kept = [need for need in found.needs if need.what != "decoded pictures"]
-        found.problems.extend(lacking(kept, plan.title, device))
-    return found
+    for trial in trials:
+        _add_measured(result, trial)
+    if "training" in result.seconds:
+        result.seconds["all"] = sum(result.seconds.values())
+    if trials:
+        other_needs = [need for need in result.needs if need.what != "decoded pictures"]
+        result.problems.extend(find_shortages(other_needs, plan.title, device))
+    return result
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
+def _limit_threads(count: int) -> Iterator[None]:
     """Arithmetic on so many threads, as in a worker's process; 0: as it is."""
     import torch
 
@@ -161,15 +171,15 @@ def _threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _data(benchmark: Benchmark) -> BlindData | None:
+def _load_rows(benchmark: Benchmark) -> ModelInputs | None:
     """The benchmark's rows, made where this machine can make them."""
     try:
-        return prepared(benchmark) or blind_data(benchmark)
+        return load_cached(benchmark) or load_model_inputs(benchmark)
     except Unavailable:
         return None
 
 
-def _rows(benchmark: Benchmark, blind: BlindData | None) -> dict[str, int]:
+def _count_rows(benchmark: Benchmark, blind: ModelInputs | None) -> dict[str, int]:
     """Rows by part; before the data are here, as the manifest counts them."""
     if blind is not None:
         parts = sorted({"train", *benchmark.predicted_parts, *(n for n in ("id_val", "ood_val") if blind.has_part(n))})
@@ -177,62 +187,64 @@ def _rows(benchmark: Benchmark, blind: BlindData | None) -> dict[str, int]:
     else:
         rows = {name: pin.rows for name, pin in benchmark.manifest.definition.parts.items()}
         for holdout in benchmark.definition.holdouts:
-            taken = round(holdout.share * rows[holdout.part])
-            rows[holdout.part] -= taken
-            rows[holdout.to] = rows.get(holdout.to, 0) + taken
+            count = round(holdout.share * rows[holdout.part])
+            rows[holdout.part] -= count
+            rows[holdout.to] = rows.get(holdout.to, 0) + count
     return rows | {"predicted": sum(rows.get(name, 0) for name in benchmark.predicted_parts)}
 
 
-def _add_measured(found: Forecast, tried: Probe) -> None:
+def _add_measured(estimate: Forecast, trial: Probe) -> None:
     """What follows from a trial: seconds, decoded pictures and features on the disk, memory of the steps. Of several,
     each adds its share."""
-    plan, rows = found.plan, found.rows
-    per_process = max(1, ceil(found.replicas * tried.share / found.workers))
-    side_by_side = found.workers
-    seconds = found.seconds
-    if tried.pictures_per_second:
-        left = sum(rows[name] for name, there in tried.pictures.items() if not there)
-        seconds["decoding"] = seconds.get("decoding", 0) + (left + rows["predicted"]) / tried.pictures_per_second
-        size = 3 * tried.side**2 * (left + rows["predicted"])
-        found.needs.append(Need("decoded pictures", "disk", size, "set FARSHIFT_CACHE to another disk"))
-    if tried.sounds_per_second:
+    plan, rows = estimate.plan, estimate.rows
+    per_process = max(1, ceil(estimate.replicas * trial.share / estimate.workers))
+    side_by_side = estimate.workers
+    seconds = estimate.seconds
+    if trial.pictures_per_second:
+        left = sum(rows[name] for name, there in trial.pictures.items() if not there)
+        seconds["decoding"] = seconds.get("decoding", 0) + (left + rows["predicted"]) / trial.pictures_per_second
+        size = 3 * trial.side**2 * (left + rows["predicted"])
+        estimate.needs.append(Requirement("decoded pictures", "disk", size, "set FARSHIFT_CACHE to another disk"))
+    if trial.sounds_per_second:
         every = sum(rows[name] for name in ("train", "id_val") if name in rows) + rows["predicted"]
-        seconds["decoding"] = every / tried.sounds_per_second
-    if tried.width:
+        seconds["decoding"] = every / trial.sounds_per_second
+    if trial.width:
         every = sum(rows[name] for name in ("train", "id_val") if name in rows) + rows["predicted"]
-        found.needs.append(
-            Need("features", "disk", 4 * tried.width * every, "set FARSHIFT_CACHE to a folder on another disk")
+        estimate.needs.append(
+            Requirement("features", "disk", 4 * trial.width * every, "set FARSHIFT_CACHE to a folder on another disk")
         )
-        if tried.features_per_second:
-            seconds["encoding"] = every / tried.features_per_second
-    if found.steps is not None and tried.replicas:
-        stacks = per_process / tried.replicas
-        seconds["training"] = seconds.get("training", 0) + stacks * found.steps * tried.step_seconds
-        seconds["predicting"] = seconds.get("predicting", 0) + stacks * rows["predicted"] * tried.answer_seconds
-        here: Place = "memory" if plan.budget.device == "cpu" else "device memory"
+        if trial.features_per_second:
+            seconds["encoding"] = every / trial.features_per_second
+    if estimate.steps is not None and trial.replicas:
+        stacks = per_process / trial.replicas
+        seconds["training"] = seconds.get("training", 0) + stacks * estimate.steps * trial.step_seconds
+        seconds["predicting"] = seconds.get("predicting", 0) + stacks * rows["predicted"] * trial.answer_seconds
+        resource: Resource = "memory" if plan.budget.device == "cpu" else "device memory"
         change = "lower batch_size, --stack or the network's size"
-        if not any(need.what.endswith("numbers each") for need in found.needs):
+        if not any(need.what.endswith("numbers each") for need in estimate.needs):
             every = sum(rows[name] for name in ("train", "id_val") if name in rows)
-            size = int(tried.row_bytes * every) * side_by_side
+            size = int(trial.row_bytes * every) * side_by_side
             fewer = "train on fewer rows, or set feed = 'streamed'"
-            _add_largest(found.needs, Need("the rows as tensors", here, size, fewer), "the rows as tensors")
-        replicas = round(found.replicas * tried.share)
-        found.needs.append(Need("the networks", here, 4 * tried.parameters * replicas, change))
-        if tried.step_bytes is not None:
-            what = f"a step of {tried.replicas} at once" if tried.replicas > 1 else "a step"
-            _add_largest(found.needs, Need(what, here, tried.step_bytes * side_by_side, change), "a step")
+            _add_largest(
+                estimate.needs, Requirement("the rows as tensors", resource, size, fewer), "the rows as tensors"
+            )
+        replicas = round(estimate.replicas * trial.share)
+        estimate.needs.append(Requirement("the networks", resource, 4 * trial.parameters * replicas, change))
+        if trial.step_bytes is not None:
+            what = f"a step of {trial.replicas} at once" if trial.replicas > 1 else "a step"
+            _add_largest(estimate.needs, Requirement(what, resource, trial.step_bytes * side_by_side, change), "a step")
 
 
-def _add_largest(needs: list[Need], need: Need, start: str) -> None:
+def _add_largest(needs: list[Requirement], need: Requirement, start: str) -> None:
     """Add a need, of those that begin alike only the largest: what is trained one after the other needs it in turn."""
     before = [other for other in needs if other.what.startswith(start)]
     if all(other.bytes < need.bytes for other in before):
         needs[:] = [*(other for other in needs if other not in before), need]
 
 
-def refuse_problems(found: Sequence[Forecast]) -> None:
+def refuse_problems(estimates: Sequence[Forecast]) -> None:
     """`FarshiftError` with the first thing that does not fit, and how many more there are."""
-    problems = [problem for one in found for problem in one.problems]
+    problems = [problem for estimate in estimates for problem in estimate.problems]
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise FarshiftError(f"{problems[0]}{more}")

@@ -4,96 +4,112 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...core.clock import duration
-from ...core.listings.plural import counted
-from ...loaders.cache.limit import size_in_words
+from ...core.clock import format_duration
+from ...core.listings.plural import format_count
+from ...loaders.cache.limit import format_size
 from .forecast import Forecast
 from .probe import Probe
 
 
-def lines(found: Forecast) -> list[list[str]]:
+def format_cost_rows(forecast: Forecast) -> list[list[str]]:
     """What a run takes, a line of two cells each."""
-    rows = [["training", _training(found)], ["rows", _rows(found)], ["download", _download(found)]]
-    rows += [[place, _place(found, place)] for place in ("disk", "memory", "device memory") if place in found.free]
-    if found.probes:
-        rows += [["measured", line] for one in found.probes for line in _measured(found, one)]
+    rows = [
+        ["training", _describe_training(forecast)],
+        ["rows", _describe_rows(forecast)],
+        ["download", _describe_download(forecast)],
+    ]
+    rows += [
+        [resource, _describe_resource(forecast, resource)]
+        for resource in ("disk", "memory", "device memory")
+        if resource in forecast.free
+    ]
+    if forecast.probes:
+        rows += [["measured", line] for trial in forecast.probes for line in _describe_trial(forecast, trial)]
     else:
-        rows.append(["not measured", found.unmeasured])
-    rows.append(["time", _time(found)])
+        rows.append(["not measured", forecast.unmeasured])
+    rows.append(["time", _describe_time(forecast)])
     return rows
 
 
-def brief(found: Forecast) -> list[str | int]:
+def format_brief_row(forecast: Forecast) -> list[str | int]:
     """A line of a table of several: baseline, benchmark, replicas, steps, memory, disk, time."""
-    memory = found.bytes("memory") + found.bytes("device memory")
-    time = duration(found.seconds["all"]) if "all" in found.seconds else found.unmeasured or "?"
+    memory = forecast.bytes("memory") + forecast.bytes("device memory")
+    time = format_duration(forecast.seconds["all"]) if "all" in forecast.seconds else forecast.unmeasured or "?"
     return [
-        found.plan.name,
-        found.plan.benchmark.name,
-        found.replicas,
-        found.steps or "to its end",
-        size_in_words(memory),
-        size_in_words(found.bytes("disk")),
+        forecast.plan.name,
+        forecast.plan.benchmark.name,
+        forecast.replicas,
+        forecast.steps or "to its end",
+        format_size(memory),
+        format_size(forecast.bytes("disk")),
         time,
     ]
 
 
-def _training(found: Forecast) -> str:
-    plan, parts = found.plan, [counted(len(found.plan.seeds), "seed")]
+def _describe_training(forecast: Forecast) -> str:
+    plan, parts = forecast.plan, [format_count(len(forecast.plan.seeds), "seed")]
     if len(plan.settings) > 1:
         parts.append(f"{len(plan.settings)} settings")
-    if found.folds:
-        parts.append(f"once, and without each of {found.folds} groups for {plan.benchmark.rule(plan.selection).name}")
-    told = f"{counted(found.replicas, 'replica')} ({' x '.join(parts)})"
-    tried = found.probe
-    if found.steps is None:
-        return f"{told}, each to the estimator's own end"
-    told += f", {counted(found.steps, 'step')}"
-    if tried is not None and tried.replicas:
-        told += f" of {counted(tried.drawn, 'row')} each, {tried.replicas} at once; {tried.parameters:,} parameters"
-    return told + (f"; in {found.workers} processes" if found.workers > 1 else "")
+    if forecast.folds:
+        parts.append(
+            f"once, and without each of {forecast.folds} groups for {plan.benchmark.rule(plan.selection).name}"
+        )
+    text = f"{format_count(forecast.replicas, 'replica')} ({' x '.join(parts)})"
+    trial = forecast.probe
+    if forecast.steps is None:
+        return f"{text}, each to the estimator's own end"
+    text += f", {format_count(forecast.steps, 'step')}"
+    if trial is not None and trial.replicas:
+        text += (
+            f" of {format_count(trial.drawn, 'row')} each, {trial.replicas} at once; {trial.parameters:,} parameters"
+        )
+    return text + (f"; in {forecast.workers} processes" if forecast.workers > 1 else "")
 
 
-def _rows(found: Forecast) -> str:
-    rows = found.rows
-    told = f"{rows['train']:,} to train on"
+def _describe_rows(forecast: Forecast) -> str:
+    rows = forecast.rows
+    text = f"{rows['train']:,} to train on"
     if rows.get("id_val"):
-        told += f", {rows['id_val']:,} for validation"
-    return f"{told}, {rows['predicted']:,} to predict"
+        text += f", {rows['id_val']:,} for validation"
+    return f"{text}, {rows['predicted']:,} to predict"
 
 
-def _download(found: Forecast) -> str:
-    stated = [size_in_words(found.download.bytes)] if found.download.bytes else []
-    told = ", ".join([*stated, *(f"{name} (its size is not stated)" for name in found.download.unknown)]) or "nothing"
-    own = found.download.own
-    return told + (f"; {size_in_words(own)} at hand are copied to the cache" if own else "")
+def _describe_download(forecast: Forecast) -> str:
+    stated = [format_size(forecast.download.bytes)] if forecast.download.bytes else []
+    text = (
+        ", ".join([*stated, *(f"{name} (its size is not stated)" for name in forecast.download.unknown)]) or "nothing"
+    )
+    own = forecast.download.own
+    return text + (f"; {format_size(own)} at hand are copied to the cache" if own else "")
 
 
-def _place(found: Forecast, place: str) -> str:
-    some = [f"{need.what} {size_in_words(need.bytes)}" for need in found.needs if need.place == place and need.bytes]
+def _describe_resource(forecast: Forecast, resource: str) -> str:
+    some = [
+        f"{need.what} {format_size(need.bytes)}" for need in forecast.needs if need.place == resource and need.bytes
+    ]
     parts = f" ({', '.join(some)})" if some else ""
-    if found.probe is None and place != "disk" and not some:
-        return f"not known before the data are here; {size_in_words(found.free[place])} are free"
-    return f"{size_in_words(found.bytes(place))}{parts}; {size_in_words(found.free[place])} are free"
+    if forecast.probe is None and resource != "disk" and not some:
+        return f"not known before the data are here; {format_size(forecast.free[resource])} are free"
+    return f"{format_size(forecast.bytes(resource))}{parts}; {format_size(forecast.free[resource])} are free"
 
 
-def _measured(found: Forecast, tried: Probe) -> Iterator[str]:
-    if tried.pictures_per_second:
-        yield f"{tried.pictures_per_second:,.0f} pictures a second decoded to {tried.side} x {tried.side}"
-    if tried.sounds_per_second:
-        yield f"{tried.sounds_per_second:,.0f} sounds a second decoded"
-    if tried.features_per_second:
-        yield f"{tried.features_per_second:,.0f} rows a second encoded, {tried.width} features each"
-    elif tried.width:
-        yield f"features of the rows that were tried are in the cache, {tried.width} each"
-    if tried.steps:
-        at = f", at {tried.side} x {tried.side}" if len(found.probes) > 1 else ""
-        yield f"{tried.step_seconds:.3g} s a step (the median of {tried.steps}, on {tried.rows:,} of the rows){at}"
-        yield f"{1000 * tried.answer_seconds:.3g} ms a row to predict"
+def _describe_trial(forecast: Forecast, trial: Probe) -> Iterator[str]:
+    if trial.pictures_per_second:
+        yield f"{trial.pictures_per_second:,.0f} pictures a second decoded to {trial.side} x {trial.side}"
+    if trial.sounds_per_second:
+        yield f"{trial.sounds_per_second:,.0f} sounds a second decoded"
+    if trial.features_per_second:
+        yield f"{trial.features_per_second:,.0f} rows a second encoded, {trial.width} features each"
+    elif trial.width:
+        yield f"features of the rows that were tried are in the cache, {trial.width} each"
+    if trial.steps:
+        at = f", at {trial.side} x {trial.side}" if len(forecast.probes) > 1 else ""
+        yield f"{trial.step_seconds:.3g} s a step (the median of {trial.steps}, on {trial.rows:,} of the rows){at}"
+        yield f"{1000 * trial.answer_seconds:.3g} ms a row to predict"
 
 
-def _time(found: Forecast) -> str:
-    if "all" not in found.seconds:
-        return "not known: an estimator trains to its own end" if found.probe is not None else "not known"
-    parts = [f"{name} {duration(value)}" for name, value in found.seconds.items() if name != "all"]
-    return f"about {duration(found.seconds['all'])} ({', '.join(parts)}): an estimate"
+def _describe_time(forecast: Forecast) -> str:
+    if "all" not in forecast.seconds:
+        return "not known: an estimator trains to its own end" if forecast.probe is not None else "not known"
+    parts = [f"{name} {format_duration(value)}" for name, value in forecast.seconds.items() if name != "all"]
+    return f"about {format_duration(forecast.seconds['all'])} ({', '.join(parts)}): an estimate"

@@ -10,25 +10,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...benchmarks.benchmark import find_benchmark
-from ...benchmarks.scoring.chance import chance
-from ...benchmarks.scoring.learnt import Learnt
-from .recorded_scores import RecordedScore, kept_scores
+from ...benchmarks.scoring.chance import compute_chance
+from ...benchmarks.scoring.learnt import TrainedCheck
+from .recorded_scores import RecordedScore, read_recorded_scores
 
 CONSTANT = "most-frequent"
 
 
-def learnt(benchmark: str, kept: Mapping[str, RecordedScore] | None = None) -> Learnt | None:
+def make_trained_check(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> TrainedCheck | None:
     """The rule on a benchmark, of its recorded results; None where no constant answer's score is known, or where no
     baseline is better than it."""
-    scores = kept_scores(benchmark) if kept is None else kept
+    scores = read_recorded_scores(benchmark) if known_scores is None else known_scores
     about = find_benchmark(benchmark)
     metric = about.metrics[0]
     constant = scores[CONSTANT].id.value if CONSTANT in scores else None
-    return Learnt.of((chance(metric, about.task), constant), (one.id.value for one in scores.values()), metric.better)
+    return TrainedCheck.of(
+        (compute_chance(metric, about.task), constant), (score.id.value for score in scores.values()), metric.better
+    )
 
 
-def not_learnt(benchmark: str, kept: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
+def find_undertrained(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
     """The recorded results of a benchmark that are marked, by baseline, each with the reason."""
-    scores = kept_scores(benchmark) if kept is None else kept
-    rule = learnt(benchmark, scores)
-    return {} if rule is None else {name: why for name, one in sorted(scores.items()) if (why := rule.reason(one))}
+    scores = read_recorded_scores(benchmark) if known_scores is None else known_scores
+    rule = make_trained_check(benchmark, scores)
+    return {} if rule is None else {name: why for name, score in sorted(scores.items()) if (why := rule.reason(score))}

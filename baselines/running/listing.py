@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ...core.listings.listing import Listing, has_words
-from ...loaders.listing import known_name
+from ...loaders.listing import check_known_name
 from ...splits.manifest import KINDS
-from ..fitness import does, touches
-from ..recipe import Recipe, complete, declared, files, literal, recipes
-from .results import results
+from ..fitness import list_required_data, list_tasks
+from ..recipe import Recipe, find_plugin_files, load_recipes, read_literal, read_settings, resolve_settings
+from .results import list_results
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ def baselines(
     >>> [one.network for one in fs.baselines("lstm") if one.name == "lstm"]
     ['lstm']
     """
-    known_name("kind of shift", kind, ("any", *KINDS))
-    known_name("network", network, files("networks"))
-    known_name("algorithm", algorithm, files("algorithms"))
-    recorded = None if on is None else {name for benchmark, name in results() if benchmark == on}
-    found = []
-    for recipe in recipes().values():
+    check_known_name("kind of shift", kind, ("any", *KINDS))
+    check_known_name("network", network, find_plugin_files("networks"))
+    check_known_name("algorithm", algorithm, find_plugin_files("algorithms"))
+    recorded = None if on is None else {name for benchmark, name in list_results() if benchmark == on}
+    entries = []
+    for recipe in load_recipes().values():
         made_of = (recipe.network or "", recipe.algorithm or "", recipe.estimator or "")
         if (
             kind in (None, recipe.kind)
@@ -76,11 +76,11 @@ def baselines(
             and (recorded is None or recipe.name in recorded)
             and has_words(search, recipe.name, recipe.title, recipe.citation, *made_of)
         ):
-            found.append(_entry(recipe))
-    return Listing(found, "baseline", _shown)
+            entries.append(_make_entry(recipe))
+    return Listing(entries, "baseline", _format_entry)
 
 
-def _entry(recipe: Recipe) -> BaselineEntry:
+def _make_entry(recipe: Recipe) -> BaselineEntry:
     return BaselineEntry(
         name=recipe.name,
         kind=recipe.kind,
@@ -91,8 +91,8 @@ def _entry(recipe: Recipe) -> BaselineEntry:
         estimator=recipe.estimator,
         encoder=recipe.encoder,
         settings=recipe.settings,
-        defaults=_in_force(recipe),
-        touches=tuple(touches(recipe)),
+        defaults=_resolve_defaults(recipe),
+        touches=tuple(list_required_data(recipe)),
         suits=tuple(recipe.suits),
         roles={benchmark: str(on.role) for benchmark, on in sorted(recipe.on.items()) if on.role},
         quick=recipe.quick.steps if recipe.quick else None,
@@ -101,41 +101,41 @@ def _entry(recipe: Recipe) -> BaselineEntry:
     )
 
 
-def _shown(entry: BaselineEntry) -> dict[str, Any]:
+def _format_entry(entry: BaselineEntry) -> dict[str, Any]:
     cells = {"baseline": entry.name, "kind": entry.kind, "network": entry.network or entry.estimator or ""}
     return cells | {"algorithm": entry.algorithm or "", "title": entry.title}
 
 
-def _in_force(recipe: Recipe) -> dict[str, Any]:
-    return complete(recipe, "") if recipe.network else dict(recipe.settings)
+def _resolve_defaults(recipe: Recipe) -> dict[str, Any]:
+    return resolve_settings(recipe, "") if recipe.network else dict(recipe.settings)
 
 
-def algorithms() -> list[dict[str, Any]]:
+def list_algorithms() -> list[dict[str, Any]]:
     """One record per algorithm: name, kind of shift, citation, tasks, the data it looks at, defaults, search space."""
     named = {"kind": "KIND", "citation": "CITATION", "tasks": "TASKS", "touches": "TOUCHES", "search": "SEARCH"}
     return [
-        {"name": name, "title": _title(file)}
-        | {key: literal(file, constant) for key, constant in named.items()}
-        | {"defaults": declared(file)}
-        for name, file in sorted(files("algorithms").items())
+        {"name": name, "title": _read_title(file)}
+        | {key: read_literal(file, constant) for key, constant in named.items()}
+        | {"defaults": read_settings(file)}
+        for name, file in sorted(find_plugin_files("algorithms").items())
     ]
 
 
-def networks() -> list[dict[str, Any]]:
+def list_networks() -> list[dict[str, Any]]:
     """One record per network: name, what it is, the tasks it is for (`task`: what its file says), defaults."""
     return [
         {
             "name": name,
-            "title": _title(file),
-            "task": (task := literal(file, "TASK")),
-            "tasks": does(task),
-            "defaults": declared(file),
+            "title": _read_title(file),
+            "task": (task := read_literal(file, "TASK")),
+            "tasks": list_tasks(task),
+            "defaults": read_settings(file),
         }
-        for name, file in sorted(files("networks").items())
+        for name, file in sorted(find_plugin_files("networks").items())
     ]
 
 
-def _title(file: Path) -> str:
+def _read_title(file: Path) -> str:
     """The first sentence of a file's docstring."""
     text = " ".join((ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").split())
     return text.split(". ")[0].split(": ")[0].rstrip(".")

@@ -13,21 +13,20 @@ from typing import Any
 import numpy as np
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.blind.data import blind_data
+from ...benchmarks.blind.data import load_model_inputs
 from ...benchmarks.blind.streamed import StreamedBenchmark
-from ...benchmarks.harness.evaluate import begin
+from ...benchmarks.harness.evaluate import begin_run
 from ...benchmarks.model import Budget
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import NONE, Settings
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.errors import BadDefinition, ModelError
-from ...core.files import file_sha256
-from ...core.plugins import PACKAGE, module_file
-from ...core.world import ALONE, World
-from ...loaders.stream.split import without_secrets
-from ..fitness import check_inputs, check_task, refuse_without, touches
-from ..recipe import Recipe, Sort, complete, files
-from ..recipe import recipe as find_recipe
+from ...core.files import compute_file_sha256
+from ...core.plugins import PACKAGE, find_module_file
+from ...core.world import SINGLE_PROCESS, World
+from ...loaders.stream.split import remove_secrets
+from ..fitness import check_available, check_inputs, check_task, list_required_data
+from ..recipe import Recipe, Sort, find_plugin_files, find_recipe, resolve_settings
 
 
 @dataclass(frozen=True)
@@ -60,16 +59,16 @@ class Plan:
     def name(self) -> str:
         """The model's name on the run card: the recipe's, and that of a network or weights which are not its own."""
         weights, shipped = self.weights, find_recipe(self.recipe.name).under(self.budget.name)
-        if not weights or weights == specs(shipped, [shipped.settings_on(self.benchmark.name)]):
+        if not weights or weights == list_weight_specs(shipped, [shipped.settings_on(self.benchmark.name)]):
             swapped = self.recipe.network != shipped.network and not self.recipe.published
             return f"{self.recipe.name} ({self.recipe.network})" if swapped else self.recipe.name
-        return f"{self.recipe.name} ({', '.join(map(weights_name, weights))})"
+        return f"{self.recipe.name} ({', '.join(map(format_weights_name, weights))})"
 
     @property
     def weights(self) -> list[str]:
         """The pretrained weights that it starts from, of all its named settings together."""
         own = self.recipe.settings_on(self.benchmark.name)
-        return specs(self.recipe, [own | dict(values) for values in self.settings.values()])
+        return list_weight_specs(self.recipe, [own | dict(values) for values in self.settings.values()])
 
     @property
     def steps(self) -> int:
@@ -82,7 +81,7 @@ class Plan:
         """On how many sets of rows a seed is trained with each setting: all, and those without each fold of the
         selection rule. Opens the benchmark's data where the rule has folds."""
         rule = self.benchmark.rule(self.selection)
-        return 1 + sum(1 for _ in rule.folds(self.benchmark, blind_data(self.benchmark))) if rule.folds else 1
+        return 1 + sum(1 for _ in rule.folds(self.benchmark, load_model_inputs(self.benchmark))) if rule.folds else 1
 
     def changed(self) -> dict[str, Any]:
         """Network, algorithm and settings in force where the recipe is not as it is shipped, for the run card."""
@@ -90,9 +89,9 @@ class Plan:
         shipped = find_recipe(recipe.name).under(self.budget.name)
         if recipe.estimator or recipe == shipped.model_copy(update={"encoder": recipe.encoder}):
             return {}
-        settings = named_weights(complete(recipe, self.benchmark.name))
-        found: dict[str, Any] = {"network": recipe.network, "algorithm": recipe.algorithm, "settings": settings}
-        return found | ({"published": recipe.published} if recipe.published else {})
+        settings = name_weights(resolve_settings(recipe, self.benchmark.name))
+        changes: dict[str, Any] = {"network": recipe.network, "algorithm": recipe.algorithm, "settings": settings}
+        return changes | ({"published": recipe.published} if recipe.published else {})
 
     def check(self) -> None:
         """Refuse what cannot be trained, before anything is spent: another task, settings that do not exist, data that
@@ -102,14 +101,14 @@ class Plan:
         check_data(self.recipe, self.benchmark)
         self._check_folds()
         if self.recipe.estimator:
-            from ..estimator import estimator
+            from ..estimator import make_estimator
 
             for values in self.settings.values():
-                estimator(self.recipe, self.benchmark.name, self.recipe.name, values)
+                make_estimator(self.recipe, self.benchmark.name, self.recipe.name, values)
         else:
             for name, values in self.settings.items():
                 try:
-                    complete(self.recipe, self.benchmark.name, values)
+                    resolve_settings(self.recipe, self.benchmark.name, values)
                 except BadDefinition as error:
                     raise BadDefinition(f"setting {name}: {error}" if name else str(error)) from error
         if self.diagnose:
@@ -129,9 +128,9 @@ class Plan:
     def _check_folds(self) -> None:
         """Refuse a rule that also trains on rows of one environment where the algorithm compares several."""
         rule = self.benchmark.rule(self.selection)
-        if rule.folds is None or "groups" not in touches(self.recipe):
+        if rule.folds is None or "groups" not in list_required_data(self.recipe):
             return
-        for fold in rule.folds(self.benchmark, blind_data(self.benchmark)):
+        for fold in rule.folds(self.benchmark, load_model_inputs(self.benchmark)):
             if len(np.unique(fold.train.columns["group"])) < 2:
                 raise ModelError(
                     f"{self.title}: {rule.name} also trains without the rows of {fold.name}, and the others come from "
@@ -150,22 +149,22 @@ class Plan:
                 "or run one setting under another --selection"
             )
 
-    def begin(self, together: World = ALONE) -> AbstractContextManager[RunFolder]:
+    def begin(self, together: World = SINGLE_PROCESS) -> AbstractContextManager[RunFolder]:
         model: dict[str, Any] = {"name": self.name, "kind": "baseline"}
-        weights = pretrained(self.weights)
-        model["code"] = code_digest(self.recipe, weights)
+        weights = describe_weights(self.weights)
+        model["code"] = compute_code_digest(self.recipe, weights)
         if weights:
             model["pretrained"] = weights
         if changed := self.changed():
             model["recipe"] = changed
         if self.settings != NONE:
-            named = dict if self.recipe.estimator else named_weights
+            named = dict if self.recipe.estimator else name_weights
             model["settings"] = {name: named(values) for name, values in self.settings.items()}
         if self.diagnose:
             model["diagnose"] = list(self.diagnose)
         if isinstance(self.benchmark, StreamedBenchmark):
-            model["streamed"] = without_secrets(self.benchmark.address)
-        return begin(self.benchmark, self.out, model, self.budget, self.seeds, self.selection, together)
+            model["streamed"] = remove_secrets(self.benchmark.address)
+        return begin_run(self.benchmark, self.out, model, self.budget, self.seeds, self.selection, together)
 
 
 def has_image(benchmark: Benchmark) -> bool:
@@ -180,14 +179,14 @@ def has_image(benchmark: Benchmark) -> bool:
 def check_data(recipe: Recipe, benchmark: Benchmark) -> None:
     """`ModelError` if an algorithm needs data that a benchmark does not have, or that its protocol does not permit."""
     touch = benchmark.definition.protocol.touch
-    there: dict[str, Callable[[], bool]] = {
+    available: dict[str, Callable[[], bool]] = {
         "groups": lambda: len(set(benchmark.part("train").carried.get("group", np.empty(0)).tolist())) > 1,
         "id_val": lambda: benchmark.has_part("id_val"),
         "ood_val": lambda: touch.ood_val_labels and benchmark.has_part("ood_val"),
         "unlabelled": lambda: touch.ood_test_inputs,
         "test batches": lambda: touch.adaptation is not None,
     }
-    refuse_without(recipe, benchmark.name, there)
+    check_available(recipe, benchmark.name, available)
 
 
 _CHOSEN_BY_SETTINGS: tuple[Sort, ...] = ("positions", "formats", "augmentations", "optimisers", "schedules")
@@ -201,7 +200,7 @@ _ONLY_TOLD |= {"on": {"__all__": dict(_ONLY_TOLD)}}
 """What a recipe says of others' training, which changes nothing in its own."""
 
 
-def code_digest(recipe: Recipe, weights: Sequence[Mapping[str, str]] | None = None) -> str:
+def compute_code_digest(recipe: Recipe, weights: Sequence[Mapping[str, str]] | None = None) -> str:
     """sha256 over all that makes a baseline's result: the recipe, the code of the trainer, network and algorithm, the
     pretrained `weights` (by default those that the recipe names), and the versions of Farshift, torch and
     scikit-learn."""
@@ -213,32 +212,32 @@ def code_digest(recipe: Recipe, weights: Sequence[Mapping[str, str]] | None = No
         paths += sorted((home / "layers").glob("*.py"))
         for sort in _CHOSEN_BY_SETTINGS:
             paths += sorted((home / sort).glob("_*.py"))
-            paths += [path for _, path in sorted(files(sort).items())]
-        paths += _with_siblings(module_file("baselines/networks", recipe.network, "network"))
-        paths += _with_siblings(module_file("baselines/algorithms", recipe.algorithm, "algorithm"))
-    versions = [_installed(name) for name in ("farshift", "torch", "scikit-learn")]
-    weights = pretrained(specs(recipe, [recipe.settings])) if weights is None else weights
+            paths += [path for _, path in sorted(find_plugin_files(sort).items())]
+        paths += _find_imported_files(find_module_file("baselines/networks", recipe.network, "network"))
+        paths += _find_imported_files(find_module_file("baselines/algorithms", recipe.algorithm, "algorithm"))
+    versions = [_get_installed_version(name) for name in ("farshift", "torch", "scikit-learn")]
+    weights = describe_weights(list_weight_specs(recipe, [recipe.settings])) if weights is None else weights
     if weights:
-        versions += [*(one["digest"] for one in weights), _installed("transformers")]
-    return identity_of(
-        [recipe.model_dump(mode="json", exclude=_ONLY_TOLD), [file_sha256(path) for path in paths], versions]
+        versions += [*(entry["digest"] for entry in weights), _get_installed_version("transformers")]
+    return compute_identity(
+        [recipe.model_dump(mode="json", exclude=_ONLY_TOLD), [compute_file_sha256(path) for path in paths], versions]
     )
 
 
-def pretrained(weights: Sequence[str]) -> list[dict[str, str]]:
+def describe_weights(weights: Sequence[str]) -> list[dict[str, str]]:
     """`name` and `digest` of each of some pretrained weights, for the run card."""
     if not weights:
         return []
-    from ..encoding.frozen import pinned
+    from ..encoding.frozen import digest_encoder
 
-    return [{"name": weights_name(spec), "digest": pinned(spec)} for spec in weights]
+    return [{"name": format_weights_name(spec), "digest": digest_encoder(spec)} for spec in weights]
 
 
 WEIGHTS = ("weights", "teacher_weights")
 """The settings that name pretrained weights: of a network, of a weaker teacher's."""
 
 
-def specs(recipe: Recipe, settings: Iterable[Mapping[str, Any]]) -> list[str]:
+def list_weight_specs(recipe: Recipe, settings: Iterable[Mapping[str, Any]]) -> list[str]:
     """The pretrained weights that a recipe and the settings in force name, each once: of a frozen encoder, of
     networks."""
     own = [] if recipe.estimator else list(settings)  # scikit-learn has other things that it calls weights
@@ -246,29 +245,32 @@ def specs(recipe: Recipe, settings: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(str(spec) for spec in named if spec))
 
 
-def named_weights(settings: Mapping[str, Any]) -> dict[str, Any]:
+def name_weights(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as a run card has them: weights by what they are called, wherever they lie."""
-    return {name: weights_name(str(value)) if name in WEIGHTS and value else value for name, value in settings.items()}
+    return {
+        name: format_weights_name(str(value)) if name in WEIGHTS and value else value
+        for name, value in settings.items()
+    }
 
 
-def weights_name(spec: str) -> str:
+def format_weights_name(spec: str) -> str:
     """What weights are called: `org/name` of the Hub without its revision, or the name of a folder."""
     return Path(spec).expanduser().resolve().name if spec.startswith((".", "/", "~")) else spec.partition("@")[0]
 
 
-def _with_siblings(path: Path) -> list[Path]:
+def _find_imported_files(path: Path) -> list[Path]:
     """A file, and those beside it that it imports."""
-    found = [path]
-    for one in found:
-        tree = ast.parse(one.read_text(encoding="utf-8"))
+    paths = [path]
+    for module_path in paths:
+        tree = ast.parse(module_path.read_text(encoding="utf-8"))
         near = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
         named = {node.module or alias.name for node in near for alias in node.names}
-        beside = sorted(one.with_name(f"{name}.py") for name in named)
-        found += [other for other in beside if other.is_file() and other not in found]
-    return found
+        beside = sorted(module_path.with_name(f"{name}.py") for name in named)
+        paths += [other for other in beside if other.is_file() and other not in paths]
+    return paths
 
 
-def _installed(name: str) -> str:
+def _get_installed_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:

@@ -18,28 +18,28 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...benchmarks.blind.data import blind_data
-from ...benchmarks.blind.rows import BlindData
+from ...benchmarks.blind.data import load_model_inputs
+from ...benchmarks.blind.rows import ModelInputs
 from ...benchmarks.blind.training_table import TrainingTable
 from ...benchmarks.harness.training import TrainingSet
 from ...benchmarks.model import Columns
-from ...core.files import cache_root
-from ...loaders.batching.pictures import decoded
-from ...loaders.batching.pixels import in_cache
+from ...core.files import get_cache_root
+from ...loaders.batching.pictures import decode_images
+from ...loaders.batching.pixels import is_cached
 from ..encoding.frozen import FrozenColumns
 from ..encoding.images import is_encoded
-from ..encoding.log_mel import is_sound_task
-from ..encoding.token_ids import encoding_by
+from ..encoding.log_mel import is_audio_task
+from ..encoding.token_ids import choose_encoding
 from ..encoding.token_rows import TokenRows
-from ..fitness import touches
-from ..recipe import complete
-from ..replicas.stacked import size
+from ..fitness import list_required_data
+from ..recipe import resolve_settings
+from ..replicas.stacked import count_parameters
 from ..training.predict import Encoding
-from ..training.predict import answers as answers_of
+from ..training.predict import predict_batch as answers_of
 from ..training.replica_group import Fit, ReplicaGroup
 from ..training.sampler import Data
 from ..training.trainer import Outcome, Training
-from ..training.training_rows import FitInput, Member, columns_of
+from ..training.training_rows import FitInput, Member, extract_columns
 from .plan import Plan
 
 ROWS = 8192
@@ -48,7 +48,7 @@ ROWS = 8192
 FILES = 256
 """Of files that have to be decoded."""
 
-ASKED = 64
+PREDICTION_ROWS = 64
 """Rows that it asks the network about."""
 
 _SECONDS = 4.0
@@ -94,108 +94,118 @@ class Probe:
     """Of the features of a frozen encoder."""
 
 
-def probe(plan: Plan, members: Sequence[Member]) -> Probe:
+def run_probe(plan: Plan, members: Sequence[Member]) -> Probe:
     """Try what a plan's `members` take, those that one process trains. Errors are those of the training itself."""
-    blind = blind_data(plan.benchmark)
+    blind = load_model_inputs(plan.benchmark)
     rows = TrainingSet(plan.benchmark, blind)
-    whole = rows.train()
-    files = [name for name in plan.benchmark.task.inputs if is_encoded(whole.columns[name])]
-    count = min(len(whole), FILES if files else ROWS)
-    found = Probe(count, len(whole))
-    some = _spread(whole, count)
-    opened = rows.opened(touches(plan.recipe).__contains__)
+    training_table = rows.train()
+    files = [name for name in plan.benchmark.task.inputs if is_encoded(training_table.columns[name])]
+    count = min(len(training_table), FILES if files else ROWS)
+    result = Probe(count, len(training_table))
+    some = _select_evenly(training_table, count)
+    opened = rows.opened(list_required_data(plan.recipe).__contains__)
     val = rows.val()
-    given = {name: _spread(one, ASKED) for name, one in (("val", val), ("ood_val", opened.get("ood_val"))) if one}
+    given = {
+        name: _select_evenly(table, PREDICTION_ROWS)
+        for name, table in (("val", val), ("ood_val", opened.get("ood_val")))
+        if table
+    }
     unlabelled = opened.get("unlabelled")
     if unlabelled is not None:
         unlabelled = {name: column[:count] for name, column in unlabelled.items()}
-    asked = blind.part(plan.benchmark.predicted_parts[0]).batch(slice(0, ASKED))
+    prediction_batch = blind.part(plan.benchmark.predicted_parts[0]).batch(slice(0, PREDICTION_ROWS))
     recipe = plan.recipe
-    if files and not recipe.encoder and is_sound_task(plan.benchmark.task, whole.columns):
+    if files and not recipe.encoder and is_audio_task(plan.benchmark.task, training_table.columns):
         start = time.perf_counter()
-        encoding_by(plan.benchmark.task, some.columns, _values(plan, members)).encode(some.columns)
-        found.sounds_per_second = count / (time.perf_counter() - start)
+        choose_encoding(plan.benchmark.task, some.columns, _resolve_values(plan, members)).encode(some.columns)
+        result.sounds_per_second = count / (time.perf_counter() - start)
     elif files and not recipe.encoder:
-        values = _values(plan, members)
-        found.side, by = values["side"], values["decoder"]
-        found.pictures = _cached(plan, blind, files[0], found.side, by)
+        values = _resolve_values(plan, members)
+        result.side, by = values["side"], values["decoder"]
+        result.pictures = _find_cached_parts(plan, blind, files[0], result.side, by)
         start = time.perf_counter()
-        some = _pixels(some, files, found.side, by)
-        found.pictures_per_second = count * len(files) / (time.perf_counter() - start)
-        given = {name: _pixels(one, files, found.side, by) for name, one in given.items()}
-        asked |= _decoded(asked, files, found.side, by)
+        some = _decode_rows(some, files, result.side, by)
+        result.pictures_per_second = count * len(files) / (time.perf_counter() - start)
+        given = {name: _decode_rows(table, files, result.side, by) for name, table in given.items()}
+        prediction_batch |= _decode_columns(prediction_batch, files, result.side, by)
         if unlabelled is not None:
-            unlabelled |= _decoded(unlabelled, files, found.side, by)
+            unlabelled |= _decode_columns(unlabelled, files, result.side, by)
     if recipe.encoder:
-        _measure_features(found, recipe.encoder, plan, some)
+        _measure_features(result, recipe.encoder, plan, some)
     if recipe.estimator:
-        return found
+        return result
     group = ReplicaGroup(recipe, plan.benchmark.task, members, plan.benchmark.name, stack=plan.stack)
-    with suppress(_Enough):
-        fit = _Trial(group, FitInput(some, given.get("val"), given.get("ood_val"), unlabelled), plan, found, asked)
+    with suppress(_TrialFinished):
+        fit = _Trial(
+            group, FitInput(some, given.get("val"), given.get("ood_val"), unlabelled), plan, result, prediction_batch
+        )
         fit.remarks(members[0])  # raises what kept it from being trained
-    return found
+    return result
 
 
-def _measure_features(found: Probe, encoder: str, plan: Plan, rows: TrainingTable) -> None:
+def _measure_features(result: Probe, encoder: str, plan: Plan, rows: TrainingTable) -> None:
     """How fast a frozen encoder reads rows that it has not read before."""
-    given, *_ = columns_of(rows)
+    given, *_ = extract_columns(rows)
     frozen = FrozenColumns(encoder, plan.benchmark.task, given, plan.budget.device)
-    before = {path for path in (cache_root() / "features").glob("*/*.arrow")}
+    before = {path for path in (get_cache_root() / "features").glob("*/*.arrow")}
     start = time.perf_counter()
     read = frozen.columns(given)
     seconds = time.perf_counter() - start
-    found.width = sum(column.shape[1] for name, column in read.items() if column is not given[name])
-    if {path for path in (cache_root() / "features").glob("*/*.arrow")} != before:
-        found.features_per_second = len(rows) / seconds
+    result.width = sum(column.shape[1] for name, column in read.items() if column is not given[name])
+    if {path for path in (get_cache_root() / "features").glob("*/*.arrow")} != before:
+        result.features_per_second = len(rows) / seconds
 
 
-def _values(plan: Plan, members: Sequence[Member]) -> dict[str, Any]:
+def _resolve_values(plan: Plan, members: Sequence[Member]) -> dict[str, Any]:
     if plan.recipe.estimator:
         from ..encoding.encoding import SETTINGS
 
         return dict(SETTINGS)
-    return complete(plan.recipe, plan.benchmark.name, members[0].settings)
+    return resolve_settings(plan.recipe, plan.benchmark.name, members[0].settings)
 
 
-def _spread(rows: TrainingTable, count: int) -> TrainingTable:
+def _select_evenly(rows: TrainingTable, count: int) -> TrainingTable:
     """So many of the rows, at even distances."""
     return rows.select(np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64)))
 
 
-def _pixels(rows: TrainingTable, files: Sequence[str], side: int, by: str) -> TrainingTable:
-    return rows.replaced(_decoded(rows.columns, files, side, by))
+def _decode_rows(rows: TrainingTable, files: Sequence[str], side: int, by: str) -> TrainingTable:
+    return rows.replaced(_decode_columns(rows.columns, files, side, by))
 
 
-def _decoded(columns: Columns, files: Sequence[str], side: int, by: str) -> dict[str, NDArray[Any]]:
-    return {name: decoded(columns[name], side, by) for name in files}
+def _decode_columns(columns: Columns, files: Sequence[str], side: int, by: str) -> dict[str, NDArray[Any]]:
+    return {name: decode_images(columns[name], side, by) for name in files}
 
 
-def _cached(plan: Plan, blind: BlindData, name: str, side: int, by: str) -> dict[str, bool]:
+def _find_cached_parts(plan: Plan, blind: ModelInputs, name: str, side: int, by: str) -> dict[str, bool]:
     """Of each part that is trained on: whether its decoded pictures are there."""
     return {
-        part: in_cache(blind.part(part).columns[name], side, by) for part in ("train", "id_val") if blind.has_part(part)
+        part: is_cached(blind.part(part).columns[name], side, by)
+        for part in ("train", "id_val")
+        if blind.has_part(part)
     }
 
 
-class _Enough(Exception):
+class _TrialFinished(Exception):
     """All has been measured."""
 
 
 class _Trial(Fit):
     """A training that ends after some steps, and is asked a few rows."""
 
-    def __init__(self, group: ReplicaGroup, rows: FitInput, plan: Plan, found: Probe, asked: Columns) -> None:
-        self.found, self.plan, self.asked = found, plan, asked
+    def __init__(
+        self, group: ReplicaGroup, rows: FitInput, plan: Plan, result: Probe, prediction_batch: Columns
+    ) -> None:
+        self.found, self.plan, self.asked = result, plan, prediction_batch
         super().__init__(group, rows, plan.budget)
 
     def _run(self, training: Training, identity: str, path: Path | None) -> Outcome:
-        found, device = self.found, training.stack.keys.device
-        found.replicas, found.drawn = len(training.stack), training.sampler.drawn
-        found.parameters = size(training.stack.network)
+        result, device = self.found, training.stack.keys.device
+        result.replicas, result.drawn = len(training.stack), training.sampler.drawn
+        result.parameters = count_parameters(training.stack.network)
         data = training.data
-        held = [x for x in (*data.inputs, data.target, data.weight) if isinstance(x, torch.Tensor | TokenRows)]
-        found.row_bytes = sum(x.nbytes for x in held) / max(1, len(data))
+        tensors = [x for x in (*data.inputs, data.target, data.weight) if isinstance(x, torch.Tensor | TokenRows)]
+        result.row_bytes = sum(x.nbytes for x in tensors) / max(1, len(data))
         seconds: list[float] = []
 
         def steps() -> None:
@@ -210,11 +220,11 @@ class _Trial(Fit):
                 if seconds and time.perf_counter() - begun > _SECONDS:
                     break
 
-        found.step_bytes = _peak_of(steps, device)
-        found.steps, found.step_seconds = len(seconds), float(np.median(seconds))
+        result.step_bytes = _measure_peak_bytes(steps, device)
+        result.steps, result.step_seconds = len(seconds), float(np.median(seconds))
         if not training.stack.hyperparameters["batch_size"]:  # a full batch grows with the rows
-            found.step_seconds *= found.of / found.rows
-            found.drawn = found.of
+            result.step_seconds *= result.of / result.rows
+            result.drawn = result.of
         self._training = training
         return Outcome()
 
@@ -224,10 +234,10 @@ class _Trial(Fit):
         start = time.perf_counter()
         answers_of(coding, stack, self._read(self.asked))
         self.found.answer_seconds = (time.perf_counter() - start) / len(next(iter(self.asked.values())))
-        raise _Enough
+        raise _TrialFinished
 
 
-def _peak_of(what: Callable[[], None], device: torch.device) -> int | None:
+def _measure_peak_bytes(what: Callable[[], None], device: torch.device) -> int | None:
     """The bytes that something takes at most beyond what is taken when it begins; None where the system keeps no
     such mark."""
     if device.type == "cuda":
@@ -235,13 +245,13 @@ def _peak_of(what: Callable[[], None], device: torch.device) -> int | None:
         allocated = torch.cuda.memory_allocated(device)
         what()
         return torch.cuda.max_memory_allocated(device) - allocated
-    before, marked = _status("VmRSS"), _marked_anew()
+    before, marked = _read_process_status("VmRSS"), _reset_peak_mark()
     what()
-    peak = _status("VmHWM")
+    peak = _read_process_status("VmHWM")
     return max(0, peak - before) if marked and before is not None and peak is not None else None
 
 
-def _marked_anew() -> bool:
+def _reset_peak_mark() -> bool:
     """Have Linux forget the most memory that this process ever had; False where it cannot."""
     try:
         Path("/proc/self/clear_refs").write_text("5", "ascii")
@@ -250,7 +260,7 @@ def _marked_anew() -> bool:
     return True
 
 
-def _status(name: str) -> int | None:
+def _read_process_status(name: str) -> int | None:
     try:
         lines = Path("/proc/self/status").read_text("ascii", "replace").splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))

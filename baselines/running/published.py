@@ -16,8 +16,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ...core.errors import FarshiftError, ModelError, UnknownName
-from ...core.plugins import named, read_definition
-from ..recipe import Recipe, Setting, Spend, declared, files, spends
+from ...core.plugins import find_files_by_name, read_definition
+from ..recipe import Recipe, RecipeBudget, Setting, filter_budget_settings, find_plugin_files, read_settings
 
 Span = list[str | int | float]
 
@@ -26,7 +26,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class On(_Strict):
+class PublishedEntry(_Strict):
     """What is published for some benchmarks, and some algorithms."""
 
     benchmarks: list[str]
@@ -45,27 +45,27 @@ class On(_Strict):
     where: dict[str, str]
 
     @model_validator(mode="after")
-    def _sourced(self) -> On:
+    def _sourced(self) -> PublishedEntry:
         given = {*self.settings, *self.search, *(name for name in ("steps", "epochs") if getattr(self, name))}
         if given != self.where.keys():
             raise ValueError(f"where: say of {', '.join(sorted(given ^ self.where.keys()))} in which line it stands")
         return self
 
 
-class Published(_Strict):
+class PublishedSource(_Strict):
     name: str
     title: str
     citation: str
     source: str
     notes: str
-    on: list[On]
+    on: list[PublishedEntry]
 
 
 @dataclass
-class Found:
+class PublishedSettings:
     """What is published for an algorithm on a benchmark."""
 
-    by: Published
+    by: PublishedSource
     network: str = ""
     pretrained: bool = False
     instead: str = ""
@@ -76,62 +76,65 @@ class Found:
     where: dict[str, str] = field(default_factory=dict)
 
 
-def all_published() -> dict[str, Published]:
+def load_all_published() -> dict[str, PublishedSource]:
     """Every file, by name: this package's, and those of FARSHIFT_PATH."""
     return {
-        name: read_definition(path, Published) for name, path in sorted(named("baselines/published", ".toml").items())
+        name: read_definition(path, PublishedSource)
+        for name, path in sorted(find_files_by_name("baselines/published", ".toml").items())
     }
 
 
-def published(name: str, benchmark: str, algorithm: str) -> Found:
+def find_published(name: str, benchmark: str, algorithm: str) -> PublishedSettings:
     """What `name` publishes for an algorithm on a benchmark; `UnknownName`, or `FarshiftError` where that is
     nothing."""
-    known = all_published()
+    known = load_all_published()
     if name not in known:
         raise UnknownName("published settings", name, known)
-    found = Found(known[name])
+    match = PublishedSettings(known[name])
     for entry in known[name].on:
         if not any(fnmatch(benchmark, pattern) for pattern in entry.benchmarks):
             continue
         if entry.algorithms and algorithm not in entry.algorithms:
             continue
-        found.network, found.instead = entry.network or found.network, entry.instead or found.instead
-        found.pretrained = found.pretrained or entry.pretrained
-        found.steps, found.epochs = entry.steps or found.steps, entry.epochs or found.epochs
-        found.settings |= entry.settings
-        found.search |= entry.search
-        found.where |= entry.where
-    if not found.where:
+        match.network, match.instead = entry.network or match.network, entry.instead or match.instead
+        match.pretrained = match.pretrained or entry.pretrained
+        match.steps, match.epochs = entry.steps or match.steps, entry.epochs or match.epochs
+        match.settings |= entry.settings
+        match.search |= entry.search
+        match.where |= entry.where
+    if not match.where:
         others = sorted({pattern for entry in known[name].on for pattern in entry.benchmarks})
         raise FarshiftError(f"--published {name}: it says nothing of {benchmark}, but of {', '.join(others)}")
-    return found
+    return match
 
 
-def as_published(recipe: Recipe, name: str, benchmark: str, rows: Callable[[], int]) -> Recipe:
+def apply_published(recipe: Recipe, name: str, benchmark: str, rows: Callable[[], int]) -> Recipe:
     """The recipe's algorithm with what is published for it; its own settings of the algorithm remain. rows: how many
     are trained on, asked where epochs are published. `FarshiftError` where weights are to be named."""
     if recipe.algorithm is None:
         raise ModelError(f"{recipe.name} is an estimator: --published goes with networks")
-    found = published(name, benchmark, recipe.algorithm)
+    match = find_published(name, benchmark, recipe.algorithm)
     tuned = recipe.network == "pretrained"
-    if found.pretrained and not tuned:
+    if match.pretrained and not tuned:
         raise FarshiftError(
-            f"--published {name}: on {benchmark} it trains {found.network}: name its weights with --fine-tune, "
+            f"--published {name}: on {benchmark} it trains {match.network}: name its weights with --fine-tune, "
             "such as microsoft/resnet-50"
         )
-    own = declared(files("algorithms")[recipe.algorithm])
-    kept = {*own} - {"lr", "batch_size"} | ({"weights", "side", "inputs"} if tuned else set())
-    settings = {setting: value for setting, value in recipe.settings.items() if setting in kept} | found.settings
-    steps = found.steps
-    if found.epochs:
-        steps = found.epochs * ceil(rows() / int(str(settings["batch_size"])))
+    own = read_settings(find_plugin_files("algorithms")[recipe.algorithm])
+    retained_names = {*own} - {"lr", "batch_size"} | ({"weights", "side", "inputs"} if tuned else set())
+    settings = {
+        setting: value for setting, value in recipe.settings.items() if setting in retained_names
+    } | match.settings
+    steps = match.steps
+    if match.epochs:
+        steps = match.epochs * ceil(rows() / int(str(settings["batch_size"])))
     changed: dict[str, Any] = {"settings": settings, "on": {}, "suits": ["*"]}
-    changed |= spends(recipe, lambda _: {}) | {"full": Spend(steps=steps)}
-    network = recipe.network if tuned else found.instead or recipe.network
+    changed |= filter_budget_settings(recipe, lambda _: {}) | {"full": RecipeBudget(steps=steps)}
+    network = recipe.network if tuned else match.instead or recipe.network
     return recipe.model_copy(update=changed | {"network": network, "published": name})
 
 
-def listing() -> list[dict[str, Any]]:
+def list_published() -> list[dict[str, Any]]:
     """One record for each published setting: of which file, for which benchmarks and algorithms, its value and range,
     and where it stands."""
     return [
@@ -143,10 +146,10 @@ def listing() -> list[dict[str, Any]]:
             "setting": setting,
             "value": getattr(entry, setting) if setting in ("steps", "epochs") else entry.settings.get(setting),
             "search": entry.search.get(setting),
-            "source": one.source,
+            "source": source.source,
             "where": where,
         }
-        for name, one in all_published().items()
-        for entry in one.on
+        for name, source in load_all_published().items()
+        for entry in source.on
         for setting, where in entry.where.items()
     ]

@@ -3,7 +3,7 @@
 `baselines/results/BENCHMARK/scores.json`, or under the budget `full` `baselines/results/full/BENCHMARK/scores.json`,
 has for each baseline what its predictions came to, with the sha256 of their file, the scorer and the entry's identity.
 A score of another file, scorer or version of the benchmark is not taken.
-`rescored` computes the same from the predictions.
+`rescore_recorded` computes the same from the predictions.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import SCORER, Benchmark, find_benchmark
-from ...benchmarks.scoring.record import Score, in_words
+from ...benchmarks.scoring.record import Score, format_estimate
 from ...benchmarks.scoring.score import score
 from ...benchmarks.statistics.interval import Estimate
-from ...core.canonical import canonical_json
-from ...core.errors import BadRun, first_line
-from ...core.files import cache_root, locked, write_atomically
+from ...core.canonical import to_canonical_json
+from ...core.errors import BadRun, get_first_line
+from ...core.files import get_cache_root, hold_lock, write_atomically
 from ...core.listings.listing import Listing, has_words
-from ...loaders.listing import known_name
+from ...loaders.listing import check_known_name
 from ...splits.manifest import KINDS
-from .results import HOME, digest_of, home_of, recorded
-from .results import results as recorded_results
+from .results import HOME, digest_result, find_recorded_run, get_results_home
+from .results import list_results as recorded_results
 
 _ESTIMATES = ("id", "ood", "gap")
 
@@ -50,9 +50,9 @@ class RecordedScore:
     gap: Estimate
 
     @classmethod
-    def of(cls, found: Score) -> RecordedScore:
+    def of(cls, full_score: Score) -> RecordedScore:
         """The part of a score that is listed."""
-        return cls(**{name: getattr(found, name) for name in cls.__dataclass_fields__})
+        return cls(**{name: getattr(full_score, name) for name in cls.__dataclass_fields__})
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> RecordedScore:
@@ -71,19 +71,23 @@ class RecordedScore:
         return self.__dict__ | estimates | {"seeds": list(self.seeds)}
 
 
-def kept_scores(benchmark: str, home: Path = HOME) -> dict[str, RecordedScore]:
+def read_recorded_scores(benchmark: str, home: Path = HOME) -> dict[str, RecordedScore]:
     """The kept scores of the recorded results on a benchmark, by baseline: those that are of the file, the scorer and
     the benchmark that are here. `BadRun` where scores.json cannot be read."""
     try:
-        records = _read(benchmark, home)
-        found = {name: (record.pop("file"), RecordedScore.from_dict(record)) for name, record in records.items()}
+        records = _read_records(benchmark, home)
+        scores_by_name = {
+            name: (record.pop("file"), RecordedScore.from_dict(record)) for name, record in records.items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadRun(f"{_place(benchmark, home)} holds no scores of recorded results: {first_line(error)}") from error
+        raise BadRun(
+            f"{_get_scores_path(benchmark, home)} holds no scores of recorded results: {get_first_line(error)}"
+        ) from error
     known = find_benchmark(benchmark)
     return {
-        name: one
-        for name, (file, one) in found.items()
-        if file == digest_of(benchmark, name, home) and _current(known, one)
+        name: recorded_score
+        for name, (file, recorded_score) in scores_by_name.items()
+        if file == digest_result(benchmark, name, home) and _is_current(known, recorded_score)
     }
 
 
@@ -108,63 +112,71 @@ def results(
     >>> best.metric, len(best.seeds)
     ('exact_match@1', 5)
     """
-    home = home_of(budget)
+    home = get_results_home(budget)
     known = recorded_results(home)
-    known_name("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
-    known_name("baseline with recorded results", baseline, {name for _, name in known})
-    known_name("kind of shift", kind, KINDS)
-    found = []
+    check_known_name("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
+    check_known_name("baseline with recorded results", baseline, {name for _, name in known})
+    check_known_name("kind of shift", kind, KINDS)
+    matches = []
     for benchmark in sorted({benchmark for benchmark, _ in known}):
         if on not in (None, benchmark):
             continue
         about = find_benchmark(benchmark)
         if kind not in (None, about.kind):
             continue
-        for one in kept_scores(benchmark, home).values():
-            texts = (one.benchmark, about.kind, about.definition.title, one.model, one.metric)
-            if baseline in (None, one.model) and has_words(search, *texts):
-                found.append(one)
-    return Listing(best_first(found), "result", _shown)
+        for recorded_score in read_recorded_scores(benchmark, home).values():
+            texts = (
+                recorded_score.benchmark,
+                about.kind,
+                about.definition.title,
+                recorded_score.model,
+                recorded_score.metric,
+            )
+            if baseline in (None, recorded_score.model) and has_words(search, *texts):
+                matches.append(recorded_score)
+    return Listing(sort_best_first(matches), "result", _format_score)
 
 
-def best_first(found: Sequence[RecordedScore]) -> list[RecordedScore]:
+def sort_best_first(scores: Sequence[RecordedScore]) -> list[RecordedScore]:
     """By benchmark, the best OOD score first, whatever its metric calls better."""
-    return sorted(found, key=lambda r: (r.benchmark, r.ood.value * (-1 if r.better == "higher" else 1), r.model))
+    return sorted(scores, key=lambda r: (r.benchmark, r.ood.value * (-1 if r.better == "higher" else 1), r.model))
 
 
-def _shown(one: RecordedScore) -> dict[str, Any]:
-    scores = {name: in_words(getattr(one, name)) for name in _ESTIMATES}
+def _format_score(recorded_score: RecordedScore) -> dict[str, Any]:
+    scores = {name: format_estimate(getattr(recorded_score, name)) for name in _ESTIMATES}
     return (
-        {"benchmark": one.benchmark, "baseline": one.model} | scores | {"metric": one.metric, "seeds": len(one.seeds)}
+        {"benchmark": recorded_score.benchmark, "baseline": recorded_score.model}
+        | scores
+        | {"metric": recorded_score.metric, "seeds": len(recorded_score.seeds)}
     )
 
 
-def rescored(benchmark: str, name: str, home: Path = HOME) -> Score:
+def rescore_recorded(benchmark: str, name: str, home: Path = HOME) -> Score:
     """The score of a recorded result, computed from its predictions. Opens the benchmark's data."""
-    return score(recorded(benchmark, name, home))
+    return score(find_recorded_run(benchmark, name, home))
 
 
-def keep(found: Score, home: Path = HOME) -> None:
+def write_recorded_score(new_score: Score, home: Path = HOME) -> None:
     """Keep the score of a result that is recorded in `home`."""
-    place = _place(found.benchmark, home)
-    with locked(cache_root() / "recorded" / place.parent.name):
-        records = _read(found.benchmark, home)
-        file = digest_of(found.benchmark, found.model, home)
-        records[found.model] = {"file": file, **RecordedScore.of(found).to_dict()}
-        lines = [f"{json.dumps(name)}: {canonical_json(records[name]).decode()}" for name in sorted(records)]
-        write_atomically(place, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    path = _get_scores_path(new_score.benchmark, home)
+    with hold_lock(get_cache_root() / "recorded" / path.parent.name):
+        records = _read_records(new_score.benchmark, home)
+        file = digest_result(new_score.benchmark, new_score.model, home)
+        records[new_score.model] = {"file": file, **RecordedScore.of(new_score).to_dict()}
+        lines = [f"{json.dumps(name)}: {to_canonical_json(records[name]).decode()}" for name in sorted(records)]
+        write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
-def _current(benchmark: Benchmark, found: RecordedScore) -> bool:
-    identity = benchmark.identity(found.budget, found.steps, found.selection)
-    return (found.scorer, found.entry_identity) == (SCORER, identity)
+def _is_current(benchmark: Benchmark, recorded_score: RecordedScore) -> bool:
+    identity = benchmark.identity(recorded_score.budget, recorded_score.steps, recorded_score.selection)
+    return (recorded_score.scorer, recorded_score.entry_identity) == (SCORER, identity)
 
 
-def _place(benchmark: str, home: Path) -> Path:
+def _get_scores_path(benchmark: str, home: Path) -> Path:
     return home / benchmark.replace("/", "__") / "scores.json"
 
 
-def _read(benchmark: str, home: Path) -> dict[str, dict[str, Any]]:
-    place = _place(benchmark, home)
-    found: dict[str, dict[str, Any]] = json.loads(place.read_bytes()) if place.is_file() else {}
-    return found
+def _read_records(benchmark: str, home: Path) -> dict[str, dict[str, Any]]:
+    path = _get_scores_path(benchmark, home)
+    records: dict[str, dict[str, Any]] = json.loads(path.read_bytes()) if path.is_file() else {}
+    return records

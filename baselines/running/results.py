@@ -6,7 +6,7 @@ per part, seed and row, rows in the order of their ids, which the manifest knows
 metadata say what was run, where, and what it spent.
 Those are of the budget `quick`; results under `full` are in `baselines/results/full/`, by the same names.
 
-`recorded` makes a run folder of it in the cache, which is scored, compared and packed as any other.
+`find_recorded_run` makes a run folder of it in the cache, which is scored, compared and packed as any other.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import numpy as np
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.benchmark import Benchmark, find_benchmark
-from ...benchmarks.blind.data import blind_data
+from ...benchmarks.blind.data import load_model_inputs
 from ...benchmarks.model import Budget
-from ...benchmarks.runs.predictions import ARROW_TYPES, in_order, read_answers
-from ...benchmarks.runs.replay import ONLY, asked, write_recorded_run
+from ...benchmarks.runs.predictions import ARROW_TYPES, read_answers, sort_by_row_id
+from ...benchmarks.runs.replay import ONLY, list_predicted_inputs, write_recorded_run
 from ...benchmarks.runs.run import Run, read_run
-from ...core.canonical import canonical_json
-from ...core.errors import BadRun, FarshiftError, UnknownName, first_line
-from ...core.files import cache_root, file_sha256, write_atomically
+from ...core.canonical import to_canonical_json
+from ...core.errors import BadRun, FarshiftError, UnknownName, get_first_line
+from ...core.files import compute_file_sha256, get_cache_root, write_atomically
 from ...core.plugins import PACKAGE
-from ...core.progress import say
+from ...core.progress import log_message
 from ..recipe import BUDGETS
 
 if TYPE_CHECKING:
@@ -40,45 +40,45 @@ HOME = PACKAGE / "baselines" / "results"
 _CARD = b"farshift"
 
 
-def home_of(budget: str) -> Path:
+def get_results_home(budget: str) -> Path:
     """Where the package's own results under a budget are; `UnknownName` for a budget that is not a protocol's."""
     if budget not in BUDGETS:
         raise UnknownName("budget", budget, BUDGETS)
     return HOME if budget == BUDGETS[0] else HOME / budget
 
 
-def file_of(home: Path, benchmark: str, name: str) -> Path:
+def get_result_path(home: Path, benchmark: str, name: str) -> Path:
     """The file of a recorded result, whether it is there or not."""
     return home / benchmark.replace("/", "__") / f"{name}.parquet"
 
 
-def results(home: Path = HOME) -> list[tuple[str, str]]:
+def list_results(home: Path = HOME) -> list[tuple[str, str]]:
     """(benchmark, baseline) of every recorded result, sorted."""
     return sorted((path.parent.name.replace("__", "/"), path.stem) for path in home.glob("*/*.parquet"))
 
 
-def digest_of(benchmark: str, name: str, home: Path = HOME) -> str:
+def digest_result(benchmark: str, name: str, home: Path = HOME) -> str:
     """sha256 of the file of a recorded result: it changes whenever the result does."""
-    return file_sha256(file_of(home, benchmark, name))
+    return compute_file_sha256(get_result_path(home, benchmark, name))
 
 
-def card_of(benchmark: str, name: str, home: Path = HOME) -> dict[str, Any]:
+def read_result_card(benchmark: str, name: str, home: Path = HOME) -> dict[str, Any]:
     """What a recorded result says of itself: benchmark, model, budget, environment, what it spent, the run's digest.
     `BadRun` where the file is not a recorded result."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = file_of(home, benchmark, name)
+    file = get_result_path(home, benchmark, name)
     try:
         card: dict[str, Any] = json.loads(pq.read_schema(file).metadata[_CARD])
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise BadRun(f"{file} is not a recorded result: {first_line(error, 200)}") from error
+        raise BadRun(f"{file} is not a recorded result: {get_first_line(error, 200)}") from error
     if card.get("format") != FORMAT:
         raise BadRun(f"{file}: format {card.get('format')!r} is not {FORMAT}")
     return card
 
 
-def record(run: Run | Path | str, home: Path | None = None, *, several: bool = False) -> Path:
+def record_run(run: Run | Path | str, home: Path | None = None, *, several: bool = False) -> Path:
     """Write a finished run of a baseline into `home`, by default where the package keeps those of the run's budget;
     returns the file. Only the last candidate of one setting can be recorded, or, with `several`, that of each of
     several settings: `BadRun` for a run with more."""
@@ -94,43 +94,45 @@ def record(run: Run | Path | str, home: Path | None = None, *, several: bool = F
     _check_identity(benchmark, run.card.to_dict(), str(run.path))
     card = run.card.to_dict()
     origin = {name: card[name] for name in ("benchmark", "model", "budget", "environment", "spent")}
-    stated = canonical_json({"format": FORMAT, "run": run.digest} | origin)
-    whole = answers_of(run, benchmark).replace_schema_metadata({_CARD: stated})
+    stated = to_canonical_json({"format": FORMAT, "run": run.digest} | origin)
+    table = collect_answers(run, benchmark).replace_schema_metadata({_CARD: stated})
     sink = pa.BufferOutputStream()
-    pq.write_table(whole, sink, compression="zstd", compression_level=19, use_dictionary=True, write_statistics=False)
-    file = file_of(home or home_of(run.card.budget.name), run.benchmark, run.model)
+    pq.write_table(table, sink, compression="zstd", compression_level=19, use_dictionary=True, write_statistics=False)
+    file = get_result_path(home or get_results_home(run.card.budget.name), run.benchmark, run.model)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, sink.getvalue().to_pybytes())
     return file
 
 
-def answers_of(run: Run, benchmark: Benchmark) -> pa.Table:
+def collect_answers(run: Run, benchmark: Benchmark) -> pa.Table:
     """What a run answered, as it is recorded: part by part and seed by seed, each in the order of the row ids."""
     import pyarrow as pa
 
     table = run.predictions()
-    rows = [one.name for one in asked(benchmark, blind_data(benchmark), run.selection)]
+    part_names = [
+        inputs.name for inputs in list_predicted_inputs(benchmark, load_model_inputs(benchmark), run.selection)
+    ]
     return pa.concat_tables(
         [
-            _piece(table, part, seed, candidate, len(run.candidates) > 1)
+            _select_predictions(table, part, seed, candidate, len(run.candidates) > 1)
             for candidate in run.candidates
-            for part in rows
+            for part in part_names
             for seed in run.seeds
         ]
     )
 
 
-def _piece(table: pa.Table, part: str, seed: int, candidate: str, told: bool) -> pa.Table:
+def _select_predictions(table: pa.Table, part: str, seed: int, candidate: str, with_candidate: bool) -> pa.Table:
     """The predictions of one candidate, part and seed in the order of the row ids, without the ids. told: with the
     candidate's name."""
     import pyarrow as pa
 
-    rows = in_order(_of(table, part=part, seed=seed, candidate=candidate))
-    columns = ("part", "seed", *(("candidate",) if told else ()), "prediction", "status")
+    rows = sort_by_row_id(_filter_rows(table, part=part, seed=seed, candidate=candidate))
+    columns = ("part", "seed", *(("candidate",) if with_candidate else ()), "prediction", "status")
     return pa.table({name: rows[name] for name in columns})
 
 
-def _of(table: pa.Table, **values: str | int) -> pa.Table:
+def _filter_rows(table: pa.Table, **values: str | int) -> pa.Table:
     """The rows that have some values."""
     import pyarrow.compute as pc
 
@@ -151,7 +153,7 @@ def _check_identity(benchmark: Benchmark, card: dict[str, Any], where: str) -> N
         )
 
 
-def recorded(benchmark: str, name: str, home: Path | None = None, *, budget: str = "quick") -> Run:
+def find_recorded_run(benchmark: str, name: str, home: Path | None = None, *, budget: str = "quick") -> Run:
     """The recorded run of the baseline `name` on a benchmark under a budget, `quick` or `full`, as a run folder in the
     cache. home: where other results are than the package's own.
 
@@ -164,53 +166,58 @@ def recorded(benchmark: str, name: str, home: Path | None = None, *, budget: str
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    home = home or home_of(budget)
+    home = home or get_results_home(budget)
     under = "" if budget == BUDGETS[0] else f" under the budget {budget}"
-    there = results(home)
-    known = {one for on, one in there if on == benchmark}
+    available = list_results(home)
+    known = {entry_name for on, entry_name in available if on == benchmark}
     if not known:
-        raise UnknownName(f"benchmark with recorded baselines{under}", benchmark, {on for on, _ in there})
+        raise UnknownName(f"benchmark with recorded baselines{under}", benchmark, {on for on, _ in available})
     if name not in known:
         raise UnknownName(f"recorded baseline on {benchmark}{under}", name, known)
-    file, card = file_of(home, benchmark, name), card_of(benchmark, name, home)
+    file, card = get_result_path(home, benchmark, name), read_result_card(benchmark, name, home)
     try:
         table = pq.read_table(file)
     except (pa.ArrowException, OSError) as error:
-        raise BadRun(f"{file} is not a recorded result: {first_line(error, 200)}") from error
-    found = find_benchmark(benchmark)
-    _check_identity(found, card, str(file))
-    digest, stated, rule = file_sha256(file), card["budget"], card["benchmark"]["selection"]
+        raise BadRun(f"{file} is not a recorded result: {get_first_line(error, 200)}") from error
+    current_benchmark = find_benchmark(benchmark)
+    _check_identity(current_benchmark, card, str(file))
+    digest, stated, rule = compute_file_sha256(file), card["budget"], card["benchmark"]["selection"]
     spent = Budget(stated["name"], stated.get("steps"), stated["device"])
-    identity = found.identity(spent.name, spent.steps, rule)
-    out = cache_root() / "recorded" / f"{benchmark.replace('/', '__')}-{name}-{digest[:16]}-{identity[:8]}"
+    identity = current_benchmark.identity(spent.name, spent.steps, rule)
+    out = get_cache_root() / "recorded" / f"{benchmark.replace('/', '__')}-{name}-{digest[:16]}-{identity[:8]}"
     if (out / "run.toml").is_file():
         try:
             return read_run(out)
         except FarshiftError as error:
-            say(f"{first_line(error, 200)}; writing it again from the recorded result")
+            log_message(f"{get_first_line(error, 200)}; writing it again from the recorded result")
             shutil.rmtree(out, ignore_errors=True)
     model = card["model"] | {"recorded": digest, "spent": json.dumps(card["spent"], sort_keys=True)[:2000]}
     model = {key: value for key, value in model.items() if key not in ("candidates", "finals")}
     names = card["model"].get("candidates", [ONLY])
-    answers = [{one: _answers(found, table, seed, one, rule) for one in names} for seed in stated["seeds"]]
-    return write_recorded_run(found, out, model, answers, spent, stated["seeds"], rule)
+    answers = [
+        {entry_name: _read_candidate_answers(current_benchmark, table, seed, entry_name, rule) for entry_name in names}
+        for seed in stated["seeds"]
+    ]
+    return write_recorded_run(current_benchmark, out, model, answers, spent, stated["seeds"], rule)
 
 
-def _answers(benchmark: Benchmark, table: pa.Table, seed: int, candidate: str, rule: str) -> dict[str, Answers]:
+def _read_candidate_answers(
+    benchmark: Benchmark, table: pa.Table, seed: int, candidate: str, rule: str
+) -> dict[str, Answers]:
     """The answers of a seed's candidate to every part in the order of the part's rows."""
     kind = ARROW_TYPES[benchmark.task.type]
     if str(table.schema.field("prediction").type) != kind:
         raise FarshiftError(f"a recorded result of {benchmark.name} predicts {table['prediction'].type}, not {kind}")
     if "candidate" in table.column_names:
-        table = _of(table, candidate=candidate)
+        table = _filter_rows(table, candidate=candidate)
     each = {}
-    for inputs in asked(benchmark, blind_data(benchmark), rule):
-        rows, ids = _of(table, part=inputs.name, seed=seed), inputs.row_ids
+    for inputs in list_predicted_inputs(benchmark, load_model_inputs(benchmark), rule):
+        rows, ids = _filter_rows(table, part=inputs.name, seed=seed), inputs.row_ids
         if rows.num_rows != len(ids):
             raise BadRun(
                 f"a recorded result of {benchmark.name} has {rows.num_rows} rows of {inputs.name}, not {len(ids)}"
             )
-        place = np.empty(len(ids), np.int64)
-        place[np.argsort(ids, kind="stable")] = np.arange(len(ids))
-        each[inputs.name] = read_answers(rows, benchmark.task)[place]
+        order = np.empty(len(ids), np.int64)
+        order[np.argsort(ids, kind="stable")] = np.arange(len(ids))
+        each[inputs.name] = read_answers(rows, benchmark.task)[order]
     return each

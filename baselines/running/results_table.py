@@ -6,41 +6,41 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from ...benchmarks.benchmark import find_benchmark
-from ...benchmarks.tables._benchmarks_across import OVERLAP, Block, Cell, best, rendered
-from ...benchmarks.tables._booktabs import slug
-from .learnt import not_learnt
+from ...benchmarks.tables._benchmarks_across import OVERLAP, Block, Cell, find_best_names, render_blocks
+from ...benchmarks.tables._booktabs import make_slug
+from .learnt import find_undertrained
 from .recorded_scores import RecordedScore
 
 HEADS = ("ID", "OOD", "gap")
 
 
-def latex(found: Sequence[RecordedScore], caption: str = "", label: str = "") -> str:
+def format_latex(scores: Sequence[RecordedScore], caption: str = "", label: str = "") -> str:
     """A `table` environment for each benchmark of the results, which are sorted by benchmark. Of several tables caption
     and label are the beginnings."""
-    groups = [(name, list(members)) for name, members in groupby(found, key=lambda one: one.benchmark)]
+    groups = [(name, list(members)) for name, members in groupby(scores, key=lambda score: score.benchmark)]
     tables = []
     for name, members in groups:
-        told, marked = caption, label
+        table_caption, table_label = caption, label
         if len(groups) > 1:
-            told, marked = caption and f"{caption} {name}.", label and f"{label}:{slug([name])[4:]}"
-        tables.append(_table(name, members, told or f"Recorded baselines on {name}.", marked))
+            table_caption, table_label = caption and f"{caption} {name}.", label and f"{label}:{make_slug([name])[4:]}"
+        tables.append(_format_table(name, members, table_caption or f"Recorded baselines on {name}.", table_label))
     return "\n".join(tables)
 
 
-def _table(benchmark: str, found: Sequence[RecordedScore], caption: str, label: str) -> str:
+def _format_table(benchmark: str, scores: Sequence[RecordedScore], caption: str, label: str) -> str:
     primary = find_benchmark(benchmark).metrics[0]
     percent = primary.bounds == (0, 1)
     unit, direction = " (%)" if percent else "", ", lower is better" if primary.better == "lower" else ""
-    lead = best({one.model: one.ood for one in found}, primary.better)
-    models = {one.model: (Cell(one.id), Cell(one.ood, one.model in lead), Cell(one.gap)) for one in found}
+    lead = find_best_names({score.model: score.ood for score in scores}, primary.better)
+    models = {score.model: (Cell(score.id), Cell(score.ood, score.model in lead), Cell(score.gap)) for score in scores}
     block = Block(benchmark, f"{primary.signature}{unit}{direction}", percent, HEADS, models)
-    marked = [name for name in not_learnt(benchmark) if name in models]
-    seeds = sorted({len(one.seeds) for one in found})
+    marked = [name for name in find_undertrained(benchmark) if name in models]
+    seeds = sorted({len(score.seeds) for score in scores})
     sentences = [
-        OVERLAP if len(found) > 1 else "",
+        OVERLAP if len(scores) > 1 else "",
         "Brackets: 95 % t intervals over test rows and training seeds.",
         "Gaps are in percentage points." if percent else "",
         f"Seeds: {', '.join(map(str, seeds))}.",
         f"Not learnt in distribution, so that nothing is said of the shift: {', '.join(marked)}." if marked else "",
     ]
-    return rendered([block], caption, label, sentences)
+    return render_blocks([block], caption, label, sentences)

@@ -12,40 +12,47 @@ from typing import Any
 
 import numpy as np
 
-from ...core.draws import uniform
+from ...core.draws import draw_uniform
 from ...core.errors import BadDefinition, FarshiftError
-from ...core.plugins import module_file
-from ..recipe import Recipe, complete, literal, recipe
-from .published import published
+from ...core.plugins import find_module_file
+from ..recipe import Recipe, find_recipe, read_literal, resolve_settings
+from .published import find_published
 
 TRAINER: Mapping[str, list[Any]] = {"lr": ["log10", -4.5, -2.5], "weight_decay": ["log10", -6.0, -2.0]}
 """Ranges of what every network is trained with: DomainBed's for small images."""
 
 
-def drawn(name: str, on: str, count: int, made: Recipe | None = None) -> dict[str, dict[str, Any]]:
+def draw_settings(name: str, on: str, count: int, base_recipe: Recipe | None = None) -> dict[str, dict[str, Any]]:
     """`count` settings of the baseline `name` on a benchmark: draw-00 its defaults, the others random. made: the recipe
     as it is run, where that is otherwise than shipped; with published settings, the ranges published beside them."""
-    made = made or recipe(name)
-    if made.algorithm is None:
+    base_recipe = base_recipe or find_recipe(name)
+    if base_recipe.algorithm is None:
         raise FarshiftError(f"{name} is an estimator of scikit-learn: name its settings in a file (--settings)")
-    common = published(made.published, on, made.algorithm).search if made.published else TRAINER
+    common = (
+        find_published(base_recipe.published, on, base_recipe.algorithm).search if base_recipe.published else TRAINER
+    )
     if not common:
-        raise FarshiftError(f"--search: {made.published} publishes no ranges for {on}: name settings (--settings)")
-    space = dict(common) | dict(literal(module_file("baselines/algorithms", made.algorithm, "algorithm"), "SEARCH"))
-    known = complete(made, on)
+        raise FarshiftError(
+            f"--search: {base_recipe.published} publishes no ranges for {on}: name settings (--settings)"
+        )
+    space = dict(common) | dict(
+        read_literal(find_module_file("baselines/algorithms", base_recipe.algorithm, "algorithm"), "SEARCH")
+    )
+    known = resolve_settings(base_recipe, on)
     wide = len(str(count - 1))
-    found: dict[str, dict[str, Any]] = {f"draw-{0:0{wide}}": {}}
+    draws: dict[str, dict[str, Any]] = {f"draw-{0:0{wide}}": {}}
     for number in range(1, count):
-        found[f"draw-{number:0{wide}}"] = {
-            setting: _draw(f"{name}/{setting}", number, span, known.get(setting)) for setting, span in space.items()
+        draws[f"draw-{number:0{wide}}"] = {
+            setting: _draw_value(f"{name}/{setting}", number, span, known.get(setting))
+            for setting, span in space.items()
         }
-    return found
+    return draws
 
 
-def _draw(name: str, number: int, span: list[Any], like: Any) -> Any:
+def _draw_value(name: str, number: int, span: list[Any], like: Any) -> Any:
     """Draw `number` of a range: ["log10", low, high] and ["log2", low, high] of exponents, ["uniform", low, high],
     ["choice", ...]. A whole number is the nearest; of powers of two the one below, as DomainBed's."""
-    at = float(uniform(f"baselines/search/{name}", np.array([number], np.uint64))[0])
+    at = float(draw_uniform(f"baselines/search/{name}", np.array([number], np.uint64))[0])
     kind, *rest = span
     if kind == "choice":
         return rest[min(int(at * len(rest)), len(rest) - 1)]

@@ -6,30 +6,30 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ...benchmarks.benchmark import Benchmark, suite
-from ...benchmarks.harness.evaluate import seed_numbers
+from ...benchmarks.benchmark import Benchmark, load_suite
+from ...benchmarks.harness.evaluate import list_seeds
 from ...benchmarks.model import Budget
 from ...core.errors import FarshiftError, ModelError
 from ..fitness import check_task
-from ..recipe import Recipe, recipe, recipes
+from ..recipe import Recipe, find_recipe, load_recipes
 from .plan import Plan, check_data
 
 
-def unfit(made: Recipe, benchmark: Benchmark) -> str:
+def explain_unfit(candidate: Recipe, benchmark: Benchmark) -> str:
     """Why a recipe does not belong on a benchmark; empty where it does."""
-    if not any(fnmatchcase(benchmark.name, pattern) for pattern in made.suits):
-        return f"it is for {', '.join(made.suits)}"
-    if made.kind not in ("any", benchmark.kind):
-        return f"it is for {made.kind} shifts, and this is {benchmark.kind}"
+    if not any(fnmatchcase(benchmark.name, pattern) for pattern in candidate.suits):
+        return f"it is for {', '.join(candidate.suits)}"
+    if candidate.kind not in ("any", benchmark.kind):
+        return f"it is for {candidate.kind} shifts, and this is {benchmark.kind}"
     try:
-        check_task(made, benchmark.task)
-        check_data(made, benchmark)
+        check_task(candidate, benchmark.task)
+        check_data(candidate, benchmark)
     except ModelError as error:
         return str(error)
     return ""
 
 
-def suite_plans(
+def make_suite_plans(
     name: str,
     out: Path,
     only: Sequence[str] = (),
@@ -39,25 +39,25 @@ def suite_plans(
 ) -> list[Plan]:
     """A plan for every baseline (or those in `only`) on every benchmark of a suite that it belongs on, each with the
     run folder `out/BENCHMARK/BASELINE`, the slash of the benchmark's name written as two underscores."""
-    chosen = [recipe(one) for one in dict.fromkeys(only)] or list(recipes().values())
+    chosen = [find_recipe(baseline_name) for baseline_name in dict.fromkeys(only)] or list(load_recipes().values())
     plans = [
         Plan(
-            made,
+            candidate,
             benchmark,
             budget,
-            seed_numbers(seeds, benchmark, budget.name),
-            folder(out, benchmark.name, made.name),
+            list_seeds(seeds, benchmark, budget.name),
+            get_run_folder(out, benchmark.name, candidate.name),
             stack=stack,
         )
-        for benchmark in suite(name)
-        for made in chosen
-        if not unfit(made, benchmark)
+        for benchmark in load_suite(name)
+        for candidate in chosen
+        if not explain_unfit(candidate, benchmark)
     ]
     if not plans:
         raise FarshiftError(f"none of {', '.join(only) or 'the baselines'} belongs on a benchmark of the suite {name}")
     return plans
 
 
-def folder(out: Path, benchmark: str, name: str) -> Path:
+def get_run_folder(out: Path, benchmark: str, name: str) -> Path:
     """Where the run of a baseline on a benchmark lies under `out`."""
     return out / benchmark.replace("/", "__") / name

@@ -10,29 +10,28 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from ...benchmarks.blind.data import blind_data
-from ...benchmarks.blind.streamed import StreamedBenchmark, found
-from ...benchmarks.harness.evaluate import finished, seed_numbers
+from ...benchmarks.blind.data import load_model_inputs
+from ...benchmarks.blind.streamed import StreamedBenchmark, find_streamed_benchmark
+from ...benchmarks.harness.evaluate import finish_run, list_seeds
 from ...benchmarks.harness.loop import Evaluation
-from ...benchmarks.harness.query import Query
+from ...benchmarks.harness.query import Predictor
 from ...benchmarks.model import Budget
-from ...benchmarks.runs.fit_progress import TRAINING, fit_file, fit_files
+from ...benchmarks.runs.fit_progress import TRAINING, get_fit_file, list_fit_files
 from ...benchmarks.runs.run import Run
 from ...benchmarks.runs.run_folder import RunFolder
-from ...benchmarks.settings import Settings, checked
+from ...benchmarks.settings import Settings, check_settings
 from ...core.device import check_device
-from ...core.engines import Engine, Needs, as_completed, opened
+from ...core.engines import Engine, Needs, iterate_outcomes, open_engine
 from ...core.engines.local import Local
-from ...core.errors import FarshiftError, MissingExtra, restated
-from ...core.listings.plural import counted
-from ...core.progress import advance, say
-from ...core.world import World, world
-from ..diagnostics import chosen
-from ..recipe import Recipe
-from ..recipe import recipe as find_recipe
-from .changes import NOTHING, Changes
-from .followed import followed
-from .needs import bring, memory_needs, refuse
+from ...core.errors import FarshiftError, MissingExtra, replace_error_message
+from ...core.listings.plural import format_count
+from ...core.progress import log_message, report_progress
+from ...core.world import World, get_world
+from ..diagnostics import parse_diagnostics
+from ..recipe import Recipe, find_recipe
+from .changes import NOTHING, RecipeOverrides
+from .followed import watch_progress_files
+from .needs import check_requirements, list_memory_requirements, prepare_data
 from .plan import Plan
 
 
@@ -62,7 +61,7 @@ class GroupJob:
     @property
     def file(self) -> Path:
         """Where it says how far it is."""
-        return fit_file(self.folder, self.seeds)
+        return get_fit_file(self.folder, self.seeds)
 
 
 @dataclass(frozen=True)
@@ -90,30 +89,30 @@ def run_group_job(job: GroupJob) -> None:
     processes.
 
     A replica that fails does not stop the others; the first one's error is raised at the end."""
-    from ..baseline import group_trainer
-    from ..training.fit_told import Told
+    from ..baseline import make_group_trainer
+    from ..training.fit_told import FitProgressReporter
     from ..training.replica_group import ReplicaGroup
     from ..training.training_rows import Member
 
-    benchmark, recipe, together = found(job.benchmark, job.stream), job.recipe, world()
+    benchmark, recipe, together = find_streamed_benchmark(job.benchmark, job.stream), job.recipe, get_world()
     members = [Member(seed, values) for seed in job.seeds for values in job.settings.values()]
-    kept, code = job.folder / TRAINING, str(job.plan["model"]["code"])
+    checkpoints, code = job.folder / TRAINING, str(job.plan["model"]["code"])
     diagnose = job.plan["model"].get("diagnose", ())
-    told = Told(job.label, job.steps, job.file) if together.rank == 0 else None
-    places = kept, job.stack, code, together, diagnose, told
-    group = ReplicaGroup(recipe, benchmark.task, members, benchmark.name, *places)
-    folder, query = RunFolder(job.folder, job.plan), Query.of(benchmark, world=together)
+    reporter = FitProgressReporter(job.label, job.steps, job.file) if together.rank == 0 else None
+    options = checkpoints, job.stack, code, together, diagnose, reporter
+    group = ReplicaGroup(recipe, benchmark.task, members, benchmark.name, *options)
+    folder, query = RunFolder(job.folder, job.plan), Predictor.of(benchmark, world=together)
     evaluation = Evaluation(
-        folder, benchmark, blind_data(benchmark), group_trainer(group), job.budget, query, job.settings
+        folder, benchmark, load_model_inputs(benchmark), make_group_trainer(group), job.budget, query, job.settings
     )
     # Where processes train together the others may be waiting for the one that failed: they end with it.
     failed = evaluation.run(job.missing, keep_going=together.size == 1)
-    if told is not None:
-        told.close()
+    if reporter is not None:
+        reporter.close()
     if failed:
         seed, first = next(iter(failed.items()))
         more = f" (and {len(failed) - 1} more of its replicas failed)" if len(failed) > 1 else ""
-        raise restated(type(first), f"seed {seed}: {first}{more}")
+        raise replace_error_message(type(first), f"seed {seed}: {first}{more}")
     if together.rank == 0:
         group.forget()
 
@@ -126,7 +125,7 @@ def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
     if failures:
         first = failures[0]
         more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
-        raise restated(type(first.error), f"{first}{more}")
+        raise replace_error_message(type(first.error), f"{first}{more}")
     return runs
 
 
@@ -135,55 +134,57 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
     the order of `plans`, and what failed. All plans are for one device.
 
     Under `torchrun` all processes call this alike, and train each replica together."""
-    together = world()
+    together = get_world()
     if together.size > 1 and engine != "local":
         raise FarshiftError(f"under torchrun its processes do the work: leave --engine {engine} out")
     device = plans[0].budget.device
     require_extras()
     for plan in plans:
         plan.check()
-    with ExitStack() as held:
-        at_work = held.enter_context(opened(engine, Needs(device, threads=1)))
+    with ExitStack() as exit_stack:
+        executor = exit_stack.enter_context(open_engine(engine, Needs(device, threads=1)))
         for plan in plans:
-            refuse(memory_needs(plan, min(at_work.workers, len(plan.seeds))), plan.title, device)
-        folders = [held.enter_context(plan.begin(together)) for plan in plans]
+            check_requirements(
+                list_memory_requirements(plan, min(executor.workers, len(plan.seeds))), plan.title, device
+            )
+        folders = [exit_stack.enter_context(plan.begin(together)) for plan in plans]
         missing = [folder.missing() for folder in folders]
-        for stale in (path for folder in folders if together.rank == 0 for path in fit_files(folder.path)):
+        for stale in (path for folder in folders if together.rank == 0 for path in list_fit_files(folder.path)):
             stale.unlink(missing_ok=True)
         if together.size > 1:
-            from ..training.distributed import agreed, joined
+            from ..training.distributed import broadcast_from_first, join_processes
 
-            held.enter_context(joined(together, device))
-            missing = agreed(missing, together)
-        jobs = list(_jobs(plans, folders, missing, at_work.workers))
-        failures = _run_jobs(plans, jobs, at_work, together)
+            exit_stack.enter_context(join_processes(together, device))
+            missing = broadcast_from_first(missing, together)
+        jobs = list(_make_jobs(plans, folders, missing, executor.workers))
+        failures = _run_jobs(plans, jobs, executor, together)
         runs = []
         broken = {id(failure.plan) for failure in failures}
         for plan, folder in zip(plans, folders, strict=True):
             if id(plan) in broken:
                 continue
-            runs.append(finished(folder, together))
+            runs.append(finish_run(folder, together))
             if together.rank == 0:
                 rmtree(folder.path / TRAINING, ignore_errors=True)  # what killed processes left
         return runs, failures
 
 
-def _jobs(
+def _make_jobs(
     plans: Sequence[Plan], folders: list[RunFolder], missing: list[list[int]], workers: int
 ) -> Iterator[tuple[int, GroupJob]]:
     """The replica groups that have replicas left to train or to ask, each with its plan's number."""
     for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
         each = plan.steps * plan.trainings() * len(plan.settings) if missing[number] else 0
-        for seeds in seed_groups(plan.seeds, workers):
-            if left := tuple(seed for seed in seeds if seed in missing[number]):
+        for seeds in split_seeds(plan.seeds, workers):
+            if remaining := tuple(seed for seed in seeds if seed in missing[number]):
                 names = plan.recipe, plan.benchmark.name
                 at = plan.benchmark.address if isinstance(plan.benchmark, StreamedBenchmark) else ""
-                given = folder.path, folder.plan, *names, plan.budget, seeds, left, plan.settings, plan.stack
+                given = folder.path, folder.plan, *names, plan.budget, seeds, remaining, plan.settings, plan.stack
                 yield number, GroupJob(*given, steps=each * len(seeds), stream=at)
 
 
 def _run_jobs(
-    plans: Sequence[Plan], jobs: list[tuple[int, GroupJob]], at_work: Engine, together: World
+    plans: Sequence[Plan], jobs: list[tuple[int, GroupJob]], executor: Engine, together: World
 ) -> list[Failure]:
     """Run replica groups, and tell how far they are. What failed is in the order of the jobs, whichever ended first."""
     total = sum(len(job.missing) for _, job in jobs)
@@ -196,9 +197,9 @@ def _run_jobs(
         files.setdefault(job.label, {})[job.file] = job.steps
     if tells:
         for number in dict.fromkeys(number for number, _ in jobs):
-            say(_begins(plans[number]))
-    with nullcontext() if isinstance(at_work, Local) else followed(files):
-        for index, _, error in as_completed(at_work, run_group_job, [job for _, job in jobs]):
+            log_message(_describe_start(plans[number]))
+    with nullcontext() if isinstance(executor, Local) else watch_progress_files(files):
+        for index, _, error in iterate_outcomes(executor, run_group_job, [job for _, job in jobs]):
             number, job = jobs[index]
             plan = plans[number]
             if error is not None:
@@ -207,28 +208,28 @@ def _run_jobs(
             done += len(job.missing)
             if tells:
                 if error is not None:
-                    say(f"{plan.title}: {error}")
+                    log_message(f"{plan.title}: {error}")
                 if len(plans) > 1:
-                    advance("replicas", done, total)
+                    report_progress("replicas", done, total)
                 if not waiting[number] and all(failure.plan is not plan for failure in failures.values()):
-                    say(f"{plan.title}: {counted(len(plan.seeds), 'seed')} done")
+                    log_message(f"{plan.title}: {format_count(len(plan.seeds), 'seed')} done")
     return [failures[index] for index in sorted(failures)]
 
 
-def _begins(plan: Plan) -> str:
+def _describe_start(plan: Plan) -> str:
     """What a plan's training begins with, in words."""
     replicas = len(plan.seeds) * len(plan.settings) * plan.trainings()
-    told = f"{plan.title}: training {counted(replicas, 'replica')}"
-    return told if plan.recipe.estimator else f"{told}, {counted(plan.steps, 'step')} each"
+    text = f"{plan.title}: training {format_count(replicas, 'replica')}"
+    return text if plan.recipe.estimator else f"{text}, {format_count(plan.steps, 'step')} each"
 
 
-def seed_groups(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
+def split_seeds(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
     """The seeds in as many replica groups of like size as there are workers: each worker stacks its own."""
     count = min(workers, len(seeds))
-    return [tuple(seeds[place::count]) for place in range(count)]
+    return [tuple(seeds[offset::count]) for offset in range(count)]
 
 
-def spend(budget: str, steps: int | None = None, device: str = "cpu") -> Budget:
+def make_budget(budget: str, steps: int | None = None, device: str = "cpu") -> Budget:
     """A budget by its name, checked; `steps` overrides its optimiser steps."""
     if budget not in ("full", "quick"):
         raise FarshiftError(f"budget {budget!r}: use full or quick")
@@ -264,16 +265,16 @@ def run_baseline(
     each other and chosen among by `selection`, the protocol's rule by default. stack: the most replicas that are
     trained at once; chosen automatically by default. diagnose: names of diagnostics, separated by commas, or "all":
     what they measure of each trained replica goes on the run card, among what its seed spent. network, encoder,
-    fine_tune, augment, published, stream: as `Changes` has them.
+    fine_tune, augment, published, stream: as `RecipeOverrides` has them.
     """
-    changes = Changes(network, encoder or "", fine_tune or "", augment, published, stream)
-    spent, more = spend(budget, steps, device), (settings, selection, stack, diagnose, changes)
-    plan = plan_of(name, on, Path(out), spent, seeds, *more)
-    bring(plan.benchmark)
+    changes = RecipeOverrides(network, encoder or "", fine_tune or "", augment, published, stream)
+    spent, more = make_budget(budget, steps, device), (settings, selection, stack, diagnose, changes)
+    plan = make_plan(name, on, Path(out), spent, seeds, *more)
+    prepare_data(plan.benchmark)
     return run_plans([plan], engine)[0]
 
 
-def plan_of(
+def make_plan(
     name: str,
     on: str,
     out: Path,
@@ -283,19 +284,19 @@ def plan_of(
     selection: str | None = None,
     stack: int = 0,
     diagnose: str = "",
-    changes: Changes = NOTHING,
+    changes: RecipeOverrides = NOTHING,
 ) -> Plan:
     """The plan of what `run_baseline` runs, with its arguments; opens no data, but for published epochs, which are
     counted over the rows."""
-    benchmark, wanted = found(on, changes.stream), chosen(diagnose)
+    benchmark, diagnostic_names = find_streamed_benchmark(on, changes.stream), parse_diagnostics(diagnose)
     recipe = changes.of(find_recipe(name), benchmark)
-    numbers = seed_numbers(seeds, benchmark, budget.name)
-    plan = Plan(recipe, benchmark, budget, numbers, out, checked(settings), selection, stack, wanted)
+    numbers = list_seeds(seeds, benchmark, budget.name)
+    plan = Plan(recipe, benchmark, budget, numbers, out, check_settings(settings), selection, stack, diagnostic_names)
     plan.check_stream()
     return plan
 
 
-def plans_on(
+def make_plans(
     names: Sequence[str],
     on: str,
     out: Path,
@@ -303,13 +304,13 @@ def plans_on(
     seeds: int | Sequence[int] | None = None,
     stack: int = 0,
     selection: str | None = None,
-    changes: Changes = NOTHING,
+    changes: RecipeOverrides = NOTHING,
 ) -> list[Plan]:
     """Plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`. Opens no
     data."""
-    benchmark = found(on, changes.stream)
+    benchmark = find_streamed_benchmark(on, changes.stream)
     recipes = [changes.of(find_recipe(name), benchmark) for name in dict.fromkeys(names)]
-    numbers = seed_numbers(seeds, benchmark, budget.name)
+    numbers = list_seeds(seeds, benchmark, budget.name)
     plans = [
         Plan(recipe, benchmark, budget, numbers, out / recipe.name, selection=selection, stack=stack)
         for recipe in recipes

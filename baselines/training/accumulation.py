@@ -18,7 +18,7 @@ from .algorithm import Algorithm
 from .sampler import Batch
 
 
-def some_rows(batch: Batch, which: slice) -> Batch:
+def slice_batch(batch: Batch, which: slice) -> Batch:
     """Those rows of a batch, of every replica; without the inputs of shifted rows."""
     return replace(
         batch,
@@ -30,7 +30,7 @@ def some_rows(batch: Batch, which: slice) -> Batch:
     )
 
 
-def counted(batch: Batch) -> Tensor:
+def count_targets(batch: Batch) -> Tensor:
     """How many targets a mean over the batch is over, by their weight, (K,) float64."""
     weight = torch.ones_like(batch.rows, dtype=torch.float64) if batch.weight is None else batch.weight.double()
     if batch.target.ndim == 3 and not batch.target.is_floating_point():
@@ -38,17 +38,19 @@ def counted(batch: Batch) -> Tensor:
     return weight.sum(1)
 
 
-def in_chunks(batches: Iterable[tuple[Batch, Tensor | None]], most: int) -> Iterator[tuple[Batch, Tensor | None]]:
+def split_into_chunks(
+    batches: Iterable[tuple[Batch, Tensor | None]], most: int
+) -> Iterator[tuple[Batch, Tensor | None]]:
     """Batches of at most so many rows, each with its share (K,) in the whole; as they are where `most` is 0."""
     for batch, share in batches:
         rows = batch.rows.shape[1]
         if not most or rows <= most:
             yield batch, share
             continue
-        whole = counted(batch)
+        total = count_targets(batch)
         for start in range(0, rows, most):
-            some = some_rows(batch, slice(start, start + most))
-            part = counted(some) / whole
+            some = slice_batch(batch, slice(start, start + most))
+            part = count_targets(some) / total
             yield some, part if share is None else part * share
 
 

@@ -21,34 +21,34 @@ from ...core.errors import ModelError
 from ..replicas.rng import Rng
 
 
-def blocks(network: nn.Module) -> list[nn.Module]:
+def list_blocks(network: nn.Module) -> list[nn.Module]:
     """The elements of a network's outermost lists of two modules or more."""
-    found: list[nn.Module] = []
+    network_blocks: list[nn.Module] = []
     for child in network.children():
         if isinstance(child, nn.ModuleList | nn.Sequential) and len(child) > 1:
-            found += [one for one in child if next(one.parameters(), None) is not None]
+            network_blocks += [layer for layer in child if next(layer.parameters(), None) is not None]
         else:
-            found += blocks(child)
-    return found
+            network_blocks += list_blocks(child)
+    return network_blocks
 
 
 @contextmanager
-def recomputed(network: nn.Module, rng: Rng) -> Iterator[None]:
+def recompute_activations(network: nn.Module, rng: Rng) -> Iterator[None]:
     """The blocks of a network keep no activations while the context lasts: forward and backward pass lie within it.
     `ModelError` where there are no blocks."""
-    found = blocks(network)
-    if not found:
+    network_blocks = list_blocks(network)
+    if not network_blocks:
         raise ModelError("setting recompute: this network has no list of layers: leave it at false")
-    for block in found:
-        vars(block)["forward"] = _Recomputed(block, rng)
+    for block in network_blocks:
+        vars(block)["forward"] = _RecomputedForward(block, rng)
     try:
         yield
     finally:
-        for block in found:
+        for block in network_blocks:
             del vars(block)["forward"]
 
 
-class _Recomputed:
+class _RecomputedForward:
     """A block's forward pass."""
 
     def __init__(self, block: nn.Module, rng: Rng) -> None:

@@ -20,12 +20,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from ...core.draws import key
+from ...core.draws import derive_key
 from ...core.errors import ModelError
 from ..encoding.encoding import Sizes
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import stream
-from ..replicas.stacked import stacked
+from ..replicas.rng import derive_stream
+from ..replicas.stacked import stack_networks
 from .optimiser_step import OptimiserStep
 from .sampler import Batch, Data
 
@@ -56,7 +56,7 @@ M = TypeVar("M", bound=nn.Module)
 
 
 @dataclass(frozen=True)
-class About:
+class AlgorithmContext:
     """What an algorithm may know before it begins."""
 
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class About:
     sizes: Sizes
     """What the network was built for: outputs, words, the shape of an image."""
 
-    def __deepcopy__(self, _: Any) -> About:
+    def __deepcopy__(self, _: Any) -> AlgorithmContext:
         return self  # it never changes, and holds all the data
 
     @property
@@ -85,22 +85,22 @@ class About:
     def each(self, make: Callable[[], M], name: str) -> M:
         """Another module with a replica axis of K (a discriminator, a second head): `make` makes one of a single
         replica, its initial weights drawn under each replica's name and this one."""
-        return replicated(make, [f"{own}/{name}" for own in self.names])
+        return make_replicated(make, [f"{own}/{name}" for own in self.names])
 
 
-def replicated(make: Callable[[], M], names: Sequence[str]) -> M:
+def make_replicated(make: Callable[[], M], names: Sequence[str]) -> M:
     """A module of one replica a name, its initial weights drawn from torch's global generator seeded by the name, which
     is left as it was."""
-    made = []
+    modules = []
     with torch.random.fork_rng(devices=[]):
         for name in names:
-            torch.manual_seed(key(name))
-            made.append(make())
-    return stacked(made)
+            torch.manual_seed(derive_key(name))
+            modules.append(make())
+    return stack_networks(modules)
 
 
 @dataclass(frozen=True)
-class Clock:
+class StepState:
     """Where training stands. step: from 0, in this stage. steps: of this stage. total: steps done in all stages."""
 
     step: int
@@ -113,7 +113,7 @@ class Clock:
     def draw(self, name: str) -> Tensor:
         """Keys (K,) for one random draw of this step: give them to `rng.uniform`, `normal`, `beta`,
         `permutations`."""
-        return stream(self.keys, name, self.total)
+        return derive_stream(self.keys, name, self.total)
 
 
 class Algorithm(nn.Module, ABC):
@@ -136,7 +136,7 @@ class Algorithm(nn.Module, ABC):
     grows = False
     """Whether the network of a later stage has other shapes than that of the first."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         """`ModelError` for sharpness-aware steps, which take the loss twice, of what remembers rows."""
         super().__init__()
         self.hyperparameters, self.about = hyperparameters, about
@@ -155,14 +155,14 @@ class Algorithm(nn.Module, ABC):
         return {"main": optimiser_step([*network.parameters(), *self.parameters()], "lr")}
 
     @abstractmethod
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         """The losses to be minimised, (K,)."""
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
+        clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         """One training step; returns the losses (K,) that are watched. `batches()` gives the step's batch, or the
@@ -181,7 +181,7 @@ class Algorithm(nn.Module, ABC):
 
         return optimiser_steps["main"].descend(closure)
 
-    def after(self, network: Any, clock: Clock) -> None:
+    def after(self, network: Any, clock: StepState) -> None:
         """Called after each step."""
 
     def stages(self, steps: int) -> tuple[int, ...]:
@@ -199,8 +199,8 @@ class Algorithm(nn.Module, ABC):
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         """What is predicted for inputs (K, n, ..): logits (K, n, classes), or numbers (K, n, 1). An adaptive
         algorithm learns from them too."""
-        found: Tensor = network(*inputs)
-        return found
+        outputs: Tensor = network(*inputs)
+        return outputs
 
     def reset(self, network: Any) -> None:
         """Forget what was learned while predicting."""

@@ -17,12 +17,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..augmentations import chosen, names
+from ..augmentations import load_augmentations, parse_augmentation_names
 from ..augmentations._draws import Draws
 from ..encoding.encoding import Sizes
-from ..encoding.images import channel_axis, planes
+from ..encoding.images import find_channel_axis, unflatten_images
 from ..replicas.hyperparameters import Hyperparameters
-from .algorithm import About
+from .algorithm import AlgorithmContext
 from .replica_stack import ReplicaStack
 from .sampler import Batch
 
@@ -42,17 +42,21 @@ class Augmentation:
         algorithm that does not take shares of them."""
         self.hyperparameters, self.keys = stack.hyperparameters, stack.keys
         self.sizes = stack.algorithm.about.sizes
-        pairs = zip(names(self.hyperparameters["augment"]), chosen(self.hyperparameters["augment"]), strict=True)
+        pairs = zip(
+            parse_augmentation_names(self.hyperparameters["augment"]),
+            load_augmentations(self.hyperparameters["augment"]),
+            strict=True,
+        )
         self.steps: list[tuple[str, ModuleType]] = [
-            (f"{place}/{name}", one)
-            for place, (name, one) in enumerate(pairs)
-            if hasattr(one, "changed") or hasattr(one, "mixed")
+            (f"{position}/{name}", plugin)
+            for position, (name, plugin) in enumerate(pairs)
+            if hasattr(plugin, "changed") or hasattr(plugin, "mixed")
         ]
-        self.mixes = any(hasattr(one, "mixed") for _, one in self.steps)
+        self.mixes = any(hasattr(plugin, "mixed") for _, plugin in self.steps)
         """Whether rows are mixed with others of their batch."""
-        for name, one in self.steps:
-            check(name.partition("/")[2], one, stack.algorithm.about)
-            if hasattr(one, "mixed") and not stack.algorithm.soft_targets:
+        for name, plugin in self.steps:
+            check_augmentation(name.partition("/")[2], plugin, stack.algorithm.about)
+            if hasattr(plugin, "mixed") and not stack.algorithm.soft_targets:
                 what = type(stack.algorithm).__module__.rpartition(".")[2]
                 raise ModelError(
                     f"augmentation {name.partition('/')[2]}: it mixes labels, and the algorithm {what} takes each "
@@ -72,41 +76,41 @@ class Augmentation:
         rows = batch.rows.to(self.keys.device)
         numbers, target, weight = batch.inputs[1], batch.target, batch.weight
         other = None if batch.unlabelled is None else batch.unlabelled[1]
-        for name, one in self.steps:
-            if hasattr(one, "changed"):
-                numbers = self._changed(one, name, numbers, rows, step)
+        for name, plugin in self.steps:
+            if hasattr(plugin, "changed"):
+                numbers = self._changed(plugin, name, numbers, rows, step)
                 if other is not None:
                     places = torch.arange(other.shape[1], device=rows.device).expand(other.shape[:2])
-                    other = self._changed(one, f"{name}/unlabelled", other, places, step)
+                    other = self._changed(plugin, f"{name}/unlabelled", other, places, step)
             else:
-                numbers, target, weight = self._mixed(one, name, numbers, target, weight, step)
+                numbers, target, weight = self._mixed(plugin, name, numbers, target, weight, step)
         unlabelled = batch.unlabelled if other is None else (batch.unlabelled[0], other)  # type: ignore[index]
         inputs = (batch.inputs[0], numbers)
         return replace(batch, inputs=inputs, target=target, weight=weight, unlabelled=unlabelled)
 
-    def _changed(self, one: ModuleType, name: str, numbers: Tensor, rows: Tensor, step: int) -> Tensor:
-        return anew(one, name, numbers, self.keys, rows, step, self.hyperparameters, self.sizes)
+    def _changed(self, plugin: ModuleType, name: str, numbers: Tensor, rows: Tensor, step: int) -> Tensor:
+        return augment_flat_rows(plugin, name, numbers, self.keys, rows, step, self.hyperparameters, self.sizes)
 
     def _mixed(
-        self, one: ModuleType, name: str, numbers: Tensor, target: Tensor, weight: Tensor | None, step: int
+        self, plugin: ModuleType, name: str, numbers: Tensor, target: Tensor, weight: Tensor | None, step: int
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Rows mixed with others, their labels as shares of all classes (K, n, classes), and numbers as numbers. A
         weighted pair counts by the product of its rows' weights, as if both had been drawn by them."""
         first = torch.zeros((len(self.keys), 1), dtype=torch.int64, device=self.keys.device)
         draws = Draws.of(self.keys, step, first, name, self.hyperparameters)
-        x, partner, share = one.mixed(_read(one, numbers, self.sizes), draws)
+        x, partner, share = plugin.mixed(_to_plugin_shape(plugin, numbers, self.sizes), draws)
         replicas = torch.arange(len(partner), device=partner.device)[:, None]
         if not target.is_floating_point():
             target = F.one_hot(target, self.sizes.outputs).to(self.hyperparameters.dtype)
         own = share.view(*share.shape, *[1] * (target.ndim - share.ndim)).to(target.dtype)
         target = own * target + (1 - own) * target[replicas, partner]
         weight = None if weight is None else weight * weight[replicas, partner]
-        return _stored(one, x, numbers, self.sizes), target, weight
+        return _to_flat_rows(plugin, x, numbers, self.sizes), target, weight
 
 
 @torch.no_grad()
-def anew(
-    one: ModuleType,
+def augment_flat_rows(
+    plugin: ModuleType,
     name: str,
     numbers: Tensor,
     keys: Tensor,
@@ -118,14 +122,14 @@ def anew(
     """Flat rows (K, n, width) after one augmentation. keys: of the replicas. rows: (K, n), places in the training
     data. name: what tells these draws from others of the same step."""
     draws = Draws.of(keys, step, rows.to(keys.device), name, hyperparameters)
-    x = _read(one, numbers, sizes)
-    return _stored(one, one.changed(x.flatten(0, 1), draws).view(x.shape), numbers, sizes)
+    x = _to_plugin_shape(plugin, numbers, sizes)
+    return _to_flat_rows(plugin, plugin.changed(x.flatten(0, 1), draws).view(x.shape), numbers, sizes)
 
 
-def check(name: str, one: ModuleType, about: About) -> None:
+def check_augmentation(name: str, plugin: ModuleType, about: AlgorithmContext) -> None:
     """`ModelError` for an augmentation that does not read what the task has."""
     sizes, shape = about.sizes, about.sizes.shape
-    axis = channel_axis(shape) if shape else None
+    axis = find_channel_axis(shape) if shape else None
     channels = 1 if axis is None else shape[axis]
     fits = {
         "numbers": sizes.numbers and not sizes.categories and not sizes.source,
@@ -133,26 +137,26 @@ def check(name: str, one: ModuleType, about: About) -> None:
         "colours": bool(shape) and channels in (1, 3),
         "spectrograms": len(shape) == 2,
     }
-    if about.task == "sequence" or not fits[one.READS]:
-        raise ModelError(f"augmentation {name}: it is for {READ[one.READS]}, and this task's inputs are others")
+    if about.task == "sequence" or not fits[plugin.READS]:
+        raise ModelError(f"augmentation {name}: it is for {READ[plugin.READS]}, and this task's inputs are others")
 
 
-def _read(one: ModuleType, numbers: Tensor, sizes: Sizes) -> Tensor:
+def _to_plugin_shape(plugin: ModuleType, numbers: Tensor, sizes: Sizes) -> Tensor:
     """Flat rows (K, n, width) as a file reads them."""
-    if one.READS in ("pictures", "colours"):
-        return planes(numbers, sizes.shape)
-    return numbers.reshape(*numbers.shape[:-1], *sizes.shape) if one.READS == "spectrograms" else numbers
+    if plugin.READS in ("pictures", "colours"):
+        return unflatten_images(numbers, sizes.shape)
+    return numbers.reshape(*numbers.shape[:-1], *sizes.shape) if plugin.READS == "spectrograms" else numbers
 
 
-def _stored(one: ModuleType, x: Tensor, like: Tensor, sizes: Sizes) -> Tensor:
-    """What `_read` was given."""
-    if one.READS in ("pictures", "colours"):
-        axis = channel_axis(sizes.shape)
+def _to_flat_rows(plugin: ModuleType, x: Tensor, like: Tensor, sizes: Sizes) -> Tensor:
+    """What `_to_plugin_shape` was given."""
+    if plugin.READS in ("pictures", "colours"):
+        axis = find_channel_axis(sizes.shape)
         x = x.squeeze(-3) if axis is None else x.movedim(-3, axis - 3)
     return x.reshape(like.shape).to(like.dtype)
 
 
-def augmentation(stack: ReplicaStack) -> Augmentation | None:
+def make_augmentation(stack: ReplicaStack) -> Augmentation | None:
     """What is done to a replica stack's batches; None where that is nothing."""
-    found: Any = Augmentation(stack)
-    return found or None
+    result: Any = Augmentation(stack)
+    return result or None

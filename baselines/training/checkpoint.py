@@ -27,24 +27,24 @@ FORMAT = 1
 ADVICE = "choose another --out"
 
 
-def save(training: Training, path: Path, identity: str) -> None:
-    """Write the state of `training` to `path`. `identity` says what is trained: see `resume`."""
+def save_checkpoint(training: Training, path: Path, identity: str) -> None:
+    """Write the state of `training` to `path`. `identity` says what is trained: see `resume_training`."""
     arrays: dict[str, Any] = {}
     outcome, validation = training.outcome, training.validation
-    _put(arrays, "cohort", training.stack)
+    _store_stack(arrays, "cohort", training.stack)
     for name, optimiser_step in training.optimiser_steps.items():
         state = optimiser_step.optimiser.state()
-        arrays |= {f"descent/{name}/{key}": _array(value) for key, value in state.items()}
-    arrays |= {"losses": _array(training.losses), "broken": _array(training.broken)}
+        arrays |= {f"descent/{name}/{key}": _to_array(value) for key, value in state.items()}
+    arrays |= {"losses": _to_array(training.losses), "broken": _to_array(training.broken)}
     if training.data is not training.initial_data:
-        arrays |= {"data/weight": _array(training.data.weight), "data/target": _array(training.data.target)}
-    for place, stack in enumerate(outcome.ended):
-        _put(arrays, f"ended/{place}", stack)
-    for place, (_, stack) in enumerate(outcome.candidates):
-        _put(arrays, f"candidate/{place}", stack)
-    for place, kept in enumerate(validation.kept if validation else []):
-        if kept is not None:
-            _put(arrays, f"best/{place}", kept)
+        arrays |= {"data/weight": _to_array(training.data.weight), "data/target": _to_array(training.data.target)}
+    for index, stack in enumerate(outcome.ended):
+        _store_stack(arrays, f"ended/{index}", stack)
+    for index, (_, stack) in enumerate(outcome.candidates):
+        _store_stack(arrays, f"candidate/{index}", stack)
+    for index, best_stack in enumerate(validation.kept if validation else []):
+        if best_stack is not None:
+            _store_stack(arrays, f"best/{index}", best_stack)
     card = {
         "format": FORMAT,
         "identity": identity,
@@ -53,9 +53,9 @@ def save(training: Training, path: Path, identity: str) -> None:
         "in_stage": training.in_stage,
         "finished": training.finished,
         "seconds": training.seconds,
-        "losses": _keyed(outcome.losses),
-        "steps": _keyed(outcome.steps),
-        "failed": _keyed(outcome.failed),
+        "losses": _to_string_keys(outcome.losses),
+        "steps": _to_string_keys(outcome.steps),
+        "failed": _to_string_keys(outcome.failed),
         "ended": len(outcome.ended),
         "candidates": [name for name, _ in outcome.candidates],
         "validation": None
@@ -69,7 +69,7 @@ def save(training: Training, path: Path, identity: str) -> None:
     write_atomically(path, content.getvalue(), ADVICE)
 
 
-def resume(training: Training, path: Path, identity: str) -> bool:
+def resume_training(training: Training, path: Path, identity: str) -> bool:
     """Set `training`, which has not begun, to what `path` holds; False where there is no such file.
 
     Raises `ModelError` where the file cannot be read, or is of another format or another training."""
@@ -87,19 +87,21 @@ def resume(training: Training, path: Path, identity: str) -> bool:
             f"{path} is a checkpoint of {what} (another version, or other settings): "
             "remove it, and training starts again"
         )
-    by_stage = _by_stage(training)
+    by_stage = _make_stage_lookup(training)
     training.total, training.stage, training.in_stage = card["total"], card["stage"], card["in_stage"]
     training.finished, training.seconds_before = card["finished"], card["seconds"]
     outcome = training.outcome
-    outcome.losses, outcome.steps, outcome.failed = (_numbered(card[name]) for name in ("losses", "steps", "failed"))
-    whole = by_stage(training.total)
-    outcome.ended = [_taken(whole, arrays, f"ended/{place}") for place in range(card["ended"])]
+    outcome.losses, outcome.steps, outcome.failed = (
+        _to_integer_keys(card[name]) for name in ("losses", "steps", "failed")
+    )
+    template = by_stage(training.total)
+    outcome.ended = [_restore_stack(template, arrays, f"ended/{index}") for index in range(card["ended"])]
     outcome.candidates = [
-        (name, _taken(by_stage(int(name.removeprefix("step-"))), arrays, f"candidate/{place}"))
-        for place, name in enumerate(card["candidates"])
+        (name, _restore_stack(by_stage(int(name.removeprefix("step-"))), arrays, f"candidate/{index}"))
+        for index, name in enumerate(card["candidates"])
     ]
-    device = whole.keys.device
-    training.stack = _taken(whole, arrays, "cohort")
+    device = template.keys.device
+    training.stack = _restore_stack(template, arrays, "cohort")
     data = training.initial_data.picked(training.stack.number)
     if "data/weight" in arrays:
         data = data.changed(*(torch.from_numpy(arrays[f"data/{name}"]).to(device) for name in ("weight", "target")))
@@ -109,63 +111,63 @@ def resume(training: Training, path: Path, identity: str) -> bool:
     training.losses, training.broken = (torch.from_numpy(arrays[name]).to(device) for name in ("losses", "broken"))
     for name, optimiser_step in training.optimiser_steps.items():
         prefix = f"descent/{name}/"
-        state = {key.removeprefix(prefix): _value(arrays[key], device) for key in arrays if key.startswith(prefix)}
+        state = {key.removeprefix(prefix): _from_array(arrays[key], device) for key in arrays if key.startswith(prefix)}
         optimiser_step.optimiser.load(state)
     if training.validation is not None and card["validation"] is not None:
         validation = training.validation
         validation.least, validation.waited = card["validation"]["least"], card["validation"]["waited"]
         validation.looked = card["validation"]["looked"]
-        for place in range(len(validation.kept)):
-            if any(name.startswith(f"best/{place}/") for name in arrays):
-                validation.kept[place] = _taken(whole, arrays, f"best/{place}")
+        for index in range(len(validation.kept)):
+            if any(name.startswith(f"best/{index}/") for name in arrays):
+                validation.kept[index] = _restore_stack(template, arrays, f"best/{index}")
     return True
 
 
-def _put(arrays: dict[str, Any], prefix: str, stack: nn.Module) -> None:
-    arrays |= {f"{prefix}/{name}": _array(value) for name, value in stack.state_dict().items()}
+def _store_stack(arrays: dict[str, Any], prefix: str, stack: nn.Module) -> None:
+    arrays |= {f"{prefix}/{name}": _to_array(value) for name, value in stack.state_dict().items()}
 
 
-def _taken(whole: ReplicaStack, arrays: Mapping[str, Any], prefix: str) -> ReplicaStack:
+def _restore_stack(template: ReplicaStack, arrays: Mapping[str, Any], prefix: str) -> ReplicaStack:
     """The replica stack that was put under `prefix`, made from the one that training began with."""
     state = {
         name.removeprefix(f"{prefix}/"): torch.from_numpy(value)
         for name, value in arrays.items()
         if name.startswith(f"{prefix}/")
     }
-    found = whole.only(state["number"].tolist())
-    found.load_state_dict(state)
-    found.ready()
-    found.network.eval()
-    return found
+    stack = template.only(state["number"].tolist())
+    stack.load_state_dict(state)
+    stack.ready()
+    stack.network.eval()
+    return stack
 
 
-def _by_stage(training: Training) -> Callable[[int], ReplicaStack]:
+def _make_stage_lookup(training: Training) -> Callable[[int], ReplicaStack]:
     """The replica stack that training began with, as its network is after so many steps: that of a later stage may
     have other shapes."""
     begun, ends = training.stack, list(accumulate(training.stages))[:-1]
-    made = {0: begun}
+    stacks = {0: begun}
 
     def after(total: int) -> ReplicaStack:
         stage = sum(total >= end for end in ends) if begun.algorithm.grows else 0
-        if stage not in made:
-            made[stage] = begun.only(range(len(begun)))
-            made[stage].network = made[stage].fresh(stage)
-        return made[stage]
+        if stage not in stacks:
+            stacks[stage] = begun.only(range(len(begun)))
+            stacks[stage].network = stacks[stage].fresh(stage)
+        return stacks[stage]
 
     return after
 
 
-def _array(value: Any) -> Any:
+def _to_array(value: Any) -> Any:
     return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
 
 
-def _value(array: Any, device: torch.device) -> Any:
+def _from_array(array: Any, device: torch.device) -> Any:
     return array.item() if array.ndim == 0 else torch.from_numpy(array).to(device)
 
 
-def _keyed(values: Mapping[int, Any]) -> dict[str, Any]:
+def _to_string_keys(values: Mapping[int, Any]) -> dict[str, Any]:
     return {str(number): value for number, value in values.items()}
 
 
-def _numbered(values: Mapping[str, Any]) -> dict[int, Any]:
+def _to_integer_keys(values: Mapping[str, Any]) -> dict[int, Any]:
     return {int(number): value for number, value in values.items()}

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ...core.world import World
-from ..replicas.rng import stream
-from .accumulation import counted, some_rows
+from ..replicas.rng import derive_stream
+from .accumulation import count_targets, slice_batch
 from .algorithm import Algorithm
 from .optimiser_step import OptimiserStep
 from .sampler import Batch, Data
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def joined(together: World, device: str) -> Iterator[None]:
+def join_processes(together: World, device: str) -> Iterator[None]:
     """The processes can exchange tensors while the context lasts: over gloo on a CPU, over nccl on GPUs, one GPU each
     (`cuda` then means the process's own)."""
     if together.size == 1:
@@ -44,18 +44,18 @@ def joined(together: World, device: str) -> Iterator[None]:
         dist.destroy_process_group()
 
 
-def agreed(value: T, together: World) -> T:
+def broadcast_from_first(value: T, together: World) -> T:
     """The first process's value, in every process."""
     if together.size == 1:
         return value
-    held = [value]
-    dist.broadcast_object_list(held)
-    return held[0]
+    values = [value]
+    dist.broadcast_object_list(values)
+    return values[0]
 
 
-def noise_keys(keys: Tensor, together: World) -> Tensor:
+def derive_noise_keys(keys: Tensor, together: World) -> Tensor:
     """What the layers of this process draw from: the rows of each process have masks of their own."""
-    return keys if together.rank == 0 else stream(keys, "rank", together.rank)
+    return keys if together.rank == 0 else derive_stream(keys, "rank", together.rank)
 
 
 def refuse_unshared(algorithm: Algorithm, data: Data) -> None:
@@ -75,15 +75,17 @@ def refuse_unshared(algorithm: Algorithm, data: Data) -> None:
         )
 
 
-def shared(batches: Iterable[tuple[Batch, Tensor | None]], together: World) -> Iterator[tuple[Batch, Tensor | None]]:
+def share_batches(
+    batches: Iterable[tuple[Batch, Tensor | None]], together: World
+) -> Iterator[tuple[Batch, Tensor | None]]:
     """This process's rows of each batch, with their share (K,) in the whole."""
     for batch, share in batches:
         rows = batch.rows.shape[1]
         if rows < together.size:
             raise ModelError(f"{rows} rows cannot be shared out over {together.size} processes: raise batch_size")
         # Rows that lie side by side are often alike (of one environment, of one weight): each gets some of all.
-        own = some_rows(batch, slice(together.rank, None, together.size))
-        part = counted(own) / counted(batch)
+        own = slice_batch(batch, slice(together.rank, None, together.size))
+        part = count_targets(own) / count_targets(batch)
         yield own, part if share is None else part * share
 
 
@@ -96,6 +98,6 @@ class SharedOptimiserStep(OptimiserStep):
         flat = torch.cat([losses, *(gradient.reshape(-1) for gradient in there)])
         dist.all_reduce(flat)
         summed: tuple[Tensor, ...] = torch.split(flat, [len(losses), *(gradient.numel() for gradient in there)])
-        for gradient, whole in zip(there, summed[1:], strict=True):
-            gradient.copy_(whole.view_as(gradient))
+        for gradient, total in zip(there, summed[1:], strict=True):
+            gradient.copy_(total.view_as(gradient))
         return summed[0]

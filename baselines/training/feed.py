@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ...core.progress import say
-from ...loaders.cache.limit import size_in_words
+from ...core.progress import log_message
+from ...loaders.cache.limit import format_size
 from ..encoding.pixel_rows import PixelRows
 from .sampler import Data
 
@@ -28,27 +28,27 @@ SHARE = 0.25
 """Of the free memory, that all rows may take."""
 
 
-def placed(data: Data, feed: str, device: str) -> Data:
+def move_to_device(data: Data, feed: str, device: str) -> Data:
     """`data` on a device, its pictures as `feed` says. `ModelError` where it asks for streaming what is no picture."""
-    lazy = list(_pictures(data))
+    lazy = list(_iterate_pixel_rows(data))
     if feed == "streamed" and not lazy:
         raise ModelError(
             "setting feed = 'streamed': only pictures are streamed, and this task has no single input of uint8 pixels: "
             "leave feed at auto"
         )
-    size = sum(4 * len(one) * one.shape[1] for one in lazy)
-    if feed == "auto" and size > (most := int(SHARE * free_memory(device))):
-        say(
-            f"the pictures take {size_in_words(size)} as float32, more than {size_in_words(most)}: they stay uint8 and "
+    size = sum(4 * len(pixels) * pixels.shape[1] for pixels in lazy)
+    if feed == "auto" and size > (most := int(SHARE * get_free_memory(device))):
+        log_message(
+            f"the pictures take {format_size(size)} as float32, more than {format_size(most)}: they stay uint8 and "
             "are streamed to the device (feed = 'streamed')"
         )
         feed = "streamed"
     if feed == "streamed":
         return data.to(device)
-    return _mapped(data, lambda x: x.whole(device)).to(device)
+    return _map_pixel_rows(data, lambda x: x.whole(device)).to(device)
 
 
-def free_memory(device: str) -> int:
+def get_free_memory(device: str) -> int:
     """The bytes that a device has free; of a CPU's, those that can be had without swapping."""
     if device.startswith("cuda"):
         return torch.cuda.mem_get_info(device)[0]
@@ -59,14 +59,14 @@ def free_memory(device: str) -> int:
         return 8 * 2**30  # another system: what most machines have
 
 
-def _pictures(data: Data) -> Iterator[PixelRows]:
+def _iterate_pixel_rows(data: Data) -> Iterator[PixelRows]:
     every = (*data.inputs, *(data.unlabelled or ()))
     yield from (cast(PixelRows, x) for x in every if isinstance(x, PixelRows))
-    for held in data.held.values():
-        yield from _pictures(held)
+    for part_data in data.held.values():
+        yield from _iterate_pixel_rows(part_data)
 
 
-def _mapped(data: Data, change: Callable[[PixelRows], Tensor]) -> Data:
+def _map_pixel_rows(data: Data, change: Callable[[PixelRows], Tensor]) -> Data:
     def changed(inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return tuple(change(x) if isinstance(x, PixelRows) else x for x in inputs)
 
@@ -74,5 +74,5 @@ def _mapped(data: Data, change: Callable[[PixelRows], Tensor]) -> Data:
         data,
         inputs=changed(data.inputs),
         unlabelled=None if data.unlabelled is None else changed(data.unlabelled),
-        held={name: _mapped(held, change) for name, held in data.held.items()},
+        held={name: _map_pixel_rows(part_data, change) for name, part_data in data.held.items()},
     )

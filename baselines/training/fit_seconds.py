@@ -27,9 +27,9 @@ class FitSeconds:
     def add(self, seconds: float, steps: Mapping[str, int], before: float = 0.0) -> None:
         """Share out a stack's seconds by the steps that each of its members took. before: those of them that earlier
         processes spent."""
-        whole = sum(steps.values())
-        for member, taken in steps.items():
-            self._own[member] += seconds * (taken / whole if whole else 1 / len(steps))
+        total = sum(steps.values())
+        for member, step_count in steps.items():
+            self._own[member] += seconds * (step_count / total if total else 1 / len(steps))
         self._accounted += seconds - before
 
     def close(self) -> None:

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...benchmarks.runs.fit_progress import FitProgress
-from ...core.progress import advance
+from ...core.progress import report_progress
 from .trainer import Training
 
-HEARD_SECONDS, WRITTEN_SECONDS = 0.5, 2.0
+REPORT_INTERVAL, WRITE_INTERVAL = 0.5, 2.0
 """Between two reports to listeners, and between two writes of the file."""
 
 
-class Told:
+class FitProgressReporter:
     """How far a group's training is, in steps of its replicas: a step of a stack of five counts five. Between two
     reports nothing waits for the device; the losses are read for a report alone."""
 
@@ -38,7 +38,7 @@ class Told:
 
     def step(self, training: Training, replicas: int) -> None:
         """A stack that began with so many replicas took a step. One that left it is trained."""
-        if self._clock() - self._heard >= HEARD_SECONDS:
+        if self._clock() - self._heard >= REPORT_INTERVAL:
             loss = float(training.losses.mean()) if len(training.losses) else math.nan
             self._report(self._done(training, replicas), loss if math.isfinite(loss) else None)
 
@@ -51,7 +51,7 @@ class Told:
 
     def close(self) -> None:
         """Nothing is left to train, whatever was counted on."""
-        advance(self.label, self.steps, self.steps)
+        report_progress(self.label, self.steps, self.steps)
         if self.file is not None:
             self.file.unlink(missing_ok=True)
 
@@ -62,8 +62,8 @@ class Told:
     def _report(self, done: int, loss: float | None) -> None:
         self._heard = self._clock()
         done = min(done, self.steps)
-        advance(self.label, done, self.steps, "" if loss is None else f"loss {loss:.4g}")
-        if self.file is not None and (self._heard - self._written >= WRITTEN_SECONDS or done == self.steps):
+        report_progress(self.label, done, self.steps, "" if loss is None else f"loss {loss:.4g}")
+        if self.file is not None and (self._heard - self._written >= WRITE_INTERVAL or done == self.steps):
             self._written = self._heard
             now = FitProgress(done, self.steps, self._first or 0, round(self._heard - self._began, 3), loss)
             now.write(self.file)

@@ -18,19 +18,19 @@ def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, -2), target.flatten(), reduction="none").view(target.shape)
 
 
-def are_numbers(target: Tensor, outputs: Tensor) -> bool:
+def is_numeric_target(target: Tensor, outputs: Tensor) -> bool:
     """Whether targets are numbers, one a row: (K, n) for outputs (K, n, 1). Shares of classes are as many as outputs,
     and ids of classes and words are integers."""
     return target.is_floating_point() and target.ndim < outputs.ndim
 
 
-def task_loss(outputs: Tensor, target: Tensor) -> Tensor:
+def compute_task_loss(outputs: Tensor, target: Tensor) -> Tensor:
     """The loss of each target that its task trains with, which its form tells: the squared error of numbers, (K, n);
     else the cross-entropy."""
-    return (outputs[..., 0] - target).square() if are_numbers(target, outputs) else cross_entropy(outputs, target)
+    return (outputs[..., 0] - target).square() if is_numeric_target(target, outputs) else cross_entropy(outputs, target)
 
 
-def smoothed(logits: Tensor, target: Tensor, epsilon: Tensor) -> Tensor:
+def label_smoothing_loss(logits: Tensor, target: Tensor, epsilon: Tensor) -> Tensor:
     """Cross-entropy to (1 - e) one-hot + e / C (Szegedy et al., CVPR 2016), e of each replica, (K,): e may be negative
     (Wei et al., ICML 2022, arXiv:2106.04149)."""
     logs = logits.log_softmax(-1)
@@ -40,13 +40,13 @@ def smoothed(logits: Tensor, target: Tensor, epsilon: Tensor) -> Tensor:
     return (1 - e) * own - e * logs.mean(-1)
 
 
-def squared(logits: Tensor, target: Tensor) -> Tensor:
+def squared_error(logits: Tensor, target: Tensor) -> Tensor:
     """The mean over classes of the squared error to the one-hot label, or to shares of all classes, of each target."""
-    wanted = target if target.is_floating_point() else F.one_hot(target, logits.shape[-1])
-    return (logits - wanted.to(logits.dtype)).square().mean(dim=-1)
+    one_hot = target if target.is_floating_point() else F.one_hot(target, logits.shape[-1])
+    return (logits - one_hot.to(logits.dtype)).square().mean(dim=-1)
 
 
-def of_rows(errors: Tensor, batch: Batch) -> Tensor:
+def reduce_to_rows(errors: Tensor, batch: Batch) -> Tensor:
     """Errors of targets as errors of rows, (K, n): for texts the mean over their tokens, PAD being none."""
     if errors.ndim == 2:
         return errors
@@ -54,7 +54,7 @@ def of_rows(errors: Tensor, batch: Batch) -> Tensor:
     return (errors * real).sum(-1) / real.sum(-1).clamp(min=1)
 
 
-def mean(errors: Tensor, batch: Batch) -> Tensor:
+def average_over_batch(errors: Tensor, batch: Batch) -> Tensor:
     """The mean over all targets of the batch, (K,): rows count by their weight, and PAD is not a target."""
     weight = None if batch.weight is None else batch.weight.to(errors.dtype)
     if errors.ndim == 2:
@@ -64,24 +64,24 @@ def mean(errors: Tensor, batch: Batch) -> Tensor:
     return (errors * real).flatten(1).sum(1) / real.flatten(1).sum(1)
 
 
-def by_environment(rows: Tensor, batch: Batch) -> Tensor:
+def average_by_environment(rows: Tensor, batch: Batch) -> Tensor:
     """The mean of row errors (K, n) in each environment of the batch, (K, E)."""
     assert batch.environments, "only batches drawn by environment have equal shares of them"
     return rows.view(len(rows), batch.environments, -1).mean(-1)
 
 
-def split(values: Tensor, batch: Batch) -> Tensor:
+def group_by_environment(values: Tensor, batch: Batch) -> Tensor:
     """Values of rows (K, n, ..) by environment, (K, E, n / E, ..)."""
     return values.view(len(values), batch.environments, -1, *values.shape[2:])
 
 
-def each_mean(values: Tensor) -> Tensor:
+def average_per_replica(values: Tensor) -> Tensor:
     """The mean of all that belongs to a replica: (K, ..) to (K,)."""
     return values.flatten(1).mean(1) if values.ndim > 1 else values
 
 
-def gradients(losses: Tensor, parameters: list[Tensor], create_graph: bool = False) -> tuple[Tensor, ...]:
+def compute_gradients(losses: Tensor, parameters: list[Tensor], create_graph: bool = False) -> tuple[Tensor, ...]:
     """The gradient of each replica's loss by its own parameters: each (K, ..) as the parameter. Replicas share nothing,
     so the gradient of the sum is all of them at once."""
-    found = torch.autograd.grad(losses.sum(), parameters, create_graph=create_graph, allow_unused=True)
-    return tuple(torch.zeros_like(p) if g is None else g for g, p in zip(found, parameters, strict=True))
+    raw_gradients = torch.autograd.grad(losses.sum(), parameters, create_graph=create_graph, allow_unused=True)
+    return tuple(torch.zeros_like(p) if g is None else g for g, p in zip(raw_gradients, parameters, strict=True))

@@ -23,7 +23,7 @@ FORMATS = {"channels_last": torch.channels_last, "contiguous": torch.contiguous_
 
 
 @contextmanager
-def laid_out(network: nn.Module, choice: str) -> Iterator[None]:
+def use_memory_format(network: nn.Module, choice: str) -> Iterator[None]:
     """Every convolution of a network reads pictures laid out as `choice` says, while the context lasts."""
     if choice == "auto":
         yield
@@ -31,10 +31,10 @@ def laid_out(network: nn.Module, choice: str) -> Iterator[None]:
 
     def before(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
         first, *rest = given
-        return (arranged(first, FORMATS[choice]), *rest)
+        return (apply_memory_format(first, FORMATS[choice]), *rest)
 
-    convolutions = [one for one in network.modules() if isinstance(one, Conv2d | nn.Conv2d)]
-    hooks = [one.register_forward_pre_hook(before) for one in convolutions]
+    convolutions = [layer for layer in network.modules() if isinstance(layer, Conv2d | nn.Conv2d)]
+    hooks = [layer.register_forward_pre_hook(before) for layer in convolutions]
     try:
         yield
     finally:
@@ -42,6 +42,6 @@ def laid_out(network: nn.Module, choice: str) -> Iterator[None]:
             hook.remove()
 
 
-def arranged(x: Tensor, memory_format: torch.memory_format) -> Tensor:
+def apply_memory_format(x: Tensor, memory_format: torch.memory_format) -> Tensor:
     """Pictures (.., channels, height, width) in a memory format; the same values."""
     return x.flatten(0, -4).contiguous(memory_format=memory_format).view(x.shape)

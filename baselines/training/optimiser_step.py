@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from ...core.plugins import module
+from ...core.plugins import load_module
 from ..replicas.hyperparameters import Hyperparameters
 
 
@@ -37,13 +37,13 @@ class OptimiserStep:
         self.parameters, self.rates, self.hyperparameters = list(parameters), list(rates), hyperparameters
         self.clips = any(hyperparameters.exact("clip"))
         self.sharp = any(hyperparameters.exact("sharpness"))
-        self.schedule = module("baselines/schedules", hyperparameters["schedule"], "schedule")
+        self.schedule = load_module("baselines/schedules", hyperparameters["schedule"], "schedule")
         self.factor = 1.0
         self.restart()
 
     def restart(self) -> None:
         """Forget the moments: what is published for penalties that are switched on in the middle of training."""
-        kind = module("baselines/optimisers", self.hyperparameters["optimiser"], "optimiser").Optimiser
+        kind = load_module("baselines/optimisers", self.hyperparameters["optimiser"], "optimiser").Optimiser
         self.optimiser: Optimiser = kind(self.parameters, self.rates, self.hyperparameters)
 
     def at(self, step: int, steps: int) -> None:
@@ -84,7 +84,7 @@ class OptimiserStep:
         share = self.hyperparameters["sharpness"] / self.norms().clamp(min=1e-12)
         for parameter in self.parameters:
             if parameter.grad is not None:
-                parameter.add_(parameter.grad * spread(share, parameter.grad))
+                parameter.add_(parameter.grad * broadcast_values(share, parameter.grad))
         return before
 
     def follow(self, gradients: Sequence[Tensor | None] | None = None) -> None:
@@ -104,7 +104,7 @@ class OptimiserStep:
         self.optimiser.step(self.factor)
         with torch.no_grad():
             for parameter, before, share in slower:  # a step is a multiple of its rate, whatever the optimiser
-                parameter.copy_(before.lerp(parameter, spread(share.to(before), before)))
+                parameter.copy_(before.lerp(parameter, broadcast_values(share.to(before), before)))
 
     @torch.no_grad()
     def norms(self) -> Tensor:
@@ -119,28 +119,28 @@ class OptimiserStep:
         share = torch.where(most > 0, share, 1.0)
         for parameter in self.parameters:
             if parameter.grad is not None:
-                parameter.grad *= spread(share, parameter.grad)
+                parameter.grad *= broadcast_values(share, parameter.grad)
 
 
-def follow_all(optimiser_steps: Iterable[OptimiserStep], closure: Callable[[], Tensor]) -> Tensor:
+def step_all(optimiser_steps: Iterable[OptimiserStep], closure: Callable[[], Tensor]) -> Tensor:
     """One step of each down the same losses (K,), which `closure` computes once; returns them."""
     each = list(optimiser_steps)
-    for one in each:
-        for parameter in one.parameters:
+    for optimiser_step in each:
+        for parameter in optimiser_step.parameters:
             parameter.grad = None
     losses = closure()
     losses.sum().backward()  # type: ignore[no-untyped-call]
-    for one in each:
-        one.follow()
+    for optimiser_step in each:
+        optimiser_step.follow()
     return losses.detach()
 
 
-def besides(network: nn.Module, left: Iterable[nn.Parameter]) -> list[nn.Parameter]:
+def exclude_parameters(network: nn.Module, excluded: Iterable[nn.Parameter]) -> list[nn.Parameter]:
     """A network's parameters but those that are left out, in its order."""
-    ids = {id(parameter) for parameter in left}
+    ids = {id(parameter) for parameter in excluded}
     return [parameter for parameter in network.parameters() if id(parameter) not in ids]
 
 
-def spread(values: Tensor, like: Tensor) -> Tensor:
+def broadcast_values(values: Tensor, like: Tensor) -> Tensor:
     """One value a replica (K,), with as many axes as `like`."""
     return values.view(-1, *[1] * (like.ndim - 1))

@@ -23,7 +23,7 @@ from ...core.errors import ModelError
 from ..layers.attention import Attention
 from ..layers.convolution import Conv2d
 from ..layers.recurrent import Recurrent
-from ..ranges import out_of_range
+from ..ranges import explain_out_of_range
 
 if TYPE_CHECKING:
     from .replica_stack import ReplicaStack
@@ -44,11 +44,11 @@ class Precision:
         return torch.autocast(self.device, self.dtype, cache_enabled=False)
 
 
-def precision(stack: ReplicaStack) -> Precision:
+def choose_precision(stack: ReplicaStack) -> Precision:
     """The precision in which a replica stack is trained. `ModelError` for a setting that there is not, or cannot be
     here."""
     choice, device, own = stack.hyperparameters["precision"], stack.keys.device.type, stack.hyperparameters.dtype
-    if problem := out_of_range("precision", choice):
+    if problem := explain_out_of_range("precision", choice):
         raise ModelError(f"setting precision = {choice!r}: {problem}")
     parts = [*stack.network.modules()]
     recurrent = any(isinstance(part, Recurrent) for part in parts)

@@ -10,7 +10,7 @@ import torch
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Columns
-from ..encoding.bad_files import answered
+from ..encoding.bad_files import answer_readable_rows
 from ..encoding.encoding import PAD, RowEncoding, SequenceEncoding
 from .replica_stack import ReplicaStack
 
@@ -20,14 +20,14 @@ TEXT_ROWS = 256
 """Rows whose texts it writes at once: with more, what is attended to leaves the caches of a CPU."""
 
 
-def answers(coding: Encoding, stack: ReplicaStack, batch: Columns) -> list[Any]:
+def predict_batch(coding: Encoding, stack: ReplicaStack, batch: Columns) -> list[Any]:
     """The answers of each replica of a stack."""
     if isinstance(coding, RowEncoding):
-        return answered(coding, batch, partial(_one_a_row, coding, stack))
-    return _texts(coding, stack, batch)
+        return answer_readable_rows(coding, batch, partial(_predict_rows, coding, stack))
+    return _generate_texts(coding, stack, batch)
 
 
-def _one_a_row(coding: RowEncoding, stack: ReplicaStack, batch: Columns) -> list[Answers]:
+def _predict_rows(coding: RowEncoding, stack: ReplicaStack, batch: Columns) -> list[Answers]:
     """A class or a number for each row."""
     inputs = [x.to(stack.keys.device) for x in coding.inputs(batch)]
     if not len(inputs[0]):
@@ -42,7 +42,7 @@ def _one_a_row(coding: RowEncoding, stack: ReplicaStack, batch: Columns) -> list
     return coding.targets.answers(outputs, stack.algorithm.gives_logits)
 
 
-def _texts(coding: SequenceEncoding, stack: ReplicaStack, batch: Columns) -> list[list[str]]:
+def _generate_texts(coding: SequenceEncoding, stack: ReplicaStack, batch: Columns) -> list[list[str]]:
     """Rows of like length are decoded together, and given back in the batch's order."""
     source, lengths = coding.inputs(batch)
     order = np.argsort(lengths, kind="stable")
@@ -52,12 +52,12 @@ def _texts(coding: SequenceEncoding, stack: ReplicaStack, batch: Columns) -> lis
         ids = source[some, : max(1, lengths[some].max())].to(stack.keys.device)
         with torch.no_grad(), stack.rng.disabled():
             out = stack.network.generate(ids.expand(len(stack), *ids.shape), coding.limit).cpu().numpy()
-        for one, written in zip(texts, out, strict=True):
-            one[some] = coding.texts(written)
-    return [list(one) for one in texts]
+        for replica_texts, written in zip(texts, out, strict=True):
+            replica_texts[some] = coding.texts(written)
+    return [list(replica_texts) for replica_texts in texts]
 
 
-def inputs_of(coding: Encoding, columns: Columns) -> tuple[torch.Tensor, ...]:
+def encode_inputs(coding: Encoding, columns: Columns) -> tuple[torch.Tensor, ...]:
     """The inputs of rows whose labels are not known."""
     if isinstance(coding, RowEncoding):
         return coding.rows(columns)

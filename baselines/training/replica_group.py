@@ -14,43 +14,43 @@ from numpy.typing import NDArray
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Budget, Columns, Task, TrainingRows
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.clock import Stopwatch
 from ...core.errors import ModelError
 from ...core.files import write_atomically
-from ...core.plugins import module
-from ...core.progress import say
-from ...core.world import ALONE, World
+from ...core.plugins import load_module
+from ...core.progress import log_message
+from ...core.world import SINGLE_PROCESS, World
 from ...loaders.batching.encoded_files import EncodedFiles
-from ..augmentations import augmented
-from ..diagnostics import diagnosed
-from ..encoding.bad_files import look, named
+from ..augmentations import augment_rows
+from ..diagnostics import diagnose_stack
+from ..encoding.bad_files import raise_if_unreadable, report_bad_rows
 from ..encoding.encoding import RowEncoding
 from ..encoding.frozen import FrozenColumns
-from ..encoding.token_ids import encoding_by
+from ..encoding.token_ids import choose_encoding
 from ..estimator import Estimator
-from ..fitness import check_task, refuse_without
-from ..recipe import Recipe, check, complete
-from ..replicas.hyperparameters import alike
-from ..replicas.stacked import size
+from ..fitness import check_available, check_task
+from ..recipe import Recipe, check_recipe, resolve_settings
+from ..replicas.hyperparameters import make_stack_key
+from ..replicas.stacked import count_parameters
 from . import stack_size as stacking
-from .checkpoint import ADVICE, resume, save
-from .feed import placed
+from .checkpoint import ADVICE, resume_training, save_checkpoint
+from .feed import move_to_device
 from .fit_seconds import FitSeconds
-from .fit_told import Told
-from .predict import Encoding, inputs_of
-from .predict import answers as answers_of
+from .fit_told import FitProgressReporter
+from .predict import Encoding, encode_inputs
+from .predict import predict_batch as answers_of
 from .replica_stack import ReplicaStack
 from .sampler import Data
 from .trainer import Outcome, Training
-from .training_rows import FitInput, Member, columns_of, digest_of, numbered, tensor_digest
+from .training_rows import FitInput, Member, digest_batch, digest_tensor, extract_columns, number_groups
 
 CHECKPOINT_SECONDS = 30.0
 """Seconds of training between two checkpoints."""
 
 
 @dataclass
-class _Trained:
+class _TrainedMember:
     """Where a member's replica is, and what its training came to."""
 
     coding: Encoding
@@ -71,19 +71,19 @@ class ReplicaGroup:
         checkpoints: Path | None = None,
         stack: int = 0,
         code: str = "",
-        together: World = ALONE,
+        together: World = SINGLE_PROCESS,
         diagnose: Sequence[str] = (),
-        told: Told | None = None,
+        reporter: FitProgressReporter | None = None,
     ) -> None:
         """checkpoints: a folder for them, from which training goes on after a kill; none by default. stack: the most
         replicas that are trained at once; 0: automatic. code: a digest of what trains, so that no checkpoint of
         other code is taken up. together: the processes that train each replica together. diagnose: names of diagnostics
         that a trained member's remarks hold. told: who is to know how far the training is."""
-        check(recipe, f"recipe {recipe.name}")
+        check_recipe(recipe, f"recipe {recipe.name}")
         check_task(recipe, task)
         self.recipe, self.task, self.benchmark = recipe, task, benchmark
         self.checkpoints, self.stack, self.code, self.together = checkpoints, stack, code, together
-        self.diagnose, self.told = tuple(diagnose), told
+        self.diagnose, self.told = tuple(diagnose), reporter
         self.written: list[Path] = []
         self.members = list(members)
 
@@ -111,7 +111,7 @@ class Fit:
     def __init__(self, group: ReplicaGroup, rows: FitInput, budget: Budget) -> None:
         self.group, self.task, self.benchmark = group, group.task, group.benchmark
         self.recipe = group.recipe.under(budget.name)
-        self._trained: dict[str, _Trained | ModelError | Estimator] = {}
+        self._trained: dict[str, _TrainedMember | ModelError | Estimator] = {}
         self._memo: dict[tuple[str, str], dict[str, Any]] = {}
         self._read: Callable[[Columns], Columns] = dict
         self._digest = rows.digest()
@@ -127,14 +127,14 @@ class Fit:
         """A member's share of the training's seconds (`shares.py`)."""
         return self._shares.of(member.label)
 
-    def _found(self, member: Member) -> _Trained | Estimator:
-        found = self._trained[member.label]
-        if isinstance(found, ModelError):
-            raise found
-        return found
+    def _found(self, member: Member) -> _TrainedMember | Estimator:
+        result = self._trained[member.label]
+        if isinstance(result, ModelError):
+            raise result
+        return result
 
     def _fit(self, training_rows: FitInput, budget: Budget) -> None:
-        rows, weight, group = columns_of(training_rows.train)
+        rows, weight, group = extract_columns(training_rows.train)
         if not (weight > 0).all():
             raise ModelError(
                 f"{self.recipe.name} on {self.benchmark}: a training row has a weight that is not positive"
@@ -146,7 +146,7 @@ class Fit:
         if self.recipe.estimator:
             for member in members:
                 name, watch = self.group.name(member), Stopwatch()
-                with named(training_rows.train):
+                with report_bad_rows(training_rows.train):
                     self._trained[member.label] = Estimator(
                         self.recipe, self.task, self.benchmark, name, member.settings, rows, weight
                     )
@@ -154,49 +154,49 @@ class Fit:
                 if self.group.told is not None:
                     self.group.told.trained(1)
             return
-        settings = {member.label: complete(self.recipe, self.benchmark, member.settings) for member in members}
+        settings = {member.label: resolve_settings(self.recipe, self.benchmark, member.settings) for member in members}
         steps = budget.steps or self.recipe.steps(budget.name, self.benchmark)
-        groups = None if group is None else numbered(group, group)
-        there: dict[str, Callable[[], bool]] = {
+        groups = None if group is None else number_groups(group, group)
+        available: dict[str, Callable[[], bool]] = {
             "groups": lambda: groups is not None and int(groups.max()) > 0,
             "id_val": lambda: training_rows.val is not None,
             "ood_val": lambda: training_rows.ood_val is not None,
             "unlabelled": lambda: training_rows.unlabelled is not None,
         }
-        refuse_without(self.recipe, self.benchmark, there)
+        check_available(self.recipe, self.benchmark, available)
         together: dict[Any, list[Member]] = {}
         for member in members:
-            together.setdefault(alike(settings[member.label]), []).append(member)
+            together.setdefault(make_stack_key(settings[member.label]), []).append(member)
         for some in together.values():
             chosen = [settings[member.label] for member in some]
-            taught, weights, grouped = augmented(self.task, rows, weight, group, chosen[0])
-            with named(training_rows.train):
-                coding = encoding_by(self.task, taught, chosen[0])
-                encoded = coding.encode(taught)
-            numbers = None if grouped is None else numbered(grouped, grouped)
+            augmented_rows, weights, grouped = augment_rows(self.task, rows, weight, group, chosen[0])
+            with report_bad_rows(training_rows.train):
+                coding = choose_encoding(self.task, augmented_rows, chosen[0])
+                encoded = coding.encode(augmented_rows)
+            numbers = None if grouped is None else number_groups(grouped, grouped)
             data = Data.of(encoded, torch.from_numpy(weights), numbers)
             if training_rows.unlabelled is not None:
-                data = replace(data, unlabelled=inputs_of(coding, self._read(training_rows.unlabelled)))
-                look(data.unlabelled or ())
-            held = {
-                name: self._held(coding, one, group)
-                for name, one in (("id_val", training_rows.val), ("ood_val", training_rows.ood_val))
-                if one is not None and len(one)
+                data = replace(data, unlabelled=encode_inputs(coding, self._read(training_rows.unlabelled)))
+                raise_if_unreadable(data.unlabelled or ())
+            held_out = {
+                name: self._held(coding, part_rows, group)
+                for name, part_rows in (("id_val", training_rows.val), ("ood_val", training_rows.ood_val))
+                if part_rows is not None and len(part_rows)
             }
             try:
-                given = replace(data, held=held)
-                self._train(some, chosen, coding, given, placed(given, chosen[0]["feed"], budget.device), steps)
+                given = replace(data, held=held_out)
+                self._train(some, chosen, coding, given, move_to_device(given, chosen[0]["feed"], budget.device), steps)
             except ModelError as error:  # of these settings: the others are tried all the same
                 for member in some:
                     self._trained.setdefault(member.label, error)
 
     def _held(self, coding: Encoding, held_out: TrainingRows, known: NDArray[Any] | None) -> Data:
         """Labelled rows that are not trained on."""
-        rows, weight, group = columns_of(held_out)
-        groups = None if group is None or known is None else numbered(group, known)
-        with named(held_out):
+        rows, weight, group = extract_columns(held_out)
+        groups = None if group is None or known is None else number_groups(group, known)
+        with report_bad_rows(held_out):
             encoded = coding.encode(self._read(rows))
-            look(encoded.inputs)
+            raise_if_unreadable(encoded.inputs)
         return Data.of(encoded, torch.from_numpy(weight), groups)
 
     def _train(
@@ -209,7 +209,7 @@ class Fit:
         steps: int,
     ) -> None:
         """given: the rows as they were before they were placed on the device, which tell this training from others."""
-        sort = module("baselines/networks", self.recipe.network or "", "network").TASK
+        sort = load_module("baselines/networks", self.recipe.network or "", "network").TASK
         if sort == "aligned" and not coding.sizes.aligned:
             raise ModelError(
                 f"{self.recipe.name}: the network {self.recipe.network} writes a token for each that it reads, and "
@@ -224,20 +224,20 @@ class Fit:
             stack = ReplicaStack(*kind, chosen, names, coding.sizes, self.task.type, data, steps)
             return Training(stack, data, steps, self.group.together)
 
-        def go(some: Sequence[Member]) -> None:
+        def train_stack(some: Sequence[Member]) -> None:
             identity = self._identity(some, [settled[member.label] for member in some], given, steps)
-            made = training(some)
-            outcome = self._run(made, identity, self._file(some, ".npz"))
+            stack_training = training(some)
+            outcome = self._run(stack_training, identity, self._file(some, ".npz"))
             self._note(some, coding, outcome, data)
-            taken = {member.label: outcome.steps.get(number, 0) for number, member in enumerate(some)}
-            self._shares.add(made.seconds, taken, made.seconds_before)
+            steps_by_member = {member.label: outcome.steps.get(number, 0) for number, member in enumerate(some)}
+            self._shares.add(stack_training.seconds, steps_by_member, stack_training.seconds_before)
             if self.group.told is not None:
                 self.group.told.trained(steps * len(some))
 
         if self.group.together.size > 1:  # no process may stack otherwise than the others
-            stacking.in_stacks(members, self.group.stack or 1, go, halves=False)
+            stacking.run_in_stacks(members, self.group.stack or 1, train_stack, halves=False)
         else:
-            stacking.in_stacks(members, self.group.stack or self._count(training, members), go)
+            stacking.run_in_stacks(members, self.group.stack or self._count(training, members), train_stack)
 
     def _count(self, training: Callable[[Sequence[Member]], Training], members: list[Member]) -> int:
         """How many replicas to stack. A resumed training does as before: elsewhere than on a CPU this is measured, and
@@ -245,7 +245,7 @@ class Fit:
         file = self._file(members, ".stack")
         if file is not None and file.is_file():
             return int(file.read_text("ascii"))
-        count = stacking.count(training, members)
+        count = stacking.choose_stack_size(training, members)
         if file is not None:
             write_atomically(file, str(count).encode(), ADVICE)
         return count
@@ -254,7 +254,7 @@ class Fit:
         """The file of some members' training on these rows, where checkpoints are written."""
         if self.group.checkpoints is None:
             return None
-        key = identity_of([[self.group.name(member) for member in members], self._digest])
+        key = compute_identity([[self.group.name(member) for member in members], self._digest])
         path = self.group.checkpoints / f"{key[:16]}{suffix}"
         if path not in self.group.written:
             self.group.written.append(path)
@@ -263,8 +263,8 @@ class Fit:
     def _identity(self, members: Sequence[Member], settings: list[dict[str, Any]], data: Data, steps: int) -> str:
         """Tells one training from another, so that a checkpoint is taken up by the very training that wrote it."""
         known = [data, *(data.held[name] for name in sorted(data.held))]
-        rows = [[tensor_digest(x) for x in (*some.inputs, some.target, some.weight)] for some in known]
-        rows += [[tensor_digest(x)] for x in (data.group, *(data.unlabelled or ())) if x is not None]
+        rows = [[digest_tensor(x) for x in (*some.inputs, some.target, some.weight)] for some in known]
+        rows += [[digest_tensor(x)] for x in (data.group, *(data.unlabelled or ())) if x is not None]
         names = [self.group.name(member) for member in members]
         card = (
             self.recipe.model_dump(mode="json"),
@@ -275,25 +275,25 @@ class Fit:
             self.group.code,
             torch.__version__,
         )
-        return identity_of(list(card))
+        return compute_identity(list(card))
 
     def _run(self, training: Training, identity: str, path: Path | None) -> Outcome:
         """Train to the end, with a checkpoint now and then, and one at the end."""
-        told, replicas = self.group.told, len(training.stack)
-        if path is not None and resume(training, path, identity):
-            say(f"{self.recipe.name} on {self.benchmark}: resumes at step {training.total} of {training.steps}")
+        reporter, replicas = self.group.told, len(training.stack)
+        if path is not None and resume_training(training, path, identity):
+            log_message(f"{self.recipe.name} on {self.benchmark}: resumes at step {training.total} of {training.steps}")
         if self.group.together.rank > 0:
             return training.run()
-        if told is not None:
-            told.begin(training, replicas)
+        if reporter is not None:
+            reporter.begin(training, replicas)
         last = time.monotonic()
 
         def watch(now: Training) -> None:
             nonlocal last
-            if told is not None:
-                told.step(now, replicas)
+            if reporter is not None:
+                reporter.step(now, replicas)
             if path is not None and (now.finished or time.monotonic() - last >= CHECKPOINT_SECONDS):
-                save(now, path, identity)
+                save_checkpoint(now, path, identity)
                 last = time.monotonic()
 
         return training.run(watch)
@@ -301,45 +301,47 @@ class Fit:
     def _note(self, members: Sequence[Member], coding: Encoding, outcome: Outcome, data: Data) -> None:
         for number, why in outcome.failed.items():
             self._trained[members[number].label] = ModelError(f"{self.group.name(members[number])}: {why}")
-        for candidate, whole in [*outcome.candidates, *(("last", stack) for stack in outcome.ended)]:
-            for at, number in enumerate(whole.number.tolist()):
+        for candidate, trained_stack in [*outcome.candidates, *(("last", stack) for stack in outcome.ended)]:
+            for at, number in enumerate(trained_stack.number.tolist()):
                 # What one replica learns while it is asked must not teach the others.
-                stack, place = (whole.only([at]), 0) if whole.algorithm.adapts else (whole, at)
+                stack, position = (
+                    (trained_stack.only([at]), 0) if trained_stack.algorithm.adapts else (trained_stack, at)
+                )
                 if number in outcome.failed:
                     continue
                 remarks: dict[str, Any] = {
                     "loss": outcome.losses[number],
                     "steps": float(outcome.steps[number]),
-                    "parameters": float(size(stack.network)),
+                    "parameters": float(count_parameters(stack.network)),
                     "replicas": float(len(members)),
                 }
-                told = ("decoder", "encoding", "tokenizer")
-                remarks |= {name: said for name in told if (said := getattr(coding, name, ""))}
-                found = self._trained.setdefault(members[number].label, _Trained(coding, {}, remarks))
-                assert isinstance(found, _Trained)
-                found.stacks[candidate] = stack, place
-        for whole in outcome.ended:
-            inside = diagnosed(whole, data, self.task.type, self.benchmark, self.group.diagnose)
-            for number, values in zip(whole.number.tolist(), inside, strict=True):
-                if isinstance(found := self._trained[members[number].label], _Trained):
-                    found.remarks |= values
+                attributes = ("decoder", "encoding", "tokenizer")
+                remarks |= {name: value for name in attributes if (value := getattr(coding, name, ""))}
+                result = self._trained.setdefault(members[number].label, _TrainedMember(coding, {}, remarks))
+                assert isinstance(result, _TrainedMember)
+                result.stacks[candidate] = stack, position
+        for trained_stack in outcome.ended:
+            inside = diagnose_stack(trained_stack, data, self.task.type, self.benchmark, self.group.diagnose)
+            for number, values in zip(trained_stack.number.tolist(), inside, strict=True):
+                if isinstance(result := self._trained[members[number].label], _TrainedMember):
+                    result.remarks |= values
 
     def candidates(self, member: Member) -> list[str]:
         """The names of a trained member's checkpoints, the last one final."""
-        found = self._found(member)
-        return list(found.stacks) if isinstance(found, _Trained) else ["last"]
+        result = self._found(member)
+        return list(result.stacks) if isinstance(result, _TrainedMember) else ["last"]
 
     def reset(self, member: Member, candidate: str) -> None:
         """Have an adaptive replica forget what it learned since it was trained."""
-        found = self._found(member)
-        assert isinstance(found, _Trained)
-        stack = found.stacks[candidate][0]
+        result = self._found(member)
+        assert isinstance(result, _TrainedMember)
+        stack = result.stacks[candidate][0]
         stack.algorithm.reset(stack.network)
 
     def announce(self, member: Member, columns: Mapping[str, EncodedFiles]) -> None:
         """Make pictures ready that a member will be asked about, some at a time; an encoder reads them itself."""
-        found = self._found(member)
-        coding = found.encoding if isinstance(found, Estimator) else found.coding
+        result = self._found(member)
+        coding = result.encoding if isinstance(result, Estimator) else result.coding
         if isinstance(coding, RowEncoding) and not self.recipe.encoder:
             coding.announce(columns)
 
@@ -348,22 +350,22 @@ class Fit:
 
         All replicas of the member's replica stack are asked in one pass; the others' answers are kept until they are
         asked the same, once each."""
-        found, batch = self._found(member), self._read(batch)
-        if isinstance(found, Estimator):
-            return found.predict(batch)
-        stack, place = found.stacks[candidate]
+        result, batch = self._found(member), self._read(batch)
+        if isinstance(result, Estimator):
+            return result.predict(batch)
+        stack, position = result.stacks[candidate]
         if len(stack) == 1:
-            return answers_of(found.coding, stack, batch)[place]  # type: ignore[no-any-return]
-        asked = candidate, digest_of(batch)
-        kept = self._memo.setdefault(asked, {})
-        if member.label not in kept:
-            answers = answers_of(found.coding, stack, batch)
-            for one in self.group.members:
-                trained = self._trained[one.label]
+            return answers_of(result.coding, stack, batch)[position]  # type: ignore[no-any-return]
+        key = candidate, digest_batch(batch)
+        cached = self._memo.setdefault(key, {})
+        if member.label not in cached:
+            answers = answers_of(result.coding, stack, batch)
+            for other in self.group.members:
+                trained = self._trained[other.label]
                 # One that stopped early has no later candidates.
-                if isinstance(trained, _Trained) and trained.stacks.get(candidate, (None,))[0] is stack:
-                    kept[one.label] = answers[trained.stacks[candidate][1]]
-        mine = kept.pop(member.label)
-        if not kept:
-            del self._memo[asked]
-        return mine  # type: ignore[no-any-return]
+                if isinstance(trained, _TrainedMember) and trained.stacks.get(candidate, (None,))[0] is stack:
+                    cached[other.label] = answers[trained.stacks[candidate][1]]
+        answer = cached.pop(member.label)
+        if not cached:
+            del self._memo[key]
+        return answer  # type: ignore[no-any-return]

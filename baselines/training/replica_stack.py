@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...core.plugins import module
+from ...core.plugins import load_module
 from ..layers.hidden import mark_hidden
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng, keys
-from ..replicas.stacked import attach, picked
-from .algorithm import About, Algorithm, Build, replicated
+from ..replicas.rng import Rng, make_keys
+from ..replicas.stacked import attach_rng, select_replicas
+from .algorithm import Algorithm, AlgorithmContext, Build, make_replicated
 from .sampler import Data
 
 ROWS_AT_ONCE = 512
@@ -25,8 +25,8 @@ class ReplicaStack(nn.Module):
     """K replicas of one network under one algorithm, with their settings and names.
 
     `number` (K,): each replica's place among those that the replica stack began with; those that failed or stopped
-    early leave it. Everything with a replica axis is a parameter or a saved buffer, so that `picked` takes replicas
-    out whole."""
+    early leave it. Everything with a replica axis is a parameter or a saved buffer, so that `select_replicas` takes
+    replicas out whole."""
 
     number: Tensor
     keys: Tensor
@@ -47,13 +47,13 @@ class ReplicaStack(nn.Module):
         super().__init__()
         device = data.lengths.device
         self.names = tuple(names)
-        self._make = module("baselines/networks", network, "network").Network
-        self._sizes, self._each = sizes, [dict(one) for one in settings]
+        self._make = load_module("baselines/networks", network, "network").Network
+        self._sizes, self._each = sizes, [dict(replica_settings) for replica_settings in settings]
         self.hyperparameters = Hyperparameters(settings, dtype).to(device)
         self.register_buffer("number", torch.arange(len(names), device=device))
-        self.register_buffer("keys", keys(names, device))
-        about = About(self.names, task, sizes.outputs, data, steps, sizes)
-        kind = module("baselines/algorithms", algorithm, "algorithm").Algorithm
+        self.register_buffer("keys", make_keys(names, device))
+        about = AlgorithmContext(self.names, task, sizes.outputs, data, steps, sizes)
+        kind = load_module("baselines/algorithms", algorithm, "algorithm").Algorithm
         self.algorithm: Algorithm = kind(self.hyperparameters, about)
         self._place(self.algorithm, device, dtype)
         self.rng = Rng(self.keys)
@@ -66,7 +66,7 @@ class ReplicaStack(nn.Module):
         def make(name: str, changed: Mapping[str, Any]) -> Any:
             turns = iter({**self._each[number], **changed} for number in survivors)
             names = [f"{self.names[number]}/{name}" + (f"/{stage}" if stage else "") for number in survivors]
-            return replicated(lambda: self._make(self._sizes, next(turns)), names)
+            return make_replicated(lambda: self._make(self._sizes, next(turns)), names)
 
         network = self.algorithm.assemble(Build(make, stage))
         self._place(network, self.keys.device, self.hyperparameters.dtype)
@@ -89,13 +89,13 @@ class ReplicaStack(nn.Module):
         mark_hidden(self)
         if (mark := getattr(self.network, "mark_rates", None)) is not None:
             mark()
-        attach(self, self.rng)
+        attach_rng(self, self.rng)
 
     def only(self, which: Sequence[int] | Tensor) -> ReplicaStack:
         """A copy with some of the replicas, by their place in this replica stack."""
-        found = picked(self, which)
-        found.ready()
-        return found
+        subset = select_replicas(self, which)
+        subset.ready()
+        return subset
 
     def __len__(self) -> int:
         return len(self.keys)

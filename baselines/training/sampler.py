@@ -18,7 +18,7 @@ from ..encoding.encoding import PAD, Encoded
 from ..encoding.pixel_rows import PixelRows
 from ..encoding.token_rows import TokenRows
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import permutations, stream, uniform
+from ..replicas.rng import derive_stream, draw_permutations, draw_uniform
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Data:
         return 0 if self.group is None else int(self.group.max()) + 1
 
     def to(self, device: str | torch.device) -> Data:
-        moved = {name: _moved(value, device) for name, value in self.__dict__.items()}
+        moved = {name: _move_value(value, device) for name, value in self.__dict__.items()}
         return Data(**moved)
 
     def changed(self, weight: Tensor, target: Tensor) -> Data:
@@ -74,7 +74,7 @@ class Data:
         )
 
 
-def _moved(value: Any, device: str | torch.device) -> Any:
+def _move_value(value: Any, device: str | torch.device) -> Any:
     if isinstance(value, tuple):
         return tuple(item.to(device) for item in value)
     if isinstance(value, Mapping):
@@ -108,7 +108,7 @@ class Order:
     def __init__(self, weight: Tensor, keys: Tensor, name: str) -> None:
         """weight: (R, N). Whole weights are copies, all of them once an epoch in random order; other weights are
         chances, drawn with replacement."""
-        self.keys = stream(keys, name)
+        self.keys = derive_stream(keys, name)
         self.weight = weight
         self.copies: list[Tensor] | None = None
         if bool((weight == weight.round()).all()):
@@ -125,30 +125,30 @@ class Order:
         if len(self.copies) == 1:
             return self._epochs(0, self.copies[0], self.keys, first, count)
         each = [
-            self._epochs(place, copies, self.keys[place : place + 1], first, count)
-            for place, copies in enumerate(self.copies)
+            self._epochs(replica, copies, self.keys[replica : replica + 1], first, count)
+            for replica, copies in enumerate(self.copies)
         ]
         return torch.cat(each)
 
-    def _epochs(self, place: int, copies: Tensor, keys: Tensor, first: int, count: int) -> Tensor:
+    def _epochs(self, replica: int, copies: Tensor, keys: Tensor, first: int, count: int) -> Tensor:
         length = len(copies)
         pieces = []
         while count > 0:
             epoch, start = divmod(first, length)
             some = min(count, length - start)
-            pieces.append(self._shuffled(place, copies, keys, epoch)[:, start : start + some])
+            pieces.append(self._shuffled(replica, copies, keys, epoch)[:, start : start + some])
             first, count = first + some, count - some
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=1)
 
-    def _shuffled(self, place: int, copies: Tensor, keys: Tensor, epoch: int) -> Tensor:
-        held = self._held.get(place)
-        if held is None or held[0] != epoch:
-            held = epoch, copies[permutations(stream(keys, "epoch", epoch), len(copies))]
-            self._held[place] = held
-        return held[1]
+    def _shuffled(self, replica: int, copies: Tensor, keys: Tensor, epoch: int) -> Tensor:
+        cached = self._held.get(replica)
+        if cached is None or cached[0] != epoch:
+            cached = epoch, copies[draw_permutations(derive_stream(keys, "epoch", epoch), len(copies))]
+            self._held[replica] = cached
+        return cached[1]
 
     def _by_chance(self, first: int, count: int) -> Tensor:
-        where = uniform(stream(self.keys, "chance", first), (count,), torch.float64) * self.ends[:, -1:]
+        where = draw_uniform(derive_stream(self.keys, "chance", first), (count,), torch.float64) * self.ends[:, -1:]
         ends = self.ends.expand(len(where), -1).contiguous()
         return torch.searchsorted(ends, where, right=True).clamp_(max=ends.shape[1] - 1)
 
@@ -175,13 +175,13 @@ class Sampler:
         if self.environments:
             if not self.size:
                 self.size = int(torch.bincount(data.group).min())  # type: ignore[arg-type]
-            weights = [data.weight * (data.group == one) for one in range(self.environments)]
-            for one, weight in enumerate(weights):
+            weights = [data.weight * (data.group == environment) for environment in range(self.environments)]
+            for environment, weight in enumerate(weights):
                 if not bool((weight.sum(1) > 0).all()):
-                    raise ModelError(f"environment {one} has no training row left")
+                    raise ModelError(f"environment {environment} has no training row left")
         self.orders = [
-            Order(weight.to(device), keys.to(device), f"order/{one}" if self.environments else "order")
-            for one, weight in enumerate(weights)
+            Order(weight.to(device), keys.to(device), f"order/{environment}" if self.environments else "order")
+            for environment, weight in enumerate(weights)
         ]
         self._lengths = data.lengths.to(device)
         self._whole: list[tuple[Batch, Tensor | None]] = []
@@ -235,7 +235,7 @@ class Sampler:
         inputs = tuple(self._to_all(x[some]) for x in data.inputs)
         if target.ndim == 3:
             target = target[..., :longest]
-            inputs = (without_padding(inputs[0]), target)
+            inputs = (trim_padding(inputs[0]), target)
         group = None if data.group is None else self._to_all(data.group[some])
         return Batch(inputs, target, self._to_all(some), None, group)
 
@@ -247,7 +247,7 @@ class Sampler:
         batch = self.taken(rows)
         if shifted is not None:
             assert self.data.unlabelled is not None
-            batch = replace(batch, unlabelled=tuple(gathered(x, shifted) for x in self.data.unlabelled))
+            batch = replace(batch, unlabelled=tuple(gather_rows(x, shifted) for x in self.data.unlabelled))
         if self.streamed:
             self._last = step, batch  # some steps ask for theirs twice
             self._expect(step + 1)
@@ -277,33 +277,33 @@ class Sampler:
 
     def _pooled(self, step: int) -> Tensor:
         """Rows of like length: the rows of `pool` steps sorted by length, and dealt out in random order."""
-        window, place = divmod(step, self.pool)
+        window, position = divmod(step, self.pool)
         rows = self.orders[0].draw(window * self.pool * self.size, self.pool * self.size)
         order = self._lengths[rows].argsort(dim=1, stable=True)
         rows = rows.gather(1, order).view(len(rows), self.pool, self.size)
-        turn = permutations(stream(self.keys, "pool", window).to(rows.device), self.pool)[:, place]
+        turn = draw_permutations(derive_stream(self.keys, "pool", window).to(rows.device), self.pool)[:, position]
         return rows[torch.arange(len(rows), device=rows.device), turn.expand(len(rows))]
 
     def taken(self, rows: Tensor) -> Batch:
         """The training rows of these places (K or 1, n)."""
-        return replace(taken(self.data, rows.expand(len(self.keys), -1)), environments=self.environments)
+        return replace(select_batch(self.data, rows.expand(len(self.keys), -1)), environments=self.environments)
 
 
-def taken(data: Data, rows: Tensor) -> Batch:
+def select_batch(data: Data, rows: Tensor) -> Batch:
     """The training rows of these places (K, n), without columns in which all of them are padding."""
     host, rows = rows, rows.to(data.lengths.device, non_blocking=True)
     if len(data.target) == 1:
         target = data.target[0][rows]
     else:
         target = data.target[torch.arange(len(rows), device=rows.device)[:, None], rows]
-    inputs = tuple(gathered(x, host) for x in (data.inputs[:1] if target.ndim == 3 else data.inputs))
+    inputs = tuple(gather_rows(x, host) for x in (data.inputs[:1] if target.ndim == 3 else data.inputs))
     if target.ndim == 3:
         target = target[..., : max(1, int(data.lengths[rows].max()))]
-        inputs = (without_padding(inputs[0]), target)
+        inputs = (trim_padding(inputs[0]), target)
     return Batch(inputs, target, rows, group=None if data.group is None else data.group[rows])
 
 
-def gathered(x: Tensor, rows: Tensor) -> Tensor:
+def gather_rows(x: Tensor, rows: Tensor) -> Tensor:
     """x (N, ..) at rows (K, n): (K, n, ..). Row by row it is several times as fast as by an index of all axes."""
     if isinstance(x, PixelRows):
         return x.at(rows.cpu())
@@ -313,11 +313,11 @@ def gathered(x: Tensor, rows: Tensor) -> Tensor:
     return x.index_select(0, rows.reshape(-1)).view(*rows.shape, *x.shape[1:])
 
 
-def columns(ids: Tensor) -> Tensor:
+def count_columns(ids: Tensor) -> Tensor:
     """How many columns each replica's rows have, (K,) int64, of ids (K, n, S) that are padded at their end."""
     return (ids != PAD).any(dim=1).sum(dim=-1)
 
 
-def without_padding(source: Tensor) -> Tensor:
+def trim_padding(source: Tensor) -> Tensor:
     """Source ids without the columns in which all of them are padding, but for one: texts may all be empty."""
     return source[..., : max(1, int((source != PAD).flatten(0, -2).any(dim=0).sum()))]

@@ -11,8 +11,8 @@ from typing import TypeVar
 import torch
 
 from ...core.errors import ModelError
-from ...core.progress import say
-from ..replicas.stacked import size
+from ...core.progress import log_message
+from ..replicas.stacked import count_parameters
 from .trainer import Training
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ _WARM, _TIMED = 2, 4
 _MEMORY = ("not enough memory", "can't allocate memory", "out of memory", "alloc_failed")
 
 
-def step_seconds(training: Training) -> float:
+def measure_step_seconds(training: Training) -> float:
     """The least time that one of a few steps takes."""
     least = float("inf")
     for step in range(_WARM + _TIMED):
@@ -42,7 +42,7 @@ Eight perceptrons or Transformers stacked were 1.1 to 4.5 times as fast as one b
 2.1 times from there on."""
 
 
-def count(make: Callable[[Sequence[T]], Training], items: Sequence[T]) -> int:
+def choose_stack_size(make: Callable[[Sequence[T]], Training], items: Sequence[T]) -> int:
     """How many of `items` to train at once. `make(some)` gives a training that may be spoiled.
 
     On a CPU by the size of a step, so that the same command stacks the same replicas each time; on any other device by
@@ -51,37 +51,37 @@ def count(make: Callable[[Sequence[T]], Training], items: Sequence[T]) -> int:
         return 1
     alone = make(items[:1])
     if not alone.stack.keys.is_cpu:
-        return measured(lambda some: make(items[:some]), len(items))
+        return measure_stack_size(lambda some: make(items[:some]), len(items))
     places = alone.sampler.drawn * (int(alone.data.lengths.max()) if alone.data.target.ndim == 3 else 1)
-    return 1 if size(alone.stack.network) * places > BUSY else len(items)
+    return 1 if count_parameters(alone.stack.network) * places > BUSY else len(items)
 
 
-def measured(make: Callable[[int], Training], replicas: int) -> int:
+def measure_stack_size(make: Callable[[int], Training], replicas: int) -> int:
     """The number of replicas to stack, by trial: of `replicas`, a quarter of them .. and 1, the one whose step takes
     the least time for each. `make(count)` gives a training of so many that may be spoiled."""
-    found, least = 1, step_seconds(make(1))
+    best_count, least = 1, measure_step_seconds(make(1))
     count = replicas
     while count > 1:
         try:
-            each = step_seconds(make(count)) / count
+            each = measure_step_seconds(make(count)) / count
         except (MemoryError, RuntimeError) as error:
             if not _lacks_memory(error):
                 raise
         else:
             if each < least:
-                found, least = count, each
+                best_count, least = count, each
         count //= 4
-    return found
+    return best_count
 
 
-def in_stacks(items: Sequence[T], count: int, go: Callable[[Sequence[T]], None], halves: bool = True) -> None:
-    """`go` on `items`, `count` at a time. If there is not enough memory, it is retried with half as many, down to one
-    (unless `halves` is False); `ModelError` if that is not enough."""
+def run_in_stacks(items: Sequence[T], count: int, train: Callable[[Sequence[T]], None], halves: bool = True) -> None:
+    """`train` on `items`, `count` at a time. If there is not enough memory, it is retried with half as many, down to
+    one (unless `halves` is False); `ModelError` if that is not enough."""
     start = 0
     while start < len(items):
         some = items[start : start + count]
         try:
-            go(some)
+            train(some)
         except (MemoryError, RuntimeError) as error:
             if not _lacks_memory(error):
                 raise
@@ -92,7 +92,7 @@ def in_stacks(items: Sequence[T], count: int, go: Callable[[Sequence[T]], None],
                     "or the network's size"
                 ) from error
             count = (len(some) + 1) // 2
-            say(f"there is not enough memory for {len(some)} replicas at once: continuing with {count}")
+            log_message(f"there is not enough memory for {len(some)} replicas at once: continuing with {count}")
         else:
             start += len(some)
             continue

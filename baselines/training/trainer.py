@@ -12,16 +12,16 @@ import torch
 from torch import Tensor
 
 from ...core.clock import Stopwatch
-from ...core.world import ALONE, World
-from .accumulation import check_chunk, in_chunks
-from .activations import recomputed
-from .algorithm import Clock
-from .augmentation import augmentation
-from .distributed import SharedOptimiserStep, noise_keys, refuse_unshared, shared
-from .losses import mean, task_loss
-from .memory_format import laid_out
+from ...core.world import SINGLE_PROCESS, World
+from .accumulation import check_chunk, split_into_chunks
+from .activations import recompute_activations
+from .algorithm import StepState
+from .augmentation import make_augmentation
+from .distributed import SharedOptimiserStep, derive_noise_keys, refuse_unshared, share_batches
+from .losses import average_over_batch, compute_task_loss
+from .memory_format import use_memory_format
 from .optimiser_step import OptimiserStep
-from .precision import precision
+from .precision import choose_precision
 from .replica_stack import ReplicaStack
 from .sampler import Batch, Data, Sampler
 
@@ -76,7 +76,7 @@ class Outcome:
 class Training:
     """The state of training between two steps, and the way from one to the next."""
 
-    def __init__(self, stack: ReplicaStack, data: Data, steps: int, together: World = ALONE) -> None:
+    def __init__(self, stack: ReplicaStack, data: Data, steps: int, together: World = SINGLE_PROCESS) -> None:
         """together: the processes that share out the rows of each step; by default there is this one alone."""
         self.stack, self.initial_data, self.data, self.steps = stack, data, data, steps
         self.together = together
@@ -98,13 +98,13 @@ class Training:
         self.data = data
         stack = self.stack
         stack.ready()
-        stack.rng.keys = noise_keys(stack.keys, self.together)
+        stack.rng.keys = derive_noise_keys(stack.keys, self.together)
         stack.network.train()
         equal = stack.algorithm.by_environment or stack.hyperparameters["each_environment"]
         self.sampler = Sampler(self.data, stack.keys, stack.hyperparameters, equal)
         self.optimiser_steps = stack.algorithm.optimiser_steps(stack.network, self._optimiser_step)
-        self.precision = precision(stack)
-        self.augmentation = augmentation(stack)
+        self.precision = choose_precision(stack)
+        self.augmentation = make_augmentation(stack)
         self._broken = torch.full((len(stack),), -1, device=stack.keys.device)
         self._seen: list[tuple[int, Tensor]] = []
         self.losses = torch.full((len(stack),), math.nan, device=stack.keys.device)
@@ -131,7 +131,7 @@ class Training:
     def step(self) -> None:
         """One step of every replica."""
         stack, length = self.stack, self.stages[self.stage]
-        clock = Clock(self.in_stage, length, self.stage, self.total, stack.keys)
+        clock = StepState(self.in_stage, length, self.stage, self.total, stack.keys)
         for optimiser_step in self.optimiser_steps.values():
             optimiser_step.at(self.in_stage, length)
         self.losses = self._train_step(clock)
@@ -145,13 +145,13 @@ class Training:
         if self.in_stage == length and not self.done:
             self._next_stage()
 
-    def _train_step(self, clock: Clock) -> Tensor:
+    def _train_step(self, clock: StepState) -> Tensor:
         """Update network and algorithm; the losses (K,)."""
         stack = self.stack
         stack.rng.at(clock.total)
         settings = stack.hyperparameters
-        saving = recomputed(stack.network, stack.rng) if settings["recompute"] else nullcontext()
-        with self.precision.applied(), laid_out(stack.network, settings["memory_format"]), saving:
+        saving = recompute_activations(stack.network, stack.rng) if settings["recompute"] else nullcontext()
+        with self.precision.applied(), use_memory_format(stack.network, settings["memory_format"]), saving:
             losses = stack.algorithm.update(
                 stack.network, lambda: self.batches(clock.total), clock, self.optimiser_steps
             )
@@ -182,10 +182,10 @@ class Training:
         if self.augmentation is not None and self.augmentation.mixes:
             batches = self.augmentation.of(batches, step)
         if self.together.size > 1:
-            batches = shared(batches, self.together)
+            batches = share_batches(batches, self.together)
         if self.augmentation is not None and not self.augmentation.mixes:
             batches = self.augmentation.of(batches, step)
-        return in_chunks(batches, self.stack.hyperparameters["chunk"])
+        return split_into_chunks(batches, self.stack.hyperparameters["chunk"])
 
     def _next_stage(self) -> None:
         self.stage, self.in_stage = self.stage + 1, 0
@@ -202,14 +202,14 @@ class Training:
         if all(at < 0 for at in broken):
             return
         rates = self.stack.hyperparameters.exact("lr")
-        for place, at in enumerate(broken):
+        for index, at in enumerate(broken):
             if at >= 0:
-                self.outcome.steps[int(self.stack.number[place])] = at + 1
-                self.outcome.failed[int(self.stack.number[place])] = (
+                self.outcome.steps[int(self.stack.number[index])] = at + 1
+                self.outcome.failed[int(self.stack.number[index])] = (
                     f"the loss is not finite at step {at + 1} of {self.steps}: "
-                    f"lower the setting lr (now {rates[place]:g}) or set clip"
+                    f"lower the setting lr (now {rates[index]:g}) or set clip"
                 )
-        self._keep([place for place, at in enumerate(broken) if at < 0])
+        self._keep([index for index, at in enumerate(broken) if at < 0])
 
     def _check(self) -> None:
         """Early stopping: replicas that have waited long enough leave with the best of what they were."""
@@ -218,7 +218,7 @@ class Training:
         if not stopped:
             return
         self._end(self.validation.best(self.stack, stopped), self.data.picked(torch.tensor(stopped)))
-        self._keep([place for place in range(len(self.stack)) if place not in set(stopped)])
+        self._keep([index for index in range(len(self.stack)) if index not in set(stopped)])
 
     def _keep(self, places: list[int]) -> None:
         """Go on with some of the replicas."""
@@ -267,15 +267,15 @@ class Training:
 
     def _keep_candidate(self) -> None:
         """A checkpoint for the scorer: what would be predicted if training ended here."""
-        kept = self.stack.only(range(len(self.stack)))
-        kept.network.eval()
-        kept.algorithm.finish(kept.network, self.data, kept.answer)
-        self.outcome.candidates.append((f"step-{self.total}", kept))
+        candidate = self.stack.only(range(len(self.stack)))
+        candidate.network.eval()
+        candidate.algorithm.finish(candidate.network, self.data, candidate.answer)
+        self.outcome.candidates.append((f"step-{self.total}", candidate))
 
     def _marks(self) -> set[int]:
         """The steps after which a candidate is kept, the last one excepted."""
         count = self.stack.hyperparameters["candidates"]
-        return {round(self.steps * place / count) for place in range(1, count)} - {0, self.steps}
+        return {round(self.steps * number / count) for number in range(1, count)} - {0, self.steps}
 
 
 class Validation:
@@ -289,42 +289,42 @@ class Validation:
         self.looked = False
 
     def loss(self, stack: ReplicaStack) -> Tensor:
-        """The mean loss (`task_loss`) on the validation rows, (K,)."""
+        """The mean loss (`compute_task_loss`) on the validation rows, (K,)."""
         logits = stack.answer(*self.data.inputs)
         target = self.data.target.expand(len(stack), *self.data.target.shape[1:])
         rows = torch.arange(len(self.data), device=target.device).expand(len(stack), -1)
-        return mean(task_loss(logits, target), Batch((), target, rows))
+        return average_over_batch(compute_task_loss(logits, target), Batch((), target, rows))
 
     def look(self, stack: ReplicaStack) -> list[int]:
         """Take a look; the places of the replicas that have had `patience` looks without a new best."""
         self.looked = True
-        for place, loss in enumerate(self.loss(stack).tolist()):
-            if loss < self.least[place]:
-                self.least[place], self.waited[place] = loss, 0
-                self.kept[place] = stack.only([place])
+        for index, loss in enumerate(self.loss(stack).tolist()):
+            if loss < self.least[index]:
+                self.least[index], self.waited[index] = loss, 0
+                self.kept[index] = stack.only([index])
             else:
-                self.waited[place] += 1
-        return [place for place, waited in enumerate(self.waited) if waited >= self.patience]
+                self.waited[index] += 1
+        return [index for index, waited in enumerate(self.waited) if waited >= self.patience]
 
     def best(self, stack: ReplicaStack, places: list[int]) -> ReplicaStack:
         """The replicas at these places, each as it was at its best look."""
-        found = stack.only(places)
-        for place, state in enumerate(self.kept[one] for one in places):
+        best_stack = stack.only(places)
+        for index, state in enumerate(self.kept[replica] for replica in places):
             if state is not None:
                 with torch.no_grad():
-                    for mine, best in zip(_tensors(found), _tensors(state), strict=True):
-                        mine[place] = best[0]
-        return found
+                    for current, best in zip(_list_tensors(best_stack), _list_tensors(state), strict=True):
+                        current[index] = best[0]
+        return best_stack
 
     def picked(self, places: list[int]) -> Validation:
         """The same for some of the replicas."""
-        found = Validation(self.data, len(places), self.patience)
-        found.looked = self.looked
-        found.least = [self.least[place] for place in places]
-        found.waited = [self.waited[place] for place in places]
-        found.kept = [self.kept[place] for place in places]
-        return found
+        subset = Validation(self.data, len(places), self.patience)
+        subset.looked = self.looked
+        subset.least = [self.least[replica] for replica in places]
+        subset.waited = [self.waited[replica] for replica in places]
+        subset.kept = [self.kept[replica] for replica in places]
+        return subset
 
 
-def _tensors(stack: ReplicaStack) -> list[Tensor]:
+def _list_tensors(stack: ReplicaStack) -> list[Tensor]:
     return list(stack.state_dict().values())

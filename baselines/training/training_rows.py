@@ -45,53 +45,53 @@ class FitInput:
 
     def digest(self) -> str:
         """Tells the training rows of one fit from those of another."""
-        return digest_of(_all_columns(self.train))
+        return digest_batch(_collect_columns(self.train))
 
 
-def numbered(group: NDArray[Any], known: NDArray[Any]) -> torch.Tensor:
+def number_groups(group: NDArray[Any], known: NDArray[Any]) -> torch.Tensor:
     """Groups as numbers, (n,) int64: those of the training rows first, in the order of their names."""
     names = np.unique(known)
     new = np.setdiff1d(group, names)
-    place = {name: number for number, name in enumerate((*names.tolist(), *new.tolist()))}
-    return torch.tensor([place[name] for name in group.tolist()], dtype=torch.int64)
+    numbers = {name: number for number, name in enumerate((*names.tolist(), *new.tolist()))}
+    return torch.tensor([numbers[name] for name in group.tolist()], dtype=torch.int64)
 
 
-def tensor_digest(x: torch.Tensor | PixelRows | TokenRows) -> str:
+def digest_tensor(x: torch.Tensor | PixelRows | TokenRows) -> str:
     if isinstance(x, PixelRows):
         return x.key
     if isinstance(x, TokenRows):
-        return tensor_digest(x.ids) + tensor_digest(x.offsets)
+        return digest_tensor(x.ids) + digest_tensor(x.offsets)
     return blake2b(x.contiguous().cpu().numpy().tobytes(), digest_size=16).hexdigest()
 
 
-def columns_of(given: TrainingRows) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64], NDArray[Any] | None]:
+def extract_columns(given: TrainingRows) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64], NDArray[Any] | None]:
     """The columns of training rows, their weights, and their groups where they have some."""
-    rows = _all_columns(given)
+    rows = _collect_columns(given)
     weight = np.asarray(rows.pop("weight", np.ones(len(given))), np.float64)
     return rows, weight, rows.pop("group", None)
 
 
-def digest_of(batch: Columns) -> str:
+def digest_batch(batch: Columns) -> str:
     """Tells batches apart by their content."""
-    found = blake2b(digest_size=16)
+    hasher = blake2b(digest_size=16)
     for name in sorted(batch):
         column: Any = batch[name]
         if key := getattr(column, "key", ""):  # streamed: what is read of it is held to this
-            found.update(f"{name}/{key}/".encode())
+            hasher.update(f"{name}/{key}/".encode())
             continue
         column = column if isinstance(column, EncodedFiles) else np.asarray(column)
-        found.update(f"{name}/{column.dtype}/{column.shape}/".encode())
+        hasher.update(f"{name}/{column.dtype}/{column.shape}/".encode())
         if is_encoded(column):
             for content in column:
-                found.update(len(content).to_bytes(8, "little"))
-                found.update(content)
+                hasher.update(len(content).to_bytes(8, "little"))
+                hasher.update(content)
         elif column.dtype == object:
-            found.update(json.dumps(column.tolist()).encode())
+            hasher.update(json.dumps(column.tolist()).encode())
         else:
-            found.update(np.ascontiguousarray(column).data)
-    return found.hexdigest()
+            hasher.update(np.ascontiguousarray(column).data)
+    return hasher.hexdigest()
 
 
-def _all_columns(given: TrainingRows) -> dict[str, Any]:
+def _collect_columns(given: TrainingRows) -> dict[str, Any]:
     """The columns of training rows, those that lie in a file where they lie."""
     return dict(given.columns if isinstance(given, TrainingTable) else given.numpy())

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.plugins import module, named
+from ...core.plugins import find_files_by_name, load_module
 from ..model import Model, Task
 
 
-def adapted(thing: Any, task: Task, seed: int) -> Model | None:
+def adapt_model(thing: Any, task: Task, seed: int) -> Model | None:
     """The thing as a model, by the first adapter that supports it; None if none does."""
-    for name in sorted(named("benchmarks/adapters", ".py")):
-        adapt = getattr(module("benchmarks/adapters", name, "adapter"), "adapt", None)
+    for name in sorted(find_files_by_name("benchmarks/adapters", ".py")):
+        adapt = getattr(load_module("benchmarks/adapters", name, "adapter"), "adapt", None)
         model: Model | None = adapt(thing, task, seed) if adapt else None
         if model is not None:
             return model

@@ -17,15 +17,15 @@ from typing import IO
 GRACE = 1.0
 """Seconds that a process is given to end by itself once nobody writes to it any more, and again after a signal."""
 
-_TOLD = 3
+_ERROR_LINES = 3
 """Lines of its last words that are repeated in an error."""
 
 
-class Silence(Exception):
+class OutputTimeout(Exception):
     """The process wrote no line in time."""
 
 
-class Child:
+class ChildProcess:
     """A running command. Its group of processes ends with `close`, with this object, and with this program.
 
     Raises `OSError` where the command cannot be started.
@@ -44,24 +44,25 @@ class Child:
         )
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._lines: Queue[bytes | None] = Queue()
-        self._last_words: deque[str] = deque(maxlen=_TOLD)
+        self._last_words: deque[str] = deque(maxlen=_ERROR_LINES)
         self._to_write: Queue[bytes | None] = Queue()
         # The threads hold pipes and queues, never this object: it could not be let go of while they run.
-        _in_background(_write_lines, self._process.stdin, self._to_write)
-        _in_background(_read_lines, self._process.stdout, self._lines)
-        self._listening = _in_background(_read_last_words, self._process.stderr, self._last_words)
-        self._finalizer = weakref.finalize(self, _end, self._process, self._to_write)
+        _start_thread(_write_lines, self._process.stdin, self._to_write)
+        _start_thread(_read_lines, self._process.stdout, self._lines)
+        self._listening = _start_thread(_read_error_lines, self._process.stderr, self._last_words)
+        self._finalizer = weakref.finalize(self, _end_process, self._process, self._to_write)
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Hand lines over to be written as fast as the process reads them."""
         self._to_write.put(b"".join(line + b"\n" for line in lines))
 
     def read(self, timeout: float) -> bytes | None:
-        """The next line that the process wrote; None at the end of its output; `Silence` after `timeout` seconds."""
+        """The next line that the process wrote; None at the end of its output; `OutputTimeout` after `timeout`
+        seconds."""
         try:
             return self._lines.get(timeout=timeout)
         except Empty:
-            raise Silence from None
+            raise OutputTimeout from None
 
     def exit_summary(self) -> str:
         """How the process ended and the last line of its stderr, as one line."""
@@ -79,7 +80,7 @@ class Child:
         self._finalizer()
 
 
-def _in_background(work: Callable[..., None], *arguments: object) -> Thread:
+def _start_thread(work: Callable[..., None], *arguments: object) -> Thread:
     thread = Thread(target=work, args=arguments, daemon=True)
     thread.start()
     return thread
@@ -99,24 +100,24 @@ def _read_lines(pipe: IO[bytes], lines: Queue[bytes | None]) -> None:
     lines.put(None)
 
 
-def _read_last_words(pipe: IO[bytes], words: deque[str]) -> None:
+def _read_error_lines(pipe: IO[bytes], words: deque[str]) -> None:
     with pipe:
         for line in pipe:
             if text := " ".join(line.decode("utf-8", "replace").split()):
                 words.append(text)
 
 
-def _end(process: subprocess.Popen[bytes], to_write: Queue[bytes | None]) -> None:
+def _end_process(process: subprocess.Popen[bytes], to_write: Queue[bytes | None]) -> None:
     """Let the process end by itself, tell it to, make it; each after a while. What it started gets no while."""
     to_write.put(None)
     for hard in (False, True):
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE)
-        _signal(process, hard)
+        _send_signal(process, hard)
     process.wait()
 
 
-def _signal(process: subprocess.Popen[bytes], hard: bool) -> None:
+def _send_signal(process: subprocess.Popen[bytes], hard: bool) -> None:
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL if hard else signal.SIGTERM)

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import FarshiftError, ModelError, UnknownName
-from ..parsing import named_errors
-from ._hf_quiet import quiet
+from ..parsing import wrap_user_errors
+from ._hf_quiet import silence_transformers
 
 if TYPE_CHECKING:
     import torch
@@ -59,32 +59,32 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """The published sets, by name: one template, the 80 of ImageNet, the 18 of CIFAR-10 and CIFAR-100."""
 
 
-def templates_of(said: str) -> tuple[str, ...]:
+def parse_templates(spec: str) -> tuple[str, ...]:
     """The set of a name, or templates of one's own, `|` between them, each with `{}` for the class.
 
     Raises `UnknownName` for a name that is none, `FarshiftError` for a template without exactly one `{}`."""
-    if said in TEMPLATES:
-        return TEMPLATES[said]
-    if "{" not in said:
-        raise UnknownName("template set", said, TEMPLATES, "(or write one, such as 'a drawing of a {}.')")
-    found = tuple(text.strip() for text in said.split("|"))
-    for text in found:
+    if spec in TEMPLATES:
+        return TEMPLATES[spec]
+    if "{" not in spec:
+        raise UnknownName("template set", spec, TEMPLATES, "(or write one, such as 'a drawing of a {}.')")
+    templates = tuple(text.strip() for text in spec.split("|"))
+    for text in templates:
         if text.count("{}") != 1 or text.replace("{}", "").strip("{}") != text.replace("{}", ""):
             raise FarshiftError(f"template {text!r}: write {{}} once, where the class's name stands")
-    return found
+    return templates
 
 
-def spoken(names: Sequence[str]) -> list[str]:
+def format_class_names(names: Sequence[str]) -> list[str]:
     """Class names as a text has them: `polar_bear` is a polar bear."""
     return [" ".join(name.replace("_", " ").split()) for name in names]
 
 
-def clip_model(folder: Path, kind: str, dtype: Any) -> Any:
+def load_clip_model(folder: Path, kind: str, dtype: Any) -> Any:
     """A model of a folder with CLIP's weights, of a class of transformers named `kind`, in evaluation. `ModelError`
     where the folder holds another model, or lacks weights."""
     import transformers
 
-    with named_errors(f"loading {folder}"), quiet():
+    with wrap_user_errors(f"loading {folder}"), silence_transformers():
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         if config.model_type != "clip":
             raise ModelError(f"model {folder.name} is a {config.model_type}, and zero-shot heads are of CLIP models")
@@ -108,38 +108,38 @@ def clip_model(folder: Path, kind: str, dtype: Any) -> Any:
     return network.eval()
 
 
-def text_features(network: Any, folder: Path, names: Sequence[str], templates: Sequence[str]) -> torch.Tensor:
+def compute_text_features(network: Any, folder: Path, names: Sequence[str], templates: Sequence[str]) -> torch.Tensor:
     """The features of classes, (classes, d), each of length 1, by the mean over templates."""
     import torch
     from transformers import AutoTokenizer
 
-    with named_errors(f"loading the tokenizer of {folder}"), quiet():
+    with wrap_user_errors(f"loading the tokenizer of {folder}"), silence_transformers():
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     longest = network.config.text_config.max_position_embeddings
-    texts = [template.replace("{}", name) for name in spoken(names) for template in templates]
+    texts = [template.replace("{}", name) for name in format_class_names(names) for template in templates]
     pieces = []
     for start in range(0, len(texts), _ROWS):
-        with quiet(), torch.no_grad():
+        with silence_transformers(), torch.no_grad():
             read = tokenizer(
                 texts[start : start + _ROWS], padding=True, truncation=True, max_length=longest, return_tensors="pt"
             )
             ids, mask = (read[name].to(network.device) for name in ("input_ids", "attention_mask"))
             states = network.text_model(input_ids=ids, attention_mask=mask).pooler_output
-            pieces.append(unit(network.text_projection(states).float()))
+            pieces.append(normalise_rows(network.text_projection(states).float()))
     each = torch.cat(pieces).view(len(names), len(templates), -1)
-    return unit(each.mean(dim=1))
+    return normalise_rows(each.mean(dim=1))
 
 
-def image_features(network: Any, pixels: torch.Tensor) -> torch.Tensor:
+def compute_image_features(network: Any, pixels: torch.Tensor) -> torch.Tensor:
     """The features of pictures as the processor gives them, (n, d), each of length 1."""
     import torch
 
-    with quiet(), torch.no_grad():
+    with silence_transformers(), torch.no_grad():
         states = network.vision_model(pixel_values=pixels.to(network.device, network.dtype)).pooler_output
-        return unit(network.visual_projection(states).float())
+        return normalise_rows(network.visual_projection(states).float())
 
 
-def unit(features: torch.Tensor) -> torch.Tensor:
+def normalise_rows(features: torch.Tensor) -> torch.Tensor:
     """Each row at length 1."""
-    found: torch.Tensor = features / features.norm(dim=-1, keepdim=True)
-    return found
+    normalised: torch.Tensor = features / features.norm(dim=-1, keepdim=True)
+    return normalised

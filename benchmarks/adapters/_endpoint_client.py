@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.errors import ModelError
-from ...core.retry import may_pass, pause, retry_after
+from ...core.retry import compute_backoff, is_retryable, parse_retry_after
 from ._responses import Response
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ _SLOWER = "send it less at a time (options requests_per_minute and concurrency),
 
 
 @dataclass(frozen=True)
-class Lost:
+class MissingResponse:
     """A prompt that got no response: why, and whether it is the endpoint's doing rather than the prompt's."""
 
     reason: str
     by_endpoint: bool
 
 
-class _Trouble(Exception):
+class _RetryableError(Exception):
     """A try that failed in a way that another try may not.
 
     hold: seconds that the endpoint asks to be left alone. advice: what to do if it lasts, where it then concerns every
@@ -57,7 +57,7 @@ class _Trouble(Exception):
         self.reason, self.hold, self.advice = reason, hold, advice
 
 
-class Pace:
+class RateLimiter:
     """When the next request may be sent: a given number a minute, and none while the endpoint asks to be left alone."""
 
     def __init__(self, per_minute: float | None, wait: Wait) -> None:
@@ -68,10 +68,10 @@ class Pace:
     async def turn(self) -> None:
         """Return when it is the caller's turn; turns are given in the order in which they were asked for."""
         now = time.monotonic()
-        mine = max(now, self._next)
-        self._next = mine + self._interval
-        if mine > now:
-            await self._wait(mine - now)
+        send_time = max(now, self._next)
+        self._next = send_time + self._interval
+        if send_time > now:
+            await self._wait(send_time - now)
 
     def hold(self, seconds: float) -> None:
         """Give no turn before `seconds` have passed."""
@@ -95,39 +95,41 @@ class EndpointClient:
     secret: str = field(repr=False)
     timeout: float
     retries: int
-    pace: Pace
+    pace: RateLimiter
     wait: Wait
     sent: int = 0
     _limit_name: str = "max_tokens"
 
-    async def ask(self, text: Content) -> Response | Lost:
+    async def ask(self, text: Content) -> Response | MissingResponse:
         """The response to one prompt, or why there is none. text: what a message contains; for `completions` a str.
 
         Raises `ModelError` where no prompt would get one: a refused key, no such model, a quota spent, no connection at
         all, more requests than the endpoint will take.
         """
-        failed, held = 0, 0.0
+        failed, hold_seconds = 0, 0.0
         while True:
             await self.pace.turn()
             try:
                 return await self._try(text)
-            except _Trouble as error:
+            except _RetryableError as error:
                 trouble = error
             if trouble.hold:
-                held += max(trouble.hold, 1.0)  # so that even the shortest waits come to an end
-                if held > LONGEST_HOLD:
-                    raise ModelError(f"{self.where}: {trouble.reason}, and asks to wait {held:.0f} s: {_SLOWER}")
+                hold_seconds += max(trouble.hold, 1.0)  # so that even the shortest waits come to an end
+                if hold_seconds > LONGEST_HOLD:
+                    raise ModelError(
+                        f"{self.where}: {trouble.reason}, and asks to wait {hold_seconds:.0f} s: {_SLOWER}"
+                    )
                 self.pace.hold(trouble.hold)
                 continue
             failed += 1
             if failed > self.retries:
                 break
-            await self.wait(pause(failed))
+            await self.wait(compute_backoff(failed))
         if trouble.advice:
             raise ModelError(f"{self.where}: {trouble.reason}: {trouble.advice}")
-        return Lost(trouble.reason, by_endpoint=True)
+        return MissingResponse(trouble.reason, by_endpoint=True)
 
-    async def _try(self, text: Content) -> Response | Lost:
+    async def _try(self, text: Content) -> Response | MissingResponse:
         import openai
 
         limit = self._limit_name
@@ -146,10 +148,10 @@ class EndpointClient:
             return self._refused(error, words)
         except openai.APIConnectionError as error:
             if type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout"):
-                raise _Trouble(self._clean(f"no connection ({error.__cause__})"), advice=_UP) from None
+                raise _RetryableError(self._clean(f"no connection ({error.__cause__})"), advice=_UP) from None
             if isinstance(error, openai.APITimeoutError):
                 raise self._late() from None
-            raise _Trouble("the connection broke") from None
+            raise _RetryableError("the connection broke") from None
         return self._read(raw.http_response.content)
 
     def _body(self, text: Content, limit: str) -> dict[str, Any]:
@@ -160,10 +162,10 @@ class EndpointClient:
         system = [{"role": "system", "content": self.system}] if self.system else []
         return body | {"messages": [*system, {"role": "user", "content": text}]}
 
-    def _late(self) -> _Trouble:
-        return _Trouble(f"no response within {self.timeout:g} s")
+    def _late(self) -> _RetryableError:
+        return _RetryableError(f"no response within {self.timeout:g} s")
 
-    def _refused(self, error: openai.APIStatusError, words: str) -> Lost:
+    def _refused(self, error: openai.APIStatusError, words: str) -> MissingResponse:
         """What a status other than success means for this prompt, or for all."""
         status = error.status_code
         if status in _STOPS:
@@ -172,26 +174,26 @@ class EndpointClient:
             raise ModelError(f"{self.where} has moved{self._elsewhere(error)}: give the URL that is meant") from None
         if error.code == "insufficient_quota":
             raise ModelError(f"{self.where} answers {status}: the quota is spent: raise it, then run again") from None
-        said = f"status {status}{': ' if words else ''}{words}"
-        if may_pass(status) or status == 409:  # which endpoints answer to a request that met another one
-            hold = retry_after(error.response.headers.get("Retry-After")) or 0.0
-            raise _Trouble(said, hold, advice=_SLOWER if status == 429 else "") from None
-        if _over_context(error, words):
-            return Lost(CONTEXT, by_endpoint=False)
+        problem = f"status {status}{': ' if words else ''}{words}"
+        if is_retryable(status) or status == 409:  # which endpoints answer to a request that met another one
+            hold = parse_retry_after(error.response.headers.get("Retry-After")) or 0.0
+            raise _RetryableError(problem, hold, advice=_SLOWER if status == 429 else "") from None
+        if _is_over_context(error, words):
+            return MissingResponse(CONTEXT, by_endpoint=False)
         if error.code in ("content_filter", "content_policy_violation"):
-            return Lost("refused by the content filter", by_endpoint=False)
-        return Lost(f"refused with {said}", by_endpoint=True)
+            return MissingResponse("refused by the content filter", by_endpoint=False)
+        return MissingResponse(f"refused with {problem}", by_endpoint=True)
 
     def _elsewhere(self, error: openai.APIStatusError) -> str:
         """Where an endpoint sends its askers, who do not follow: prompts and key are for the URL that was given."""
-        place = self._clean(error.response.headers.get("Location", ""))
-        return f" to {place}" if place else ""
+        location = self._clean(error.response.headers.get("Location", ""))
+        return f" to {location}" if location else ""
 
     def _words(self, error: openai.APIStatusError) -> str:
         """What the endpoint itself says of an error, in one short line; a body that is no such message says nothing."""
         body = error.body
-        said = (body.get("message") or body.get("detail")) if isinstance(body, dict) else None
-        return self._clean(said) if isinstance(said, str) else ""
+        message = (body.get("message") or body.get("detail")) if isinstance(body, dict) else None
+        return self._clean(message) if isinstance(message, str) else ""
 
     def _clean(self, text: str) -> str:
         return " ".join(self._hidden(text).split())[:200]
@@ -201,41 +203,46 @@ class EndpointClient:
         # One this short is a placeholder, and may be a common word.
         return text.replace(self.secret, "***") if len(self.secret) >= 8 else text
 
-    def _read(self, content: bytes) -> Response | Lost:
+    def _read(self, content: bytes) -> Response | MissingResponse:
         """The response in a body that may be anything."""
         try:
             body = json.loads(content)
         except (ValueError, RecursionError):
-            raise _Trouble("the response is not JSON") from None
+            raise _RetryableError("the response is not JSON") from None
         error = body.get("error") if isinstance(body, dict) else None
         if error:
-            said = error.get("message") if isinstance(error, dict) else error
-            raise _Trouble(f"the response is an error: {self._clean(str(said))}")
+            message = error.get("message") if isinstance(error, dict) else error
+            raise _RetryableError(f"the response is an error: {self._clean(str(message))}")
         try:
             choice = body["choices"][0]
             text = choice["message"]["content"] if self.api == "chat" else choice["text"]
             finish_reason = choice.get("finish_reason") or ""
         except (AttributeError, IndexError, KeyError, TypeError):
-            raise _Trouble("the response holds no choice of the protocol's shape") from None
+            raise _RetryableError("the response holds no choice of the protocol's shape") from None
         if finish_reason == "content_filter":
-            return Lost("refused by the content filter", by_endpoint=False)
+            return MissingResponse("refused by the content filter", by_endpoint=False)
         if text is None:  # a model that spent its tokens before it said anything
             text = ""
-        if not isinstance(text, str) or not isinstance(finish_reason, str) or not _encodable(text + finish_reason):
-            raise _Trouble("the response holds something that is not text")
+        if not isinstance(text, str) or not isinstance(finish_reason, str) or not _is_encodable(text + finish_reason):
+            raise _RetryableError("the response holds something that is not text")
         usage = body.get("usage")
         text, finish_reason = self._hidden(text), self._hidden(finish_reason)
-        return Response(text, finish_reason, _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens"))
+        return Response(
+            text,
+            finish_reason,
+            _read_token_count(usage, "prompt_tokens"),
+            _read_token_count(usage, "completion_tokens"),
+        )
 
 
-def _over_context(error: openai.APIStatusError, words: str) -> bool:
+def _is_over_context(error: openai.APIStatusError, words: str) -> bool:
     """The protocol's code for it, and what widely used servers say instead."""
     if error.code == "context_length_exceeded" or error.type == "exceed_context_size_error":
         return True
     return any(term in words.lower() for term in ("context length", "context window", "context size"))
 
 
-def _encodable(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -243,6 +250,6 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def _tokens(usage: object, name: str) -> int:
+def _read_token_count(usage: object, name: str) -> int:
     count = usage.get(name) if isinstance(usage, dict) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else 0

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def completed(work: Coroutine[Any, Any, T]) -> T:
+def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, in an event loop of its own thread: the caller's may have one running already (a
     notebook), and an interrupt reaches the caller at once. An interrupted coroutine is cancelled."""
     loop = asyncio.new_event_loop()

@@ -10,8 +10,8 @@ import numpy as np
 from ...core.errors import ModelError
 from ..answers import Answers
 from ..model import Columns, Task
-from ._hf_quiet import quiet
-from ._hf_tokens import pad_token, window
+from ._hf_quiet import silence_transformers
+from ._hf_tokens import compute_context_length, find_pad_token
 
 
 class TextClassifier:
@@ -28,9 +28,9 @@ class TextClassifier:
                 f"model hf:{name} reads a text or a pair of texts, and this task has {len(task.inputs)} inputs"
             )
         self.network, self.tokenizer, self.task, self.batch_size = network, tokenizer, task, batch_size
-        self.outputs = outputs_of(network.config.id2label, task, name)
-        self.window = window(network.config, tokenizer, max_length)
-        network.config.pad_token_id = pad_token(tokenizer)
+        self.outputs = match_outputs(network.config.id2label, task, name)
+        self.window = compute_context_length(network.config, tokenizer, max_length)
+        network.config.pad_token_id = find_pad_token(tokenizer)
 
     def predict(self, batch: Columns) -> Answers:
         """Answers with scores. Texts of like length are read together."""
@@ -41,7 +41,7 @@ class TextClassifier:
         order = np.argsort([sum(map(len, row)) for row in zip(*texts, strict=True)], kind="stable")
         for start in range(0, len(order), self.batch_size):
             rows = order[start : start + self.batch_size]
-            with quiet(), torch.no_grad():
+            with silence_transformers(), torch.no_grad():
                 encoded = self.tokenizer(
                     *([column[row] for row in rows] for column in texts),
                     padding=True,
@@ -59,22 +59,23 @@ class TextClassifier:
         return list(values)
 
 
-def outputs_of(labels: Mapping[int, str], task: Task, model: str) -> list[int]:
+def match_outputs(labels: Mapping[int, str], task: Task, model: str) -> list[int]:
     """For each class of the task, which of the model's outputs stands for it.
 
     By name, case aside, where task and model both name their classes (the model may know more classes than the task:
     their outputs are left out of the softmax); else by position. `ModelError` where neither fits.
     """
-    known = [str(labels[place]).strip().casefold() for place in sorted(labels)]
-    unnamed = all(label in (str(place), f"label_{place}") for place, label in enumerate(known))
-    wanted = [name.strip().casefold() for name in task.names]
-    if wanted and not unnamed:
-        if len(set(known)) < len(known) or not set(wanted) <= set(known):
+    known = [str(labels[index]).strip().casefold() for index in sorted(labels)]
+    unnamed = all(label in (str(index), f"label_{index}") for index, label in enumerate(known))
+    class_names = [name.strip().casefold() for name in task.names]
+    if class_names and not unnamed:
+        if len(set(known)) < len(known) or not set(class_names) <= set(known):
             raise ModelError(
-                f"model hf:{model} has the labels {', '.join(known)}, and the task the classes {', '.join(wanted)}: "
+                f"model hf:{model} has the labels {', '.join(known)}, and the task the classes "
+                f"{', '.join(class_names)}: "
                 "give its config an id2label with the task's names"
             )
-        return [known.index(name) for name in wanted]
+        return [known.index(name) for name in class_names]
     if len(known) != task.classes:
         raise ModelError(f"model hf:{model} knows {len(known)} classes, and the task has {task.classes}")
     return list(range(len(known)))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..answers import Failed
 from ..model import Columns
-from ._hf_quiet import quiet
-from ._hf_tokens import pad_token, window
+from ._hf_quiet import silence_transformers
+from ._hf_tokens import compute_context_length, find_pad_token
 
 if TYPE_CHECKING:
     from ..prompting.prompt import Prompt
@@ -29,7 +29,7 @@ class TextGenerator:
 
     def __init__(self, network: Any, tokenizer: Any, prompt: Prompt, batch_size: int, max_length: int | None) -> None:
         self.network, self.tokenizer, self.prompt, self.batch_size = network, tokenizer, prompt, batch_size
-        self.window = window(network.config, tokenizer, max_length)
+        self.window = compute_context_length(network.config, tokenizer, max_length)
         self.whole = network.config.is_encoder_decoder
         """Whether the output is the continuation alone, not the prompt and then the continuation."""
         tokenizer.padding_side = "right" if self.whole else "left"
@@ -37,14 +37,14 @@ class TextGenerator:
         network.generation_config = import_module("transformers").GenerationConfig(
             do_sample=False,
             num_beams=1,
-            pad_token_id=pad_token(tokenizer),
+            pad_token_id=find_pad_token(tokenizer),
             **{name: getattr(own, name, None) for name in _TOKENS},
         )
 
     def predict(self, batch: Columns) -> list[Any]:
         """One prediction a row, or `Failed`. Prompts of like length are continued together."""
         texts = self.prompt.texts(batch)
-        with quiet():
+        with silence_transformers():
             lengths = [len(ids) for ids in self.tokenizer(texts)["input_ids"]]
         room = None if self.window is None else self.window - (0 if self.whole else self.prompt.pin.max_tokens)
         fitting = sorted(
@@ -54,14 +54,14 @@ class TextGenerator:
         for start in range(0, len(fitting), self.batch_size):
             rows = fitting[start : start + self.batch_size]
             for row, text in zip(rows, self._continued([texts[row] for row in rows]), strict=True):
-                found = self.prompt.read(text)
-                answers[row] = Failed(UNREAD) if found is None else found
+                prediction = self.prompt.read(text)
+                answers[row] = Failed(UNREAD) if prediction is None else prediction
         return answers
 
     def _continued(self, prompts: list[str]) -> list[str]:
         import torch
 
-        with quiet(), torch.no_grad():
+        with silence_transformers(), torch.no_grad():
             encoded = self.tokenizer(prompts, padding=True, return_tensors="pt", return_token_type_ids=False)
             start = 0 if self.whole else encoded["input_ids"].shape[1]
             output = self.network.generate(
@@ -72,10 +72,10 @@ class TextGenerator:
         return self._texts(output[:, start:])
 
     def _texts(self, tokens: Any) -> list[str]:
-        found: list[str] = self.tokenizer.batch_decode(
+        texts: list[str] = self.tokenizer.batch_decode(
             tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
-        return found
+        return texts
 
     def _stopping(self, start: int) -> Any:
         """Ends a row as soon as its continuation holds a stop string, in whatever tokens it is spelled."""

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import ModelError
-from ...loaders.batching.one_picture import Given, each
-from ...loaders.decoders import decoder
-from ..parsing import named_errors
-from ._hf_quiet import quiet
+from ...loaders.batching.one_picture import Given, map_images
+from ...loaders.decoders import load_decoder
+from ..parsing import wrap_user_errors
+from ._hf_quiet import silence_transformers
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FILE = "preprocessor_config.json"
 
 
-class PictureProcessor:
+class ImageProcessor:
     """What `preprocessor_config.json` says: the size and crop, the interpolation, mean and deviation.
 
     Read by transformers' processors over Pillow, which ask for no torchvision. Raises `ModelError` for a folder
@@ -34,7 +34,7 @@ class PictureProcessor:
             raise ModelError(f"model {folder.name} has no {FILE}: save its image processor beside it")
         kind: Any = AutoImageProcessor
         how: dict[str, Any] = {"backend": "pil"} if int(version("transformers").split(".")[0]) >= 5 else {}
-        with named_errors(f"reading {folder / FILE}"), quiet():
+        with wrap_user_errors(f"reading {folder / FILE}"), silence_transformers():
             self._processor = kind.from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False, **(how or {"use_fast": False})
             )
@@ -43,7 +43,7 @@ class PictureProcessor:
     @property
     def decides(self) -> list[str]:
         """What the pixels depend on besides the files of the model."""
-        return [decoder().version, f"transformers {version('transformers')}"]
+        return [load_decoder().version, f"transformers {version('transformers')}"]
 
     def __str__(self) -> str:
         return f"processor of {self.name}"
@@ -51,12 +51,14 @@ class PictureProcessor:
     def pixels(self, given: Given) -> NDArray[np.float32]:
         """Pictures, encoded or as arrays, to (n, channels, height, width). `BadPicture` names the first that cannot be
         decoded."""
-        with quiet():  # says nothing for each picture; its settings are the process's, so once for all threads
-            return each(given, self._one)
+        with (
+            silence_transformers()
+        ):  # says nothing for each picture; its settings are the process's, so once for all threads
+            return map_images(given, self._one)
 
     def _one(self, picture: Image) -> NDArray[np.float32]:
-        found = np.asarray(self._processor(picture, return_tensors="np")["pixel_values"], np.float32)
-        if found.ndim != 4 or len(found) != 1:
+        batch = np.asarray(self._processor(picture, return_tensors="np")["pixel_values"], np.float32)
+        if batch.ndim != 4 or len(batch) != 1:
             raise ModelError(f"model {self.name} reads a picture in several pieces: give a model that reads it whole")
-        whole: NDArray[np.float32] = found[0]
-        return whole
+        array: NDArray[np.float32] = batch[0]
+        return array

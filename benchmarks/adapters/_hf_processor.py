@@ -6,11 +6,11 @@ import importlib.util
 from pathlib import Path
 
 from ...core.errors import MissingExtra
-from ._hf_pictures import FILE, PictureProcessor
-from .hugging_face import snapshot
+from ._hf_pictures import FILE, ImageProcessor
+from .hugging_face import download_snapshot
 
 
-def processor(model: str) -> PictureProcessor:
+def processor(model: str) -> ImageProcessor:
     """What a model's own image processor does to pictures, for `pictures=` of `Part.torch` and of models.
 
     model: `org/name[@revision]` of the Hub, of which one file is downloaded, or a folder. Raises `MissingExtra` without
@@ -24,8 +24,8 @@ def processor(model: str) -> PictureProcessor:
     if importlib.util.find_spec("transformers") is None:
         raise MissingExtra(f"the processor of {model}", "hf")
     if model.startswith((".", "/", "~")):
-        return PictureProcessor(Path(model).expanduser().resolve())
+        return ImageProcessor(Path(model).expanduser().resolve())
     name, _, revision = model.partition("@")
-    found = PictureProcessor(snapshot(name, revision or None, (FILE, "config.json")))
-    found.name = name
-    return found
+    image_processor = ImageProcessor(download_snapshot(name, revision or None, (FILE, "config.json")))
+    image_processor.name = name
+    return image_processor

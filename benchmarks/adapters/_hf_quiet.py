@@ -9,11 +9,14 @@ from importlib import import_module
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_transformers() -> Iterator[None]:
     """While the context lasts transformers reports errors only; afterwards its settings are what they were."""
     logging = import_module("transformers.utils.logging")
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    with hub_bars(False), warnings.catch_warnings():  # outermost: switching bars of transformers switches these too
+    with (
+        show_hub_progress(False),
+        warnings.catch_warnings(),
+    ):  # outermost: switching bars of transformers switches these too
         warnings.simplefilter("ignore")
         logging.set_verbosity_error()
         logging.disable_progress_bar()
@@ -26,11 +29,11 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def hub_bars(shown: bool) -> Iterator[None]:
+def show_hub_progress(enabled: bool) -> Iterator[None]:
     """Whether the Hub's client draws progress bars while the context lasts. What the user switched off stays off."""
     bars = import_module("huggingface_hub.utils")
     were_off = bars.are_progress_bars_disabled()
-    if not shown:
+    if not enabled:
         bars.disable_progress_bars()
     try:
         yield

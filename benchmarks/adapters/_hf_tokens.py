@@ -8,13 +8,13 @@ _NO_LIMIT = 10**9
 """A tokenizer without a limit of its own says 10^30."""
 
 
-def window(config: Any, tokenizer: Any, max_length: int | None) -> int | None:
+def compute_context_length(config: Any, tokenizer: Any, max_length: int | None) -> int | None:
     """The most tokens that a text may have: the least of what the positions, the tokenizer and the user allow."""
     limits = [getattr(config, "max_position_embeddings", None), tokenizer.model_max_length, max_length]
     return min((limit for limit in limits if isinstance(limit, int) and 0 < limit < _NO_LIMIT), default=None)
 
 
-def pad_token(tokenizer: Any) -> int:
+def find_pad_token(tokenizer: Any) -> int:
     """The id of the padding token; where a tokenizer was made without one, the end of text serves (it is masked)."""
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token

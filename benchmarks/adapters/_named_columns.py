@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import MissingExtra, ModelError, some_of
+from ...core.errors import MissingExtra, ModelError, shorten_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,29 +17,33 @@ if TYPE_CHECKING:
 def selects_by_name(estimator: Any) -> bool:
     """Whether a `ColumnTransformer` in it selects columns by their names or types, as a DataFrame alone has them."""
     return any(
-        isinstance(columns, str) or hasattr(columns, "dtype_include") or bool(_names_in(columns))
-        for columns in _selections(estimator)
+        isinstance(columns, str) or hasattr(columns, "dtype_include") or bool(_list_column_names(columns))
+        for columns in _iterate_selections(estimator)
     )
 
 
-def _selections(estimator: Any) -> Iterator[Any]:
+def _iterate_selections(estimator: Any) -> Iterator[Any]:
     """What each `ColumnTransformer` in an estimator that reads the inputs themselves selects: the estimator, the first
     step of a pipeline, the parts of a union, the estimator within a search, or one of several that vote."""
     if transformers := getattr(estimator, "transformers", None):
         yield from (columns for _, _, columns in transformers)
     if steps := getattr(estimator, "steps", None):
-        yield from _selections(steps[0][1])
+        yield from _iterate_selections(steps[0][1])
     for name in ("transformer_list", "estimators"):
         for part in getattr(estimator, name, None) or ():
-            yield from _selections(part[1] if isinstance(part, tuple) else part)
+            yield from _iterate_selections(part[1] if isinstance(part, tuple) else part)
     if (inner := getattr(estimator, "estimator", None)) is not None:
-        yield from _selections(inner)
+        yield from _iterate_selections(inner)
 
 
-def _names_in(columns: Any) -> list[str]:
+def _list_column_names(columns: Any) -> list[str]:
     if isinstance(columns, str):
         return [columns]
-    return [one for one in columns if isinstance(one, str)] if isinstance(columns, list | tuple | np.ndarray) else []
+    return (
+        [column for column in columns if isinstance(column, str)]
+        if isinstance(columns, list | tuple | np.ndarray)
+        else []
+    )
 
 
 def make_frame(columns: Mapping[str, NDArray[Any]], estimator: Any) -> pd.DataFrame:
@@ -51,15 +55,20 @@ def make_frame(columns: Mapping[str, NDArray[Any]], estimator: Any) -> pd.DataFr
     except ImportError as error:
         what = f"{type(estimator).__name__} on inputs as the columns of a pandas DataFrame"
         raise MissingExtra(what, "notebook") from error
-    made: dict[str, Any] = {}
+    series: dict[str, Any] = {}
     for name, values in columns.items():
         if values.ndim == 1:
-            made[name] = pd.Series(values, dtype=values.dtype)  # an object stays one: pandas would guess another type
+            series[name] = pd.Series(values, dtype=values.dtype)  # an object stays one: pandas would guess another type
         else:
             flat = values.reshape(len(values), -1)
-            made |= {f"{name}[{place}]": flat[:, place] for place in range(flat.shape[1])}
-    if unknown := [name for one in _selections(estimator) for name in _names_in(one) if name not in made]:
+            series |= {f"{name}[{index}]": flat[:, index] for index in range(flat.shape[1])}
+    if unknown := [
+        name
+        for selection in _iterate_selections(estimator)
+        for name in _list_column_names(selection)
+        if name not in series
+    ]:
         raise ModelError(
-            f"{type(estimator).__name__} selects the column {unknown[0]!r}: the inputs are {some_of(list(made))}"
+            f"{type(estimator).__name__} selects the column {unknown[0]!r}: the inputs are {shorten_list(list(series))}"
         )
-    return pd.DataFrame(made)
+    return pd.DataFrame(series)

@@ -29,5 +29,5 @@ def read_options(kind: type[Kind], scheme: str, given: Mapping[str, str]) -> Kin
         return kind.model_validate(dict(given))
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "options"
-        raise FarshiftError(f"option {place} of {scheme}: {first['msg']}") from None
+        field = ".".join(map(str, first["loc"])) or "options"
+        raise FarshiftError(f"option {field} of {scheme}: {first['msg']}") from None

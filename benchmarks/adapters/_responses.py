@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ...core.canonical import canonical_json, identity_of
-from ...core.files import cache_root, write_atomically
-from ...core.progress import say
+from ...core.canonical import compute_identity, to_canonical_json
+from ...core.files import get_cache_root, write_atomically
+from ...core.progress import log_message
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Response:
     completion_tokens: int = 0
 
 
-def response_key(request: Mapping[str, Any]) -> str:
+def compute_response_key(request: Mapping[str, Any]) -> str:
     """The key of the response to `request`: sha256 of the canonical JSON of all that decides it, no secret among it."""
-    return identity_of(dict(request))
+    return compute_identity(dict(request))
 
 
-def kept_response(key: str) -> Response | None:
+def read_cached_response(key: str) -> Response | None:
     """The response kept under `key`; None where there is none, or its file is damaged or another's, which is told."""
-    path = _path(key)
+    path = _get_cache_path(key)
     try:
         content = path.read_text("utf-8", "replace")
     except OSError:
@@ -39,23 +39,23 @@ def kept_response(key: str) -> Response | None:
     try:
         record = json.loads(content)
         response = Response(**record["response"])
-        if record.get("check") == _check(key, response):
+        if record.get("check") == _compute_checksum(key, response):
             return response
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    say(f"{path} was cut off or changed: asking again")
+    log_message(f"{path} was cut off or changed: asking again")
     return None
 
 
-def keep_response(key: str, response: Response) -> None:
+def cache_response(key: str, response: Response) -> None:
     """Keep a response, in one piece: another process sees all of it or nothing."""
-    record = {"response": asdict(response), "check": _check(key, response)}
-    write_atomically(_path(key), canonical_json(record))
+    record = {"response": asdict(response), "check": _compute_checksum(key, response)}
+    write_atomically(_get_cache_path(key), to_canonical_json(record))
 
 
-def _check(key: str, response: Response) -> str:
-    return identity_of([key, asdict(response)])
+def _compute_checksum(key: str, response: Response) -> str:
+    return compute_identity([key, asdict(response)])
 
 
-def _path(key: str) -> Path:
-    return cache_root() / "responses" / key[:2] / f"{key}.json"
+def _get_cache_path(key: str) -> Path:
+    return get_cache_root() / "responses" / key[:2] / f"{key}.json"

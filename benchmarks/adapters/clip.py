@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.errors import ModelError
 from ..answers import Answers
 from ..model import Columns, Model, Task
-from ._clip import clip_model, image_features, templates_of, text_features
-from ._hf_media import chunks, pictures_of
-from ._hf_pictures import PictureProcessor
+from ._clip import compute_image_features, compute_text_features, load_clip_model, parse_templates
+from ._hf_media import get_image_column, iterate_slices
+from ._hf_pictures import ImageProcessor
 from ._options import Options, read_options
 from .hugging_face import HuggingFaceFactory
 from .hugging_face import from_spec as hugging_face
@@ -38,7 +38,7 @@ def from_spec(rest: str, options: Mapping[str, str]) -> ClipFactory:
     """The factory of `clip:REST`; weights come as those of `hf:REST` do, with the same errors, and `UnknownName` or
     `FarshiftError` for templates that are none."""
     read = read_options(ClipOptions, SCHEME, options)
-    templates = templates_of(read.templates)
+    templates = parse_templates(read.templates)
     return ClipFactory(hugging_face(rest, {}), read, templates)
 
 
@@ -49,7 +49,7 @@ class ClipFactory:
     def __init__(self, weights: HuggingFaceFactory, options: ClipOptions, templates: tuple[str, ...]) -> None:
         self.folder, self.name, self.options, self.templates = weights.folder, weights.name, options, templates
         self.pretrained = weights.pretrained
-        self.code = identity_of(
+        self.code = compute_identity(
             {"weights": weights.code, "templates": templates, "names": options.names, "dtype": options.dtype}
         )
 
@@ -63,18 +63,18 @@ class ClipFactory:
             had = f"{len(names)} names for {task.classes} classes" if names else "no names of the classes"
             raise ModelError(f"model clip:{self.name} has {had}: give them in order, --option 'names=cat|dog'")
         network = self._network.to(device)
-        features = text_features(network, self.folder, names, self.templates)
-        return ZeroShot(network, features, PictureProcessor(self.folder), task, self)
+        features = compute_text_features(network, self.folder, names, self.templates)
+        return ZeroShotClassifier(network, features, ImageProcessor(self.folder), task, self)
 
     @cached_property
     def _network(self) -> Any:
-        return clip_model(self.folder, "CLIPModel", self.options.dtype)
+        return load_clip_model(self.folder, "CLIPModel", self.options.dtype)
 
 
-class ZeroShot:
+class ZeroShotClassifier:
     """Asks CLIP which of the classes' texts a picture is nearest to."""
 
-    def __init__(self, network: Any, texts: Any, processor: PictureProcessor, task: Task, factory: ClipFactory) -> None:
+    def __init__(self, network: Any, texts: Any, processor: ImageProcessor, task: Task, factory: ClipFactory) -> None:
         """texts: features of the classes, (classes, d)."""
         self.network, self.texts, self.processor, self.task, self._factory = network, texts, processor, task, factory
 
@@ -82,16 +82,16 @@ class ZeroShot:
         """Answers with scores. `BadPicture` for a picture that cannot be decoded."""
         import torch
 
-        pictures = pictures_of(batch, self.task, f"clip:{self._factory.name}")
+        pictures = get_image_column(batch, self.task, f"clip:{self._factory.name}")
         scores = np.empty((len(pictures), len(self.texts)), np.float32)
         scale = self.network.logit_scale.detach().float().exp()
-        for rows in chunks(len(pictures), self._factory.options.batch_size):
-            found = image_features(self.network, torch.from_numpy(self.processor.pixels(pictures[rows])))
-            logits = scale * found @ self.texts.T
+        for rows in iterate_slices(len(pictures), self._factory.options.batch_size):
+            features = compute_image_features(self.network, torch.from_numpy(self.processor.pixels(pictures[rows])))
+            logits = scale * features @ self.texts.T
             scores[rows] = logits.double().softmax(dim=1).float().cpu().numpy()
         return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)
 
     def remarks(self) -> dict[str, str | int]:
         """How it was asked, for the run card."""
-        said: dict[str, str | int] = {"pictures": str(self.processor), "decoder": ", ".join(self.processor.decides)}
-        return said | {"templates": self._factory.options.templates[:100], "prompts": len(self._factory.templates)}
+        remarks: dict[str, str | int] = {"pictures": str(self.processor), "decoder": ", ".join(self.processor.decides)}
+        return remarks | {"templates": self._factory.options.templates[:100], "prompts": len(self._factory.templates)}

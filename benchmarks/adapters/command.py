@@ -27,15 +27,15 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from ...core.canonical import identity_of
-from ...core.errors import FarshiftError, ModelError, some_of
-from ...core.files import file_sha256
-from ...loaders.batching.encoded import media_type
+from ...core.canonical import compute_identity
+from ...core.errors import FarshiftError, ModelError, shorten_list
+from ...core.files import compute_file_sha256
+from ...loaders.batching.encoded import find_media_type
 from ..answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
 from ..prompting.prompt import Prompt
-from ._child import Child, Silence
+from ._child import ChildProcess, OutputTimeout
 from ._options import Options, read_options
 
 SCHEME = "cmd"
@@ -63,12 +63,12 @@ class CommandFactory:
 
     @property
     def code(self) -> str:
-        files = {word: file_sha256(Path(word)) for word in self.words if _is_file(word)}
-        return identity_of({"words": self.words, "files": files})
+        files = {word: compute_file_sha256(Path(word)) for word in self.words if _is_file(word)}
+        return compute_identity({"words": self.words, "files": files})
 
-    def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None) -> Command:
+    def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None) -> CommandModel:
         """A fresh model; its process starts when it is first asked."""
-        return Command(self, {"task": asdict(task), "seed": seed, "device": device}, task, prompt)
+        return CommandModel(self, {"task": asdict(task), "seed": seed, "device": device}, task, prompt)
 
 
 def from_spec(rest: str, options: Mapping[str, str]) -> CommandFactory:
@@ -89,12 +89,12 @@ def _is_file(word: str) -> bool:
         return False
 
 
-class Command:
+class CommandModel:
     """One process of a command. It ends with `close`, with a `with` block, and with this object."""
 
     def __init__(self, factory: CommandFactory, opening: Mapping[str, Any], task: Task, prompt: Prompt | None) -> None:
         self._factory, self._opening, self._task, self._prompt = factory, opening, task, prompt
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
         self._asked = 0
 
     def predict(self, batch: Columns) -> list[Prediction | Failed | None] | Answers:
@@ -106,12 +106,12 @@ class Command:
         try:
             child = self._child = self._child or self._started()
             ids = self._ask(child, batch)
-            found: dict[str, _Answer | None] = dict.fromkeys(ids)
+            received: dict[str, _Answer | None] = dict.fromkeys(ids)
             for done in range(len(ids)):
                 line = self._line(child, f"{done} of {len(ids)} answers of a batch")
-                name, answer = self._read(line, found)
-                found[name] = answer
-            return self._together([answer for answer in found.values() if answer is not None])
+                name, answer = self._read(line, received)
+                received[name] = answer
+            return self._together([answer for answer in received.values() if answer is not None])
         except BaseException:
             self.close()
             raise
@@ -122,42 +122,42 @@ class Command:
         if child is not None:
             child.close()
 
-    def __enter__(self) -> Command:
+    def __enter__(self) -> CommandModel:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _started(self) -> Child:
+    def _started(self) -> ChildProcess:
         try:
-            child = Child(self._factory.words)
+            child = ChildProcess(self._factory.words)
         except OSError as error:
             program = self._factory.words[0]
             raise ModelError(f"cmd: {program} cannot be started: {error.strerror}: check its name and PATH") from None
-        child.write([_json(self._opening)])
+        child.write([_encode_message(self._opening)])
         return child
 
-    def _ask(self, child: Child, batch: Columns) -> list[str]:
+    def _ask(self, child: ChildProcess, batch: Columns) -> list[str]:
         """Send the rows of a batch; their ids, running numbers over all batches."""
         count = len(batch[self._task.inputs[0]])
         ids = [str(self._asked + row) for row in range(count)]
         rows: list[dict[str, Any]] = [
-            {"id": name, "inputs": {field: _plain(values[row]) for field, values in batch.items()}}
+            {"id": name, "inputs": {field: _to_json_value(values[row]) for field, values in batch.items()}}
             for row, name in enumerate(ids)
         ]
         if self._prompt is not None:
             for message, parts in zip(rows, self._prompt.all_parts(batch), strict=True):
-                shown = [part if isinstance(part, str) else _file(part.content) for part in parts]
+                shown = [part if isinstance(part, str) else _encode_file(part.content) for part in parts]
                 message["prompt"] = shown if any(isinstance(part, dict) for part in shown) else "".join(map(str, shown))
-        child.write([_json(message) for message in rows])
+        child.write([_encode_message(message) for message in rows])
         self._asked += count
         return ids
 
-    def _line(self, child: Child, done: str) -> bytes:
+    def _line(self, child: ChildProcess, done: str) -> bytes:
         limit = self._factory.options.timeout
         try:
             line = child.read(limit)
-        except Silence:
+        except OutputTimeout:
             raise self._error(
                 f"wrote nothing for {limit:g} s after {done}: let it write each answer when it has it, "
                 "or allow more time (option timeout)"
@@ -166,24 +166,24 @@ class Command:
             raise self._error(f"{child.exit_summary()} (after {done})")
         return line
 
-    def _read(self, line: bytes, found: Mapping[str, _Answer | None]) -> tuple[str, _Answer]:
+    def _read(self, line: bytes, received: Mapping[str, _Answer | None]) -> tuple[str, _Answer]:
         """Whose answer a line holds, and what it is."""
-        said = line.decode("utf-8", "replace").strip()[:80]
+        excerpt = line.decode("utf-8", "replace").strip()[:80]
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
-            raise self._error(f"wrote a line that is not a JSON object: {said!r} (messages belong on stderr)")
+            raise self._error(f"wrote a line that is not a JSON object: {excerpt!r} (messages belong on stderr)")
         name = message.get("id")
-        if not isinstance(name, str) or name not in found:
+        if not isinstance(name, str) or name not in received:
             raise self._error(f"answered id {name!r}, which is none of this batch's: give back each id as it came")
-        if found[name] is not None:
+        if received[name] is not None:
             raise self._error(f"answered id {name!r} twice")
         try:
             return name, _read_answer(message, self._task)
         except ValueError as error:
-            raise self._error(f"wrote {said!r}: {error}") from None
+            raise self._error(f"wrote {excerpt!r}: {error}") from None
 
     def _together(self, answers: list[_Answer]) -> list[Prediction | Failed | None] | Answers:
         values = [answer.value for answer in answers]
@@ -229,7 +229,7 @@ def _read_answer(message: Mapping[str, Any], task: Task) -> _Answer:
         return _Answer(Failed(value))
     if task.names and isinstance(value, str):
         if value not in task.names:
-            raise ValueError(f"{value!r} is none of the classes {some_of(task.names)}")
+            raise ValueError(f"{value!r} is none of the classes {shorten_list(task.names)}")
         value = task.names.index(value)
     if not _is_prediction(value, task):
         raise ValueError(f"a prediction of this task is {_KINDS[task.type]}")
@@ -264,17 +264,17 @@ def _read_scores(scores: Any, task: Task) -> list[float]:
     return [float(score) for score in scores]
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     """An input as JSON has it."""
     if isinstance(value, bytes):
-        return _file(value)
+        return _encode_file(value)
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
-def _file(content: bytes) -> dict[str, str]:
-    return {"media_type": media_type(content), "base64": base64.b64encode(content).decode()}
+def _encode_file(content: bytes) -> dict[str, str]:
+    return {"media_type": find_media_type(content), "base64": base64.b64encode(content).decode()}
 
 
-def _json(message: Mapping[str, Any]) -> bytes:
+def _encode_message(message: Mapping[str, Any]) -> bytes:
     # ASCII alone, whatever encoding the command reads with.
     return json.dumps(message, allow_nan=False).encode()

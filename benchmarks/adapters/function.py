@@ -9,11 +9,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.errors import ModelError
-from ...loaders.batching.forms import AS_THEY_ARE, Forms, Pictures, Sounds
+from ...loaders.batching.forms import AS_THEY_ARE, AudioSpec, ImageSpec, InputFormat
 from ..answers import Answers
-from ..fingerprint import fingerprint
+from ..fingerprint import compute_fingerprint
 from ..model import Columns, Model, Task
 
 Predict = Callable[[Columns], NDArray[Any] | Sequence[Any] | Answers]
@@ -22,24 +22,24 @@ OFFERED = ("seed", "task", "device", "prompt")
 """What a factory may ask for by name: a function that requires one of these makes models, and is none itself."""
 
 
-class Predictor:
+class FunctionModel:
     """A model whose `predict` is a function. `name` and `code` (a digest of its source and of what a `partial` binds)
     are the function's, and so are the forms that it asks for."""
 
-    def __init__(self, function: Predict, forms: Forms | None = None) -> None:
+    def __init__(self, function: Predict, forms: InputFormat | None = None) -> None:
         self._function = function
-        source = _unwrapped(function)
-        self.forms = Forms.of(source) if forms is None else forms
+        source = _unwrap_partial(function)
+        self.forms = InputFormat.of(source) if forms is None else forms
         self.name = str(getattr(source, "__name__", None) or type(source).__name__)
-        self.code = _code(function)
+        self.code = _digest_code(function)
         if self.code and self.forms != AS_THEY_ARE:
-            self.code = identity_of([self.code, str(self.forms)])
+            self.code = compute_identity([self.code, str(self.forms)])
 
     def predict(self, batch: Columns) -> NDArray[Any] | Sequence[Any] | Answers:
         return self._function(batch)
 
 
-def predictor(function: Predict, *, pictures: Pictures = "bytes", sounds: Sounds = "bytes") -> Predictor:
+def predictor(function: Predict, *, pictures: ImageSpec = "bytes", sounds: AudioSpec = "bytes") -> FunctionModel:
     """A callable as a model: it is given the batch and answers with one prediction per row, in order.
 
     Needed only where a callable does not say by its parameters what it is (a callable object, `*args`), or where it
@@ -55,7 +55,7 @@ def predictor(function: Predict, *, pictures: Pictures = "bytes", sounds: Sounds
     """
     if not callable(function):
         raise ModelError(f"predictor: a {type(function).__name__} cannot be called: give a function of the batch")
-    return Predictor(function, Forms(pictures, sounds))
+    return FunctionModel(function, InputFormat(pictures, sounds))
 
 
 def adapt(thing: Any, task: Task, seed: int) -> Model | None:
@@ -63,7 +63,7 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
 
     One that requires `seed`, `task`, `device` or `prompt`, or nothing at all, is a factory, not a model.
     """
-    if hasattr(thing, "predict") or not inspect.isroutine(_unwrapped(thing)):
+    if hasattr(thing, "predict") or not inspect.isroutine(_unwrap_partial(thing)):
         return None
     try:
         parameters = inspect.signature(thing).parameters.values()
@@ -77,19 +77,19 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
     ]
     if len(required) != 1 or required[0].kind is inspect.Parameter.KEYWORD_ONLY or required[0].name in OFFERED:
         return None
-    return Predictor(thing)
+    return FunctionModel(thing)
 
 
-def _code(function: Any) -> str:
+def _digest_code(function: Any) -> str:
     if not isinstance(function, partial):
-        return fingerprint(function)
+        return compute_fingerprint(function)
     # A bound object whose text shows its address gives another digest each time: such a run starts anew.
     bound = repr((function.args, sorted(function.keywords.items())))
-    source = _code(function.func)
-    return source and identity_of([source, bound])
+    source = _digest_code(function.func)
+    return source and compute_identity([source, bound])
 
 
-def _unwrapped(thing: Any) -> Any:
+def _unwrap_partial(thing: Any) -> Any:
     while isinstance(thing, partial):
         thing = thing.func
     return thing

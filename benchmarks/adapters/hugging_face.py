@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from ...core.canonical import identity_of
-from ...core.errors import FarshiftError, MissingExtra, ModelError, Unavailable, first_line
-from ...core.files import file_sha256, offline
-from ...loaders.mirrors import own_disk
-from ...loaders.mirrors.hub import client_errors
+from ...core.canonical import compute_identity
+from ...core.errors import FarshiftError, MissingExtra, ModelError, Unavailable, get_first_line
+from ...core.files import compute_file_sha256, is_offline
+from ...loaders.mirrors import is_disk_error
+from ...loaders.mirrors.hub import list_client_errors
 from ..model import Model, Task
-from ..parsing import named_errors
+from ..parsing import wrap_user_errors
 from ._hf_classifier import TextClassifier
 from ._hf_generator import TextGenerator
-from ._hf_media import ImageClassifier, SoundClassifier
-from ._hf_pictures import PictureProcessor
-from ._hf_quiet import hub_bars, quiet
+from ._hf_media import AudioClassifier, ImageClassifier
+from ._hf_pictures import ImageProcessor
+from ._hf_quiet import show_hub_progress, silence_transformers
 from ._options import Options, read_options
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ def from_spec(rest: str, options: Mapping[str, str]) -> HuggingFaceFactory:
             raise FarshiftError(
                 f"model hf:{rest}: {folder} holds no config.json: give a folder that save_pretrained wrote"
             )
-        name, pinned = folder.name, _folder_digest(folder)
+        name, pinned = folder.name, _compute_folder_digest(folder)
     else:
         name, _, revision = rest.partition("@")
-        folder = snapshot(name, revision or None)
+        folder = download_snapshot(name, revision or None)
         pinned = folder.name
     if not any(folder.glob("*.safetensors")):
         raise FarshiftError(
@@ -74,41 +74,41 @@ def from_spec(rest: str, options: Mapping[str, str]) -> HuggingFaceFactory:
     return HuggingFaceFactory(folder, name, pinned, read)
 
 
-def weights_digest(pinned: str) -> str:
+def compute_weights_digest(pinned: str) -> str:
     """How run cards name weights, by the Hub's commit or the digest of a folder: whatever the options."""
-    return identity_of({"weights": pinned, "dtype": "auto", "max_length": None})
+    return compute_identity({"weights": pinned, "dtype": "auto", "max_length": None})
 
 
-def _folder_digest(folder: Path) -> str:
+def _compute_folder_digest(folder: Path) -> str:
     files = sorted({path for pattern in FILES for path in folder.glob(pattern) if path.is_file()})
-    return identity_of([[path.name, path.stat().st_size, file_sha256(path)] for path in files])
+    return compute_identity([[path.name, path.stat().st_size, compute_file_sha256(path)] for path in files])
 
 
-def snapshot(repository: str, revision: str | None, files: Sequence[str] = FILES) -> Path:
+def download_snapshot(repository: str, revision: str | None, files: Sequence[str] = FILES) -> Path:
     """The folder of a model's files at a revision, in the Hub client's cache; the folder is named after the commit."""
     from huggingface_hub import snapshot_download
 
     try:
-        with hub_bars(sys.stderr.isatty()):
-            found = snapshot_download(
+        with show_hub_progress(sys.stderr.isatty()):
+            folder = snapshot_download(
                 repository,
                 revision=revision,
                 allow_patterns=list(files),
                 ignore_patterns=["*/*"],  # other formats and parts of a repository lie in folders of their own
-                local_files_only=offline(),
+                local_files_only=is_offline(),
             )
-    except client_errors() as error:
-        if own_disk(error):
+    except list_client_errors() as error:
+        if is_disk_error(error):
             raise FarshiftError(
                 f"model hf:{repository}: its files cannot be stored: {error}; set HF_HOME elsewhere"
             ) from error
-        reason = first_line(error, silent="no message")
+        reason = get_first_line(error, silent="no message")
         named = f"{repository}@{revision}" if revision else repository
         advice = "check name and revision; a private or gated model needs a login (hf auth login)"
         if Path(repository).is_dir():
             advice = f"the folder of this name is written hf:./{repository}"
         raise Unavailable(f"model hf:{named}: {type(error).__name__}: {reason} {advice}") from error
-    return Path(found)
+    return Path(folder)
 
 
 class HuggingFaceFactory:
@@ -119,8 +119,8 @@ class HuggingFaceFactory:
 
     def __init__(self, folder: Path, name: str, pinned: str, options: HuggingFaceOptions) -> None:
         self.folder, self.name, self.options = folder, name, options
-        self.code = identity_of({"weights": pinned, "dtype": options.dtype, "max_length": options.max_length})
-        self.pretrained = [{"name": name, "digest": weights_digest(pinned)}]
+        self.code = compute_identity({"weights": pinned, "dtype": options.dtype, "max_length": options.max_length})
+        self.pretrained = [{"name": name, "digest": compute_weights_digest(pinned)}]
         self._loaded: tuple[tuple[str, str], Any] | None = None
         self._tokenizer: Any = None
 
@@ -132,15 +132,15 @@ class HuggingFaceFactory:
         """
         from transformers import AutoConfig
 
-        with named_errors(f"reading {self.folder / 'config.json'}"), quiet():
+        with wrap_user_errors(f"reading {self.folder / 'config.json'}"), silence_transformers():
             config = AutoConfig.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
         architecture = " ".join(config.architectures or ["unknown"])
         options = self.options
         if task.type == "classification" and "ForImageClassification" in architecture:
             network = self._network("AutoModelForImageClassification", device)
-            return ImageClassifier(network, PictureProcessor(self.folder), task, self.name, options.batch_size)
-        if task.type == "classification" and _reads_sounds(architecture):
-            return SoundClassifier(
+            return ImageClassifier(network, ImageProcessor(self.folder), task, self.name, options.batch_size)
+        if task.type == "classification" and _is_audio_classifier(architecture):
+            return AudioClassifier(
                 self._network("AutoModelForAudioClassification", device), self.folder, task, self.name
             )
         if task.type == "classification" and "ForSequenceClassification" in architecture:
@@ -161,7 +161,7 @@ class HuggingFaceFactory:
 
         network = self._network(sort, device)
         if self._tokenizer is None:
-            with named_errors(f"loading hf:{self.name}"), quiet():
+            with wrap_user_errors(f"loading hf:{self.name}"), silence_transformers():
                 self._tokenizer = transformers.AutoTokenizer.from_pretrained(
                     self.folder, local_files_only=True, trust_remote_code=False
                 )
@@ -172,7 +172,7 @@ class HuggingFaceFactory:
         if self._loaded is None or self._loaded[0] != (sort, device):
             import transformers
 
-            with named_errors(f"loading hf:{self.name}"), quiet():
+            with wrap_user_errors(f"loading hf:{self.name}"), silence_transformers():
                 network, report = getattr(transformers, sort).from_pretrained(
                     self.folder,
                     dtype=self.options.dtype,
@@ -192,7 +192,7 @@ class HuggingFaceFactory:
         return self._loaded[1]
 
 
-def _reads_sounds(architecture: str) -> bool:
+def _is_audio_classifier(architecture: str) -> bool:
     """Whether an architecture is a classifier of sounds: some are named like those of texts."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING_NAMES
 

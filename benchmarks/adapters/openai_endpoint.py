@@ -13,19 +13,19 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field
 
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.errors import FarshiftError, MissingExtra, ModelError, Unavailable
-from ...core.files import offline
-from ...core.progress import advance
+from ...core.files import is_offline
+from ...core.progress import report_progress
 from ..answers import Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
-from ..prompting.prompt import Part, Prompt, Shown, stated
-from ._chat_content import content_of
-from ._endpoint_client import EndpointClient, Lost, Pace, Wait
-from ._event_loop import completed
+from ..prompting.prompt import MediaPart, Part, Prompt, to_digest_form
+from ._chat_content import make_content
+from ._endpoint_client import EndpointClient, MissingResponse, RateLimiter, Wait
+from ._event_loop import run_coroutine
 from ._options import Options, read_options
-from ._responses import Response, keep_response, kept_response, response_key
+from ._responses import Response, cache_response, compute_response_key, read_cached_response
 
 if TYPE_CHECKING:
     import openai
@@ -36,7 +36,7 @@ GIVES_UP_AFTER = 4
 """Prompts of a batch that the endpoint fails to answer before it has answered any: then the fault is not theirs."""
 
 
-def _listed(text: object) -> object:
+def _split_names(text: object) -> object:
     return sorted({name.strip() for name in text.split(",")}) if isinstance(text, str) else text
 
 
@@ -51,7 +51,7 @@ class EndpointOptions(Options):
     temperature: float = Field(0.0, ge=0)
     top_p: float | None = Field(None, gt=0, le=1)
     max_tokens: int | None = Field(None, ge=1)
-    leave_out: Annotated[tuple[Literal["seed", "stop", "temperature"], ...], BeforeValidator(_listed)] = ()
+    leave_out: Annotated[tuple[Literal["seed", "stop", "temperature"], ...], BeforeValidator(_split_names)] = ()
     concurrency: int = Field(8, ge=1)
     requests_per_minute: float | None = Field(None, gt=0)
     timeout: float = Field(60, gt=0)
@@ -83,7 +83,7 @@ class EndpointFactory:
 
     @property
     def code(self) -> str:
-        return identity_of(self.deciding)
+        return compute_identity(self.deciding)
 
     @cached_property
     def deciding(self) -> dict[str, Any]:
@@ -91,14 +91,14 @@ class EndpointFactory:
         named = ("api", "temperature", "top_p", "max_tokens", "leave_out", "system")
         return {"url": self.url, "model": self.name} | self.options.model_dump(include=set(named))
 
-    def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None) -> Endpoint:
+    def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None) -> EndpointModel:
         """A fresh model. The endpoint has its own device. Raises `ModelError` where the benchmark has no prompt."""
         if prompt is None:
             raise ModelError(
                 f"openai:{self.name} is asked by a benchmark's prompt, and this one has none: "
                 "give its definition a table [prompt], or choose another benchmark"
             )
-        return Endpoint(self, seed, prompt)
+        return EndpointModel(self, seed, prompt)
 
     def secret(self) -> str:
         """The key, read anew each time it is needed and kept nowhere; "none" for an endpoint that needs none."""
@@ -126,22 +126,22 @@ def from_spec(rest: str, options: Mapping[str, str]) -> EndpointFactory:
         import openai
     except ImportError as error:
         raise MissingExtra("an OpenAI-compatible endpoint", "llm") from error
-    found = re.fullmatch(r"(.+?)(?:@(https?://.*))?", rest)
-    if not found:
+    match = re.fullmatch(r"(.+?)(?:@(https?://.*))?", rest)
+    if not match:
         raise FarshiftError(f"model openai:{rest}: write it as openai:MODEL or openai:MODEL@http://host:port/v1")
-    given = found[2] or os.environ.get("OPENAI_BASE_URL", "")
+    given = match[2] or os.environ.get("OPENAI_BASE_URL", "")
     url = given or str(openai.AsyncOpenAI(api_key="none").base_url)
-    return EndpointFactory(found[1], _checked_url(url, found[1]), bool(given), read)
+    return EndpointFactory(match[1], _check_url(url, match[1]), bool(given), read)
 
 
-def _checked_url(url: str, name: str) -> str:
+def _check_url(url: str, name: str) -> str:
     try:
         parts = urlsplit(url)
-        whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_complete = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        whole = False
+        is_complete = False
     # A URL stands in errors and digests: nothing in it may be a secret.
-    if not whole or "@" in parts.netloc or parts.query or parts.fragment:
+    if not is_complete or "@" in parts.netloc or parts.query or parts.fragment:
         raise FarshiftError(
             f"openai:{name}: its URL must be like http://host:port/v1, with no user, password or query: "
             "a key goes into the variable OPENAI_API_KEY"
@@ -149,7 +149,7 @@ def _checked_url(url: str, name: str) -> str:
     return url.rstrip("/")
 
 
-class Endpoint:
+class EndpointModel:
     """One model at one endpoint, asked with one seed. Its responses are kept in the cache: an interrupted run goes on
     where it was, and nothing is paid for twice."""
 
@@ -167,7 +167,7 @@ class Endpoint:
         sent = request.keys() - set(options.leave_out)
         self._request = {name: value for name, value in request.items() if name in sent and value is not None}
         self._wait = wait
-        self._pace = Pace(options.requests_per_minute, wait)
+        self._pace = RateLimiter(options.requests_per_minute, wait)
         self._counts = dict.fromkeys(
             ("prompt_tokens", "completion_tokens", "requests", "cached", "extraction_failures", "failed"), 0
         )
@@ -177,27 +177,29 @@ class Endpoint:
 
         Equal prompts are asked once. Raises `ModelError` where the endpoint answers nobody: what it did answer is kept.
         """
-        asked = self._prompt.all_parts(batch)
-        if self._factory.options.api == "completions" and any(isinstance(part, Shown) for row in asked for part in row):
+        row_prompts = self._prompt.all_parts(batch)
+        if self._factory.options.api == "completions" and any(
+            isinstance(part, MediaPart) for row in row_prompts for part in row
+        ):
             raise ModelError(
                 f"{self._factory.where}: the prompt shows pictures or sounds, which only the api chat takes: "
                 "leave the option api out"
             )
-        keys = [self._key(parts) for parts in asked]
-        prompts = dict(zip(keys, asked, strict=True))
-        found: dict[str, Response | Lost] = {}
+        keys = [self._key(parts) for parts in row_prompts]
+        prompts = dict(zip(keys, row_prompts, strict=True))
+        responses: dict[str, Response | MissingResponse] = {}
         if self._factory.options.cache == "on":
-            kept = {key: kept_response(key) for key in prompts}
-            found = {key: response for key, response in kept.items() if response is not None}
-        self._counts["cached"] += len(found)
-        if left := len(prompts) - len(found):
+            cached = {key: read_cached_response(key) for key in prompts}
+            responses = {key: response for key, response in cached.items() if response is not None}
+        self._counts["cached"] += len(responses)
+        if left := len(prompts) - len(responses):
             self._held_to_network(left)
-            completed(self._ask(prompts, found))
-        for response in found.values():
+            run_coroutine(self._ask(prompts, responses))
+        for response in responses.values():
             if isinstance(response, Response):
                 self._counts["prompt_tokens"] += response.prompt_tokens
                 self._counts["completion_tokens"] += response.completion_tokens
-        return [self._prediction(found[key]) for key in keys]
+        return [self._prediction(responses[key]) for key in keys]
 
     def remarks(self) -> dict[str, int]:
         """What the answers cost, for the run card: tokens (those of cached responses too, as they were billed once),
@@ -205,38 +207,42 @@ class Endpoint:
         return dict(self._counts)
 
     def _key(self, parts: Sequence[Part]) -> str:
-        decides = self._factory.deciding | self._request | {"prompt": self._prompt.signature, "text": stated(parts)}
-        return response_key(decides)
+        decides = (
+            self._factory.deciding | self._request | {"prompt": self._prompt.signature, "text": to_digest_form(parts)}
+        )
+        return compute_response_key(decides)
 
     def _held_to_network(self, left: int) -> None:
         host = urlsplit(self._factory.url).hostname or ""
-        if offline() and not (host in ("localhost", "::1") or host.startswith("127.")):
+        if is_offline() and not (host in ("localhost", "::1") or host.startswith("127.")):
             raise Unavailable(
                 f"{self._factory.where}: {left} prompts of a batch have no response in the cache, and FARSHIFT_OFFLINE "
                 "forbids to ask for one: unset it"
             )
 
-    async def _ask(self, prompts: Mapping[str, Sequence[Part]], found: dict[str, Response | Lost]) -> None:
-        """Ask the endpoint for the prompts that `found` has no response to, and add them to it."""
+    async def _ask(
+        self, prompts: Mapping[str, Sequence[Part]], responses: dict[str, Response | MissingResponse]
+    ) -> None:
+        """Ask the endpoint for the prompts that `responses` has no response to, and add them to it."""
         options = self._factory.options
-        asked = [key for key in prompts if key not in found]
-        pending = iter(asked)
+        unanswered = [key for key in prompts if key not in responses]
+        pending = iter(unanswered)
 
         async def work() -> None:
             for key in pending:
-                found[key] = outcome = await asker.ask(content_of(prompts[key]))
+                responses[key] = outcome = await asker.ask(make_content(prompts[key]))
                 if isinstance(outcome, Response) and options.cache == "on":
-                    await asyncio.to_thread(keep_response, key, outcome)
-                elif isinstance(outcome, Lost):
-                    self._give_up_if_nobody_is_answered(found, len(prompts))
-                advance(f"{self._factory.name}: prompts", len(found), len(prompts))
+                    await asyncio.to_thread(cache_response, key, outcome)
+                elif isinstance(outcome, MissingResponse):
+                    self._give_up_if_nobody_is_answered(responses, len(prompts))
+                report_progress(f"{self._factory.name}: prompts", len(responses), len(prompts))
 
         secret = self._factory.secret()
         async with self._client(secret) as client:
             asker = self._asker(client, secret)
             try:
                 async with asyncio.TaskGroup() as group:
-                    for _ in range(min(options.concurrency, len(asked))):
+                    for _ in range(min(options.concurrency, len(unanswered))):
                         group.create_task(work())
             except BaseExceptionGroup as errors:
                 raise errors.exceptions[0] from None
@@ -257,9 +263,9 @@ class Endpoint:
 
     def _asker(self, client: openai.AsyncOpenAI, secret: str) -> EndpointClient:
         options = self._factory.options
-        asked = client.chat.completions if options.api == "chat" else client.completions
+        endpoint = client.chat.completions if options.api == "chat" else client.completions
         return EndpointClient(
-            create=asked.with_raw_response.create,
+            create=endpoint.with_raw_response.create,
             api=options.api,
             request=self._request,
             system=options.system,
@@ -271,16 +277,18 @@ class Endpoint:
             wait=self._wait,
         )
 
-    def _give_up_if_nobody_is_answered(self, found: Mapping[str, Response | Lost], prompts: int) -> None:
-        lost = [outcome for outcome in found.values() if isinstance(outcome, Lost) and outcome.by_endpoint]
-        if len(lost) == len(found) and len(lost) >= min(GIVES_UP_AFTER, prompts):
+    def _give_up_if_nobody_is_answered(self, responses: Mapping[str, Response | MissingResponse], prompts: int) -> None:
+        lost = [
+            outcome for outcome in responses.values() if isinstance(outcome, MissingResponse) and outcome.by_endpoint
+        ]
+        if len(lost) == len(responses) and len(lost) >= min(GIVES_UP_AFTER, prompts):
             raise ModelError(
                 f"{self._factory.where} gave no prompt of a batch a response ({lost[-1].reason}): "
                 "check the URL and the options (leave_out, for a field that it refuses), then run again to resume"
             )
 
-    def _prediction(self, outcome: Response | Lost) -> Prediction | Failed:
-        if isinstance(outcome, Lost):
+    def _prediction(self, outcome: Response | MissingResponse) -> Prediction | Failed:
+        if isinstance(outcome, MissingResponse):
             self._counts["failed"] += 1
             return Failed(outcome.reason)
         answer = self._prompt.read(outcome.text)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import key
-from ...core.errors import ModelError, some_of
-from ...loaders.batching.encoded import is_encoded, is_sounds
-from ...loaders.batching.forms import Forms
+from ...core.draws import derive_key
+from ...core.errors import ModelError, shorten_list
+from ...loaders.batching.encoded import is_audio, is_encoded
+from ...loaders.batching.forms import InputFormat
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
 from ._named_columns import make_frame, selects_by_name
@@ -34,11 +34,11 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
     thing = copy.deepcopy(thing)  # the user's own object stays as it is
     known = thing.get_params(deep=True)
     open_states = [name for name in known if name.split("__")[-1] == "random_state" and known[name] is None]
-    thing.set_params(**{name: key(f"{name}/{seed}") % 2**32 for name in open_states})
-    return FromEstimator(thing, task)
+    thing.set_params(**{name: derive_key(f"{name}/{seed}") % 2**32 for name in open_states})
+    return EstimatorModel(thing, task)
 
 
-class FromEstimator:
+class EstimatorModel:
     """Fits and asks an estimator: a classifier on classification tasks, a regressor on regression tasks.
 
     Tensors are flattened, numbers are columns. A single text input goes as a list of `str` to an estimator whose first
@@ -50,14 +50,14 @@ class FromEstimator:
 
     def __init__(self, estimator: Any, task: Task) -> None:
         sort = _SORTS.get(task.type)
-        given = _sort(estimator)
+        given = _get_estimator_type(estimator)
         if sort is None or given not in (sort, None):
             raise ModelError(
                 f"{type(estimator).__name__} is a scikit-learn {given or 'estimator'}, and this is a {task.type} task"
             )
         self.estimator, self.task = estimator, task
         own = hasattr(estimator, "pictures")
-        self.forms = Forms(estimator.pictures if own else SIDE, getattr(estimator, "sounds", "bytes"), not own)
+        self.forms = InputFormat(estimator.pictures if own else SIDE, getattr(estimator, "sounds", "bytes"), not own)
         self.reads_objects = (own or hasattr(estimator, "sounds")) and len(task.inputs) == 1
         self.reads_text = _reads_text(estimator)
         self.selects_by_name = selects_by_name(estimator)
@@ -76,14 +76,14 @@ class FromEstimator:
                 raise
             texts = [name for name in self.task.inputs if columns[name].dtype == object]
             raise ModelError(
-                f"{type(self.estimator).__name__} reads numbers alone, and {some_of(texts)} is text: make a "
+                f"{type(self.estimator).__name__} reads numbers alone, and {shorten_list(texts)} is text: make a "
                 "ColumnTransformer that selects columns by name the first step of a pipeline, with a OneHotEncoder "
                 "or a vectoriser for it; or write a class with fit and predict"
             ) from error
 
     def predict(self, batch: Columns) -> Answers:
         """What the estimator predicts, with class probabilities where it has them."""
-        return answers_of(self.estimator, self._features(batch), self.task)
+        return predict_answers(self.estimator, self._features(batch), self.task)
 
     def _features(self, columns: Columns) -> Any:
         """The inputs as what the estimator takes: an (n, k) array, a list of n texts or files, or a DataFrame."""
@@ -96,14 +96,16 @@ class FromEstimator:
             if self.reads_objects and name not in texts:
                 return list(values)  # as it asked: images of Pillow, samples of sounds, files
             if name not in texts or not (self.selects_by_name or len(given) > 1):
-                raise ModelError(f"input {name!r} {_unread(values)}")
+                raise ModelError(f"input {name!r} {_explain_unreadable(values)}")
         if texts or self.selects_by_name:
             return make_frame(given, self.estimator)
-        return np.concatenate([np.asarray(one, np.float64).reshape(len(one), -1) for one in given.values()], axis=1)
+        return np.concatenate(
+            [np.asarray(column, np.float64).reshape(len(column), -1) for column in given.values()], axis=1
+        )
 
 
-def _unread(values: NDArray[Any]) -> str:
-    if is_encoded(values) and is_sounds(values):
+def _explain_unreadable(values: NDArray[Any]) -> str:
+    if is_encoded(values) and is_audio(values):
         return "is encoded sounds: make their reader the first step of a pipeline, and set its `sounds` to a rate"
     return (
         "is text: make a vectoriser the first step of a pipeline, or a ColumnTransformer that selects columns by name"
@@ -128,7 +130,7 @@ def fit_weighted(estimator: Any, features: Any, label: NDArray[Any], weight: NDA
         raise ModelError(f"{type(estimator).__name__} takes no sample_weight, and the weights are not whole numbers")
 
 
-def answers_of(estimator: Any, features: Any, task: Task) -> Answers:
+def predict_answers(estimator: Any, features: Any, task: Task) -> Answers:
     """What a fitted estimator predicts for n rows, with class probabilities where it has them. A decision threshold of
     its own may set the prediction apart from the likeliest class."""
     prediction = np.asarray(estimator.predict(features))
@@ -139,7 +141,7 @@ def answers_of(estimator: Any, features: Any, task: Task) -> Answers:
     return Answers.all_given(prediction, scores)
 
 
-def _sort(estimator: Any) -> str | None:
+def _get_estimator_type(estimator: Any) -> str | None:
     """`classifier`, `regressor` .., or None where an estimator does not say."""
     tags = getattr(estimator, "__sklearn_tags__", None)
     sort: str | None = tags().estimator_type if tags else getattr(estimator, "_estimator_type", None)

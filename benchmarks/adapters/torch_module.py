@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.canonical import identity_of
-from ...core.draws import key
-from ...core.errors import FarshiftError, MissingExtra, ModelError, first_line
-from ...core.files import file_sha256
-from ...loaders.batching.encoded import is_encoded, is_sounds
-from ...loaders.batching.forms import Forms
+from ...core.canonical import compute_identity
+from ...core.draws import derive_key
+from ...core.errors import FarshiftError, MissingExtra, ModelError, get_first_line
+from ...core.files import compute_file_sha256
+from ...loaders.batching.encoded import is_audio, is_encoded
+from ...loaders.batching.forms import InputFormat
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
 from ._options import Options, read_options
@@ -42,13 +42,13 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
         module = copy.deepcopy(thing)
     except RuntimeError as error:
         raise ModelError(
-            f"the torch module {type(thing).__name__} cannot be copied ({first_line(error, 200)}): "
+            f"the torch module {type(thing).__name__} cannot be copied ({get_first_line(error, 200)}): "
             "give a factory that makes it"
         ) from error
-    return TrainableModule(module, task, seed) if hasattr(module, "fit") else FromModule(module, task)
+    return TrainableModule(module, task, seed) if hasattr(module, "fit") else ModuleModel(module, task)
 
 
-class FromModule:
+class ModuleModel:
     """Asks a module. Input columns become tensors, passed by position: floats as float32, whole numbers and booleans as
     int64, pixels (uint8 of more than one dimension) as float32 with their raw values 0 .. 255: scaling is the module's.
     Encoded pictures come in the form that the module's attribute `pictures` asks for: a side in pixels (uint8 as above)
@@ -65,7 +65,7 @@ class FromModule:
                 f"the torch module {type(module).__name__} gives tensors, and this is a {task.type} task: "
                 f"wrap it in an object whose predict gives {what}"
             )
-        self.module, self.task, self.forms = module, task, Forms.of(module)
+        self.module, self.task, self.forms = module, task, InputFormat.of(module)
 
     def to(self, device: str) -> None:
         """Move the module to the device that the user named."""
@@ -77,8 +77,8 @@ class FromModule:
 
         first = next(itertools.chain(self.module.parameters(), self.module.buffers()), None)
         device = torch.device("cpu") if first is None else first.device
-        tensors = [_tensor(name, batch[name]).to(device) for name in self.task.inputs]
-        with _evaluating(self.module), torch.no_grad():
+        tensors = [_to_tensor(name, batch[name]).to(device) for name in self.task.inputs]
+        with _use_eval_mode(self.module), torch.no_grad():
             output = self.module(*tensors)
         return self._answers(output, len(batch[self.task.inputs[0]]))
 
@@ -86,13 +86,13 @@ class FromModule:
         import torch
 
         numbers = self.task.type == "regression"
-        wanted = [(rows,), (rows, 1)] if numbers else [(rows, self.task.classes)]
+        expected_shapes = [(rows,), (rows, 1)] if numbers else [(rows, self.task.classes)]
         given = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
-        if given not in wanted or not output.is_floating_point():
+        if given not in expected_shapes or not output.is_floating_point():
             dtype = f" of {output.dtype}" if isinstance(output, torch.Tensor) else ""
             raise ModelError(
                 f"the torch module {type(self.module).__name__} gave {given}{dtype}, expected "
-                f"{' or '.join(map(str, wanted))} {'numbers' if numbers else 'logits'}"
+                f"{' or '.join(map(str, expected_shapes))} {'numbers' if numbers else 'logits'}"
             )
         if numbers:
             return Answers.all_given(output.reshape(rows).double().cpu().numpy())
@@ -103,7 +103,7 @@ class FromModule:
         return Answers.all_given(scores.argmax(axis=1), scores.astype(np.float32))
 
 
-class TrainableModule(FromModule):
+class TrainableModule(ModuleModel):
     """A module that trains itself."""
 
     def __init__(self, module: torch.nn.Module, task: Task, seed: int) -> None:
@@ -116,24 +116,24 @@ class TrainableModule(FromModule):
 
         self.module.to(budget.device)
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-            torch.manual_seed(key(f"torch_module/{self.seed}"))
+            torch.manual_seed(derive_key(f"torch_module/{self.seed}"))
             return self.module.fit(train, val, budget)  # type: ignore[operator]
 
 
-def _tensor(name: str, values: Any) -> torch.Tensor:
+def _to_tensor(name: str, values: Any) -> torch.Tensor:
     import torch
 
     if values.dtype == object:
-        raise ModelError(f"input {name!r} {_unread(values)}")
+        raise ModelError(f"input {name!r} {_explain_unreadable(values)}")
     is_pixels = values.dtype == np.uint8 and values.ndim > 1
     kind = np.float32 if is_pixels or values.dtype.kind == "f" else np.int64
     return torch.from_numpy(np.array(values, kind))
 
 
-def _unread(values: Any) -> str:
+def _explain_unreadable(values: Any) -> str:
     if not len(values) or isinstance(values[0], str):
         return "is text, and a torch module reads numbers: wrap it in an object whose predict encodes text"
-    if is_encoded(values) and not is_sounds(values):
+    if is_encoded(values) and not is_audio(values):
         return (
             "is encoded pictures: set the module's attribute `pictures` to a side in pixels (224) or a transform "
             "('imagenet')"
@@ -142,7 +142,7 @@ def _unread(values: Any) -> str:
 
 
 @contextmanager
-def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+def _use_eval_mode(module: torch.nn.Module) -> Iterator[None]:
     """The module in evaluation mode; afterwards each of its parts in the mode it was in (some may be frozen)."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
@@ -159,14 +159,14 @@ def from_spec(rest: str, options: Mapping[str, str]) -> TorchFactory:
     unpickled. No options. Raises `FarshiftError` where either file is not there."""
     from ..harness.model_spec import find_model
 
-    weights, _, place = rest.rpartition("@")
+    weights, _, factory_spec = rest.rpartition("@")
     if not weights:
         raise FarshiftError(f"model torch:{rest}: write it as torch:weights.pt@file.py:factory")
     read_options(Options, SCHEME, options)
     path = Path(weights).expanduser()
     if not path.is_file():
         raise FarshiftError(f"weights file {path} does not exist")
-    make, code = find_model(place)
+    make, code = find_model(factory_spec)
     return TorchFactory(path, make, code)
 
 
@@ -176,40 +176,40 @@ class TorchFactory:
     def __init__(self, weights: Path, make: Any, code: str) -> None:
         self.weights, self.make = weights, make
         self.name = weights.stem
-        self.code = identity_of({"weights": file_sha256(weights), "module": code})
+        self.code = compute_identity({"weights": compute_file_sha256(weights), "module": code})
 
     def __call__(self, seed: int, task: Task, device: str, prompt: object = None) -> Model:
         try:
             import torch  # noqa: F401
         except ImportError as error:
             raise MissingExtra("a torch module", "train") from error
-        from ..harness.factory import factory
+        from ..harness.factory import make_factory
 
-        made = factory(self.make, task, device)(seed, {})
-        if not isinstance(made, FromModule):
+        model = make_factory(self.make, task, device)(seed, {})
+        if not isinstance(model, ModuleModel):
             raise ModelError(
-                f"the factory for {self.weights} gave a {type(made).__name__}: weights are loaded into a plain "
+                f"the factory for {self.weights} gave a {type(model).__name__}: weights are loaded into a plain "
                 "torch.nn.Module, one without a predict of its own"
             )
-        module = made.module
+        module = model.module
         try:
-            module.load_state_dict(_state_dict(self.weights))
+            module.load_state_dict(_load_state_dict(self.weights))
         except RuntimeError as error:
             reason = " ".join(str(error).split())[:300]
             raise ModelError(f"weights file {self.weights} does not fit {type(module).__name__}: {reason}") from error
         # With its weights it is trained: a `fit` of its own is left alone.
-        return FromModule(module.to(device), task)
+        return ModuleModel(module.to(device), task)
 
 
-def _state_dict(path: Path) -> dict[str, torch.Tensor]:
+def _load_state_dict(path: Path) -> dict[str, torch.Tensor]:
     """The tensors of a weights file by name, on the CPU; `ModelError` where it holds anything else."""
     advice = "save module.state_dict() in it, and nothing else"
     try:
-        state = _read(path)
+        state = _read_weights_file(path)
     except (FarshiftError, MemoryError):
         raise
     except OSError as error:  # of the disk, not of what is in the file
-        raise ModelError(f"weights file {path} cannot be opened: {first_line(error)}") from error
+        raise ModelError(f"weights file {path} cannot be opened: {get_first_line(error)}") from error
     except Exception as error:  # what a foreign or cut-off file raises is anybody's guess
         raise ModelError(
             f"weights file {path} cannot be read as plain tensors ({type(error).__name__}): {advice}"
@@ -219,7 +219,7 @@ def _state_dict(path: Path) -> dict[str, torch.Tensor]:
     return state
 
 
-def _read(path: Path) -> Any:
+def _read_weights_file(path: Path) -> Any:
     import torch
 
     if path.suffix != ".safetensors":

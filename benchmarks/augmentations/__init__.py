@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition
-from ...core.plugins import module
+from ...core.plugins import load_module
 from ..model import Columns, Task
 
 
-def augmented(family: str, columns: Columns, task: Task, row_ids: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
+def augment_inputs(family: str, columns: Columns, task: Task, row_ids: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
     """The task's inputs under one family of augmentations."""
-    augmentation = module("benchmarks/augmentations", family, "augmentation")
-    found = {}
+    augmentation = load_module("benchmarks/augmentations", family, "augmentation")
+    augmented_columns = {}
     for name in task.inputs:
         values = np.asarray(columns[name])
         if values.dtype == object or values.ndim < 3:
             raise BadDefinition(f"the augmentation {family} is for images, and the input {name!r} is none")
-        found[name] = augmentation.augment(values, f"augmentation/{family}/{name}", row_ids)
-    return found
+        augmented_columns[name] = augmentation.augment(values, f"augmentation/{family}/{name}", row_ids)
+    return augmented_columns

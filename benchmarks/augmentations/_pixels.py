@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def span(values: NDArray[Any]) -> NDArray[np.float64]:
+def compute_pixel_range(values: NDArray[Any]) -> NDArray[np.float64]:
     """The range of each row's pixels, shaped to multiply them; 1 for a row of equal pixels."""
     axes = tuple(range(1, values.ndim))
-    found = values.max(axis=axes, keepdims=True).astype(np.float64) - values.min(axis=axes, keepdims=True)
-    return np.where(found > 0, found, 1.0)
+    pixel_range = values.max(axis=axes, keepdims=True).astype(np.float64) - values.min(axis=axes, keepdims=True)
+    return np.where(pixel_range > 0, pixel_range, 1.0)
 
 
-def like(values: NDArray[Any], changed: NDArray[np.float64]) -> NDArray[Any]:
+def clip_to_original(values: NDArray[Any], changed: NDArray[np.float64]) -> NDArray[Any]:
     """Changed pixels as the original's type, cut to each row's own range."""
     axes = tuple(range(1, values.ndim))
     low, high = values.min(axis=axes, keepdims=True), values.max(axis=axes, keepdims=True)
@@ -23,6 +23,6 @@ def like(values: NDArray[Any], changed: NDArray[np.float64]) -> NDArray[Any]:
     return (np.rint(cut) if values.dtype.kind in "iu" else cut).astype(values.dtype)
 
 
-def per_row(drawn: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+def broadcast_per_row(numbers: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
     """One number per row, shape (n,), shaped to meet that row's pixels."""
-    return drawn.reshape(-1, *(1,) * (values.ndim - 1))
+    return numbers.reshape(-1, *(1,) * (values.ndim - 1))

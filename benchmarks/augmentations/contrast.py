@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import uniform
-from ._pixels import like, per_row
+from ...core.draws import draw_uniform
+from ._pixels import broadcast_per_row, clip_to_original
 
 LEAST, MOST = 0.2, 0.5
 
 
 def augment(values: NDArray[Any], stream: str, row_ids: NDArray[np.uint64]) -> NDArray[Any]:
-    kept = per_row(LEAST + (MOST - LEAST) * uniform(stream, row_ids), values)
+    contrast = broadcast_per_row(LEAST + (MOST - LEAST) * draw_uniform(stream, row_ids), values)
     centre = values.mean(axis=tuple(range(1, values.ndim)), keepdims=True)
-    return like(values, centre + kept * (values - centre))
+    return clip_to_original(values, centre + contrast * (values - centre))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below
+from ...core.draws import draw_below
 
 _DIRECTIONS = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
 
@@ -18,17 +18,17 @@ def augment(values: NDArray[Any], stream: str, row_ids: NDArray[np.uint64]) -> N
     down, right = max(1, height // 8), max(1, width // 8)
     lowest = values.min(axis=tuple(range(1, values.ndim)), keepdims=True)
     moved = np.broadcast_to(lowest, values.shape).copy()
-    drawn = below(stream, row_ids, len(_DIRECTIONS))
+    drawn = draw_below(stream, row_ids, len(_DIRECTIONS))
     for number, (y, x) in enumerate(_DIRECTIONS):
         rows = np.flatnonzero(drawn == number)
         target = moved[rows]
-        target[:, _window(y * down, height), _window(x * right, width)] = values[rows][
-            :, _window(-y * down, height), _window(-x * right, width)
+        target[:, _make_shift_slice(y * down, height), _make_shift_slice(x * right, width)] = values[rows][
+            :, _make_shift_slice(-y * down, height), _make_shift_slice(-x * right, width)
         ]
         moved[rows] = target
     return moved
 
 
-def _window(step: int, size: int) -> slice:
+def _make_shift_slice(step: int, size: int) -> slice:
     """Where what moved by `step` comes to lie; by `-step`, where it came from."""
     return slice(max(0, step), size + min(0, step))

@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.canonical import canonical_json, identity_of
+from ...core.canonical import compute_identity, to_canonical_json
 from ...core.errors import FarshiftError
-from ...core.files import cache_root, locked
-from ...core.isolation.elsewhere import Fail, done_elsewhere, serve
-from ...core.progress import say
-from ...loaders.cache.store import intact, store_bytes, stored_table
-from ...loaders.part import Part, as_classes
+from ...core.files import get_cache_root, hold_lock
+from ...core.isolation.elsewhere import Fail, run_in_subprocess, serve_request
+from ...core.progress import log_message
+from ...loaders.cache.store import is_intact, load_or_build_table, store_bytes
+from ...loaders.part import Part, to_classes
 from ..benchmark import Benchmark
 from ..definition import BenchmarkDefinition
 from ..model import Task
 from ..prompting.prompt import draw_shots
-from .rows import FILE, SEEN_IN_TRAINING, BlindData
-from .streamed import StreamedBenchmark, streamed
-from .streamed_rows import StreamedData
+from .rows import FILE, SEEN_IN_TRAINING, ModelInputs
+from .streamed import StreamedBenchmark, make_streamed_benchmark
+from .streamed_rows import StreamedInputs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,60 +41,65 @@ CARD = "handout.json"
 """What blind data are: the definition, the parts, shapes, and the examples of the prompt."""
 
 
-def _folder(benchmark: Benchmark) -> Path:
-    decides = {"format": FORMAT, "manifest": benchmark.manifest.identity, "definition": _stated(benchmark)}
+def _get_cache_folder(benchmark: Benchmark) -> Path:
+    decides = {"format": FORMAT, "manifest": benchmark.manifest.identity, "definition": _dump_definition(benchmark)}
     if isinstance(benchmark, StreamedBenchmark):
         decides["streamed"] = True  # wherever from: every row is held to the manifest
-    return cache_root() / "handouts" / f"{benchmark.name.replace('/', '-')}-{identity_of(decides)[:16]}"
+    return get_cache_root() / "handouts" / f"{benchmark.name.replace('/', '-')}-{compute_identity(decides)[:16]}"
 
 
-def _stated(benchmark: Benchmark) -> dict[str, Any]:
+def _dump_definition(benchmark: Benchmark) -> dict[str, Any]:
     return benchmark.definition.model_dump(mode="json")
 
 
-def blind_data(benchmark: Benchmark) -> BlindData:
+def load_model_inputs(benchmark: Benchmark) -> ModelInputs:
     """A benchmark's blind data, written by another process where it is not in the cache yet (which also pulls and
     verifies the split, and checks the benchmark against it)."""
-    folder = _folder(benchmark)
-    found = _opened(folder, benchmark)
-    if found is None:
-        with locked(folder.with_suffix(".making"), benchmark.name):
-            found = _opened(folder, benchmark)
-            if found is None:
-                _write_elsewhere(benchmark, folder)
-                found = _opened(folder, benchmark)
-    if found is None:
+    folder = _get_cache_folder(benchmark)
+    cached = _open_cached(folder, benchmark)
+    if cached is None:
+        with hold_lock(folder.with_suffix(".making"), benchmark.name):
+            cached = _open_cached(folder, benchmark)
+            if cached is None:
+                _write_in_subprocess(benchmark, folder)
+                cached = _open_cached(folder, benchmark)
+    if cached is None:
         raise FarshiftError(
             f"{folder}: the blind data of {benchmark.name} cannot be read back: remove it and try again"
         )
-    return found
+    return cached
 
 
-def prepared(benchmark: Benchmark) -> BlindData | None:
-    """A benchmark's blind data where they are in the cache; None where `blind_data` would have to write them."""
-    return _opened(_folder(benchmark), benchmark)
+def load_cached(benchmark: Benchmark) -> ModelInputs | None:
+    """A benchmark's blind data where they are in the cache; None where `load_model_inputs` would have to write them."""
+    return _open_cached(_get_cache_folder(benchmark), benchmark)
 
 
-def _opened(folder: Path, benchmark: Benchmark) -> BlindData | None:
-    if not intact(folder / CARD):
+def _open_cached(folder: Path, benchmark: Benchmark) -> ModelInputs | None:
+    if not is_intact(folder / CARD):
         return None
     card = json.loads((folder / CARD).read_text("utf-8"))
-    whole = all(intact(folder / f"{name}.arrow") for name in card["streams"])
-    if not whole:
+    is_complete = all(is_intact(folder / f"{name}.arrow") for name in card["streams"])
+    if not is_complete:
         return None
     if isinstance(benchmark, StreamedBenchmark):
-        return StreamedData(folder, benchmark.task, card, benchmark)
-    return BlindData(folder, benchmark.task, card)
+        return StreamedInputs(folder, benchmark.task, card, benchmark)
+    return ModelInputs(folder, benchmark.task, card)
 
 
-def _write_elsewhere(benchmark: Benchmark, folder: Path) -> None:
+def _write_in_subprocess(benchmark: Benchmark, folder: Path) -> None:
     """Have a child process write the blind data; its progress is reported here, its errors are raised here."""
     address = benchmark.address if isinstance(benchmark, StreamedBenchmark) else ""
-    asked = {"definition": _stated(benchmark), "path": str(benchmark.path), "folder": str(folder), "stream": address}
-    done_elsewhere(f"{__package__}.data", asked, f"preparing {benchmark.name}")
+    request = {
+        "definition": _dump_definition(benchmark),
+        "path": str(benchmark.path),
+        "folder": str(folder),
+        "stream": address,
+    }
+    run_in_subprocess(f"{__package__}.data", request, f"preparing {benchmark.name}")
 
 
-def write_blind_data(benchmark: Benchmark, folder: Path) -> None:
+def write_model_inputs(benchmark: Benchmark, folder: Path) -> None:
     """Write a benchmark's blind data into `folder`, its card last."""
     benchmark.check()
     definition = benchmark.definition
@@ -103,7 +108,7 @@ def write_blind_data(benchmark: Benchmark, folder: Path) -> None:
     if touch.ood_val_labels and benchmark.has_part("ood_val"):
         training.add("ood_val")
     grouped = touch.adaptation is not None and touch.adaptation.reset == "group"
-    card: dict[str, Any] = {"format": FORMAT, "definition": _stated(benchmark), "streams": {}, "shapes": {}}
+    card: dict[str, Any] = {"format": FORMAT, "definition": _dump_definition(benchmark), "streams": {}, "shapes": {}}
     for name in sorted({*benchmark.predicted_parts, *training}):
         task = benchmark.task
         if not isinstance(benchmark, StreamedBenchmark):
@@ -112,32 +117,34 @@ def write_blind_data(benchmark: Benchmark, folder: Path) -> None:
             part, task = benchmark.part(name), replace(task, inputs=())
         else:
             part = benchmark.read(name)
-        visible = partial(_visible, part, task, name in training, grouped)
-        stored_table(folder / f"{name}.arrow", visible)
+        visible = partial(_select_input_columns, part, task, name in training, grouped)
+        load_or_build_table(folder / f"{name}.arrow", visible)
         card["streams"][name] = f"{part.identity}/{part.name}"
     schema = benchmark.split.source.schema
     card["shapes"] = {name: list(schema[name].shape) for name in benchmark.task.inputs if schema[name].shape}
     if definition.prompt is not None and not isinstance(benchmark, StreamedBenchmark):
         train = benchmark.part("train")
         shown = train.numpy([*benchmark.task.inputs, benchmark.task.label, "row_id"])
-        shown[benchmark.task.label] = as_classes(shown[benchmark.task.label])
-        card["shots"] = [_json_row(row) for row in draw_shots(definition.prompt, benchmark.name, shown, benchmark.task)]
-    if (folder / f"{CARD}.ok").exists() and not intact(folder / CARD):
-        say(f"{folder / CARD} was cut off or changed: writing it again")
-    store_bytes(folder / CARD, canonical_json(card))
+        shown[benchmark.task.label] = to_classes(shown[benchmark.task.label])
+        card["shots"] = [
+            _to_json_row(row) for row in draw_shots(definition.prompt, benchmark.name, shown, benchmark.task)
+        ]
+    if (folder / f"{CARD}.ok").exists() and not is_intact(folder / CARD):
+        log_message(f"{folder / CARD} was cut off or changed: writing it again")
+    store_bytes(folder / CARD, to_canonical_json(card))
 
 
-def _json_row(row: Any) -> dict[str, Any]:
-    return {key: _plain(value) for key, value in row.items()}
+def _to_json_row(row: Any) -> dict[str, Any]:
+    return {key: _to_json_value(value) for key, value in row.items()}
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if isinstance(value, bytes):
         return {FILE: base64.b64encode(value).decode()}
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _visible(part: Part, task: Task, training: bool, grouped: bool) -> pa.Table:
+def _select_input_columns(part: Part, task: Task, training: bool, grouped: bool) -> pa.Table:
     """The columns of a part that a model may see."""
     import pyarrow as pa
 
@@ -153,14 +160,14 @@ def _visible(part: Part, task: Task, training: bool, grouped: bool) -> pa.Table:
     return table
 
 
-def _write(request: dict[str, Any], _: Fail) -> None:
+def _write_from_request(request: dict[str, Any], _: Fail) -> None:
     """The child process."""
     definition = BenchmarkDefinition.model_validate(request["definition"])
     benchmark = Benchmark(definition, Path(request["path"]))
     if request["stream"]:
-        benchmark = streamed(benchmark, request["stream"])
-    write_blind_data(benchmark, Path(request["folder"]))
+        benchmark = make_streamed_benchmark(benchmark, request["stream"])
+    write_model_inputs(benchmark, Path(request["folder"]))
 
 
 if __name__ == "__main__":
-    serve(_write)
+    serve_request(_write_from_request)

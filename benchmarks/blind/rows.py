@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...loaders.batching.columns import one_array
+from ...loaders.batching.columns import join_chunks
 from ...loaders.batching.encoded_files import EncodedFiles
-from ...loaders.part import as_classes
+from ...loaders.part import to_classes
 from ..definition import BenchmarkDefinition
 from ..model import Task
 from ..prompting.prompt import Prompt
@@ -44,7 +44,7 @@ class Inputs:
 
     def batch(self, rows: slice | NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Some rows' inputs, copied: whatever a model does to them, it does to its own."""
-        return {name: _copied(column, rows) for name, column in self.columns.items()}
+        return {name: _copy_rows(column, rows) for name, column in self.columns.items()}
 
     @cached_property
     def files(self) -> dict[str, EncodedFiles]:
@@ -73,23 +73,23 @@ class Inputs:
     def joined(self, others: Sequence[Inputs]) -> Inputs:
         """These rows, then those of the others."""
         every = [self, *others]
-        columns = {name: np.concatenate([one.batch(slice(None))[name] for one in every]) for name in self.columns}
-        return Inputs(self.name, np.concatenate([one.row_ids for one in every]), columns)
+        columns = {name: np.concatenate([inputs.batch(slice(None))[name] for inputs in every]) for name in self.columns}
+        return Inputs(self.name, np.concatenate([inputs.row_ids for inputs in every]), columns)
 
 
-def _copied(column: Any, rows: slice | NDArray[np.int64]) -> NDArray[Any]:
+def _copy_rows(column: Any, rows: slice | NDArray[np.int64]) -> NDArray[Any]:
     if isinstance(column, np.ndarray):
         return np.array(column[rows])
     if isinstance(rows, slice):
         start, stop, _ = rows.indices(len(column))
-        found = column.slice(start, stop - start)
+        selected = column.slice(start, stop - start)
     else:
-        found = column.take(rows)
-    return found.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+        selected = column.take(rows)
+    return selected.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
-class BlindData:
+class ModelInputs:
     """The files of a benchmark that a model may see."""
 
     folder: Path
@@ -128,18 +128,18 @@ class BlindData:
             return EncodedFiles(table[name])
         column = self._column(table, name)
         mapped = isinstance(column, np.ndarray) and column.ndim > 1
-        return column if mapped else _copied(column, slice(None))
+        return column if mapped else _copy_rows(column, slice(None))
 
     def _column(self, table: pa.Table, name: str) -> Any:
         import pyarrow as pa
 
-        column = one_array(table[name])
+        column = join_chunks(table[name])
         shape = self.card["shapes"].get(name)
         if shape:
             return column.flatten().to_numpy().reshape(-1, *shape)
         if pa.types.is_boolean(column.type):
             truth: NDArray[np.bool_] = column.to_numpy(zero_copy_only=False)
-            return as_classes(truth) if name == self.task.label else truth
+            return to_classes(truth) if name == self.task.label else truth
         return column.to_numpy() if pa.types.is_primitive(column.type) else column
 
     def has_part(self, name: str) -> bool:
@@ -148,8 +148,10 @@ class BlindData:
     def kind(self, name: str) -> pa.DataType:
         """The Arrow type of an input."""
         tables = (self._table(part) for part in self.card["streams"])
-        found: pa.DataType = next(one.schema.field(name).type for one in tables if name in one.column_names)
-        return found
+        data_type: pa.DataType = next(
+            schema_table.schema.field(name).type for schema_table in tables if name in schema_table.column_names
+        )
+        return data_type
 
     def stored(self, name: str) -> pa.Table:
         """All columns of a part's file as they lie there, memory-mapped."""
@@ -161,10 +163,10 @@ class BlindData:
         pin = BenchmarkDefinition.model_validate(self.card["definition"]).prompt
         if pin is None:
             return None
-        shots = [{name: _shown(value) for name, value in shot.items()} for shot in self.card["shots"]]
+        shots = [{name: _decode_value(value) for name, value in shot.items()} for shot in self.card["shots"]]
         return Prompt(pin, self.task, tuple(shots))
 
 
-def _shown(value: Any) -> Any:
+def _decode_value(value: Any) -> Any:
     """A value of an example as the card has it: files are there in base64."""
     return base64.b64decode(value[FILE]) if isinstance(value, dict) else value

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.errors import FarshiftError
 from ...loaders.part import Part
 from ...loaders.stream.part import StreamedPart
-from ...loaders.stream.split import StreamedSplit, light, read_here
+from ...loaders.stream.split import StreamedSplit, read_into_memory, select_light_fields
 from ..benchmark import Benchmark, find_benchmark
 
 
@@ -28,24 +28,26 @@ class StreamedBenchmark(Benchmark):
 
     def published(self, name: str) -> str:
         """The part of the split whose rows a part of this benchmark has."""
-        return next((one.part for one in self.definition.holdouts if one.to == name), name)
+        return next((holdout.part for holdout in self.definition.holdouts if holdout.to == name), name)
 
     def streamed(self, name: str) -> StreamedPart:
         """The rows of `part(name)` as a stream."""
-        whole = self.split.stream(self.published(name))
-        return whole.select(np.searchsorted(whole.row_ids, self.part(name).row_ids))
+        full_part = self.split.stream(self.published(name))
+        return full_part.select(np.searchsorted(full_part.row_ids, self.part(name).row_ids))
 
     def read(self, name: str) -> Part:
         """The rows of `part(name)` with their inputs, read into memory."""
         rows = self.streamed(name)
-        return read_here(rows, tuple(dict.fromkeys((*light(self.split.source.schema), *self.task.inputs))))
+        return read_into_memory(
+            rows, tuple(dict.fromkeys((*select_light_fields(self.split.source.schema), *self.task.inputs)))
+        )
 
     def refuse(self, selection: str | None) -> None:
         """`FarshiftError` where this cannot be trained on a stream: inputs that are held in memory, or training rows
         that are also asked for."""
         schema, leave = self.split.source.schema, "leave --stream out"
         for name in self.task.inputs:
-            if name in light(schema):
+            if name in select_light_fields(schema):
                 raise FarshiftError(
                     f"{self.name}: pictures and sounds alone are streamed, and its input {name!r} is "
                     f"{schema[name].type}: {leave}"
@@ -60,20 +62,20 @@ class StreamedBenchmark(Benchmark):
             raise FarshiftError(f"{self.name} also predicts its training rows, which a stream does not keep: {leave}")
 
 
-def streamed(benchmark: Benchmark, address: str) -> StreamedBenchmark:
+def make_streamed_benchmark(benchmark: Benchmark, address: str) -> StreamedBenchmark:
     """A benchmark on the rows at an address; nothing is read yet."""
     own = {field.name: getattr(benchmark, field.name) for field in fields(Benchmark)}
     return StreamedBenchmark(**own, address=address)
 
 
-def found(name: str, address: str) -> Benchmark:
+def find_streamed_benchmark(name: str, address: str) -> Benchmark:
     """The benchmark of this name, on the rows at an address if one is given."""
     benchmark = find_benchmark(name)
-    return streamed(benchmark, address) if address else benchmark
+    return make_streamed_benchmark(benchmark, address) if address else benchmark
 
 
-def as_kept(benchmark: Benchmark) -> Benchmark:
+def use_cached_stream(benchmark: Benchmark) -> Benchmark:
     """A benchmark by what the cache kept of a stream of it, for scoring; as it is where the cache lacks a part."""
-    kept = streamed(benchmark, "")
-    needed = {kept.published(name) for name in ("train", *kept.predicted_parts)}
-    return kept if all(kept.split.is_kept(name) for name in needed) else benchmark
+    cached = make_streamed_benchmark(benchmark, "")
+    needed = {cached.published(name) for name in ("train", *cached.predicted_parts)}
+    return cached if all(cached.split.is_kept(name) for name in needed) else benchmark

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.isolation.withheld import for_the_harness
-from ...loaders.part import as_classes
-from ...loaders.stream.columns import streamed_inputs
+from ...core.isolation.withheld import allow_label_access
+from ...loaders.part import to_classes
+from ...loaders.stream.columns import find_streamed_inputs
 from ...loaders.stream.part import StreamedPart
 from ..model import Task
-from .rows import SEEN_IN_TRAINING, BlindData
+from .rows import SEEN_IN_TRAINING, ModelInputs
 from .streamed import StreamedBenchmark
 from .training_table import TrainingTable
 
@@ -20,7 +20,7 @@ _ROWS = 4096
 """Whose labels are read at once."""
 
 
-def streamed_rows(part: StreamedPart, task: Task) -> TrainingTable:
+def make_streamed_rows(part: StreamedPart, task: Task) -> TrainingTable:
     """A streamed part as training rows, the same as those of the local part: inputs are read as they are asked for and
     held to the manifest each time, labels once, here.
 
@@ -28,16 +28,16 @@ def streamed_rows(part: StreamedPart, task: Task) -> TrainingTable:
     those of resident rows, and a training resumes at any step. Raises `FarshiftError` for an input that is neither
     encoded files nor a tensor of uint8.
     """
-    columns: dict[str, Any] = dict(streamed_inputs(part, task.inputs))
+    columns: dict[str, Any] = dict(find_streamed_inputs(part, task.inputs))
     labels = [batch[task.label] for batch in part.batches(_ROWS, columns=[task.label])]
-    columns[task.label] = as_classes(np.concatenate(labels)) if labels else np.empty(0, np.int64)
+    columns[task.label] = to_classes(np.concatenate(labels)) if labels else np.empty(0, np.int64)
     columns["weight"] = np.ones(len(part), np.int64)
     columns |= {name: np.array(part.known.carried[name]) for name in SEEN_IN_TRAINING if name in part.known.carried}
     return TrainingTable(columns, part.row_ids, f"{part.identity}/{part.name}")
 
 
 @dataclass(frozen=True)
-class StreamedData(BlindData):
+class StreamedInputs(ModelInputs):
     """Blind data whose training rows are read from a stream; those that a model is asked for lie in files."""
 
     benchmark: StreamedBenchmark
@@ -46,8 +46,8 @@ class StreamedData(BlindData):
         if name != "train":
             return super().training(name)
         table = self.stored(name)
-        with for_the_harness():
-            columns: dict[str, Any] = dict(streamed_inputs(self.benchmark.streamed(name), self.task.inputs))
-        kept = (self.task.label, *(key for key in SEEN_IN_TRAINING if key in table.column_names))
-        columns |= {key: as_classes(np.array(table[key].to_numpy(zero_copy_only=False))) for key in kept}
+        with allow_label_access():
+            columns: dict[str, Any] = dict(find_streamed_inputs(self.benchmark.streamed(name), self.task.inputs))
+        extra_columns = (self.task.label, *(key for key in SEEN_IN_TRAINING if key in table.column_names))
+        columns |= {key: to_classes(np.array(table[key].to_numpy(zero_copy_only=False))) for key in extra_columns}
         return TrainingTable(columns, np.array(table["row_id"].to_numpy()), self.card["streams"][name])

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import FarshiftError
 from ...loaders.batching.encoded import BadFile
-from ...loaders.batching.forms import AS_THEY_ARE, Forms, of_row
+from ...loaders.batching.forms import AS_THEY_ARE, InputFormat, make_row_error
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class TrainingTable:
     columns: dict[str, Any]
     row_ids: NDArray[np.uint64]
     stream: str = "rows"
-    forms: Forms = AS_THEY_ARE
+    forms: InputFormat = AS_THEY_ARE
     """In what form pictures and sounds are handed out."""
 
     def numpy(self) -> dict[str, NDArray[Any]]:
@@ -45,7 +45,7 @@ class TrainingTable:
         if batch_size < 1:
             raise FarshiftError(f"batch_size must be at least 1, not {batch_size}")
         rows = np.arange(len(self), dtype=np.uint64)
-        order = rows.astype(np.int64) if seed is None else shuffled(f"{self.stream}/{seed}/{epoch}", rows)
+        order = rows.astype(np.int64) if seed is None else draw_permutation(f"{self.stream}/{seed}/{epoch}", rows)
         stop = len(self) - len(self) % batch_size if drop_last else len(self)
         for start in range(0, stop, batch_size):
             here = order[start : start + batch_size]
@@ -54,9 +54,9 @@ class TrainingTable:
     def _given(self, columns: Mapping[str, Any], row_ids: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
         """Columns in the forms asked for; `BadData` names the row of a file that cannot be decoded."""
         try:
-            return self.forms.given(in_memory(columns))
+            return self.forms.given(copy_to_memory(columns))
         except BadFile as error:
-            raise of_row(error, row_ids) from error
+            raise make_row_error(error, row_ids) from error
 
     def select(self, rows: NDArray[Any]) -> TrainingTable:
         """Some of the rows: positions or a mask."""
@@ -71,11 +71,11 @@ class TrainingTable:
     def joined(self, others: Sequence[TrainingTable]) -> TrainingTable:
         """These rows, then those of the others."""
         every = [self, *others]
-        columns = {name: np.concatenate([np.asarray(one.columns[name]) for one in every]) for name in self.columns}
-        return replace(self, columns=columns, row_ids=np.concatenate([one.row_ids for one in every]))
+        columns = {name: np.concatenate([np.asarray(rows.columns[name]) for rows in every]) for name in self.columns}
+        return replace(self, columns=columns, row_ids=np.concatenate([rows.row_ids for rows in every]))
 
 
-def in_memory(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+def copy_to_memory(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """The columns as arrays that may be written into: what lies in a file is copied."""
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     return {name: values if values.flags.writeable else np.array(values) for name, values in arrays.items()}

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.errors import BadDefinition, UnknownName
-from ...core.plugins import named, read_definition
+from ...core.plugins import find_files_by_name, read_definition
 from ...splits.manifest import Kind
 
-PLACE = "baselines/claims"
+CLAIMS_FOLDER = "baselines/claims"
 
 Named = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Setting = bool | int | float | str | list[int]
@@ -26,7 +26,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Published(_Strict):
+class PublishedResult(_Strict):
     """What the paper says: a number, or a finding in words."""
 
     says: str = ""
@@ -36,13 +36,13 @@ class Published(_Strict):
     where: str
 
     @model_validator(mode="after")
-    def _one(self) -> Published:
+    def _one(self) -> PublishedResult:
         if not self.says and self.value is None:
             raise ValueError("give value, or says")
         return self
 
 
-class Short(_Strict):
+class QuickOverrides(_Strict):
     """What is otherwise of a run in the quick form."""
 
     seeds: Annotated[int, Field(gt=0)] = 2
@@ -50,7 +50,7 @@ class Short(_Strict):
     search: Annotated[int, Field(ge=2)] | None = None
 
 
-class Trained(_Strict):
+class TrainedBaseline(_Strict):
     """A baseline on a benchmark, trained for the claim; or, `recorded`, the result of it that ships."""
 
     recipe: str
@@ -66,10 +66,10 @@ class Trained(_Strict):
     selection: str | None = None
     """The rule that chooses among candidates, where a score names no other; by default the protocol's."""
     recorded: bool = False
-    quick: Short = Short()
+    quick: QuickOverrides = QuickOverrides()
 
     @model_validator(mode="after")
-    def _whole(self) -> Trained:
+    def _whole(self) -> TrainedBaseline:
         if self.recorded and self.model_fields_set - {"recipe", "on", "recorded"}:
             raise ValueError("a recorded run has its own settings, budget and seeds: give recipe and on alone")
         if self.quick.search and not self.search:
@@ -98,7 +98,7 @@ class Difference(_Strict):
     right: Named
 
 
-class Best(_Strict):
+class BestScore(_Strict):
     """For each seed the best of several scores on the same rows: what choosing by these rows' labels gives, as where a
     few of them say which of two hypotheses is meant."""
 
@@ -106,7 +106,7 @@ class Best(_Strict):
     scores: Annotated[list[Named], Field(min_length=2)]
 
 
-class Recovered(_Strict):
+class RecoveredShare(_Strict):
     """The share of the gap between two scores that a third one closes."""
 
     sort: Literal["recovered"]
@@ -129,7 +129,7 @@ class Slope(_Strict):
         return self
 
 
-class Scores(_Strict):
+class ScoreColumn(_Strict):
     """A column of the recorded results: a view of a benchmark."""
 
     on: str
@@ -140,8 +140,8 @@ class RankCorrelation(_Strict):
     """Kendall's tau-b between two columns of the recorded results, over the baselines that are in both."""
 
     sort: Literal["rank_correlation"]
-    left: Scores
-    right: Scores
+    left: ScoreColumn
+    right: ScoreColumn
     without: list[str] = []
     """Baselines left out, such as those that answer alike whatever is asked."""
 
@@ -166,7 +166,7 @@ class Fact(_Strict):
 
 
 Quantity = Annotated[
-    Score | Difference | Best | Recovered | Slope | RankCorrelation | DiagnosticCorrelation | Fact,
+    Score | Difference | BestScore | RecoveredShare | Slope | RankCorrelation | DiagnosticCorrelation | Fact,
     Field(discriminator="sort"),
 ]
 
@@ -180,7 +180,7 @@ class Within(_Strict):
     by: Annotated[float, Field(gt=0)]
 
 
-class Least(_Strict):
+class AtLeast(_Strict):
     """The quantity is `limit` or more."""
 
     shape: Literal["at_least"]
@@ -188,7 +188,7 @@ class Least(_Strict):
     limit: float
 
 
-class Most(_Strict):
+class AtMost(_Strict):
     """The quantity is `limit` or less."""
 
     shape: Literal["at_most"]
@@ -219,10 +219,10 @@ class Order(_Strict):
     by: Annotated[float, Field(ge=0)] = 0.0
 
 
-Rule = Annotated[Within | Least | Most | Positive | Equal | Order, Field(discriminator="shape")]
+Rule = Annotated[Within | AtLeast | AtMost | Positive | Equal | Order, Field(discriminator="shape")]
 
 
-class Quick(_Strict):
+class QuickForm(_Strict):
     """The short form, which checks the direction only. By default the rules are those of the claim, but `within`."""
 
     rules: list[Rule] = []
@@ -247,36 +247,36 @@ class Claim(_Strict):
     notes: str = ""
     """In which our setting differs; why it fails, where it does, and what was tried."""
     cost: Cost
-    published: Annotated[dict[Named, Published], Field(min_length=1)]
-    runs: dict[Named, Trained] = {}
+    published: Annotated[dict[Named, PublishedResult], Field(min_length=1)]
+    runs: dict[Named, TrainedBaseline] = {}
     quantities: Annotated[dict[Named, Quantity], Field(min_length=1)]
     premises: list[Rule] = []
     """What must hold for the setting to be the claim's, such as that training succeeded."""
     rules: Annotated[list[Rule], Field(min_length=1)]
-    quick: Quick = Quick()
+    quick: QuickForm = QuickForm()
 
     @model_validator(mode="after")
     def _names(self) -> Claim:
         for name, quantity in self.quantities.items():
             if isinstance(quantity, Score):
-                _there("run", quantity.run, self.runs, f"quantities.{name}")
-            for other in parents(quantity):
-                _there("quantity", other, self.quantities, f"quantities.{name}")
-                parts = Score | Best if isinstance(quantity, Difference) else Score
+                _check_exists("run", quantity.run, self.runs, f"quantities.{name}")
+            for other in iterate_component_scores(quantity):
+                _check_exists("quantity", other, self.quantities, f"quantities.{name}")
+                parts = Score | BestScore if isinstance(quantity, Difference) else Score
                 if not isinstance(self.quantities[other], parts):
                     raise ValueError(f"quantities.{name}: {other} is no score")
         for rule in (*self.premises, *self.rules, *self.quick.rules):
-            for quantity_name in judged(rule):
-                _there("quantity", quantity_name, self.quantities, "rules")
+            for quantity_name in list_judged_quantities(rule):
+                _check_exists("quantity", quantity_name, self.quantities, "rules")
             if isinstance(rule, Within | Equal):
-                _there("published value", rule.published, self.published, "rules")
+                _check_exists("published value", rule.published, self.published, "rules")
                 value = self.published[rule.published].value
                 if value is None or (isinstance(rule, Within) and isinstance(value, str)):
                     raise ValueError(f"rules: published.{rule.published} has no number to compare with")
             if isinstance(rule, Order) and not all(isinstance(self.quantities[q], Score) for q in rule.quantities):
                 raise ValueError("rules: order is of scores")
         for run in self.quick.skip:
-            _there("run", run, self.runs, "quick.skip")
+            _check_exists("run", run, self.runs, "quick.skip")
         if not self.quick_rules():
             raise ValueError("quick: its rules would all be `within`: give quick.rules that judge the direction")
         return self
@@ -290,8 +290,8 @@ class Claim(_Strict):
         """`from memory` where nothing was seen in a source, or a rule rests on a number that was not."""
         named_by = {rule.published for rule in self.rules if isinstance(rule, Within | Equal)}
         decisive = [self.published[name] for name in named_by] or list(self.published.values())
-        some_seen = any(one.mark == "seen" for one in decisive)
-        all_seen = all(one.mark == "seen" for one in decisive)
+        some_seen = any(published_value.mark == "seen" for published_value in decisive)
+        all_seen = all(published_value.mark == "seen" for published_value in decisive)
         return "seen" if (all_seen if named_by else some_seen) else "from memory"
 
     @property
@@ -302,51 +302,51 @@ class Claim(_Strict):
     @property
     def identity(self) -> str:
         """sha256 of all that its verdict hangs on: it changes when what is run, or the rule, does."""
-        whole = self.model_dump(mode="json", include=set(DECIDES), exclude={"runs": {"__all__": {"quick"}}})
+        content = self.model_dump(mode="json", include=set(DECIDES), exclude={"runs": {"__all__": {"quick"}}})
         # Fields that came later count where they say something: what was recorded before them stays as it is.
-        for late, table in (("search", whole["runs"]), ("rule", whole["quantities"])):
-            for one in table.values():
-                if not one.get(late):
-                    one.pop(late, None)
-        return identity_of(whole)
+        for late, table in (("search", content["runs"]), ("rule", content["quantities"])):
+            for item in table.values():
+                if not item.get(late):
+                    item.pop(late, None)
+        return compute_identity(content)
 
 
-def _there(what: str, name: str, known: Mapping[str, Any], where: str) -> None:
+def _check_exists(what: str, name: str, known: Mapping[str, Any], where: str) -> None:
     if name not in known:
         raise ValueError(f"{where}: no {what} named {name!r}: there are {', '.join(sorted(known)) or 'none'}")
 
 
-def parents(quantity: Quantity) -> Iterator[str]:
+def iterate_component_scores(quantity: Quantity) -> Iterator[str]:
     """The scores that a quantity is made of."""
     if isinstance(quantity, Difference):
         yield from (quantity.left, quantity.right)
-    elif isinstance(quantity, Recovered):
+    elif isinstance(quantity, RecoveredShare):
         yield from (quantity.score, quantity.floor, quantity.ceiling)
-    elif isinstance(quantity, Slope | Best):
+    elif isinstance(quantity, Slope | BestScore):
         yield from quantity.scores
 
 
-def judged(rule: Rule) -> list[str]:
+def list_judged_quantities(rule: Rule) -> list[str]:
     """The quantities that a rule is about."""
     return list(rule.quantities) if isinstance(rule, Order) else [rule.quantity]
 
 
-def read(file: Path) -> Claim:
+def read_claim(file: Path) -> Claim:
     """The claim in one file; `BadDefinition` naming the file and the first thing wrong in it."""
-    found = read_definition(file, Claim)
-    if found.name != file.stem:
-        raise BadDefinition(f"{file} names itself {found.name!r}: a claim's name is its file's, {file.stem!r}")
-    return found
+    parsed = read_definition(file, Claim)
+    if parsed.name != file.stem:
+        raise BadDefinition(f"{file} names itself {parsed.name!r}: a claim's name is its file's, {file.stem!r}")
+    return parsed
 
 
-def claims() -> dict[str, Claim]:
+def load_claims() -> dict[str, Claim]:
     """Every claim there is, by name, sorted: those of this package and those of FARSHIFT_PATH."""
-    return {name: read(file) for name, file in sorted(named(PLACE, ".toml").items())}
+    return {name: read_claim(file) for name, file in sorted(find_files_by_name(CLAIMS_FOLDER, ".toml").items())}
 
 
-def claim(name: str) -> Claim:
+def load_claim(name: str) -> Claim:
     """The claim called `name`; `UnknownName` offers the nearest."""
-    known = named(PLACE, ".toml")
+    known = find_files_by_name(CLAIMS_FOLDER, ".toml")
     if name not in known:
         raise UnknownName("claim", name, known, listed="farshift reproduce --list")
-    return read(known[name])
+    return read_claim(known[name])

@@ -9,29 +9,29 @@ from typing import Any
 
 from ...core.plugins import PACKAGE
 from .claim import (
-    PLACE,
-    Best,
+    CLAIMS_FOLDER,
+    BestScore,
     Claim,
     DiagnosticCorrelation,
     Difference,
     Fact,
-    Published,
+    PublishedResult,
     Quantity,
     RankCorrelation,
-    Recovered,
+    RecoveredShare,
     Score,
     Slope,
-    claims,
-    read,
+    load_claims,
+    read_claim,
 )
-from .measured import shown
-from .outcome import Outcome, recorded_outcome
+from .measured import format_measurement
+from .outcome import Outcome, read_recorded_outcome
 
 NOT_RUN = "not yet run"
 
 
 @dataclass(frozen=True)
-class Listed:
+class ClaimEntry:
     """A claim and what is recorded of it."""
 
     claim: Claim
@@ -44,35 +44,40 @@ class Listed:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         cost = self.claim.cost
-        found = self.outcome
+        outcome = self.outcome
         return {
             "name": self.claim.name,
             "kind": self.claim.kind,
             "title": self.claim.title,
             "verdict": self.verdict,
-            "reason": "" if found is None else found.reason,
+            "reason": "" if outcome is None else outcome.reason,
             "mark": self.claim.mark,
             "citation": self.claim.citation,
             "cpu_minutes": cost.cpu_minutes,
             "gpu_minutes": cost.gpu_minutes,
-            "date": None if found is None else found.date,
+            "date": None if outcome is None else outcome.date,
         }
 
 
-def listed(kind: str = "") -> list[Listed]:
+def list_claims(kind: str = "") -> list[ClaimEntry]:
     """Every claim, or those of a kind, sorted by kind and name."""
-    found = [Listed(one, recorded_outcome(one)) for one in claims().values() if kind in ("", one.kind)]
-    return sorted(found, key=lambda one: (one.claim.kind, one.claim.name))
+    entries = [
+        ClaimEntry(item, read_recorded_outcome(item)) for item in load_claims().values() if kind in ("", item.kind)
+    ]
+    return sorted(entries, key=lambda item: (item.claim.kind, item.claim.name))
 
 
-def shipped() -> list[Listed]:
+def list_shipped_claims() -> list[ClaimEntry]:
     """The claims that come with the package, sorted by kind and name: on every machine the same, whatever
     `FARSHIFT_PATH` adds."""
-    found = [Listed(one, recorded_outcome(one)) for one in map(read, (PACKAGE / PLACE).glob("*.toml"))]
-    return sorted(found, key=lambda one: (one.claim.kind, one.claim.name))
+    entries = [
+        ClaimEntry(item, read_recorded_outcome(item))
+        for item in map(read_claim, (PACKAGE / CLAIMS_FOLDER).glob("*.toml"))
+    ]
+    return sorted(entries, key=lambda item: (item.claim.kind, item.claim.name))
 
 
-def meaning(claim: Claim, quantity: Quantity) -> str:
+def describe_quantity(claim: Claim, quantity: Quantity) -> str:
     """What a quantity of a claim is, in words."""
     if isinstance(quantity, Score):
         run = claim.runs[quantity.run]
@@ -85,9 +90,9 @@ def meaning(claim: Claim, quantity: Quantity) -> str:
         return f"{what}{by} of {run.recipe} on {run.on}{group}{tried}{chosen}"
     if isinstance(quantity, Difference):
         return f"{quantity.left} minus {quantity.right}"
-    if isinstance(quantity, Best):
+    if isinstance(quantity, BestScore):
         return f"the best of {', '.join(quantity.scores)} for each seed, chosen by the labels of these rows"
-    if isinstance(quantity, Recovered):
+    if isinstance(quantity, RecoveredShare):
         return f"share of the way from {quantity.floor} to {quantity.ceiling} that {quantity.score} goes"
     if isinstance(quantity, Slope):
         return f"slope of {', '.join(quantity.scores)} along {', '.join(f'{x:g}' for x in quantity.x)}"
@@ -101,7 +106,7 @@ def meaning(claim: Claim, quantity: Quantity) -> str:
     return f"{quantity.measure.replace('_', ' ')} of {quantity.split}{f' ({given})' if given else ''}"
 
 
-def cost_in_words(claim: Claim) -> str:
+def format_cost(claim: Claim) -> str:
     """Minutes of a core, and of a GPU where that is known."""
     cpu = f"{claim.cost.cpu_minutes:g} min"
     return cpu if claim.cost.gpu_minutes is None else f"{cpu} (GPU {claim.cost.gpu_minutes:g})"
@@ -131,52 +136,61 @@ This page is written by `farshift reproduce --list --markdown`.
 """
 
 
-def table(found: Sequence[Listed], link: str = "") -> str:
+def format_table(entries: Sequence[ClaimEntry], link: str = "") -> str:
     """The claims as a Markdown table. link: the page that has a section for each; by default the table's own."""
     lines = ["| claim | kind | what is claimed | verdict | one core |", "|---|---|---|---|---|"]
     lines += [
-        f"| [{one.claim.name}]({link}#{one.claim.name}) | {one.claim.kind} | {one.claim.title} | {one.verdict} | "
-        f"{one.claim.cost.cpu_minutes:g} min |"
-        for one in found
+        f"| [{entry.claim.name}]({link}#{entry.claim.name}) | {entry.claim.kind} | {entry.claim.title} | "
+        f"{entry.verdict} | "
+        f"{entry.claim.cost.cpu_minutes:g} min |"
+        for entry in entries
     ]
     return "\n".join(lines) + "\n"
 
 
-def markdown(found: Sequence[Listed]) -> str:
+def format_page(entries: Sequence[ClaimEntry]) -> str:
     """The page docs/claims.md."""
-    counts = Counter(one.verdict for one in found)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: -item[1]))
-    return "\n".join([_HEAD, f"{len(found)} claims: {told}.\n", table(found), *map(_section, found)])
+    counts = Counter(entry.verdict for entry in entries)
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: -item[1]))
+    return "\n".join(
+        [_HEAD, f"{len(entries)} claims: {summary}.\n", format_table(entries), *map(_format_section, entries)]
+    )
 
 
-def _section(one: Listed) -> str:
-    claim, found = one.claim, one.outcome
+def _format_section(entry: ClaimEntry) -> str:
+    claim, outcome = entry.claim, entry.outcome
     lines = [f"## {claim.name}", "", f"{claim.title} ({claim.kind}). {claim.citation}.", ""]
-    lines += [f"- Published: {published_in_words(said)}" for said in claim.published.values()]
-    if found is None:
-        lines.append(f"- {NOT_RUN.capitalize()}: it takes {cost_in_words(claim)}.")
+    lines += [f"- Published: {format_published(published)}" for published in claim.published.values()]
+    if outcome is None:
+        lines.append(f"- {NOT_RUN.capitalize()}: it takes {format_cost(claim)}.")
     else:
-        lines += [f"- {name}: {shown(value)}" for name, value in found.quantities.items()]
-        lines.append(f"- **{found.verdict.capitalize()}.** {found.reason}.")
-        lines.append(f"- {evidence(claim, found)}")
+        lines += [f"- {name}: {format_measurement(value)}" for name, value in outcome.quantities.items()]
+        lines.append(f"- **{outcome.verdict.capitalize()}.** {outcome.reason}.")
+        lines.append(f"- {describe_evidence(claim, outcome)}")
     if claim.notes:
         lines += ["", claim.notes]
     return "\n".join(lines) + "\n"
 
 
-def published_in_words(said: Published) -> str:
+def format_published(published: PublishedResult) -> str:
     """What a paper says, where, and whether it was seen there."""
-    value = "" if said.value is None else f"{said.value:g}" if isinstance(said.value, float) else str(said.value)
-    return f"{said.says}{', ' if said.says and value else ''}{value} ({said.where}; {said.mark})."
+    value = (
+        ""
+        if published.value is None
+        else f"{published.value:g}"
+        if isinstance(published.value, float)
+        else str(published.value)
+    )
+    return f"{published.says}{', ' if published.says and value else ''}{value} ({published.where}; {published.mark})."
 
 
-def evidence(claim: Claim, found: Outcome) -> str:
+def describe_evidence(claim: Claim, outcome: Outcome) -> str:
     """On what an outcome rests, in words."""
-    shipped = sum("recorded" in one for one in found.runs.values())
-    own = len(found.runs) - shipped
+    shipped = sum("recorded" in run for run in outcome.runs.values())
+    own = len(outcome.runs) - shipped
     parts = [f"{own} run{'s' if own > 1 else ''} of its own"] if own else []
     parts += [f"{shipped} recorded baseline{'s' if shipped > 1 else ''}"] if shipped else []
     sorts = {quantity.sort for quantity in claim.quantities.values()}
     parts += ["the rows of the split"] if "fact" in sorts else []
     parts += ["all recorded baselines"] if sorts & {"rank_correlation", "diagnostic_correlation"} else []
-    return f"Rests on {' and '.join(parts)}; {found.date[:10]}, farshift {found.environment['farshift']}."
+    return f"Rests on {' and '.join(parts)}; {outcome.date[:10]}, farshift {outcome.environment['farshift']}."

@@ -13,7 +13,7 @@ EXACT = "exact: of all rows"
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """A value, the ends of its interval (its own value where it is exact), and what the interval is over. `why`: where
     there is none, the reason."""
 
@@ -35,32 +35,32 @@ class Measured:
         if isinstance(self.value, str | int):
             return {"value": self.value, "interval": self.interval}
         ends = {"value": self.value, "low": self.low, "high": self.high}
-        rounded = {name: round(one, 6) for name, one in ends.items()}
-        seeds = {"per_seed": [round(one, 6) for one in self.per_seed]} if self.per_seed else {}
+        rounded = {name: round(number, 6) for name, number in ends.items()}
+        seeds = {"per_seed": [round(number, 6) for number in self.per_seed]} if self.per_seed else {}
         return rounded | {"interval": self.interval} | seeds
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Measured:
+    def from_dict(cls, record: Mapping[str, Any]) -> Measurement:
         """What `to_dict` wrote."""
         if "n/a" in record:
             return cls(nan, why=record["n/a"])
         ends = [record.get(name, record["value"]) for name in ("low", "high")]
-        low, high = (float(one) if isinstance(one, int | float) else nan for one in ends)
+        low, high = (float(end) if isinstance(end, int | float) else nan for end in ends)
         return cls(record["value"], low, high, record["interval"], tuple(record.get("per_seed", ())))
 
 
-def exact(value: Value) -> Measured:
+def make_exact(value: Value) -> Measurement:
     """A value that has no noise."""
     at = float(value) if not isinstance(value, str) else nan
-    return Measured(value, at, at, EXACT)
+    return Measurement(value, at, at, EXACT)
 
 
-def shown(found: Measured) -> str:
+def format_measurement(measurement: Measurement) -> str:
     """A value with its interval."""
-    if found.why:
-        return f"n/a ({found.why})"
-    if isinstance(found.value, str | int):
-        return str(found.value)
-    if found.low == found.high:
-        return f"{found.value:.4g}"
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    if measurement.why:
+        return f"n/a ({measurement.why})"
+    if isinstance(measurement.value, str | int):
+        return str(measurement.value)
+    if measurement.low == measurement.high:
+        return f"{measurement.value:.4g}"
+    return f"{measurement.value:.3f} [{measurement.low:.3f}, {measurement.high:.3f}]"

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ...core.errors import BadRun, first_line
+from ...core.errors import BadRun, get_first_line
 from ...core.files import write_atomically
 from ...core.plugins import PACKAGE
 from .claim import Claim
-from .measured import Measured
+from .measured import Measurement
 
 FORMAT = 1
 
@@ -27,7 +27,7 @@ Verdict = Literal["reproduced", "not reproduced", "inconclusive", "comparison"]
 
 
 @dataclass(frozen=True)
-class Judged:
+class RuleVerdict:
     """What one rule says, in words."""
 
     rule: str
@@ -48,9 +48,9 @@ class Outcome:
     form: str
     verdict: Verdict
     reason: str
-    premises: tuple[Judged, ...]
-    rules: tuple[Judged, ...]
-    quantities: Mapping[str, Measured]
+    premises: tuple[RuleVerdict, ...]
+    rules: tuple[RuleVerdict, ...]
+    quantities: Mapping[str, Measurement]
     runs: Mapping[str, Mapping[str, Any]]
     environment: Mapping[str, str]
     date: str
@@ -61,7 +61,7 @@ class Outcome:
     @property
     def holds(self) -> bool:
         """Whether no rule failed."""
-        return all(one.verdict != "not reproduced" for one in self.rules)
+        return all(rule.verdict != "not reproduced" for rule in self.rules)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -72,10 +72,10 @@ class Outcome:
             "form": self.form,
             "verdict": self.verdict,
             "reason": self.reason,
-            "premises": [one.to_dict() for one in self.premises],
-            "rules": [one.to_dict() for one in self.rules],
-            "quantities": {name: one.to_dict() for name, one in self.quantities.items()},
-            "runs": {name: dict(one) for name, one in self.runs.items()},
+            "premises": [item.to_dict() for item in self.premises],
+            "rules": [item.to_dict() for item in self.rules],
+            "quantities": {name: item.to_dict() for name, item in self.quantities.items()},
+            "runs": {name: dict(item) for name, item in self.runs.items()},
             "environment": dict(self.environment),
             "date": self.date,
             "seconds": self.seconds,
@@ -87,36 +87,36 @@ class Outcome:
         """What `to_dict` wrote; `KeyError` or `TypeError` where it is something else."""
         if record["format"] != FORMAT:
             raise KeyError(f"format {record['format']!r}")
-        made = ("premises", "rules", "quantities")
-        plain = {name: record[name] for name in cls.__dataclass_fields__ if name not in made}
+        nested = ("premises", "rules", "quantities")
+        plain = {name: record[name] for name in cls.__dataclass_fields__ if name not in nested}
         return cls(
             **plain,
-            premises=tuple(Judged(**one) for one in record["premises"]),
-            rules=tuple(Judged(**one) for one in record["rules"]),
-            quantities={name: Measured.from_dict(one) for name, one in record["quantities"].items()},
+            premises=tuple(RuleVerdict(**item) for item in record["premises"]),
+            rules=tuple(RuleVerdict(**item) for item in record["rules"]),
+            quantities={name: Measurement.from_dict(item) for name, item in record["quantities"].items()},
         )
 
 
-def place(claim: str, home: Path = HOME) -> Path:
+def get_outcome_path(claim: str, home: Path = HOME) -> Path:
     """The file of a claim's recorded outcome."""
     return home / claim / "verdict.json"
 
 
-def recorded_outcome(claim: Claim, home: Path = HOME) -> Outcome | None:
+def read_recorded_outcome(claim: Claim, home: Path = HOME) -> Outcome | None:
     """The recorded outcome of a claim as it is now; None where there is none. `BadRun` where it cannot be read."""
-    file = place(claim.name, home)
+    file = get_outcome_path(claim.name, home)
     if not file.is_file():
         return None
     try:
-        found = Outcome.from_dict(json.loads(file.read_bytes()))
+        outcome = Outcome.from_dict(json.loads(file.read_bytes()))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadRun(f"{file} is no recorded outcome of a claim: {first_line(error)}") from error
-    return found if found.identity == claim.identity else None
+        raise BadRun(f"{file} is no recorded outcome of a claim: {get_first_line(error)}") from error
+    return outcome if outcome.identity == claim.identity else None
 
 
-def write(found: Outcome, home: Path = HOME) -> Path:
+def write_outcome(outcome: Outcome, home: Path = HOME) -> Path:
     """Store an outcome as the recorded one."""
-    file = place(found.claim, home)
+    file = get_outcome_path(outcome.claim, home)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, (json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n").encode())
+    write_atomically(file, (json.dumps(outcome.to_dict(), indent=1, ensure_ascii=False) + "\n").encode())
     return file

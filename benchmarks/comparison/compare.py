@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import BadRun, FarshiftError, UnknownName
-from ...core.listings.plural import counted
+from ...core.listings.plural import format_count
 from ..benchmark import Benchmark
 from ..metrics import Metric
-from ..runs.asked import limit_of
+from ..runs.asked import read_limit
 from ..runs.run import Run, read_run
-from ..scoring.apply_selection import unavailable
+from ..scoring.apply_selection import explain_unavailable
 from ..scoring.measured import AnsweredRows, Chosen, RunPredictions
-from ..scoring.score import current, entry_identity
-from ..selection import Rule, rules
-from ..statistics.clusters import in_plain_english
-from ..statistics.interval import Estimate, difference_of_gaps, paired_difference
+from ..scoring.score import compute_entry_identity, get_run_benchmark
+from ..selection import Rule, load_rules
+from ..statistics.clusters import describe_clusters
+from ..statistics.interval import Estimate, estimate_gap_difference, estimate_paired_difference
 from ..statistics.margin import LEVEL
 from ..statistics.sample import Sample
 from .record import Comparison
@@ -32,7 +32,7 @@ class Side:
 
     @cached_property
     def benchmark(self) -> Benchmark:
-        return current(self.run)
+        return get_run_benchmark(self.run)
 
     @property
     def metric(self) -> Metric:
@@ -61,10 +61,10 @@ class Side:
     def _rule(self, name: str) -> Rule:
         if not name:
             return self.benchmark.rule(self.run.selection)
-        known = rules()
+        known = load_rules()
         if name not in known:
             raise UnknownName("selection rule", name, known)
-        if reason := unavailable(self.scored, known[name]):
+        if reason := explain_unavailable(self.scored, known[name]):
             raise BadRun(f"{self.run.path}: {name} cannot choose: {reason}")
         return known[name]
 
@@ -96,26 +96,28 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> Comparison:
     >>> round(found.ood.value, 2), found.ood.distinguishable
     (-1.0, True)
     """
-    return Comparison.from_dict(compare_sides(*sides(left, right)))
+    return Comparison.from_dict(compare_sides(*read_sides(left, right)))
 
 
-def sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, Side]:
+def read_sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, Side]:
     """Both runs, which must be of one entry identity."""
     a, b = (run if isinstance(run, Run) else read_run(run) for run in (left, right))
-    if entry_identity(a) != entry_identity(b):
-        raise FarshiftError(f"these runs cannot be compared: {described(a)}, {described(b)}")
-    x, y = (limit_of(run.card.model.more) for run in (a, b))
+    if compute_entry_identity(a) != compute_entry_identity(b):
+        raise FarshiftError(f"these runs cannot be compared: {describe_run(a)}, {describe_run(b)}")
+    x, y = (read_limit(run.card.model.more) for run in (a, b))
     if x != y:
-        told = " and ".join("all rows" if one is None else f"{counted(one, 'row')} of each part" for one in (x, y))
-        raise FarshiftError(f"these runs cannot be compared: they were asked {told} (--limit)")
+        coverage = " and ".join(
+            "all rows" if limit is None else f"{format_count(limit, 'row')} of each part" for limit in (x, y)
+        )
+        raise FarshiftError(f"these runs cannot be compared: they were asked {coverage} (--limit)")
     return Side(a), Side(b)
 
 
 def compare_sides(left: Side, right: Side) -> dict[str, Any]:
     """What `compare` gives as plain JSON, of runs that are loaded."""
     x, y = ((side.sample("id"), side.sample("ood")) for side in (left, right))
-    clusters = in_plain_english({"ID": x[0].clustering, "OOD": x[1].clustering})
-    single = single_seed(left, right)
+    clusters = describe_clusters({"ID": x[0].clustering, "OOD": x[1].clustering})
+    single = has_single_seed(left, right)
     over = (
         "rows only: a single seed tells nothing of training noise" if single else "rows and the training seeds of both"
     )
@@ -125,20 +127,20 @@ def compare_sides(left: Side, right: Side) -> dict[str, Any]:
         "right": right.run.model,
         "seeds": {"left": len(left.run.seeds), "right": len(right.run.seeds)},
         "difference": {
-            "id": judged(paired_difference(x[0], y[0]), single),
-            "ood": judged(paired_difference(x[1], y[1]), single),
-            "gap": judged(difference_of_gaps(x, y), single),
+            "id": judge_difference(estimate_paired_difference(x[0], y[0]), single),
+            "ood": judge_difference(estimate_paired_difference(x[1], y[1]), single),
+            "gap": judge_difference(estimate_gap_difference(x, y), single),
         },
         "interval": f"left minus right; {LEVEL:.0%} t interval over paired {over}{clusters}",
     }
 
 
-def single_seed(left: Side, right: Side) -> bool:
+def has_single_seed(left: Side, right: Side) -> bool:
     """Whether one of the runs has a single seed, so that intervals lack the noise of training."""
     return min(len(left.run.seeds), len(right.run.seeds)) == 1
 
 
-def judged(estimate: Estimate, single: bool) -> dict[str, Any]:
+def judge_difference(estimate: Estimate, single: bool) -> dict[str, Any]:
     """A difference as a record, with `distinguishable`: whether its interval excludes zero; None where there is no
     interval, or where a side has a single seed (`single`) and the interval so lacks the noise of training."""
     record = estimate.to_dict()
@@ -148,7 +150,7 @@ def judged(estimate: Estimate, single: bool) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name not in ("per_seed", "seeds")}
 
 
-def described(run: Run) -> str:
+def describe_run(run: Run) -> str:
     """What a run is of, for a message that says why it does not fit another."""
     return (
         f"{run.model} is on {run.benchmark} (budget {run.budget}, chosen by {run.selection}, "
@@ -156,6 +158,6 @@ def described(run: Run) -> str:
     )
 
 
-def run_view(run: Run, view: str) -> Sample:
+def measure_run_view(run: Run, view: str) -> Sample:
     """A view of a run by the primary metric, answered as the run's own rule chooses."""
     return Side(run).sample(view)

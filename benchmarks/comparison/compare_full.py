@@ -13,13 +13,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..runs.run import Run
-from ..scoring.breakdown import MAX_GROUPS, severity_curve
-from ..scoring.score import severity_unit
-from ..statistics.holm import holm
-from ..statistics.interval import paired_difference
+from ..scoring.breakdown import MAX_GROUPS, compute_severity_curve
+from ..scoring.score import get_severity_unit
+from ..statistics.holm import adjust_by_holm
+from ..statistics.interval import estimate_paired_difference
 from ..statistics.paired_test import compare_rows
-from ..statistics.sample import Sample, finite
-from .compare import Side, compare_sides, judged, sides, single_seed
+from ..statistics.sample import Sample, has_finite_ends
+from .compare import Side, compare_sides, has_single_seed, judge_difference, read_sides
 
 Pair = tuple[Side, Side]
 
@@ -29,57 +29,60 @@ VIEWS = ("id", "ood")
 def compare_in_full(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
     """All that `compare` gives, and besides
 
-    - `metric`, `better`, `bounds`, `severity_unit`: what was measured, and along what;
+    - `metric`, `better`, `bounds`, `get_severity_unit`: what was measured, and along what;
     - `scores`: ID and OOD of each side;
     - `test`: for ID and OOD the exact paired test, named, with its p-value, and the t test (statistics/paired_test.py);
       of a metric that is not a mean of rows the t test alone;
     - `severity`: the difference at each severity (`view`, `from`, `to`);
     - `groups`: the difference in each OOD group, with its p-value and that adjusted by Holm (1979) for all groups."""
-    pair = sides(left, right)
+    pair = read_sides(left, right)
     benchmark, metric = pair[0].benchmark, pair[0].metric
     return compare_sides(*pair) | {
         "metric": metric.signature,
         "better": metric.better,
-        "bounds": list(metric.bounds) if finite(metric.bounds) else None,
-        "severity_unit": severity_unit(benchmark),
-        "test": {view: _test(*(side.sample(view) for side in pair)) for view in VIEWS},
-        "severity": _by_severity(pair),
-        "groups": _by_group(pair),
+        "bounds": list(metric.bounds) if has_finite_ends(metric.bounds) else None,
+        "severity_unit": get_severity_unit(benchmark),
+        "test": {view: _run_test(*(side.sample(view) for side in pair)) for view in VIEWS},
+        "severity": _compare_by_severity(pair),
+        "groups": _compare_by_group(pair),
     }
 
 
-def _test(left: Sample, right: Sample) -> dict[str, Any]:
+def _run_test(left: Sample, right: Sample) -> dict[str, Any]:
     return {name: value for name, value in compare_rows(left, right).items() if name != "difference"}
 
 
-def _samples(pair: Pair, view: str, rows: NDArray[Any]) -> list[Sample]:
+def _sample_rows(pair: Pair, view: str, rows: NDArray[Any]) -> list[Sample]:
     """Some rows of a view by the primary metric, of both sides."""
     return [side.rows(view).select(rows).by(side.metric) for side in pair]
 
 
-def _by_severity(pair: Pair) -> list[dict[str, Any]]:
-    left, single = pair[0], single_seed(*pair)
-    curve = severity_curve(left.scored, {view: left.rows(view) for view in VIEWS}, left.metric)
-    found = []
+def _compare_by_severity(pair: Pair) -> list[dict[str, Any]]:
+    left, single = pair[0], has_single_seed(*pair)
+    curve = compute_severity_curve(left.scored, {view: left.rows(view) for view in VIEWS}, left.metric)
+    differences = []
     for point in curve:
         severity = left.benchmark.view(point.view)[0].carried["severity"]
         rows = (severity >= point.first) & (severity <= point.last)
-        difference = paired_difference(*_samples(pair, point.view, rows))
+        difference = estimate_paired_difference(*_sample_rows(pair, point.view, rows))
         if difference.defined:
-            place = {"view": point.view, "from": point.first, "to": point.last}
-            found.append(place | judged(difference, single))
-    return found
+            location = {"view": point.view, "from": point.first, "to": point.last}
+            differences.append(location | judge_difference(difference, single))
+    return differences
 
 
-def _by_group(pair: Pair) -> dict[str, dict[str, Any]]:
+def _compare_by_group(pair: Pair) -> dict[str, dict[str, Any]]:
     groups = pair[0].benchmark.view("ood")[0].carried.get("group")
     names = [] if groups is None else sorted(set(groups.tolist()))
     if groups is None or not 2 <= len(names) <= MAX_GROUPS:
         return {}
-    samples = {str(name): _samples(pair, "ood", groups == name) for name in names}
-    found = {name: judged(paired_difference(*both), single_seed(*pair)) for name, both in samples.items()}
-    tests = {name: compare_rows(*both)["t"] for name, both in samples.items()}
+    samples = {str(name): _sample_rows(pair, "ood", groups == name) for name in names}
+    differences = {
+        name: judge_difference(estimate_paired_difference(*sample_pair), has_single_seed(*pair))
+        for name, sample_pair in samples.items()
+    }
+    tests = {name: compare_rows(*sample_pair)["t"] for name, sample_pair in samples.items()}
     known = {name: test["p"] for name, test in tests.items() if test is not None}
-    for (name, p), adjusted in zip(known.items(), holm([*known.values()]), strict=True):
-        found[name] |= {"p": float(f"{p:.6g}"), "p_holm": float(f"{adjusted:.6g}")}
-    return found
+    for (name, p), adjusted in zip(known.items(), adjust_by_holm([*known.values()]), strict=True):
+        differences[name] |= {"p": float(f"{p:.6g}"), "p_holm": float(f"{adjusted:.6g}")}
+    return differences

@@ -7,21 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError
-from ...core.listings.plural import counted
+from ...core.listings.plural import format_count
 from ..benchmark import Benchmark, find_benchmark
 from ..runs.run import Run, read_run
-from ..scoring.score import entry_identity
-from ..statistics.clusters import codes, count, treated
-from ..statistics.detectable import DISAGREEMENT, POWER, SIZE, assumed, measured
+from ..scoring.score import compute_entry_identity
+from ..statistics.clusters import choose_cluster_treatment, count_clusters, encode_clusters
+from ..statistics.detectable import DISAGREEMENT, POWER, SIZE, assume_detectable, measure_detectable
 from ..statistics.not_available import NotAvailable
-from .compare import described, run_view
+from .compare import describe_run, measure_run_view
 
 VIEWS = ("id", "ood")
 _SHARES = ("accuracy", "exact_match")
 """The metrics that are shares of right rows, on which two entries can disagree."""
 
 
-def detectable(name: str, runs: Sequence[Run | Path | str] = (), seeds: int | None = None) -> dict[str, Any]:
+def compute_detectable_difference(
+    name: str, runs: Sequence[Run | Path | str] = (), seeds: int | None = None
+) -> dict[str, Any]:
     """The minimum detectable difference of two entries on the benchmark `name`, on ID and on OOD rows, as plain JSON.
 
     From two or more `runs` it is that of their pairs, were each trained with `seeds` where that is given. From none it
@@ -29,8 +31,8 @@ def detectable(name: str, runs: Sequence[Run | Path | str] = (), seeds: int | No
     identities, and a single one."""
     benchmark = find_benchmark(name)
     read = [run if isinstance(run, Run) else read_run(run) for run in runs]
-    _hold_alike(name, read)
-    found: dict[str, Any] = {
+    _check_comparable(name, read)
+    record: dict[str, Any] = {
         "benchmark": name,
         "metric": benchmark.metrics[0].signature,
         "power": POWER,
@@ -39,47 +41,55 @@ def detectable(name: str, runs: Sequence[Run | Path | str] = (), seeds: int | No
         "seeds": seeds,
     }
     for view in VIEWS:
-        found[view] = _known(benchmark, view) | (_measured(view, read, seeds) if read else _assumed(benchmark, view))
-    return found | {"how": _in_words(read, seeds)}
+        record[view] = _describe_rows(benchmark, view) | (
+            _measure_difference(view, read, seeds) if read else _assume_difference(benchmark, view)
+        )
+    return record | {"how": _describe_method(read, seeds)}
 
 
-def _hold_alike(name: str, runs: list[Run]) -> None:
+def _check_comparable(name: str, runs: list[Run]) -> None:
     if len(runs) == 1:
         raise FarshiftError("a single run says nothing of differences: name two or more, or none for an assumption")
     for run in runs:
-        if run.benchmark != name or entry_identity(run) != entry_identity(runs[0]):
+        if run.benchmark != name or compute_entry_identity(run) != compute_entry_identity(runs[0]):
             raise FarshiftError(
-                f"these runs are not all of {name} as one table has it: {described(runs[0])}, {described(run)}"
+                f"these runs are not all of {name} as one table has it: {describe_run(runs[0])}, {describe_run(run)}"
             )
 
 
-def _known(benchmark: Benchmark, view: str) -> dict[str, Any]:
+def _describe_rows(benchmark: Benchmark, view: str) -> dict[str, Any]:
     """What there is to say of a view's rows."""
     part, _ = benchmark.view(view)
-    clusters = codes(part.carried.get("group"))
-    return {"rows": len(part), "clusters": count(clusters), "clusters_are": treated(clusters)}
+    clusters = encode_clusters(part.carried.get("group"))
+    return {"rows": len(part), "clusters": count_clusters(clusters), "clusters_are": choose_cluster_treatment(clusters)}
 
 
-def _measured(view: str, runs: list[Run], seeds: int | None) -> dict[str, Any]:
-    found = measured({f"{number}": run_view(run, view) for number, run in enumerate(runs)}, seeds)
-    return NotAvailable("not defined on these rows and answers").to_dict() if found is None else found.to_dict()
+def _measure_difference(view: str, runs: list[Run], seeds: int | None) -> dict[str, Any]:
+    difference = measure_detectable(
+        {f"{number}": measure_run_view(run, view) for number, run in enumerate(runs)}, seeds
+    )
+    return (
+        NotAvailable("not defined on these rows and answers").to_dict() if difference is None else difference.to_dict()
+    )
 
 
-def _assumed(benchmark: Benchmark, view: str) -> dict[str, Any]:
+def _assume_difference(benchmark: Benchmark, view: str) -> dict[str, Any]:
     metric = benchmark.metrics[0]
     if metric.name not in _SHARES:
         return NotAvailable(f"nothing can be assumed of {metric.name}: name runs to measure it on").to_dict()
     part, _ = benchmark.view(view)
-    return assumed(len(part), codes(part.carried.get("group"))).to_dict()
+    return assume_detectable(len(part), encode_clusters(part.carried.get("group"))).to_dict()
 
 
-def _in_words(runs: list[Run], seeds: int | None) -> str:
+def _describe_method(runs: list[Run], seeds: int | None) -> str:
     test = (
         f"the smallest true difference that is found with {POWER:.0%} power by a two-sided {SIZE:.0%} test of a paired "
         "difference"
     )
     if not runs:
         return f"{test}; assumed: two entries disagree on {DISAGREEMENT:.0%} of the rows; no training noise"
-    trained = "with the seeds that they have" if seeds is None else f"as if trained with {counted(seeds, 'seed')} each"
-    over = f"{counted(len(runs), 'run')} {trained}"
+    trained = (
+        "with the seeds that they have" if seeds is None else f"as if trained with {format_count(seeds, 'seed')} each"
+    )
+    over = f"{format_count(len(runs), 'run')} {trained}"
     return f"{test}; measured on {over}; [a tenth, nine tenths] of the pairs need no more"

@@ -9,32 +9,32 @@ from pathlib import Path
 import numpy as np
 
 from ..runs.run import Run, read_run
-from ..scoring.score import entry_identity
-from ..statistics.joint_covariance import joint_covariance
+from ..scoring.score import compute_entry_identity
+from ..statistics.joint_covariance import estimate_joint_covariance
 from ..statistics.margin import LEVEL
-from ..statistics.ranks import rank_sets
+from ..statistics.ranks import compute_rank_sets
 from .compare import Side
 
 
-def leaders(runs: Sequence[Run | Path | str]) -> list[bool]:
+def find_leaders(runs: Sequence[Run | Path | str]) -> list[bool]:
     """For each run whether it is the best by OOD of those that it can be compared with (those of its entry identity),
     or does not differ significantly from the best: max-t over all their pairs at 5 %, on the joint cluster-robust
     covariance of their scores on the same rows. Of a run that stands alone, or whose score has no known variance, it
     is False."""
     sides = [Side(run if isinstance(run, Run) else read_run(run)) for run in runs]
-    together: dict[str, list[int]] = {}
-    for place, side in enumerate(sides):
-        together.setdefault(entry_identity(side.run), []).append(place)
-    found = [False] * len(sides)
-    for identity, places in together.items():
-        samples = {place: sides[place].sample("ood") for place in places} if len(places) > 1 else {}
-        known = [place for place, sample in samples.items() if isfinite(sample.spread().variance)]
+    by_identity: dict[str, list[int]] = {}
+    for index, side in enumerate(sides):
+        by_identity.setdefault(compute_entry_identity(side.run), []).append(index)
+    leads = [False] * len(sides)
+    for identity, indices in by_identity.items():
+        samples = {index: sides[index].sample("ood") for index in indices} if len(indices) > 1 else {}
+        known = [index for index, sample in samples.items() if isfinite(sample.spread().variance)]
         if len(known) < 2:
             continue
         better = sides[known[0]].metric.better
-        joint = joint_covariance([samples[place] for place in known])
-        differs = rank_sets(joint, better, LEVEL, f"leaders/{identity}").differs
+        joint = estimate_joint_covariance([samples[index] for index in known])
+        differs = compute_rank_sets(joint, better, LEVEL, f"leaders/{identity}").differs
         first = int(np.argmin(joint.values) if better == "lower" else np.argmax(joint.values))
-        for number, place in enumerate(known):
-            found[place] = number == first or not differs[first, number]
-    return found
+        for number, index in enumerate(known):
+            leads[index] = number == first or not differs[first, number]
+    return leads

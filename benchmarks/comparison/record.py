@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...core.listings.frame import frame
-from ...core.listings.html import table
+from ...core.listings.frame import to_data_frame
+from ...core.listings.html import render_table
 from ..statistics.not_available import NotAvailable, read_available
 
 if TYPE_CHECKING:
@@ -69,27 +69,27 @@ class Comparison:
             "left": self.left,
             "right": self.right,
             "seeds": dict(self.seeds),
-            "difference": {name: _written(getattr(self, name)) for name in VIEWS},
+            "difference": {name: _write_difference(getattr(self, name)) for name in VIEWS},
             "interval": self.interval,
         }
 
     def __repr__(self) -> str:
         lines = [f"{self.left} minus {self.right} on {self.benchmark}"]
-        return "\n".join([*lines, *(f"{name:>5}  {_in_words(getattr(self, name))}" for name in VIEWS)])
+        return "\n".join([*lines, *(f"{name:>5}  {_format_difference(getattr(self, name))}" for name in VIEWS)])
 
     def _repr_html_(self) -> str:
-        rows = [{"score": name, "difference": _in_words(getattr(self, name))} for name in VIEWS]
-        return table(rows, f"{self.left} minus {self.right} on {self.benchmark}", self.interval)
+        rows = [{"score": name, "difference": _format_difference(getattr(self, name))} for name in VIEWS]
+        return render_table(rows, f"{self.left} minus {self.right} on {self.benchmark}", self.interval)
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row each for ID, OOD and gap. `MissingExtra` without pandas."""
         named = {"benchmark": self.benchmark, "left": self.left, "right": self.right}
-        return frame([named | {"score": name} | _written(getattr(self, name)) for name in VIEWS])
+        return to_data_frame([named | {"score": name} | _write_difference(getattr(self, name)) for name in VIEWS])
 
 
-def _in_words(found: Difference | NotAvailable) -> str:
-    return f"n/a ({found.reason})" if isinstance(found, NotAvailable) else str(found)
+def _format_difference(difference: Difference | NotAvailable) -> str:
+    return f"n/a ({difference.reason})" if isinstance(difference, NotAvailable) else str(difference)
 
 
-def _written(found: Difference | NotAvailable) -> dict[str, Any]:
-    return found.to_dict() | ({"distinguishable": None} if isinstance(found, NotAvailable) else {})
+def _write_difference(difference: Difference | NotAvailable) -> dict[str, Any]:
+    return difference.to_dict() | ({"distinguishable": None} if isinstance(difference, NotAvailable) else {})

@@ -8,9 +8,9 @@ from statistics import stdev
 from typing import Any
 
 from ...core.errors import FarshiftError
-from ...core.listings.plural import counted
+from ...core.listings.plural import format_count
 from ..runs.run import Run, read_run
-from ..statistics.spread import average
+from ..statistics.spread import compute_average
 from .compare import Side
 
 VIEWS = ("id", "ood")
@@ -32,34 +32,34 @@ def replicates(*runs: Run | Path | str) -> dict[str, Any]:
     """
     if not runs:
         raise FarshiftError("replicates: name a run, or the runs on the folds of a set")
-    read = [Side(one if isinstance(one, Run) else read_run(one)) for one in runs]
+    read = [Side(run if isinstance(run, Run) else read_run(run)) for run in runs]
     if len(read) > 1:
-        _held_to_folds(read)
+        _check_folds(read)
     return {
-        "benchmarks": [one.run.benchmark for one in read],
+        "benchmarks": [run.run.benchmark for run in read],
         "model": read[0].run.model,
         "metric": read[0].metric.signature,
-        "replicates": f"{len(read)} folds" if len(read) > 1 else counted(len(read[0].run.seeds), "seed"),
-        "views": {view: _over(_values(read, view)) for view in VIEWS},
+        "replicates": f"{len(read)} folds" if len(read) > 1 else format_count(len(read[0].run.seeds), "seed"),
+        "views": {view: _summarise_values(_list_values(read, view)) for view in VIEWS},
     }
 
 
-def _held_to_folds(read: Sequence[Side]) -> None:
-    names = [one.run.benchmark for one in read]
+def _check_folds(read: Sequence[Side]) -> None:
+    names = [side.run.benchmark for side in read]
     if len(set(names)) < len(names):
         raise FarshiftError("replicates: two runs are on one benchmark: name one run, or runs on different folds")
-    if len({(one.run.model, one.metric.signature, one.run.budget, one.run.selection) for one in read}) > 1:
+    if len({(side.run.model, side.metric.signature, side.run.budget, side.run.selection) for side in read}) > 1:
         raise FarshiftError("replicates: the runs are not one model's by one metric, budget and selection rule")
 
 
-def _values(read: Sequence[Side], view: str) -> list[float]:
-    each = [one.sample(view).per_seed for one in read]
-    return each[0] if len(each) == 1 else [average(values) for values in each]
+def _list_values(read: Sequence[Side], view: str) -> list[float]:
+    each = [side.sample(view).per_seed for side in read]
+    return each[0] if len(each) == 1 else [compute_average(values) for values in each]
 
 
-def _over(values: list[float]) -> dict[str, Any]:
+def _summarise_values(values: list[float]) -> dict[str, Any]:
     return {
-        "mean": round(average(values), 6),
+        "mean": round(compute_average(values), 6),
         "sd": round(stdev(values), 6) if len(values) > 1 else None,
         "values": [round(value, 6) for value in values],
     }

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError
-from ...splits.pages.catalogue import without_draw
+from ...splits.pages.catalogue import strip_draw
 from ..runs.run import Run, read_run
-from ..scoring.measured import RunPredictions, cluster_names
-from ..scoring.score import current
-from ..statistics.clusters import codes
+from ..scoring.measured import RunPredictions, get_cluster_names
+from ..scoring.score import get_run_benchmark
+from ..statistics.clusters import encode_clusters
 from ..statistics.sample import RowScores
-from ..statistics.variation import Components, Draw, components, components_over_draws
-from .compare import described
+from ..statistics.variation import Components, Draw, estimate_components, estimate_components_over_draws
+from .compare import describe_run
 
 VIEWS = ("id", "ood")
 
@@ -34,59 +34,59 @@ def variation(*runs: Run | Path | str) -> dict[str, Any]:
     """
     if not runs:
         raise FarshiftError("variation: name a run, or the runs of several draws of one family")
-    read = [one if isinstance(one, Run) else read_run(one) for one in runs]
-    _held_to_one_family(read)
-    metric = current(read[0]).metrics[0]
+    read = [run if isinstance(run, Run) else read_run(run) for run in runs]
+    _check_one_family(read)
+    metric = get_run_benchmark(read[0]).metrics[0]
     if metric.per_row is None:
         raise FarshiftError(
             f"variation: {read[0].benchmark} is scored by {metric.signature}, which is not a mean over rows"
         )
-    for one in read:
-        if len(one.seeds) < 2:
-            raise FarshiftError(f"variation: {one.path} has a single seed, which shows no training noise: run more")
-    first, several = read[0], len(read) > 1
+    for run in read:
+        if len(run.seeds) < 2:
+            raise FarshiftError(f"variation: {run.path} has a single seed, which shows no training noise: run more")
+    first, is_several = read[0], len(read) > 1
     return {
-        "benchmark": without_draw(first.benchmark) if several else first.benchmark,
+        "benchmark": strip_draw(first.benchmark) if is_several else first.benchmark,
         "model": first.model,
         "metric": metric.signature,
-        "draws": len(read) if several else None,
-        "seeds": [len(one.seeds) for one in read],
-        "views": {view: _components(read, view).to_dict() for view in VIEWS},
+        "draws": len(read) if is_several else None,
+        "seeds": [len(run.seeds) for run in read],
+        "views": {view: _estimate_components(read, view).to_dict() for view in VIEWS},
         "meaning": "variance of the score of one prediction, by source: analysis of variance of "
-        + ("draws of the data, rows in their clusters within them, and training seeds" if several else _WITHIN),
+        + ("draws of the data, rows in their clusters within them, and training seeds" if is_several else _WITHIN),
     }
 
 
 _WITHIN = "rows, in their clusters, crossed with training seeds"
 
 
-def _components(runs: Sequence[Run], view: str) -> Components:
-    draws = [_draw(run, view) for run in runs]
+def _estimate_components(runs: Sequence[Run], view: str) -> Components:
+    draws = [_read_draw(run, view) for run in runs]
     if len(draws) > 1:
-        return components_over_draws(draws)
-    return components(draws[0].scores, codes(draws[0].groups))
+        return estimate_components_over_draws(draws)
+    return estimate_components(draws[0].scores, encode_clusters(draws[0].groups))
 
 
-def _draw(run: Run, view: str) -> Draw:
-    benchmark = current(run)
+def _read_draw(run: Run, view: str) -> Draw:
+    benchmark = get_run_benchmark(run)
     scored, part = RunPredictions(benchmark, run.predictions(), run), benchmark.view(view)[0]
     sample = scored.view(view, scored.choose(benchmark.rule(run.selection))).by(benchmark.metrics[0])
     assert isinstance(sample, RowScores)
-    return Draw(sample.scores, part.row_ids, cluster_names(part, benchmark.kind))
+    return Draw(sample.scores, part.row_ids, get_cluster_names(part, benchmark.kind))
 
 
-def _held_to_one_family(runs: Sequence[Run]) -> None:
+def _check_one_family(runs: Sequence[Run]) -> None:
     """One line where several runs are not of one model on different draws of one family, by one protocol."""
-    first, seen = runs[0], {runs[0].benchmark}
+    first, used_benchmarks = runs[0], {runs[0].benchmark}
     for other in runs[1:]:
-        alike = [
-            (without_draw(one.benchmark), one.model, one.budget, one.steps, one.selection) for one in (first, other)
+        protocols = [
+            (strip_draw(run.benchmark), run.model, run.budget, run.steps, run.selection) for run in (first, other)
         ]
-        if alike[0] != alike[1]:
+        if protocols[0] != protocols[1]:
             raise FarshiftError(
-                f"variation: several runs must be of one model on draws of one family: {described(first)}, "
-                f"{described(other)}"
+                f"variation: several runs must be of one model on draws of one family: {describe_run(first)}, "
+                f"{describe_run(other)}"
             )
-        if other.benchmark in seen:
+        if other.benchmark in used_benchmarks:
             raise FarshiftError(f"variation: two runs are on {other.benchmark}: name one for each draw")
-        seen.add(other.benchmark)
+        used_benchmarks.add(other.benchmark)

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics.clusters import Codes, clustering, codes, covariance_of_means
-from ..statistics.interval import Estimate, interval, mean, read_estimate
+from ..statistics.clusters import Codes, encode_clusters, estimate_mean_covariance, make_clustering
+from ..statistics.interval import Estimate, compute_interval, estimate_mean, read_estimate
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import RowScores
-from ..statistics.spread import Spread
+from ..statistics.spread import VarianceEstimate
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Compositionality:
         return cls(read_estimate(record["gap"]), read_estimate(record["parts_right"]))
 
 
-def compositionality_gap(
+def estimate_compositionality_gap(
     whole_right: NDArray[np.bool_], parts_right: NDArray[np.bool_], clusters: Codes | None = None
 ) -> Compositionality:
     """The gap and its 95 % t interval over rows and training seeds.
@@ -54,40 +54,60 @@ def compositionality_gap(
     """
     known: NDArray[np.bool_] = np.all(parts_right, axis=2)
     parts = RowScores(np.asarray(known, np.float64), clusters=clusters)
-    return Compositionality(_gap(known & ~whole_right, known, clusters), mean(parts))
+    return Compositionality(_estimate_gap(known & ~whole_right, known, clusters), estimate_mean(parts))
 
 
-def _gap(failed: NDArray[np.bool_], known: NDArray[np.bool_], clusters: Codes | None) -> Estimate | NotAvailable:
+def _estimate_gap(
+    failed: NDArray[np.bool_], known: NDArray[np.bool_], clusters: Codes | None
+) -> Estimate | NotAvailable:
     """The share of `known` that `failed`; both of shape (seeds, n), failed only where known."""
     if not known.any():
         return NotAvailable("no row has all its parts right")
     seeds = len(known)
     value = int(failed.sum()) / int(known.sum())
-    held = known.any(axis=0)
-    held_clusters = None if clusters is None else codes(clusters[held])
-    by_row = _ratio_spread(failed[:, held].sum(axis=0), known[:, held].sum(axis=0), seeds, held_clusters)
-    by_seed = _ratio_spread(failed.sum(axis=1), known.sum(axis=1)) if seeds > 1 else None
+    known_rows = known.any(axis=0)
+    known_clusters = None if clusters is None else encode_clusters(clusters[known_rows])
+    by_row = _estimate_ratio_variance(
+        failed[:, known_rows].sum(axis=0), known[:, known_rows].sum(axis=0), seeds, known_clusters
+    )
+    by_seed = _estimate_ratio_variance(failed.sum(axis=1), known.sum(axis=1)) if seeds > 1 else None
     # The ratio as a mean of rows, near where it is: the interaction of rows and seeds is estimated as for any mean.
-    linear = RowScores((failed - value * known)[:, held] * held.sum() * seeds / known.sum(), _NO_ENDS, held_clusters)
-    both, met = linear.interaction(), clustering(held_clusters)
-    logit = int(held.sum()) if met.treated == "random" else 0
-    shift = 0.0 if logit else (1 - 2 * value) / (held.sum() + 2)
-    low, high, row_se, seed_se = interval(value, [by_row], [by_seed], (0.0, 1.0), both, logit, float(shift))
+    linear = RowScores(
+        (failed - value * known)[:, known_rows] * known_rows.sum() * seeds / known.sum(), _NO_ENDS, known_clusters
+    )
+    interaction_variance, row_clustering = linear.interaction(), make_clustering(known_clusters)
+    logit = int(known_rows.sum()) if row_clustering.treated == "random" else 0
+    shift = 0.0 if logit else (1 - 2 * value) / (known_rows.sum() + 2)
+    low, high, row_se, seed_se = compute_interval(
+        value, [by_row], [by_seed], (0.0, 1.0), interaction_variance, logit, float(shift)
+    )
     each = tuple((failed.sum(axis=1) / known.sum(axis=1)).tolist()) if known.any(axis=1).all() else ()
-    return Estimate(value, low, high, row_se, seed_se, int(held.sum()), seeds, each, met, by_row.df, sqrt(both))
+    return Estimate(
+        value,
+        low,
+        high,
+        row_se,
+        seed_se,
+        int(known_rows.sum()),
+        seeds,
+        each,
+        row_clustering,
+        by_row.df,
+        sqrt(interaction_variance),
+    )
 
 
 _NO_ENDS = (-inf, inf)
 
 
-def _ratio_spread(
+def _estimate_ratio_variance(
     above: NDArray[np.int64], below: NDArray[np.int64], most: int = 0, clusters: Codes | None = None
-) -> Spread:
+) -> VarianceEstimate:
     """The variance of sum(above) / sum(below), over units that were drawn, all of shape (units,); with a unit more at
     each end where one can be up to `most` above and below."""
     ends = 2 if most else 0
     total = float(below.sum() + ends * most)
     ratio = float(above.sum() + most) / total
     given = (-ratio * most, most - ratio * most) if most else None
-    covariance, df = covariance_of_means((above - ratio * below)[None], clusters, given)
-    return Spread(float(covariance[0, 0]) * ((len(above) + ends) / total) ** 2, df)
+    covariance, df = estimate_mean_covariance((above - ratio * below)[None], clusters, given)
+    return VarianceEstimate(float(covariance[0, 0]) * ((len(above) + ends) / total) ** 2, df)

@@ -63,13 +63,13 @@ class Tally:
     def _curve(self, seeds: NDArray[np.bool_] | slice, groups: NDArray[np.bool_] | slice) -> Curve:
         sums, level_sums = self.sums[seeds][:, :, groups], self.level_sums[seeds][:, groups]
         rows, level_rows = self.rows[:, groups].sum(axis=1), int(self.level_rows[groups].sum())
-        there = rows > 0
-        score = sums.sum(axis=(0, 2))[there] / (rows[there] * len(sums))
+        occupied = rows > 0
+        score = sums.sum(axis=(0, 2))[occupied] / (rows[occupied] * len(sums))
         level = float(level_sums.sum()) / (level_rows * len(sums)) if level_rows else nan
-        return Curve(self.severity[there], score, rows[there], level, level_rows)
+        return Curve(self.severity[occupied], score, rows[occupied], level, level_rows)
 
 
-def tally(
+def tally_curve(
     severity: NDArray[Any], scores: Scores, inside: NDArray[np.bool_], groups: NDArray[np.int64], most: int
 ) -> Tally:
     """The sums over n rows: severity (n,), scores (seeds, n), inside (n,): which rows are in-distribution, groups (n,):
@@ -77,7 +77,7 @@ def tally(
 
     Where there are more distinct ones, neighbours are joined into about equal numbers of rows, each at its rows' mean
     severity."""
-    points, point = _points(severity, most)
+    points, point = _join_severities(severity, most)
     names, group = np.unique(groups, return_inverse=True)
     shape = (len(points), len(names))
     cell = point * len(names) + group
@@ -90,18 +90,18 @@ def tally(
     )
 
 
-def _points(severity: NDArray[Any], most: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _join_severities(severity: NDArray[Any], most: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The severities of a curve, ascending, and each row's place among them."""
-    values, place, counts = np.unique(severity.astype(np.float64), return_inverse=True, return_counts=True)
+    values, position, counts = np.unique(severity.astype(np.float64), return_inverse=True, return_counts=True)
     if len(values) <= most:
-        return values, place
+        return values, position
     before = np.cumsum(counts) - counts
     _, joined = np.unique(before * most // len(severity), return_inverse=True)
     means = np.bincount(joined, values * counts) / np.bincount(joined, counts)
-    return means, joined[place]
+    return means, joined[position]
 
 
-def isotonic(score: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def fit_isotonic(score: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The non-increasing curve nearest to `score` in least squares weighted by `rows`, and at each point the number of
     rows that its value is the mean of; all of shape (K,).
 
@@ -111,9 +111,9 @@ def isotonic(score: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[NDArr
     for value, weight in zip(score.tolist(), rows.tolist(), strict=True):
         length = 1
         while pools and pools[-1][0] <= value:
-            above, more, longer = pools.pop()
-            value = (above * more + value * weight) / (more + weight)
-            weight, length = weight + more, length + longer
+            above, pooled_weight, longer = pools.pop()
+            value = (above * pooled_weight + value * weight) / (pooled_weight + weight)
+            weight, length = weight + pooled_weight, length + longer
         pools.append((value, weight, length))
     values, weights, lengths = zip(*pools, strict=True)
     return np.repeat(np.array(values), lengths), np.repeat(np.array(weights), lengths)

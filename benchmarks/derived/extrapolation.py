@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics.clusters import INDEPENDENT, Clustering
-from ..statistics.half_samples import balanced_halves, half_sample_spread
-from ..statistics.interval import Estimate, interval, read_estimate
-from ..statistics.jackknife import delete_group, ends
+from ..statistics.half_samples import estimate_half_sample_variance, make_balanced_halves
+from ..statistics.interval import Estimate, compute_interval, read_estimate
+from ..statistics.jackknife import estimate_end_variance, estimate_jackknife_variance
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Scores
-from ..statistics.spread import Spread
-from .curve import Curve, Tally, isotonic, tally
+from ..statistics.spread import VarianceEstimate
+from .curve import Curve, Tally, fit_isotonic, tally_curve
 
 FINE, COARSE = 200, 20
 """The most points of the curves that `area` and `half` are of; where there are more severities, neighbours are joined.
@@ -68,7 +68,7 @@ class Extrapolation:
         return cls(area, half, record["level"], record["from"], record["to"])
 
 
-def extrapolation(
+def estimate_extrapolation(
     severity: NDArray[Any],
     scores: Scores,
     inside: NDArray[np.bool_],
@@ -80,17 +80,17 @@ def extrapolation(
     severity: (n,), finite; scores: (seeds, n), each in [0, 1]; inside: (n,), which rows are in-distribution;
     groups: (n,), the group of rows that each row is left out with (`statistics.sample.deal`); clustering: of the rows.
     """
-    fine, coarse = (tally(severity, scores, inside, groups, most) for most in (FINE, COARSE))
+    fine, coarse = (tally_curve(severity, scores, inside, groups, most) for most in (FINE, COARSE))
     curve = fine.whole()
     level = None if isnan(curve.level) else curve.level
     area, half = (
-        one if isinstance(one, NotAvailable) else replace(one, clustering=clustering)
-        for one in (_area(fine), _half(coarse))
+        result if isinstance(result, NotAvailable) else replace(result, clustering=clustering)
+        for result in (_estimate_area(fine), _estimate_half(coarse))
     )
     return Extrapolation(area, half, level, float(curve.severity[0]), float(curve.severity[-1]))
 
 
-def mean_height(curve: Curve) -> float:
+def compute_mean_height(curve: Curve) -> float:
     """The mean height of a curve of two points or more, by the trapezoid rule; NaN of a single point."""
     span = float(curve.severity[-1] - curve.severity[0])
     return float(np.trapezoid(curve.score, curve.severity)) / span if span else nan
@@ -101,17 +101,17 @@ class Fall:
     """Where a curve falls to half, and the variance that is left where no row left out moves it."""
 
     severity: float
-    ends: Spread
+    ends: VarianceEstimate
 
 
-def fall_to_half(curve: Curve) -> Fall | NotAvailable:
+def find_fall_to_half(curve: Curve) -> Fall | NotAvailable:
     """Where the non-increasing fit to `curve` first reaches half of its in-distribution level."""
     if isnan(curve.level):
         return NotAvailable("no row is in-distribution")
     if curve.level == 0:
         return NotAvailable("the in-distribution score is 0, which has no half")
     half = curve.level / 2
-    fit, rows = isotonic(curve.score, curve.rows)
+    fit, rows = fit_isotonic(curve.score, curve.rows)
     fallen = np.flatnonzero(fit <= half * (1 + ROUNDING))
     if not len(fallen):
         return NotAvailable(f"never falls to half: last severity {curve.severity[-1]:g} at {fit[-1]:.3f}")
@@ -123,11 +123,13 @@ def fall_to_half(curve: Curve) -> Fall | NotAvailable:
     step, drop = float(np.diff(curve.severity[around])[0]), above - below
     # Derivatives of the severity by the two fitted scores and by the in-distribution level.
     slopes = step / drop * np.array([(half - below) / drop, (above - half) / drop, -0.5])
-    noise = ends(np.array([above, below, curve.level]), np.array([*rows[around], curve.level_rows]), slopes)
+    noise = estimate_end_variance(
+        np.array([above, below, curve.level]), np.array([*rows[around], curve.level_rows]), slopes
+    )
     return Fall(float(curve.severity[after - 1]) + step * (above - half) / drop, noise)
 
 
-def _area(sums: Tally) -> Estimate | NotAvailable:
+def _estimate_area(sums: Tally) -> Estimate | NotAvailable:
     curve = sums.whole()
     if len(curve.severity) < 2:
         return NotAvailable(f"every row has severity {curve.severity[0]:g}")
@@ -135,24 +137,30 @@ def _area(sums: Tally) -> Estimate | NotAvailable:
     step = np.diff(curve.severity, prepend=curve.severity[0], append=curve.severity[-1])
     share = (step[:-1] + step[1:]) / 2 / (curve.severity[-1] - curve.severity[0])
     effective = 1 / float(np.sum(share**2 / curve.rows))
-    return _estimate(sums, mean_height, _left_out, ends(mean_height(curve), effective), (0.0, 1.0))
+    return _estimate_statistic(
+        sums,
+        compute_mean_height,
+        _estimate_jackknife_variance,
+        estimate_end_variance(compute_mean_height(curve), effective),
+        (0.0, 1.0),
+    )
 
 
-def _half(sums: Tally) -> Estimate | NotAvailable:
-    fall = fall_to_half(sums.whole())
+def _estimate_half(sums: Tally) -> Estimate | NotAvailable:
+    fall = find_fall_to_half(sums.whole())
     if isinstance(fall, NotAvailable):
         return fall
-    return _estimate(sums, _severity_at_half, _halved, fall.ends, (-inf, inf))
+    return _estimate_statistic(sums, _find_severity_at_half, _estimate_half_sample_variance, fall.ends, (-inf, inf))
 
 
 Statistic = Callable[[Curve], float]
 
 
-def _estimate(
+def _estimate_statistic(
     sums: Tally,
     statistic: Statistic,
-    row_spread: Callable[[Tally, Statistic], Spread],
-    floor: Spread,
+    row_spread: Callable[[Tally, Statistic], VarianceEstimate],
+    floor: VarianceEstimate,
     bounds: tuple[float, float],
 ) -> Estimate | NotAvailable:
     """The interval of a statistic of the curve; not available where some part of the rows or seeds has none."""
@@ -161,28 +169,28 @@ def _estimate(
     value, each = statistic(sums.whole()), np.eye(sums.seeds, dtype=np.bool_)
     rows, seeds = [row_spread(sums, statistic), floor], None
     if sums.seeds > 1:
-        without = np.array([statistic(sums.of_seeds(~one)) for one in each])
-        seeds = delete_group(value, without, np.ones(sums.seeds, np.int64))
-    low, high, row_se, seed_se = interval(value, rows, [seeds], bounds)
+        without = np.array([statistic(sums.of_seeds(~mask)) for mask in each])
+        seeds = estimate_jackknife_variance(value, without, np.ones(sums.seeds, np.int64))
+    low, high, row_se, seed_se = compute_interval(value, rows, [seeds], bounds)
     if isnan(low):
         return NotAvailable(f"{value:g} on all rows and seeds, but not defined on some of them: no interval")
-    per_seed = [statistic(sums.of_seeds(one)) for one in each]
+    per_seed = [statistic(sums.of_seeds(mask)) for mask in each]
     known = () if any(map(isnan, per_seed)) else tuple(per_seed)
     return Estimate(value, low, high, row_se, seed_se, int(sums.rows.sum()), sums.seeds, known)
 
 
-def _left_out(sums: Tally, statistic: Statistic) -> Spread:
+def _estimate_jackknife_variance(sums: Tally, statistic: Statistic) -> VarianceEstimate:
     keep = ~np.eye(len(sums.group_sizes), dtype=np.bool_)
     without = np.array([statistic(sums.of_groups(groups)) for groups in keep])
-    return delete_group(statistic(sums.whole()), without, sums.group_sizes)
+    return estimate_jackknife_variance(statistic(sums.whole()), without, sums.group_sizes)
 
 
-def _halved(sums: Tally, statistic: Statistic) -> Spread:
-    halves = balanced_halves(len(sums.group_sizes))
+def _estimate_half_sample_variance(sums: Tally, statistic: Statistic) -> VarianceEstimate:
+    halves = make_balanced_halves(len(sums.group_sizes))
     on_halves = np.array([statistic(sums.of_groups(groups)) for groups in halves])
-    return half_sample_spread(statistic(sums.whole()), on_halves, halves, sums.group_sizes)
+    return estimate_half_sample_variance(statistic(sums.whole()), on_halves, halves, sums.group_sizes)
 
 
-def _severity_at_half(curve: Curve) -> float:
-    fall = fall_to_half(curve)
+def _find_severity_at_half(curve: Curve) -> float:
+    fall = find_fall_to_half(curve)
     return fall.severity if isinstance(fall, Fall) else nan

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 Better = Literal["higher", "lower"]
 
 
-def worst_group(scores: Mapping[str, float], better: Better = "higher") -> str:
+def find_worst_group(scores: Mapping[str, float], better: Better = "higher") -> str:
     """The name of the group with the worst score, the first by name of equals; `scores` are finite, one or more."""
     sign = 1 if better == "higher" else -1
     return min(scores, key=lambda name: (sign * scores[name], name))
 
 
-def group_quantiles(
+def compute_group_quantiles(
     scores: NDArray[np.float64], shares: Sequence[float], better: Better = "higher"
 ) -> dict[str, float]:
     """The score that a share of the groups does not better, by share, from the worst end: 0.1 is the worst decile, 0.5
@@ -35,4 +35,4 @@ def group_quantiles(
     scores: (groups,), finite, one or more; shares: each in [0, 1]. Between two groups by linear interpolation, as
     NumPy's default (Hyndman and Fan 1996, type 7)."""
     at = {share: share if better == "higher" else 1 - share for share in shares}
-    return {f"{share:g}": round(float(np.quantile(scores, place)), 6) for share, place in at.items()}
+    return {f"{share:g}": round(float(np.quantile(scores, quantile)), 6) for share, quantile in at.items()}

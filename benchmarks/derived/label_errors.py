@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..answers import Answers
-from ..metrics import State, metric
-from ..metrics._probabilities import probabilities
+from ..metrics import State, find_metric
+from ..metrics._probabilities import get_probabilities
 from ..model import Task
 from ..statistics.clusters import INDEPENDENT, Clustering
-from ..statistics.interval import Estimate, interval, read_estimate
-from ..statistics.jackknife import ends
+from ..statistics.interval import Estimate, compute_interval, read_estimate
+from ..statistics.jackknife import estimate_end_variance
 from ..statistics.not_available import NotAvailable
-from ..statistics.sample import Replicates, replicates
-from ..statistics.spread import seed_spread
+from ..statistics.sample import Replicates, make_replicates
+from ..statistics.spread import estimate_seed_variance
 
 CORRUPTED = Task("classification", inputs=(), label="corrupted", classes=2)
 
@@ -55,7 +55,7 @@ class LabelErrors:
         return cls(*(read_estimate(record[name]) for name in ("auroc", "average_precision", "f1")))
 
 
-def label_error_detection(
+def estimate_label_error_detection(
     doubt: NDArray[np.floating[Any]],
     corrupted: NDArray[np.bool_],
     groups: NDArray[np.int64],
@@ -68,27 +68,31 @@ def label_error_detection(
     not the true ones. groups: (n,), the group that each row is left out with (`statistics.sample.row_groups`);
     clustering: of the rows.
     """
-    found = int(corrupted.sum())
-    if found in (0, len(corrupted)):
-        none = NotAvailable(f"{'every' if found else 'no'} label is corrupted: there is nothing to tell apart")
+    corrupted_count = int(corrupted.sum())
+    if corrupted_count in (0, len(corrupted)):
+        none = NotAvailable(
+            f"{'every' if corrupted_count else 'no'} label is corrupted: there is nothing to tell apart"
+        )
         return LabelErrors(none, none, none)
-    answers = [_ranked(row) for row in doubt]
+    answers = [_rank_doubts(row) for row in doubt]
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     if len(sizes) < 2:
         alone = NotAvailable("all rows are in one group: no interval")
         return LabelErrors(alone, alone, alone)
-    members = [np.flatnonzero(group == one) for one in range(len(sizes))]
+    members = [np.flatnonzero(group == number) for number in range(len(sizes))]
 
     def estimate(update: Update, merge: Merge, compute: Compute) -> Estimate | NotAvailable:
-        states = [[update(one[rows], corrupted[rows], CORRUPTED) for rows in members] for one in answers]
-        sample = replicates(states, merge, compute, sizes, (0.0, 1.0), clustering)
-        return _estimate(sample, min(found, len(corrupted) - found))
+        states = [
+            [update(seed_answers[rows], corrupted[rows], CORRUPTED) for rows in members] for seed_answers in answers
+        ]
+        sample = make_replicates(states, merge, compute, sizes, (0.0, 1.0), clustering)
+        return _estimate_score(sample, min(corrupted_count, len(corrupted) - corrupted_count))
 
-    auroc, precision = metric("auroc"), metric("average_precision")
+    auroc, precision = find_metric("auroc"), find_metric("average_precision")
     return LabelErrors(
         estimate(auroc.update, auroc.merge, auroc.compute),
         estimate(precision.update, precision.merge, precision.compute),
-        estimate(_flaggable, _both, f1_at_noise_rate),
+        estimate(_collect_doubts, _merge_doubts, compute_f1_at_noise_rate),
     )
 
 
@@ -97,22 +101,22 @@ Merge = Callable[[State, State], State]
 Compute = Callable[[State], float]
 
 
-def _ranked(doubt: NDArray[np.floating[Any]]) -> Answers:
+def _rank_doubts(doubt: NDArray[np.floating[Any]]) -> Answers:
     """Answers to "is this label corrupted?" whose probabilities have the order of `doubt` (n,), ties and all."""
     levels, rank = np.unique(doubt, return_inverse=True)
     share = ((rank + 1) / (len(levels) + 1)).astype(np.float32)
     return Answers.all_given(np.zeros(len(doubt), np.int64), np.stack([1 - share, share], axis=1))
 
 
-def _flaggable(answers: Answers, corrupted: NDArray[np.bool_], task: Task) -> State:
-    return {"doubt": probabilities(answers)[:, 1], "corrupted": corrupted}
+def _collect_doubts(answers: Answers, corrupted: NDArray[np.bool_], task: Task) -> State:
+    return {"doubt": get_probabilities(answers)[:, 1], "corrupted": corrupted}
 
 
-def _both(left: State, right: State) -> State:
+def _merge_doubts(left: State, right: State) -> State:
     return {name: np.concatenate([left[name], right[name]]) for name in left}
 
 
-def f1_at_noise_rate(state: State) -> float:
+def compute_f1_at_noise_rate(state: State) -> float:
     """F1 of flagging the labels of most `doubt` (n,), as many as are `corrupted` (n,); NaN where none is.
 
     Where equal doubts straddle the cut, the mean over all choices among them."""
@@ -126,11 +130,11 @@ def f1_at_noise_rate(state: State) -> float:
     return float(corrupted[above].sum() + chance * corrupted[at].sum()) / flags
 
 
-def _estimate(sample: Replicates, fewer: int) -> Estimate | NotAvailable:
+def _estimate_score(sample: Replicates, fewer: int) -> Estimate | NotAvailable:
     """`fewer`: how many rows there are of the rarer sort, corrupted or intact: as surely is a perfect number known."""
     value = fsum(sample.per_seed) / len(sample.per_seed)
-    rows = [sample.spread(), ends(value, fewer)]
-    low, high, row_se, seed_se = interval(value, rows, [seed_spread(sample.per_seed)], sample.bounds)
+    rows = [sample.spread(), estimate_end_variance(value, fewer)]
+    low, high, row_se, seed_se = compute_interval(value, rows, [estimate_seed_variance(sample.per_seed)], sample.bounds)
     if isnan(low):
         return NotAvailable(f"{value:.3f} on all rows, but not defined without some of them: no interval")
     each = tuple(sample.per_seed)

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from ..statistics.margin import LEVEL
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Sample
-from ..statistics.spread import seed_spread
-from ..statistics.student_t import two_sided
+from ..statistics.spread import estimate_seed_variance
+from ..statistics.student_t import find_two_sided_quantile
 
 FEWEST_SE = 2.0
 """Below this many of its standard errors, a gap is too small for a share of it to mean anything."""
@@ -46,31 +46,35 @@ class Recovered:
         return {name: round(getattr(self, name), 6) for name in names}
 
 
-def gap_recovered(values: NDArray[np.float64], covariance: NDArray[np.float64], df: float) -> Recovered | NotAvailable:
+def compute_gap_recovered(
+    values: NDArray[np.float64], covariance: NDArray[np.float64], df: float
+) -> Recovered | NotAvailable:
     """The share of the gap, from three scores and their covariance.
 
     values: (3,): x, floor, ceiling; higher is better. covariance: (3, 3), of these values: squared standard errors on
     the diagonal, and zeros elsewhere where they are independent. df: degrees of freedom of the standard errors, such as
     rows - 1 or seeds - 1.
     """
-    return _fieller(values, _CONTRASTS @ covariance @ _CONTRASTS.T, df)
+    return _compute_fieller_interval(values, _CONTRASTS @ covariance @ _CONTRASTS.T, df)
 
 
-def gap_recovered_on_rows(x: Sample, floor: Sample, ceiling: Sample) -> Recovered | NotAvailable:
+def compute_gap_recovered_on_rows(x: Sample, floor: Sample, ceiling: Sample) -> Recovered | NotAvailable:
     """The share of the gap, from three models measured on the same rows; higher is better.
 
     Rows are paired, so that what makes a row hard for all three cancels; the models' seeds are independent."""
     models = (x, floor, ceiling)
-    values = np.array([fsum(one.per_seed) / len(one.per_seed) for one in models])
+    values = np.array([fsum(model.per_seed) / len(model.per_seed) for model in models])
     gain, gap, rest = (
         left.pooled().minus(right.pooled()).spread() for left, right in ((x, floor), (ceiling, floor), (ceiling, x))
     )
     shared = (gain.variance + gap.variance - rest.variance) / 2
     sources = [(np.array([[gain.variance, shared], [shared, gap.variance]]), gain.df)]
-    for one, weights in zip(models, _CONTRASTS.T, strict=True):
-        if spread := seed_spread(one.per_seed):
+    for model, weights in zip(models, _CONTRASTS.T, strict=True):
+        if spread := estimate_seed_variance(model.per_seed):
             sources.append((spread.variance * np.outer(weights, weights), spread.df))
-    return _fieller(values, np.sum([matrix for matrix, _ in sources], axis=0), _df(values, sources))
+    return _compute_fieller_interval(
+        values, np.sum([matrix for matrix, _ in sources], axis=0), _compute_df(values, sources)
+    )
 
 
 _CONTRASTS = np.array([[1.0, -1.0, 0.0], [0.0, -1.0, 1.0]])
@@ -79,7 +83,7 @@ _CONTRASTS = np.array([[1.0, -1.0, 0.0], [0.0, -1.0, 1.0]])
 Matrix = NDArray[np.float64]
 
 
-def _df(values: NDArray[np.float64], sources: list[tuple[Matrix, float]]) -> float:
+def _compute_df(values: NDArray[np.float64], sources: list[tuple[Matrix, float]]) -> float:
     """Satterthwaite's degrees of freedom of what Fieller's t test is of, at the ratio found; `sources` are covariance
     matrices (2, 2), each with its own."""
     gain, gap = _CONTRASTS @ values
@@ -91,13 +95,13 @@ def _df(values: NDArray[np.float64], sources: list[tuple[Matrix, float]]) -> flo
     return fsum(variance for variance, _ in noisy) ** 2 / fsum(variance**2 / df for variance, df in noisy)
 
 
-def _fieller(values: NDArray[np.float64], covariance: Matrix, df: float) -> Recovered | NotAvailable:
+def _compute_fieller_interval(values: NDArray[np.float64], covariance: Matrix, df: float) -> Recovered | NotAvailable:
     """`covariance`: (2, 2), of x - floor and ceiling - floor."""
     if not (np.isfinite(values).all() and np.isfinite(covariance).all()):
         return NotAvailable("a score is not defined, or not without some of the rows")
     x, floor, ceiling = values.tolist()
     gain, gap = x - floor, ceiling - floor
-    t, se = two_sided(LEVEL, df), sqrt(covariance[1, 1])
+    t, se = find_two_sided_quantile(LEVEL, df), sqrt(covariance[1, 1])
     # Below t standard errors the ratios that are not rejected have no end.
     if not gap > max(FEWEST_SE, t) * se:
         return NotAvailable(

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import FarshiftError
-from ..statistics.interval import Estimate, interval
-from ..statistics.spread import Spread, seed_spread
+from ..statistics.interval import Estimate, compute_interval
+from ..statistics.spread import VarianceEstimate, estimate_seed_variance
 
 FEWEST = 3
 """A line through two points has no residual to tell how far it can be trusted."""
@@ -122,7 +122,7 @@ def fit_line(baselines: Sequence[Point]) -> Line:
     return Line(intercept, slope, scatter, centre, spread, count, min(ids), max(ids))
 
 
-def effective_robustness(line: Line, id: Estimate, ood: Estimate) -> Robustness:
+def compute_effective_robustness(line: Line, id: Estimate, ood: Estimate) -> Robustness:
     """How far a model's OOD accuracy lies above the line, in accuracy; below it where negative.
 
     `id`, `ood`: the model's accuracies, by the same seeds in the same order, on rows that are not the same."""
@@ -132,13 +132,13 @@ def effective_robustness(line: Line, id: Estimate, ood: Estimate) -> Robustness:
     by_height = expected * (1 - expected)
     by_id = by_height * line.slope / (adjusted * (1 - adjusted)) * id.rows / (id.rows + 1)
     noise = [
-        Spread(ood.row_se**2, min(ood.row_df, ood.rows)),
-        Spread((by_id * id.row_se) ** 2, min(id.row_df, id.rows)),
-        Spread(by_height**2 * line.variance(at), line.baselines - 2),
+        VarianceEstimate(ood.row_se**2, min(ood.row_df, ood.rows)),
+        VarianceEstimate((by_id * id.row_se) ** 2, min(id.row_df, id.rows)),
+        VarianceEstimate(by_height**2 * line.variance(at), line.baselines - 2),
     ]
     per_seed = [b - line.ood(_logit(a, id.rows)) for a, b in zip(id.per_seed, ood.per_seed, strict=True)]
     value = ood.value - expected
-    low, high, _, seed_se = interval(value, noise, [seed_spread(per_seed)], (-1.0, 1.0))
+    low, high, _, seed_se = compute_interval(value, noise, [estimate_seed_variance(per_seed)], (-1.0, 1.0))
     row_se, line_se = hypot(ood.row_se, by_id * id.row_se), sqrt(noise[2].variance)
     outside = not line.least <= id.value <= line.most
     return Robustness(value, low, high, row_se, seed_se, line_se, expected, outside, line)

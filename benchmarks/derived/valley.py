@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
-from ..statistics.interval import Estimate, gap
+from ..statistics.interval import Estimate, estimate_gap
 from ..statistics.not_available import KEY, NotAvailable
 from ..statistics.sample import Sample
 
@@ -51,17 +51,17 @@ class Valley:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Valley:
         """What `to_dict` wrote."""
-        gaps = {one["level"]: Estimate.from_dict(one["gap"]) for one in record["levels"]}
+        gaps = {level["level"]: Estimate.from_dict(level["gap"]) for level in record["levels"]}
         critical = record["critical"]
         critical = NotAvailable(critical[KEY]) if isinstance(critical, Mapping) else critical
         return cls(gaps, record["peak"], record["resolved"], record["bracketed"], critical)
 
 
-def valley(levels: Mapping[float, tuple[Sample, Sample]]) -> Valley:
+def find_valley(levels: Mapping[float, tuple[Sample, Sample]]) -> Valley:
     """The valley of one model, from its ID and its OOD sample at each level of complexity; higher scores are better.
 
     Levels where the score or its interval is not defined are left out."""
-    measured = {level: gap(*levels[level]) for level in sorted(levels)}
+    measured = {level: estimate_gap(*levels[level]) for level in sorted(levels)}
     gaps = {level: estimate for level, estimate in measured.items() if not isnan(estimate.low)}
     if len(gaps) < FEWEST:
         few = NotAvailable(f"{len(gaps)} levels of complexity have a gap: a valley needs {FEWEST}")

@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable
 
 from ...core.errors import BadDefinition
-from ...core.plugins import module
+from ...core.plugins import load_module
 from ..limits import MAX_TEXT
 from ..model import Task
 
@@ -29,18 +29,18 @@ _INDEX = re.compile(r"[-+]?[0-9]{1,18}")
 """A whole number in ASCII digits, short enough for every Python to read."""
 
 
-def extraction(name: str, version: int, task: Task) -> Extract:
+def load_extraction(name: str, version: int, task: Task) -> Extract:
     """The extraction called `name`; raises if the version is not there, or if it does not support the task."""
-    found = module("benchmarks/extraction", name, "extraction")
-    versions: dict[int, Extract] = {**getattr(found, "EARLIER", {}), found.VERSION: found.extract}
+    plugin = load_module("benchmarks/extraction", name, "extraction")
+    versions: dict[int, Extract] = {**getattr(plugin, "EARLIER", {}), plugin.VERSION: plugin.extract}
     if version not in versions:
-        raise BadDefinition(f"the extraction {name}@{version} is asked for; here it is version {found.VERSION}")
-    if task.type not in found.TASKS:
+        raise BadDefinition(f"the extraction {name}@{version} is asked for; here it is version {plugin.VERSION}")
+    if task.type not in plugin.TASKS:
         raise BadDefinition(f"the extraction {name} cannot read answers to {task.type} tasks")
     return versions[version]
 
 
-def prediction(text: str, task: Task) -> Prediction | None:
+def parse_prediction(text: str, task: Task) -> Prediction | None:
     """The prediction in `text`, which is an answer and nothing else; None if it is not a valid answer to the task.
 
     A class is given by its name (in any case), or by its index where no name is itself a number. White space around
@@ -50,14 +50,14 @@ def prediction(text: str, task: Task) -> Prediction | None:
     if task.type == "sequence":
         return text if 0 < len(text) <= MAX_TEXT else None
     bare = text.lstrip("* ").rstrip("*. ")
-    return _class(text, bare, task) if task.type == "classification" else _number(bare)
+    return _parse_class(text, bare, task) if task.type == "classification" else _parse_number(bare)
 
 
-def _class(text: str, bare: str, task: Task) -> int | None:
-    for said in (text, bare):
-        if said in task.names:
-            return task.names.index(said)
-        alike = [index for index, name in enumerate(task.names) if name.casefold() == said.casefold()]
+def _parse_class(text: str, bare: str, task: Task) -> int | None:
+    for candidate in (text, bare):
+        if candidate in task.names:
+            return task.names.index(candidate)
+        alike = [index for index, name in enumerate(task.names) if name.casefold() == candidate.casefold()]
         if len(alike) == 1:
             return alike[0]
     if any(map(_INDEX.fullmatch, task.names)) or not _INDEX.fullmatch(bare):
@@ -65,7 +65,7 @@ def _class(text: str, bare: str, task: Task) -> int | None:
     return int(bare) if 0 <= int(bare) < (task.classes or 0) else None
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         value = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:

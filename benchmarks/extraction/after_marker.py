@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..model import Task
-from . import Prediction, prediction
+from . import Prediction, parse_prediction
 
 VERSION = 1
 TASKS = ("classification", "sequence", "regression")
@@ -17,4 +17,4 @@ _MARKER = re.compile(r"\banswer:(?:\*\*)?", re.IGNORECASE)
 def extract(text: str, task: Task) -> Prediction | None:
     """The text after the last marker; None without a marker."""
     markers = list(_MARKER.finditer(text))
-    return prediction(text[markers[-1].end() :], task) if markers else None
+    return parse_prediction(text[markers[-1].end() :], task) if markers else None

@@ -43,7 +43,7 @@ def extract(text: str, task: Task) -> int | None:
     text = text.translate(_FOLD).casefold()
     mentioned = set()
     for match in names.pattern.finditer(text):
-        (name,) = (index for index, said in enumerate(match.groups()) if said is not None)
+        (name,) = (index for index, mention in enumerate(match.groups()) if mention is not None)
         before = text[max(0, match.start() - _NEAR) : match.start()]
         if names.negated.search(before):
             name = names.opposites.get(name, -1)
@@ -59,21 +59,21 @@ class _Names:
     where several are called so."""
 
     def __init__(self, given: Sequence[str]) -> None:
-        said = [name.translate(_FOLD).casefold() for name in given]
-        keys = [_BETWEEN_LETTERS.sub("-", name) for name in said]
-        alike = len(set(keys)) < len(set(said))  # names that differ by what stands between their words
-        found = sorted(set(said if alike else keys), key=lambda name: (-len(name), name))
-        own = said if alike else keys
-        self.first = [own.index(name) if own.count(name) == 1 else None for name in found]
+        folded = [name.translate(_FOLD).casefold() for name in given]
+        keys = [_BETWEEN_LETTERS.sub("-", name) for name in folded]
+        alike = len(set(keys)) < len(set(folded))  # names that differ by what stands between their words
+        ordered = sorted(set(folded if alike else keys), key=lambda name: (-len(name), name))
+        own = folded if alike else keys
+        self.first = [own.index(name) if own.count(name) == 1 else None for name in ordered]
         self.opposites = {
-            found.index(rest): found.index(name)
-            for name in found
+            ordered.index(rest): ordered.index(name)
+            for name in ordered
             for start in ("non", "not", "no")
-            if name.startswith(f"{start}-") and (rest := name.removeprefix(f"{start}-")) in found
+            if name.startswith(f"{start}-") and (rest := name.removeprefix(f"{start}-")) in ordered
         }
-        words = "|".join(f"({_spelt(name) if not alike else re.escape(name)})" for name in found)
+        words = "|".join(f"({_make_name_pattern(name) if not alike else re.escape(name)})" for name in ordered)
         self.pattern = re.compile(rf"(?<![\w-])(?<![0-9]\.)(?:{words})(?![\w-])(?!\.[0-9])")
-        negation = "|".join([*(word for word in _NEGATIONS if word not in said), r"\w+n't"])
+        negation = "|".join([*(word for word in _NEGATIONS if word not in folded), r"\w+n't"])
         self.negated = re.compile(rf"(?<![\w-])(?:{negation})(?:{_QUOTES}+(?:{_TIGHT})){{0,3}}{_QUOTES}+$")
         self.doubtful = re.compile(
             rf"(?<![\w-])(?:{negation})(?:{_QUOTES}+(?!(?:{_TURNS})\b)[^\W\d_]+){{0,3}}{_QUOTES}+$"
@@ -85,7 +85,7 @@ class _Names:
         return _Names(given)
 
 
-def _spelt(name: str) -> str:
+def _make_name_pattern(name: str) -> str:
     """A pattern of a name, however its words are apart."""
     words = _BETWEEN_LETTERS.split(name)
     joined = f"{_APART}+".join(map(re.escape, words))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..model import Task
-from . import Prediction, prediction
+from . import Prediction, parse_prediction
 
 VERSION = 1
 TASKS = ("classification", "sequence", "regression")
@@ -12,4 +12,4 @@ TASKS = ("classification", "sequence", "regression")
 def extract(text: str, task: Task) -> Prediction | None:
     """The first line that is not blank; what follows it (an explanation, a further example) does not count."""
     lines = text.strip().splitlines()
-    return prediction(lines[0], task) if lines else None
+    return parse_prediction(lines[0], task) if lines else None

@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from ..model import Task
-from . import Prediction, prediction
+from . import Prediction, parse_prediction
 
 VERSION = 2
 TASKS = ("classification", "sequence", "regression")
@@ -29,20 +29,20 @@ def extract(text: str, task: Task) -> Prediction | None:
     It is normalised: a plus sign, commas, leading zeros and trailing zeros of the decimals are removed. So for
     sequences "+1,234.50" gives "1234.5".
     """
-    return _last(_NUMBER, text, task)
+    return _extract_last(_NUMBER, text, task)
 
 
-def _last(pattern: str, text: str, task: Task) -> Prediction | None:
+def _extract_last(pattern: str, text: str, task: Task) -> Prediction | None:
     numbers = list(re.finditer(pattern, text))
     if not numbers:
         return None
     last = numbers[-1]
-    whole = last["whole"].replace(",", "").lstrip("0") or "0"
+    integer_part = last["whole"].replace(",", "").lstrip("0") or "0"
     decimals = (last["decimals"] or "").rstrip("0")
-    size = f"{whole}.{decimals}" if decimals else whole
+    size = f"{integer_part}.{decimals}" if decimals else integer_part
     sign = "-" if last["sign"] not in (None, "+") and size != "0" else ""
-    return prediction(f"{sign}{size}{last['exponent'] or ''}", task)
+    return parse_prediction(f"{sign}{size}{last['exponent'] or ''}", task)
 
 
-EARLIER = {1: partial(_last, _NUMBER_1)}
+EARLIER = {1: partial(_extract_last, _NUMBER_1)}
 """Version 1: of dashes, the hyphen and the minus sign alone are signs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..model import Task
-from . import Prediction, prediction
+from . import Prediction, parse_prediction
 
 VERSION = 1
 TASKS = ("classification", "sequence", "regression")
@@ -11,4 +11,4 @@ TASKS = ("classification", "sequence", "regression")
 
 def extract(text: str, task: Task) -> Prediction | None:
     """The text without the white space around it."""
-    return prediction(text, task)
+    return parse_prediction(text, task)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below, uniform
-from ...loaders.batching.forms import Forms
+from ...core.draws import draw_below, draw_uniform
+from ...loaders.batching.forms import InputFormat
 from ..answers import Answers
 from ..blind.training_table import TrainingTable
 from ..model import Budget, Columns, Model, Task
-from ..parsing import Place, named_errors, read_answer
-from .factory import factory
+from ..parsing import BatchLocation, read_answer, wrap_user_errors
+from .factory import make_factory
 
 if TYPE_CHECKING:
     from ..prompting.prompt import Prompt
@@ -45,64 +45,66 @@ Rows = NDArray[np.int64] | slice
 ALL = slice(None)
 
 
-def columns_of(task: Task, rows: int = ROWS) -> dict[str, NDArray[Any]]:
+def make_columns(task: Task, rows: int = ROWS) -> dict[str, NDArray[Any]]:
     """Rows for a task, inputs and label, drawn by their names alone.
 
     Inputs of sequence tasks are texts of 1 to 9 tokens, of regression tasks numbers in [0, 1), of classification tasks
-    whole numbers in [0, classes) or, for an input called `pixels`, uint8[8,8] images. For labels see `label_of`.
+    whole numbers in [0, classes) or, for an input called `pixels`, uint8[8,8] images. For labels see `make_labels`.
     """
-    inputs = {name: _input(task, name, rows) for name in task.inputs}
-    return inputs | {task.label: label_of(task, inputs)}
+    inputs = {name: _make_input(task, name, rows) for name in task.inputs}
+    return inputs | {task.label: make_labels(task, inputs)}
 
 
-def label_of(task: Task, inputs: Columns) -> NDArray[Any]:
+def make_labels(task: Task, inputs: Columns) -> NDArray[Any]:
     """A label for each row, shape (n,): the first input's tokens backwards, or a number or class drawn at random."""
     first = inputs[task.inputs[0]]
     numbers = np.arange(len(first), dtype=np.uint64)
     if task.type == "sequence":
-        return _backwards(first, task)
+        return _reverse_texts(first, task)
     if task.type == "regression":
-        return uniform(f"conformance/{task.label}", numbers)
+        return draw_uniform(f"conformance/{task.label}", numbers)
     if task.type == "detection":
-        return _texts(f"{at} {at} {at + 8} {at + 8}" for at in below(f"conformance/{task.label}", numbers, 24).tolist())
+        return _to_object_array(
+            f"{at} {at} {at + 8} {at + 8}" for at in draw_below(f"conformance/{task.label}", numbers, 24).tolist()
+        )
     if task.type == "multilabel":
         labels = np.arange(len(first) * (task.classes or 0), dtype=np.uint64).reshape(len(first), -1)
-        return below(f"conformance/{task.label}", labels, 2).astype(np.float32)
-    return below(f"conformance/{task.label}", numbers, task.classes or 1)
+        return draw_below(f"conformance/{task.label}", labels, 2).astype(np.float32)
+    return draw_below(f"conformance/{task.label}", numbers, task.classes or 1)
 
 
-def other_label(task: Task, label: NDArray[Any]) -> NDArray[Any]:
+def change_labels(task: Task, label: NDArray[Any]) -> NDArray[Any]:
     """Another label for each row that could be its own, shape (n,); only a text that reads alike backwards stays."""
     if task.type == "sequence":
-        return _backwards(label, task)
+        return _reverse_texts(label, task)
     if task.type == "detection":
-        return _texts("" for _ in label)
+        return _to_object_array("" for _ in label)
     if task.type == "multilabel":
         return 1 - label
     return -label if task.type == "regression" else (label + 1) % (task.classes or 1)
 
 
-def _backwards(texts: NDArray[Any], task: Task) -> NDArray[Any]:
+def _reverse_texts(texts: NDArray[Any], task: Task) -> NDArray[Any]:
     blank = _BLANK[task.tokens]
-    return _texts(blank.join(reversed(str(text).split() if blank else str(text))) for text in texts)
+    return _to_object_array(blank.join(reversed(str(text).split() if blank else str(text))) for text in texts)
 
 
-def _input(task: Task, name: str, rows: int) -> NDArray[Any]:
+def _make_input(task: Task, name: str, rows: int) -> NDArray[Any]:
     stream, numbers = f"conformance/{name}", np.arange(rows, dtype=np.uint64)
     if task.type == "sequence":
         words = _WORDS[task.tokens]
-        lengths = below(f"{stream}/length", numbers, 9) + 1
-        drawn = below(stream, np.arange(rows * 9, dtype=np.uint64), len(words)).reshape(rows, 9)
+        lengths = draw_below(f"{stream}/length", numbers, 9) + 1
+        drawn = draw_below(stream, np.arange(rows * 9, dtype=np.uint64), len(words)).reshape(rows, 9)
         each = zip(drawn, lengths, strict=True)
-        return _texts(_BLANK[task.tokens].join(words[word] for word in row[:length]) for row, length in each)
+        return _to_object_array(_BLANK[task.tokens].join(words[word] for word in row[:length]) for row, length in each)
     if task.type == "regression":
-        return uniform(stream, numbers)
+        return draw_uniform(stream, numbers)
     if name == "pixels":
-        return below(stream, np.arange(rows * 64, dtype=np.uint64), 256).astype(np.uint8).reshape(rows, 8, 8)
-    return below(stream, numbers, task.classes or 1)
+        return draw_below(stream, np.arange(rows * 64, dtype=np.uint64), 256).astype(np.uint8).reshape(rows, 8, 8)
+    return draw_below(stream, numbers, task.classes or 1)
 
 
-def _texts(texts: Iterable[str]) -> NDArray[Any]:
+def _to_object_array(texts: Iterable[str]) -> NDArray[Any]:
     return np.array(list(texts), object)
 
 
@@ -125,12 +127,12 @@ class CheckedModel:
 
     def make(self) -> Model:
         """A fresh model."""
-        with named_errors("the model's factory"):
-            return factory(self.given, self.task, prompt=self.prompt)(self.seed, {})
+        with wrap_user_errors("the model's factory"):
+            return make_factory(self.given, self.task, prompt=self.prompt)(self.seed, {})
 
     def train(self) -> TrainingTable:
         """Fresh copies of the training rows: the checked ones, with their label or a drawn one."""
-        drawn = {self.task.label: label_of(self.task, self.columns), "weight": np.ones(len(self), np.int64)}
+        drawn = {self.task.label: make_labels(self.task, self.columns), "weight": np.ones(len(self), np.int64)}
         names = (*self.task.inputs, *drawn)
         given = {name: np.array(self.columns[name]) for name in names if name in self.columns}
         return TrainingTable(drawn | given, self.row_ids, "conformance")
@@ -140,9 +142,9 @@ class CheckedModel:
         fit = getattr(model, "fit", None)
         if fit is None:
             return
-        with named_errors("fit(train, None, budget)"):
+        with wrap_user_errors("fit(train, None, budget)"):
             takes = inspect.signature(fit).parameters
-            train = replace(train, forms=Forms.of(model))
+            train = replace(train, forms=InputFormat.of(model))
             fit(train, None, BUDGET, **{name: None for name in ("ood_val", "unlabelled") if name in takes})
 
     def trained(self) -> Model:
@@ -161,16 +163,16 @@ class CheckedModel:
 
     def handed(self, model: Model, rows: Rows = ALL) -> Columns:
         """Fresh copies of some rows' inputs in the form that a model asks for."""
-        with named_errors(f"predict on {self._place(rows)}"):
-            return Forms.of(model).given(self.batch(rows))
+        with wrap_user_errors(f"predict on {self._place(rows)}"):
+            return InputFormat.of(model).given(self.batch(rows))
 
     def predict(self, model: Model, batch: Columns, rows: Rows = ALL) -> Any:
         """What a model gives for a batch of some rows as `handed`, whatever it is."""
-        with named_errors(f"predict on {self._place(rows)}"):
+        with wrap_user_errors(f"predict on {self._place(rows)}"):
             return model.predict(batch)
 
-    def _place(self, rows: Rows) -> Place:
-        return Place("the checked rows", 0, self.row_ids[rows])
+    def _place(self, rows: Rows) -> BatchLocation:
+        return BatchLocation("the checked rows", 0, self.row_ids[rows])
 
     @cached_property
     def asked(self) -> Model:
@@ -185,27 +187,27 @@ class CheckedModel:
     def departing(self, rows: Rows = ALL, model: Model | None = None) -> NDArray[np.int64]:
         """The rows for which a model (`asked` by default), asked for `rows` alone, answers otherwise than first."""
         first = self.answers[rows]
-        found = self.ask(self.asked if model is None else model, rows)
-        return np.arange(len(self))[rows][differing(first, found, self.task)]
+        answers = self.ask(self.asked if model is None else model, rows)
+        return np.arange(len(self))[rows][find_differences(first, answers, self.task)]
 
 
-def differing(left: Answers, right: Answers, task: Task) -> NDArray[np.bool_]:
+def find_differences(left: Answers, right: Answers, task: Task) -> NDArray[np.bool_]:
     """Which rows have other answers, shape (n,). Rounding is not a difference: probabilities and numbers may be
     `TOLERANCE` apart, and a class may be another where the two are that close to equally probable."""
     if task.type == "regression":
-        apart = ~np.isclose(left.prediction, right.prediction, rtol=TOLERANCE, atol=1e-6)
+        unequal = ~np.isclose(left.prediction, right.prediction, rtol=TOLERANCE, atol=1e-6)
     else:
-        apart = left.prediction != right.prediction
+        unequal = left.prediction != right.prediction
     if task.type == "multilabel" and left.scores is not None and right.scores is not None:
-        apart = ~np.isclose(left.scores, right.scores, rtol=TOLERANCE, atol=TOLERANCE).all(axis=1)
+        unequal = ~np.isclose(left.scores, right.scores, rtol=TOLERANCE, atol=TOLERANCE).all(axis=1)
     elif left.scores is not None and right.scores is not None:
         moved = abs(left.scores - right.scores).max(axis=1) > TOLERANCE
-        apart = moved | (apart & (shortfall(left.scores, right.prediction) > TOLERANCE))
-    found: NDArray[np.bool_] = (left.status != right.status) | (left.answered & apart)
-    return found
+        unequal = moved | (unequal & (compute_shortfall(left.scores, right.prediction) > TOLERANCE))
+    different: NDArray[np.bool_] = (left.status != right.status) | (left.answered & unequal)
+    return different
 
 
-def shortfall(scores: NDArray[np.float32], classes: NDArray[np.int64]) -> NDArray[np.float32]:
+def compute_shortfall(scores: NDArray[np.float32], classes: NDArray[np.int64]) -> NDArray[np.float32]:
     """How much less probable each row's class is than its likeliest one, shape (n,)."""
     gap: NDArray[np.float32] = scores.max(axis=1) - np.take_along_axis(scores, classes[:, None], axis=1)[:, 0]
     return gap

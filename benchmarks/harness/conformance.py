@@ -22,11 +22,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import FarshiftError, ModelError
 from ..model import Columns, Task
-from .checked_model import TASKS, TOLERANCE, CheckedModel, columns_of, differing, other_label, shortfall
-from .factory import model_name
+from .checked_model import (
+    TASKS,
+    TOLERANCE,
+    CheckedModel,
+    change_labels,
+    compute_shortfall,
+    find_differences,
+    make_columns,
+)
+from .factory import get_model_name
 
 if TYPE_CHECKING:
     from ..prompting.prompt import Prompt
@@ -40,7 +48,7 @@ def check_model(
     task: what it is to predict from what. Without one it is checked on each of four small tasks (two whole numbers or
       an image to a class, numbers to a number, a text to a text) that it can answer at all.
     batch: the rows to ask it for, by input, first axis the row. Drawn where there is none: texts for sequence tasks,
-      numbers elsewhere (`columns_of`). A model with `fit` is trained on the same rows; their label may be among the
+      numbers elsewhere (`make_columns`). A model with `fit` is trained on the same rows; their label may be among the
       columns, and is drawn where it is not. When asked, a model sees inputs alone.
     prompt: how a language model is asked.
 
@@ -54,7 +62,7 @@ def check_model(
         except ModelError as error:
             problems += str(error).splitlines()
     if problems:
-        lines = [f"{model_name(model)} does not keep the contract of a model:", *dict.fromkeys(problems)]
+        lines = [f"{get_model_name(model)} does not keep the contract of a model:", *dict.fromkeys(problems)]
         raise ModelError("\n- ".join(lines))
 
 
@@ -67,14 +75,14 @@ def checks(
     """
     if batch is not None:
         _check_batch(task, batch)
-    held = _Held(
+    checked_tasks = _CheckedTasks(
         [
-            CheckedModel(model, one, columns_of(one) if batch is None else batch, seed, prompt)
-            for one in (TASKS if task is None else (task,))
+            CheckedModel(model, checked_task, make_columns(checked_task) if batch is None else batch, seed, prompt)
+            for checked_task in (TASKS if task is None else (task,))
         ],
         only_able=task is None,
     )
-    return [(check.__name__.replace("_", " "), partial(held.to, check)) for check in CHECKS]
+    return [(check.__name__.replace("_", " "), partial(checked_tasks.to, check)) for check in CHECKS]
 
 
 def _check_batch(task: Task | None, batch: Columns) -> None:
@@ -86,7 +94,7 @@ def _check_batch(task: Task | None, batch: Columns) -> None:
 
 
 @dataclass
-class _Held:
+class _CheckedTasks:
     """A model on the tasks that it is held to; `only_able`: on those of them that it can answer."""
 
     tried: list[CheckedModel]
@@ -98,7 +106,7 @@ class _Held:
             try:
                 check(model)
             except ModelError as error:
-                problems.append(f"{_named(model.task)}: {error}" if self.only_able else str(error))
+                problems.append(f"{_describe_task(model.task)}: {error}" if self.only_able else str(error))
         if problems:
             raise ModelError("\n".join(problems))
 
@@ -112,7 +120,7 @@ class _Held:
                 model.answers  # noqa: B018
                 able.append(model)
             except ModelError as error:
-                reasons.append(f"{_named(model.task)}: {error}")
+                reasons.append(f"{_describe_task(model.task)}: {error}")
         if not able:
             raise ModelError(
                 "\n".join([*reasons, "none of the tasks tried is one it can do: give its task and a batch"])
@@ -120,11 +128,11 @@ class _Held:
         return able
 
 
-def _named(task: Task) -> str:
+def _describe_task(task: Task) -> str:
     return f"{task.type} of {', '.join(task.inputs)}"
 
 
-def _none(rows: NDArray[np.int64], of: CheckedModel, problem: str) -> None:
+def _raise_if_any(rows: NDArray[np.int64], of: CheckedModel, problem: str) -> None:
     """`ModelError` where there are rows to which a problem belongs."""
     if len(rows):
         raise ModelError(f"{problem}: {len(rows)} of {len(of)} rows, the first is row {rows.min()}")
@@ -143,43 +151,43 @@ def a_batch_may_be_one_row(model: CheckedModel) -> None:
 
 
 def asked_again_it_answers_alike(model: CheckedModel) -> None:
-    _none(model.departing(), model, "the same rows a second time get other answers")
+    _raise_if_any(model.departing(), model, "the same rows a second time get other answers")
 
 
 def batches_do_not_matter(model: CheckedModel) -> None:
     for size in (1, 7):
         departing = [model.departing(slice(start, start + size)) for start in range(0, len(model), size)]
         problem = f"in batches of {size} it answers otherwise than in one of {len(model)}"
-        _none(np.concatenate(departing), model, problem)
+        _raise_if_any(np.concatenate(departing), model, problem)
 
 
 def the_order_of_rows_does_not_matter(model: CheckedModel) -> None:
-    departing = model.departing(shuffled("conformance/order", model.row_ids))
-    _none(departing, model, "with its rows in another order it answers otherwise")
+    departing = model.departing(draw_permutation("conformance/order", model.row_ids))
+    _raise_if_any(departing, model, "with its rows in another order it answers otherwise")
 
 
 def predict_leaves_its_input_alone(model: CheckedModel) -> None:
     batch, before = model.handed(model.asked), model.handed(model.asked)
     model.predict(model.asked, batch)
-    _unchanged(batch, before, "predict")
+    _check_unchanged(batch, before, "predict")
 
 
 def probabilities_agree_with_predictions(model: CheckedModel) -> None:
     answers = model.answers
     if answers.scores is not None and model.task.type == "classification":
-        unlikely = answers.answered & (shortfall(answers.scores, answers.prediction) > TOLERANCE)
-        _none(np.flatnonzero(unlikely), model, "the predicted class is not the likeliest one by the scores")
+        unlikely = answers.answered & (compute_shortfall(answers.scores, answers.prediction) > TOLERANCE)
+        _raise_if_any(np.flatnonzero(unlikely), model, "the predicted class is not the likeliest one by the scores")
 
 
 def fit_leaves_the_training_rows_alone(model: CheckedModel) -> None:
     train = model.train()
     model.fit(model.make(), train)
-    _unchanged(train.columns, model.train().columns, "fit")
+    _check_unchanged(train.columns, model.train().columns, "fit")
 
 
 def the_same_seed_gives_the_same_model(model: CheckedModel) -> None:
     departing = model.departing(model=model.trained())
-    _none(departing, model, f"made again with seed {model.seed}, it answers otherwise")
+    _raise_if_any(departing, model, f"made again with seed {model.seed}, it answers otherwise")
 
 
 def one_model_does_not_change_another(model: CheckedModel) -> None:
@@ -189,28 +197,30 @@ def one_model_does_not_change_another(model: CheckedModel) -> None:
     if other is first and other is not model.given:
         raise ModelError("the factory gave the same object twice: make a fresh one each time")
     train, label = model.train(), model.task.label
-    model.fit(other, train.replaced({label: other_label(model.task, train.columns[label])}))
+    model.fit(other, train.replaced({label: change_labels(model.task, train.columns[label])}))
     model.ask(other, slice(None, None, -1))
-    departing = np.flatnonzero(differing(before, model.ask(first), model.task))
-    _none(departing, model, "once another was made it answers otherwise: they share state (of the class, or global)")
+    departing = np.flatnonzero(find_differences(before, model.ask(first), model.task))
+    _raise_if_any(
+        departing, model, "once another was made it answers otherwise: they share state (of the class, or global)"
+    )
 
 
-def _unchanged(now: Columns, before: Columns, who: str) -> None:
-    changed = [name for name in sorted(before) if name not in now or not _alike(now[name], before[name])]
+def _check_unchanged(now: Columns, before: Columns, who: str) -> None:
+    changed = [name for name in sorted(before) if name not in now or not _is_same_array(now[name], before[name])]
     changed += sorted(now.keys() - before.keys())
     if changed:
         raise ModelError(f"{who} changed the columns it was given ({', '.join(changed)}): work on a copy")
 
 
-def _alike(left: NDArray[Any], right: NDArray[Any]) -> bool:
+def _is_same_array(left: NDArray[Any], right: NDArray[Any]) -> bool:
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
     if left.dtype == object:
-        return all(map(_equal, left.tolist(), right.tolist()))
+        return all(map(_is_same_value, left.tolist(), right.tolist()))
     return left.tobytes() == right.tobytes()  # NaN is not equal to itself
 
 
-def _equal(left: Any, right: Any) -> bool:
+def _is_same_value(left: Any, right: Any) -> bool:
     """Whether two texts, files, pictures or rows of samples are the same."""
     return bool(left == right) if isinstance(left, str | bytes) else np.array_equal(left, right)
 

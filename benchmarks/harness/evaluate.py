@@ -16,25 +16,25 @@ from typing import Any
 
 from ...core.device import check_device
 from ...core.errors import FarshiftError
-from ...core.listings.plural import counted
-from ...core.progress import say
-from ...core.version import version
-from ...core.world import ALONE, World, world
+from ...core.listings.plural import format_count
+from ...core.progress import log_message
+from ...core.version import get_version
+from ...core.world import SINGLE_PROCESS, World, get_world
 from ..benchmark import Benchmark, find_benchmark
-from ..blind.data import blind_data
-from ..blind.rows import BlindData
-from ..fingerprint import fingerprint
-from ..limits import MAX_SEEDS, name_problem
+from ..blind.data import load_model_inputs
+from ..blind.rows import ModelInputs
+from ..fingerprint import compute_fingerprint
+from ..limits import MAX_SEEDS, find_name_problem
 from ..model import Budget
-from ..parsing import named_errors
-from ..runs.asked import unviewed
+from ..parsing import wrap_user_errors
+from ..runs.asked import list_selection_only_parts
 from ..runs.run import Run
-from ..runs.run_folder import RunFolder, stated_identity
-from ..settings import Settings, checked, stated
-from .factory import factory, model_name
+from ..runs.run_folder import RunFolder, read_stated_identity
+from ..settings import Settings, check_settings, to_card_values
+from .factory import get_model_name, make_factory
 from .loop import Evaluation
-from .query import BATCH, TIME_LIMIT, Query
-from .training import one_by_one
+from .query import BATCH, TIME_LIMIT, Predictor
+from .training import make_sequential_trainer
 
 
 def evaluate(
@@ -54,7 +54,7 @@ def evaluate(
     code: str | None = None,
     limit: int | None = None,
     on_hang: Callable[[], None] | None = None,
-    blind: BlindData | None = None,
+    blind: ModelInputs | None = None,
 ) -> Run:
     """Evaluate a model on a benchmark and write a run folder.
 
@@ -89,81 +89,84 @@ def evaluate(
     benchmark = find_benchmark(on) if isinstance(on, str) else on
     if budget not in ("full", "quick"):
         raise FarshiftError(f"budget {budget!r}: use full or quick")
-    batch_size = _whole("batch_size", batch_size)
-    steps = None if steps is None else _whole("steps", steps)
+    batch_size = _to_positive_integer("batch_size", batch_size)
+    steps = None if steps is None else _to_positive_integer("steps", steps)
     check_device(device)
-    chosen = seed_numbers(seeds, benchmark, budget)
+    chosen = list_seeds(seeds, benchmark, budget)
     spend = Budget(budget, steps, device)
-    named = checked(settings)
-    together = world()
-    blind = blind or blind_data(benchmark)
-    with named_errors(f"reading the model, a {type(model).__name__},"):
-        make = factory(model, benchmark.task, device, blind.prompt)
+    named = check_settings(settings)
+    together = get_world()
+    blind = blind or load_model_inputs(benchmark)
+    with wrap_user_errors(f"reading the model, a {type(model).__name__},"):
+        make = make_factory(model, benchmark.task, device, blind.prompt)
         card: dict[str, Any] = {
-            "name": name or model_name(model),
+            "name": name or get_model_name(model),
             "kind": "own",
-            "code": code or _own_code(model) or fingerprint(model),
+            "code": code or _read_code_digest(model) or compute_fingerprint(model),
             "batch_size": batch_size,
         }
-        if pretrained := _declared(model):
+        if pretrained := _list_pretrained_weights(model):
             card["pretrained"] = pretrained
     if limit is not None:
-        card["limit"] = _limit(limit, benchmark, selection)
-    if left_out := [] if settings else _left_out(model, benchmark, selection):
+        card["limit"] = _check_limit(limit, benchmark, selection)
+    if left_out := [] if settings else _list_left_out_parts(model, benchmark, selection):
         card["left_out"] = left_out
-        say(f"{benchmark.name}: {' and '.join(left_out)} is not asked: nothing is chosen by it")
+        log_message(f"{benchmark.name}: {' and '.join(left_out)} is not asked: nothing is chosen by it")
     if settings:
-        card["settings"] = {key: stated(values) for key, values in named.items()}
-    query = Query.of(benchmark, batch_size, _seconds(time_limit, model), on_hang, together)
-    with begin(benchmark, out, card, spend, chosen, selection, together) as folder:
-        evaluation = Evaluation(folder, benchmark, blind, one_by_one(make), spend, query, named)
+        card["settings"] = {key: to_card_values(values) for key, values in named.items()}
+    query = Predictor.of(benchmark, batch_size, _choose_time_limit(time_limit, model), on_hang, together)
+    with begin_run(benchmark, out, card, spend, chosen, selection, together) as folder:
+        evaluation = Evaluation(folder, benchmark, blind, make_sequential_trainer(make), spend, query, named)
         for seed in folder.missing():
             for error in evaluation.run([seed]).values():
                 raise error
-        return finished(folder, together)
+        return finish_run(folder, together)
 
 
-def _limit(limit: int, benchmark: Benchmark, selection: str | None) -> int:
+def _check_limit(limit: int, benchmark: Benchmark, selection: str | None) -> int:
     """A limit, checked and told."""
     rule = benchmark.rule(selection)
     if rule.folds is not None:
         raise FarshiftError(f"limit: {rule.name} asks for rows of its own: choose another selection, or no limit")
-    limit = _whole("limit", limit)
-    say(
-        f"{benchmark.name}: asked {counted(limit, 'row')} of each part, the same each time: a trial that no board takes"
+    limit = _to_positive_integer("limit", limit)
+    log_message(
+        f"{benchmark.name}: asked {format_count(limit, 'row')} of each part, the same each time: a trial that no "
+        "board takes"
     )
     return limit
 
 
-def _left_out(model: Any, benchmark: Benchmark, selection: str | None) -> list[str]:
+def _list_left_out_parts(model: Any, benchmark: Benchmark, selection: str | None) -> list[str]:
     """The validation parts that a model of one candidate is not asked: those that the run's rule does not judge by."""
     if not getattr(model, "one_candidate", False):
         return []
     part = benchmark.rule(selection).part
-    return [name for name in unviewed(benchmark) if name != part]
+    return [name for name in list_selection_only_parts(benchmark) if name != part]
 
 
-def _seconds(time_limit: float | None, model: Any) -> float:
+def _choose_time_limit(time_limit: float | None, model: Any) -> float:
     if time_limit is not None:
         return time_limit
     return 0.0 if getattr(model, "keeps_time", False) else TIME_LIMIT
 
 
-def _own_code(model: Any) -> str:
+def _read_code_digest(model: Any) -> str:
     """The digest of its code that a model brings along; a model may also keep something else under this name."""
     code = getattr(model, "code", None)
     return code if isinstance(code, str) else ""
 
 
-def _declared(model: Any) -> list[dict[str, str]]:
+def _list_pretrained_weights(model: Any) -> list[dict[str, str]]:
     """The pretrained weights that an adapter's factory says it starts from, `name` and `digest` of each; what else a
     model may call so is none of it."""
-    said = getattr(model, "pretrained", None)
-    known = isinstance(said, list) and all(isinstance(one, dict) and set(one) == {"name", "digest"} for one in said)
-    return said if known and said else []
+    weights = getattr(model, "pretrained", None)
+    known = isinstance(weights, list) and all(
+        isinstance(item, dict) and set(item) == {"name", "digest"} for item in weights
+    )
+    return weights if known and weights else []
 
 
-def _whole(name: str, value: Any) -> int:
+def _to_positive_integer(name: str, value: Any) -> int:
     """A number that counts something, from wherever it comes (NumPy has whole numbers of its own)."""
     try:
         number = operator.index(value)
@@ -174,7 +177,7 @@ def _whole(name: str, value: Any) -> int:
     return number
 
 
-def seed_numbers(seeds: int | Sequence[int] | None, benchmark: Benchmark, budget: str) -> list[int]:
+def list_seeds(seeds: int | Sequence[int] | None, benchmark: Benchmark, budget: str) -> list[int]:
     """The seeds to run, sorted."""
     if seeds is None:
         seeds = benchmark.seeds(budget)
@@ -188,17 +191,17 @@ def seed_numbers(seeds: int | Sequence[int] | None, benchmark: Benchmark, budget
     return numbers
 
 
-def begin(
+def begin_run(
     benchmark: Benchmark,
     out: Path | str | None,
     model: dict[str, Any],
     budget: Budget,
     seeds: list[int],
     selection: str | None = None,
-    together: World = ALONE,
+    together: World = SINGLE_PROCESS,
 ) -> AbstractContextManager[RunFolder]:
     """The run folder of a plan, new or taken up again; its lock is held while the context lasts."""
-    problem = name_problem(model["name"])
+    problem = find_name_problem(model["name"])
     if problem:
         raise FarshiftError(problem)
     if out is None and together.size > 1:
@@ -213,24 +216,24 @@ def begin(
             "name": benchmark.name,
             "split": benchmark.definition.split,
             "manifest_identity": benchmark.manifest.identity,
-            "entry_identity": _identity(benchmark, path, budget, rule.name),
+            "entry_identity": _choose_identity(benchmark, path, budget, rule.name),
             "selection": rule.name,
             "protocol_seeds": benchmark.seeds(budget.name),
         },
         "model": model,
         "budget": spend,
         "seeds": seeds,
-        "farshift": version(),
+        "farshift": get_version(),
     }
     return RunFolder.begin(path, plan, together)
 
 
-def finished(folder: RunFolder, together: World = ALONE) -> Run:
+def finish_run(folder: RunFolder, together: World = SINGLE_PROCESS) -> Run:
     """The run of a folder whose seeds are done: the first process finishes it, the others wait until it has."""
     return folder.finish() if together.rank == 0 else folder.wait_for_finish()
 
 
-def _identity(benchmark: Benchmark, path: Path, budget: Budget, rule: str) -> str:
+def _choose_identity(benchmark: Benchmark, path: Path, budget: Budget, rule: str) -> str:
     """The entry identity; that under an earlier scorer where the folder holds a run begun so, for it to go on."""
-    found, known = stated_identity(path), benchmark.identities(budget.name, budget.steps, rule)
-    return found if found in known else benchmark.identity(budget.name, budget.steps, rule)
+    stated, known = read_stated_identity(path), benchmark.identities(budget.name, budget.steps, rule)
+    return stated if stated in known else benchmark.identity(budget.name, budget.steps, rule)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core.errors import ModelError
-from ..adapters import adapted
+from ..adapters import adapt_model
 from ..model import Model, Task
 from ..prompting.prompt import Prompt
 
@@ -16,25 +16,25 @@ Factory = Callable[[int, Mapping[str, Any]], Model]
 """From a seed and a setting's values to a fresh model."""
 
 
-def factory(model: Any, task: Task, device: str = "cpu", prompt: Prompt | None = None) -> Factory:
+def make_factory(model: Any, task: Task, device: str = "cpu", prompt: Prompt | None = None) -> Factory:
     """A function from (seed, setting) to a fresh model. Raises `ModelError` for what is neither model nor factory."""
     offered = {"task": task, "device": device, "prompt": prompt}
 
     def make(seed: int, setting: Mapping[str, Any]) -> Model:
-        made = _set(model, setting) if _has_parameters(model) else model
-        found: Model | None = adapted(made, task, seed)
-        if found is not None:
-            if device != "cpu" and hasattr(found, "to"):
-                found.to(device)
-            return found
+        configured = _apply_setting(model, setting) if _has_parameters(model) else model
+        adapted_model: Model | None = adapt_model(configured, task, seed)
+        if adapted_model is not None:
+            if device != "cpu" and hasattr(adapted_model, "to"):
+                adapted_model.to(device)
+            return adapted_model
         if isinstance(model, type) or not hasattr(model, "predict"):
-            return _made(model, {"seed": seed, **offered}, setting, task, seed)
+            return _make_model(model, {"seed": seed, **offered}, setting, task, seed)
         if setting:
             raise ModelError(f"a {type(model).__name__} takes no settings: give a factory that does")
         ready: Model = copy.deepcopy(model) if hasattr(model, "fit") else model
         return ready
 
-    if not callable(model) and not hasattr(model, "predict") and adapted(model, task, 0) is None:
+    if not callable(model) and not hasattr(model, "predict") and adapt_model(model, task, 0) is None:
         raise ModelError(f"a {type(model).__name__} is not a model: it has no predict, and is not a factory")
     return make
 
@@ -43,7 +43,7 @@ def _has_parameters(model: Any) -> bool:
     return not isinstance(model, type) and hasattr(model, "set_params") and hasattr(model, "get_params")
 
 
-def _set(estimator: Any, setting: Mapping[str, Any]) -> Any:
+def _apply_setting(estimator: Any, setting: Mapping[str, Any]) -> Any:
     """A copy of an estimator with a setting's values; the user's own stays as it is."""
     if not setting:
         return estimator
@@ -54,27 +54,29 @@ def _set(estimator: Any, setting: Mapping[str, Any]) -> Any:
     return copy.deepcopy(estimator).set_params(**setting)
 
 
-def _made(
+def _make_model(
     make: Callable[..., Any], offered: dict[str, Any], setting: Mapping[str, Any], task: Task, seed: int
 ) -> Model:
     try:
-        taken = inspect.signature(make).parameters
+        parameters = inspect.signature(make).parameters
     except (TypeError, ValueError):
-        taken = inspect.signature(lambda: None).parameters
-    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values())
+        parameters = inspect.signature(lambda: None).parameters
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     for name in setting:
         if name in offered:
             raise ModelError(f"{name!r} comes from the harness, and a setting cannot give it")
-        if not open_ended and name not in taken:
+        if not open_ended and name not in parameters:
             raise ModelError(f"the factory takes no {name!r}, which a setting gives")
-    made = make(**{key: value for key, value in (offered | dict(setting)).items() if open_ended or key in taken})
-    ready = adapted(made, task, seed) or made
+    instance = make(
+        **{key: value for key, value in (offered | dict(setting)).items() if open_ended or key in parameters}
+    )
+    ready = adapt_model(instance, task, seed) or instance
     if not isinstance(ready, Model):
-        raise ModelError(f"the factory gave a {type(made).__name__}, which has no predict")
+        raise ModelError(f"the factory gave a {type(instance).__name__}, which has no predict")
     return ready
 
 
-def model_name(model: Any) -> str:
+def get_model_name(model: Any) -> str:
     """A name for the run card: the function's, class's or object's own; a pipeline's steps."""
     if isinstance(own := getattr(model, "name", None), str) and own:
         return own[:100]

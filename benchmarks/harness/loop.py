@@ -14,24 +14,24 @@ from typing import Any
 
 from ...core.clock import Stopwatch
 from ...core.errors import FarshiftError, ModelError
-from ...core.isolation.withheld import labels_withheld
-from ...core.progress import say
-from ...loaders.batching.forms import Forms
+from ...core.isolation.withheld import hide_labels
+from ...core.progress import log_message
+from ...loaders.batching.forms import InputFormat
 from ..benchmark import Benchmark
-from ..blind.rows import BlindData, Inputs
-from ..limits import MAX_CANDIDATES, name_problem
+from ..blind.rows import Inputs, ModelInputs
+from ..limits import MAX_CANDIDATES, find_name_problem
 from ..model import Budget, Model
-from ..parsing import named_errors
-from ..runs.asked import asked_parts, limit_of, limited_rows
+from ..parsing import wrap_user_errors
+from ..runs.asked import list_predicted_parts, read_limit, select_limited_rows
 from ..runs.run_folder import RunFolder
 from ..runs.shards import Job
-from ..settings import Settings, plain_remarks
-from .query import Query
-from .training import Trained, TrainedModels, Trainer, TrainingSet, check_adaptation
+from ..settings import Settings, clean_remarks
+from .query import Predictor
+from .training import FittedModel, TrainedModels, Trainer, TrainingSet, check_adaptation
 
 
 @dataclass(frozen=True)
-class _Round:
+class TrainingRun:
     """A set of rows to train on, and what the models trained on it are asked for. suffix: of its jobs' file names."""
 
     rows: TrainingSet
@@ -54,26 +54,26 @@ class Evaluation:
 
     folder: RunFolder
     benchmark: Benchmark
-    blind: BlindData
+    blind: ModelInputs
     trainer: Trainer
     budget: Budget
-    query: Query
+    query: Predictor
     settings: Settings
 
     def run(self, seeds: Sequence[int], keep_going: bool = False) -> dict[int, FarshiftError]:
         """Train the models of some seeds together, ask them, and keep what they answer; what is there already is
         not done again. The seeds that failed, each with its first error: with `keep_going` the others go on then,
         without it the first error ends the loop. No labels can be opened meanwhile."""
-        with labels_withheld():
+        with hide_labels():
             return self._run(seeds, keep_going)
 
     def _run(self, seeds: Sequence[int], keep_going: bool) -> dict[int, FarshiftError]:
         failed: dict[int, FarshiftError] = {}
         jobs: _Jobs = {}
         rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])
-        for this in self._rounds():
-            left = [seed for seed in seeds if seed not in failed]
-            for seed, error in self._round(this, left, jobs):
+        for training_run in self._rounds():
+            remaining = [seed for seed in seeds if seed not in failed]
+            for seed, error in self._round(training_run, remaining, jobs):
                 if error is not None:
                     failed[seed] = error
                     if not keep_going:
@@ -85,31 +85,38 @@ class Evaluation:
                 self._finish(seed, jobs)
         return {seed: failed[seed] for seed in seeds if seed in failed}
 
-    def _rounds(self) -> Iterator[_Round]:
+    def _rounds(self) -> Iterator[TrainingRun]:
         model = self.folder.plan["model"]
-        parts = [self.blind.part(part) for part in asked_parts(self.benchmark, model)]
-        if (limit := limit_of(model)) is not None:
-            parts = [one.select(limited_rows(self.benchmark.name, one.name, one.row_ids, limit)) for one in parts]
-        yield _Round(TrainingSet(self.benchmark, self.blind), parts)
+        parts = [self.blind.part(part) for part in list_predicted_parts(self.benchmark, model)]
+        if (limit := read_limit(model)) is not None:
+            parts = [
+                inputs.select(select_limited_rows(self.benchmark.name, inputs.name, inputs.row_ids, limit))
+                for inputs in parts
+            ]
+        yield TrainingRun(TrainingSet(self.benchmark, self.blind), parts)
         rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])
         for number, fold in enumerate(rule.folds(self.benchmark, self.blind) if rule.folds else ()):
-            asked = [replace(fold.asked, name=rule.part)]
-            yield _Round(TrainingSet(self.benchmark, self.blind, fold), asked, f".{rule.part}.{number}")
+            fold_inputs = [replace(fold.asked, name=rule.part)]
+            yield TrainingRun(TrainingSet(self.benchmark, self.blind, fold), fold_inputs, f".{rule.part}.{number}")
 
-    def _round(self, this: _Round, seeds: list[int], jobs: _Jobs) -> Iterator[tuple[int, FarshiftError | None]]:
+    def _round(
+        self, training_run: TrainingRun, seeds: list[int], jobs: _Jobs
+    ) -> Iterator[tuple[int, FarshiftError | None]]:
         """Train on one set of rows and ask; each seed when it is done, with its error where it failed."""
         pending: dict[int, list[str]] = {}
         for seed in seeds:
             for setting in self.settings:
-                job = self.folder.job(seed, _file_name(setting) + this.suffix, self.benchmark.task, this.fold)
+                job = self.folder.job(
+                    seed, _make_file_name(setting) + training_run.suffix, self.benchmark.task, training_run.fold
+                )
                 jobs.setdefault((seed, setting), []).append(job)
                 if not job.is_done():
                     pending.setdefault(seed, []).append(setting)
         models: TrainedModels | FarshiftError | None = None
         if pending:
             try:
-                with named_errors(f"{self.benchmark.name}: fit"):
-                    models = self.trainer(this.rows, self.budget)
+                with wrap_user_errors(f"{self.benchmark.name}: fit"):
+                    models = self.trainer(training_run.rows, self.budget)
             except FarshiftError as error:
                 models = error
         for seed in seeds:
@@ -119,19 +126,21 @@ class Evaluation:
                         raise models
                     assert models is not None
                     with models.trained(seed, self.settings[setting]) as trained:
-                        self._ask(trained, jobs[seed, setting], setting, this)
+                        self._ask(trained, jobs[seed, setting], setting, training_run)
                     self._check_candidates(seed, jobs)
             except FarshiftError as error:
                 yield seed, error
             else:
                 yield seed, None
 
-    def _ask(self, trained: Trained, jobs: list[Job], setting: str, this: _Round) -> None:
+    def _ask(self, trained: FittedModel, jobs: list[Job], setting: str, training_run: TrainingRun) -> None:
         """Ask a trained model's checkpoints for a round's parts, and finish its job, the last of `jobs`."""
         job, prefix = jobs[-1], f"{setting}/" if setting else ""
-        only = jobs[0].answered()[-1] if this.fold else ""  # the candidate for which a fold's last checkpoint stands
-        model, spent = trained.model, _remarked(trained.remarks)
-        spent |= Forms.of(model).remarks(this.parts[0].batch(slice(8)))
+        only = (
+            jobs[0].answered()[-1] if training_run.fold else ""
+        )  # the candidate for which a fold's last checkpoint stands
+        model, spent = trained.model, _filter_remarks(trained.remarks)
+        spent |= InputFormat.of(model).remarks(training_run.parts[0].batch(slice(8)))
         measured: dict[str, float] = {}
         if trained.seconds is None:
             self._say_untrained(job.seed)
@@ -143,13 +152,13 @@ class Evaluation:
         for checkpoint, ready in self._checkpoints(model, job.seed, bool(only)):
             check_adaptation(ready, self.benchmark)
             candidate = only or f"{prefix}{checkpoint}"
-            for inputs in this.parts:
+            for inputs in training_run.parts:
                 which = "" if candidate == "last" else f" {candidate}"
                 label = f"{self.benchmark.name} {inputs.name} seed {job.seed}{which}"
                 self.query.ask(ready, candidate, inputs, job, label)
         if callable(remarks := getattr(model, "remarks", None)):
-            with named_errors(f"{self._where(job.seed)}: remarks"):
-                spent |= _remarked(remarks())
+            with wrap_user_errors(f"{self._where(job.seed)}: remarks"):
+                spent |= _filter_remarks(remarks())
         measured["predict_seconds"] = watch.seconds()
         self._check_ceiling(job.seed, spent | measured)
         if self.query.world.rank == 0:
@@ -171,15 +180,15 @@ class Evaluation:
     def _say_untrained(self, seed: int) -> None:
         seeds, name = self.folder.plan["seeds"], self.folder.plan["model"]["name"]
         if seed == seeds[0] and len(seeds) > 1:
-            say(f"{name} has no fit: it is not trained, and each seed evaluates it as it is made")
+            log_message(f"{name} has no fit: it is not trained, and each seed evaluates it as it is made")
 
     def _checkpoints(self, model: Any, seed: int, only_last: bool) -> Iterable[tuple[str, Model]]:
         if getattr(model, "checkpoints", None) is None:
             return [("last", model)]
         where = self._where(seed)
-        with named_errors(f"{where}: checkpoints"):
-            found = iter(model.checkpoints())
-        return _drawn(found, where, only_last)
+        with wrap_user_errors(f"{where}: checkpoints"):
+            checkpoints = iter(model.checkpoints())
+        return _iterate_checkpoints(checkpoints, where, only_last)
 
     def _check_ceiling(self, seed: int, spent: Mapping[str, Any]) -> None:
         """A model that spent more than the protocol allows, by the clock or by its own remarks, is stopped here."""
@@ -193,7 +202,7 @@ class Evaluation:
                 raise ModelError(f"{self._where(seed)}: fit spent {used:g} {name}, and the protocol allows {most:g}")
 
 
-def _file_name(setting: str) -> str:
+def _make_file_name(setting: str) -> str:
     """A name for a setting's files. A setting may be called anything and a file may not, so a digest tells them apart,
     also where a file system takes upper and lower case for the same."""
     if not setting:
@@ -201,16 +210,16 @@ def _file_name(setting: str) -> str:
     return f"{re.sub('[^a-z0-9]+', '-', setting.lower())[:30]}-{sha256(setting.encode()).hexdigest()[:12]}"
 
 
-def _drawn(found: Any, where: str, only_last: bool) -> Iterable[tuple[str, Model]]:
+def _iterate_checkpoints(checkpoints: Any, where: str, only_last: bool) -> Iterable[tuple[str, Model]]:
     names: set[str] = set()
     last: tuple[str, Model] | None = None
     while True:
-        with named_errors(f"{where}: checkpoints"):
-            item = next(found, None)
+        with wrap_user_errors(f"{where}: checkpoints"):
+            item = next(checkpoints, None)
             if item is None:
                 break
             name, ready = item
-        if problem := name_problem(name, "its name") or ("the name was given before" if name in names else ""):
+        if problem := find_name_problem(name, "its name") or ("the name was given before" if name in names else ""):
             raise ModelError(f"{where}: checkpoint {name!r}: {problem}")
         names.add(name)
         if len(names) > MAX_CANDIDATES:
@@ -224,9 +233,9 @@ def _drawn(found: Any, where: str, only_last: bool) -> Iterable[tuple[str, Model
         yield last
 
 
-def _remarked(remarks: object) -> dict[str, Any]:
+def _filter_remarks(remarks: object) -> dict[str, Any]:
     """What a model remarks, without the names of what is measured here."""
-    return {name: value for name, value in plain_remarks(remarks).items() if name not in _MEASURED}
+    return {name: value for name, value in clean_remarks(remarks).items() if name not in _MEASURED}
 
 
 _MEASURED = ("fit_seconds", "predict_seconds")

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from ...core.errors import BadDefinition, FarshiftError, UnknownName, first_line
-from ...core.files import file_sha256
-from ...core.plugins import module, named
+from ...core.errors import BadDefinition, FarshiftError, UnknownName, get_first_line
+from ...core.files import compute_file_sha256
+from ...core.plugins import find_files_by_name, load_module
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
@@ -27,13 +27,13 @@ def find_model(name: str, options: Mapping[str, str] = NO_OPTIONS) -> tuple[Any,
     `scheme:rest` goes to the adapter of that scheme, with the options. Anything else is the user's own code, which
     takes none. `FarshiftError`, in one line, where there is no such thing.
     """
-    adapters = schemes()
+    adapters = load_schemes()
     scheme, _, rest = name.partition(":")
     if scheme in adapters:
         factory = adapters[scheme].from_spec(rest, options)
         return factory, factory.code
-    place, _, attribute = name.rpartition(":")
-    if not attribute or not (place.endswith(".py") or _DOTTED.fullmatch(place)):
+    source, _, attribute = name.rpartition(":")
+    if not attribute or not (source.endswith(".py") or _DOTTED.fullmatch(source)):
         if rest and _DOTTED.fullmatch(scheme):
             raise UnknownName("kind of model", scheme, adapters)
         spelled = ", ".join(f"{scheme}:.." for scheme in adapters)
@@ -42,67 +42,67 @@ def find_model(name: str, options: Mapping[str, str] = NO_OPTIONS) -> tuple[Any,
         raise FarshiftError(
             f"model {name!r} takes no options, and was given {', '.join(sorted(options))}: set them in it"
         )
-    return _own(name, place, attribute, adapters)
+    return _load_own_model(name, source, attribute, adapters)
 
 
 def read_options(texts: Sequence[str]) -> dict[str, str]:
     """Options by name, from texts `key=value`. `FarshiftError` says which one is not, without repeating it: a value may
     be a secret."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for number, text in enumerate(texts, 1):
         key, equals, value = text.partition("=")
         if not equals or not key.isidentifier():
             raise FarshiftError(f"option {number} of {len(texts)} is not key=value")
-        if key in found:
+        if key in options:
             raise FarshiftError(f"the option {key} is given twice")
-        found[key] = value
-    return found
+        options[key] = value
+    return options
 
 
-def schemes() -> dict[str, ModuleType]:
+def load_schemes() -> dict[str, ModuleType]:
     """The adapters that make a model of a text, by the scheme it begins with, sorted.
 
     Such an adapter module has `SCHEME` and `from_spec(rest, options) -> factory`: `rest` is what follows the scheme and
     its colon, `options` texts by name. `factory(seed, task, device, prompt)` gives a fresh model. It has `name`, for
     the run card, and `code`, a digest of all that decides the answers, with no secret in it.
     """
-    found: dict[str, ModuleType] = {}
-    for name in sorted(named("benchmarks/adapters", ".py")):
-        adapter = module("benchmarks/adapters", name, "adapter")
+    known: dict[str, ModuleType] = {}
+    for name in sorted(find_files_by_name("benchmarks/adapters", ".py")):
+        adapter = load_module("benchmarks/adapters", name, "adapter")
         scheme = getattr(adapter, "SCHEME", None)
-        if scheme in found:
-            raise BadDefinition(f"{adapter.__file__}: the scheme {scheme!r} is there already: {found[scheme].__file__}")
+        if scheme in known:
+            raise BadDefinition(f"{adapter.__file__}: the scheme {scheme!r} is there already: {known[scheme].__file__}")
         if scheme is not None:
-            found[scheme] = adapter
-    return dict(sorted(found.items()))
+            known[scheme] = adapter
+    return dict(sorted(known.items()))
 
 
-def _own(name: str, place: str, attribute: str, adapters: Mapping[str, ModuleType]) -> tuple[Any, str]:
+def _load_own_model(name: str, source: str, attribute: str, adapters: Mapping[str, ModuleType]) -> tuple[Any, str]:
     try:
-        holder = _file(Path(place)) if place.endswith(".py") else _module(place)
+        holder = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
     except FarshiftError:
         raise
     except (Exception, SystemExit) as error:
-        if isinstance(error, ModuleNotFoundError) and error.name == place:
+        if isinstance(error, ModuleNotFoundError) and error.name == source:
             raise FarshiftError(
-                f"model {name!r}: there is neither a module nor a kind of model named {place!r}; "
+                f"model {name!r}: there is neither a module nor a kind of model named {source!r}; "
                 f"kinds are {', '.join(adapters)}"
             ) from error
-        line = first_line(error, silent="no message")
-        raise FarshiftError(f"model {name!r}: importing {place} raised {type(error).__name__}: {line}") from error
+        line = get_first_line(error, silent="no message")
+        raise FarshiftError(f"model {name!r}: importing {source} raised {type(error).__name__}: {line}") from error
     if not hasattr(holder, attribute):
-        raise UnknownName(f"attribute of {place}", attribute, (key for key in vars(holder) if not key.startswith("_")))
+        raise UnknownName(f"attribute of {source}", attribute, (key for key in vars(holder) if not key.startswith("_")))
     file = getattr(holder, "__file__", None)
-    return getattr(holder, attribute), file_sha256(Path(file)) if file else ""
+    return getattr(holder, attribute), compute_file_sha256(Path(file)) if file else ""
 
 
-def _module(name: str) -> Any:
+def _import_module(name: str) -> Any:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # as `python -m` would
     return importlib.import_module(name)
 
 
-def _file(path: Path) -> Any:
+def _import_file(path: Path) -> Any:
     if not path.is_file():
         raise FarshiftError(f"model file {path} does not exist")
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import ModelError
-from ...core.listings.plural import counted
-from ...core.progress import advance, say
-from ...core.world import ALONE, World
+from ...core.listings.plural import format_count
+from ...core.progress import log_message, report_progress
+from ...core.world import SINGLE_PROCESS, World
 from ...loaders.batching.encoded import BadFile
-from ...loaders.batching.forms import Forms, readable, rows_of
+from ...loaders.batching.forms import InputFormat, find_readable_rows, select_rows
 from ..answers import Answers
 from ..benchmark import Benchmark
 from ..blind.rows import Inputs
 from ..definition import Adaptation
 from ..model import Columns, Task
-from ..parsing import Place, named_errors, read_answer
+from ..parsing import BatchLocation, read_answer, wrap_user_errors
 from ..runs.shards import Job, Shard
-from .time_limit import TimeLimit, TookTooLong
+from .time_limit import PredictTimeout, TimeLimit
 
 BATCH = 512
 TIME_LIMIT = 600.0
@@ -51,14 +51,14 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Query:
+class Predictor:
     """How every model of a run is asked."""
 
     task: Task
     batch_size: int
     limit: TimeLimit
     adaptation: Adaptation | None = None
-    world: World = ALONE
+    world: World = SINGLE_PROCESS
 
     @classmethod
     def of(
@@ -67,8 +67,8 @@ class Query:
         batch_size: int = BATCH,
         seconds: float = TIME_LIMIT,
         on_hang: Callable[[], None] | None = None,
-        world: World = ALONE,
-    ) -> Query:
+        world: World = SINGLE_PROCESS,
+    ) -> Predictor:
         """How a benchmark's protocol has models asked; `seconds` for one batch, 0 for no limit."""
         adaptation = benchmark.definition.protocol.touch.adaptation
         return cls(benchmark.task, batch_size, TimeLimit(seconds, on_hang), adaptation, world)
@@ -86,7 +86,12 @@ class Query:
             self._walk(model, self._plain(covered), Shard(job, candidate, inputs), label, int(covered.sum()))
         elif self.world.rank == 0 and not covered.all():
             # What the model answers depends on what it saw before: one process, from the first row on.
-            self._walk(model, _adapting(inputs, self.adaptation), Shard(job, candidate, inputs, in_one=True), label)
+            self._walk(
+                model,
+                _iterate_adaptation_steps(inputs, self.adaptation),
+                Shard(job, candidate, inputs, in_one=True),
+                label,
+            )
 
     def _plain(self, covered: NDArray[np.bool_]) -> Iterator[Step]:
         """The batches of this process's share that are not covered yet; the grid never depends on the share."""
@@ -100,68 +105,72 @@ class Query:
         inputs, reported = shard.inputs, 0.0
         with shard, self.limit.watching():
             for step in steps:
-                place = Place(inputs.name, step.number, inputs.row_ids[step.rows])
+                location = BatchLocation(inputs.name, step.number, inputs.row_ids[step.rows])
                 if step.reset:
-                    with named_errors(f"reset before {place}"):
+                    with wrap_user_errors(f"reset before {location}"):
                         model.reset()
-                shard.add(step.start, step.stop, place.rows, self._answers(model, inputs, step, place))
+                shard.add(step.start, step.stop, location.rows, self._answers(model, inputs, step, location))
                 done += step.stop - step.start
                 if time.monotonic() - reported > _PROGRESS_SECONDS or done == len(inputs):
-                    advance(label, done, len(inputs))
+                    report_progress(label, done, len(inputs))
                     reported = time.monotonic()
 
-    def _answers(self, model: Any, inputs: Inputs, step: Step, place: Place) -> Answers:
+    def _answers(self, model: Any, inputs: Inputs, step: Step, location: BatchLocation) -> Answers:
         """What `model` answers to a batch; a row whose picture or sound cannot be decoded is lost, and the others are
         asked without it."""
         batch = inputs.batch(step.rows)
         try:
-            return self._asked(model, batch, place)
+            return self._asked(model, batch, location)
         except BadFile as error:
-            here = readable(batch)
-            if here.all():
+            decodable = find_readable_rows(batch)
+            if decodable.all():
                 raise
-            lost = counted(int((~here).sum()), "file")
-            say(f"{place.part}: {lost} of a batch cannot be decoded, which counts as wrong: {error}")
-        rest = replace(place, rows=place.rows[here])
-        found = self._asked(model, rows_of(batch, here), rest) if here.any() else _nothing(self.task)
-        return found.spread(here)
+            lost = format_count(int((~decodable).sum()), "file")
+            log_message(f"{location.part}: {lost} of a batch cannot be decoded, which counts as wrong: {error}")
+        remaining = replace(location, rows=location.rows[decodable])
+        answers = (
+            self._asked(model, select_rows(batch, decodable), remaining)
+            if decodable.any()
+            else _make_empty_answers(self.task)
+        )
+        return answers.spread(decodable)
 
-    def _asked(self, model: Any, batch: Columns, place: Place) -> Answers:
-        given = Forms.of(model).given(batch)
-        with named_errors(_Predict(place)):
+    def _asked(self, model: Any, batch: Columns, location: BatchLocation) -> Answers:
+        given = InputFormat.of(model).given(batch)
+        with wrap_user_errors(_PredictContext(location)):
             try:
                 with self.limit:
                     answer = model.predict(given)
-            except TookTooLong:
+            except PredictTimeout:
                 raise ModelError(
-                    f"predict took more than {self.limit.seconds:g} s on {place}: allow more time (--time-limit), "
+                    f"predict took more than {self.limit.seconds:g} s on {location}: allow more time (--time-limit), "
                     "or ask for smaller batches (--batch-size)"
                 ) from None
-        return read_answer(answer, place, self.task)
+        return read_answer(answer, location, self.task)
 
 
-def _nothing(task: Task) -> Answers:
+def _make_empty_answers(task: Task) -> Answers:
     """The answers to no rows."""
     kinds = {"regression": np.float64, "classification": np.int64, "multilabel": np.int64}
     return Answers.all_given(np.empty(0, kinds.get(task.type, object)))
 
 
 @dataclass(frozen=True)
-class _Predict:
-    place: Place
+class _PredictContext:
+    place: BatchLocation
 
     def __str__(self) -> str:
         return f"predict on {self.place}"
 
 
-def _adapting(inputs: Inputs, adaptation: Adaptation | None) -> Iterator[Step]:
+def _iterate_adaptation_steps(inputs: Inputs, adaptation: Adaptation | None) -> Iterator[Step]:
     """Every row in the order, batches and resets of a protocol that allows adaptation."""
     assert adaptation is not None
     count = len(inputs)
     order: NDArray[np.int64] = np.arange(count)
     edges = {0}
     if adaptation.order == "shuffled":
-        order = shuffled(f"adaptation/{inputs.name}", inputs.row_ids)
+        order = draw_permutation(f"adaptation/{inputs.name}", inputs.row_ids)
     elif adaptation.order == "grouped":
         groups = np.zeros(count, np.int64) if inputs.group is None else inputs.group
         order = np.argsort(groups, kind="stable")

@@ -13,13 +13,13 @@ GRACE = 5.0
 """Seconds that native code, which no exception reaches, gets on top before the process is given up."""
 
 
-class TookTooLong(BaseException):
+class PredictTimeout(BaseException):
     """Raised inside the model's code. Not an `Exception`: a model's own `except Exception` must not swallow it."""
 
 
 class TimeLimit:
     """`with limit.watching():` around a model's batches, and `with limit:` around each. The inner one raises
-    `TookTooLong` after `seconds` in the main thread's Python code.
+    `PredictTimeout` after `seconds` in the main thread's Python code.
 
     Code that never comes back to Python (a native loop, a lock) cannot be interrupted; where `give_up` is set it is
     called, from another thread, `GRACE` seconds later: it should end the process. Outside the main thread, and where
@@ -42,7 +42,7 @@ class TimeLimit:
         if not self._alarms:
             yield
             return
-        before = signal.signal(signal.SIGALRM, _raise)
+        before = signal.signal(signal.SIGALRM, _raise_timeout)
         try:
             yield
         finally:
@@ -66,5 +66,5 @@ class TimeLimit:
             self._give_up()
 
 
-def _raise(number: int, frame: FrameType | None) -> None:
-    raise TookTooLong
+def _raise_timeout(number: int, frame: FrameType | None) -> None:
+    raise PredictTimeout

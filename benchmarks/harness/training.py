@@ -14,14 +14,14 @@ from typing import Any, Protocol
 
 from ...core.clock import Stopwatch
 from ...core.errors import ModelError
-from ...loaders.batching.forms import AS_THEY_ARE, Forms
+from ...loaders.batching.forms import AS_THEY_ARE, InputFormat
 from ..benchmark import Benchmark
-from ..blind.rows import BlindData
-from ..blind.training_table import TrainingTable, in_memory
+from ..blind.rows import ModelInputs
+from ..blind.training_table import TrainingTable, copy_to_memory
 from ..model import Budget
-from ..parsing import named_errors
+from ..parsing import wrap_user_errors
 from ..selection import Fold
-from ..settings import plain_remarks
+from ..settings import clean_remarks
 from .factory import Factory
 
 
@@ -31,9 +31,9 @@ class TrainingSet:
     when they are asked for."""
 
     benchmark: Benchmark
-    blind: BlindData
+    blind: ModelInputs
     fold: Fold | None = None
-    forms: Forms = AS_THEY_ARE
+    forms: InputFormat = AS_THEY_ARE
     """In what form pictures and sounds are given."""
 
     def train(self) -> TrainingTable:
@@ -60,7 +60,7 @@ class TrainingSet:
 
 
 @dataclass(frozen=True)
-class Trained:
+class FittedModel:
     """A model that can be asked, and what its training came to."""
 
     model: Any
@@ -74,7 +74,7 @@ class Trained:
 class TrainedModels(Protocol):
     """The models of some seeds and settings, trained on one set of rows."""
 
-    def trained(self, seed: int, values: Mapping[str, Any]) -> AbstractContextManager[Trained]:
+    def trained(self, seed: int, values: Mapping[str, Any]) -> AbstractContextManager[FittedModel]:
         """The model of a seed and a setting's values, open while the context lasts. `ModelError` where its training
         failed."""
 
@@ -83,7 +83,7 @@ Trainer = Callable[[TrainingSet, Budget], TrainedModels]
 
 
 @dataclass(frozen=True)
-class OneByOne:
+class SequentialTrainer:
     """Models that a factory makes: each is made, trained if it has `fit`, and closed before the next one."""
 
     make: Factory
@@ -91,31 +91,31 @@ class OneByOne:
     budget: Budget
 
     @contextmanager
-    def trained(self, seed: int, values: Mapping[str, Any]) -> Iterator[Trained]:
+    def trained(self, seed: int, values: Mapping[str, Any]) -> Iterator[FittedModel]:
         where = f"{self.rows.benchmark.name}, seed {seed}"
-        with named_errors(f"{where}: the model's factory"):
+        with wrap_user_errors(f"{where}: the model's factory"):
             model = self.make(seed, values)
-        with _closed_after(model, f"{where}: close"):
+        with _close_after_use(model, f"{where}: close"):
             check_adaptation(model, self.rows.benchmark)
-            yield self._fit(model, where) if getattr(model, "fit", None) is not None else Trained(model)
+            yield self._fit(model, where) if getattr(model, "fit", None) is not None else FittedModel(model)
 
-    def _fit(self, model: Any, where: str) -> Trained:
+    def _fit(self, model: Any, where: str) -> FittedModel:
         watch = Stopwatch()
-        with named_errors(f"{where}: fit"):
-            rows = replace(self.rows, forms=Forms.of(model))
+        with wrap_user_errors(f"{where}: fit"):
+            rows = replace(self.rows, forms=InputFormat.of(model))
             opened = rows.opened(inspect.signature(model.fit).parameters.__contains__)
             if opened.get("unlabelled") is not None:
-                opened["unlabelled"] = rows.forms.given(in_memory(opened["unlabelled"]))
-            remarks = plain_remarks(model.fit(rows.train(), rows.val(), self.budget, **opened))
-        return Trained(model, remarks, watch.seconds(), touched(opened))
+                opened["unlabelled"] = rows.forms.given(copy_to_memory(opened["unlabelled"]))
+            remarks = clean_remarks(model.fit(rows.train(), rows.val(), self.budget, **opened))
+        return FittedModel(model, remarks, watch.seconds(), list_used_data(opened))
 
 
-def one_by_one(make: Factory) -> Trainer:
+def make_sequential_trainer(make: Factory) -> Trainer:
     """A trainer of the models that a factory makes."""
-    return lambda rows, budget: OneByOne(make, rows, budget)
+    return lambda rows, budget: SequentialTrainer(make, rows, budget)
 
 
-def touched(opened: Mapping[str, Any]) -> list[str]:
+def list_used_data(opened: Mapping[str, Any]) -> list[str]:
     """What a training took of what it asked for by name."""
     return [name for name, value in opened.items() if value is not None]
 
@@ -130,7 +130,7 @@ def check_adaptation(model: Any, benchmark: Benchmark) -> None:
 
 
 @contextmanager
-def _closed_after(model: Any, what: str) -> Iterator[None]:
+def _close_after_use(model: Any, what: str) -> Iterator[None]:
     """Close a model that can be closed; an error before it says more than one from closing."""
     close = getattr(model, "close", None)
     try:
@@ -141,5 +141,5 @@ def _closed_after(model: Any, what: str) -> Iterator[None]:
                 close()
         raise
     if callable(close):
-        with named_errors(what):
+        with wrap_user_errors(what):
             close()

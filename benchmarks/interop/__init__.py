@@ -16,20 +16,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.errors import BadRun, UnknownName
-from ...core.plugins import module, named
+from ...core.plugins import find_files_by_name, load_module
 from ..benchmark import find_benchmark
 from ..runs.replay import ONLY, write_recorded_run
 from ..runs.run import Run
 from ._folder import write_folder
-from ._logs import answers_to, digests, model_of, transcript
-from ._sheets import asked_by_prompt, exported
+from ._logs import compute_digests, extract_part_answers, find_model_name, make_transcript
+from ._sheets import make_export, require_prompt
 
-_PLACE = "benchmarks/interop"
+_FOLDER = "benchmarks/interop"
 
 
-def export(name: str, to: str, out: Path) -> dict[str, Any]:
+def export_benchmark(name: str, to: str, out: Path) -> dict[str, Any]:
     """Write a benchmark as a task of another runner (`lm-eval`, `inspect`) into the folder `out`.
 
     Every row that a run predicts becomes a sample with its row id, its part, its whole prompt and its true label: the
@@ -38,8 +38,8 @@ def export(name: str, to: str, out: Path) -> dict[str, Any]:
     Returns `rows` (how many), `files` (their paths within the folder, sorted) and `command` (what to type next).
     Raises `FarshiftError` where the benchmark cannot be put as texts, or `out` holds something else.
     """
-    tool = _tool(to)
-    task = exported(find_benchmark(name))
+    tool = _load_runner(to)
+    task = make_export(find_benchmark(name))
     files = tool.files(task)
     write_folder(out, files)
     return {"rows": task.rows, "files": sorted(files), "command": tool.command(task, out.resolve())}
@@ -48,8 +48,8 @@ def export(name: str, to: str, out: Path) -> dict[str, Any]:
 def import_run(files: Sequence[Path], source: str, on: str, out: Path, name: str = "") -> Run:
     """Make a run, in the folder `out`, of the logs that another runner wrote of an exported benchmark.
 
-    files: the runner's logs of every sample. source: the runner, as in `export`. on: the benchmark's name. name: the
-    model's on the run card, by default the one in the logs.
+    files: the runner's logs of every sample. source: the runner, as in `export_benchmark`. on: the benchmark's name.
+    name: the model's on the run card, by default the one in the logs.
 
     The logs are put together as seeds 0, 1, 2 .. like this: logs that the runner wrote in one sitting (a call of it for
     one model; for repeated samples, one repetition) belong together; each sitting, in the order of `files`, goes to the
@@ -60,29 +60,29 @@ def import_run(files: Sequence[Path], source: str, on: str, out: Path, name: str
     FAILED, and it counts as wrong. Raises `BadRun` where a log cannot be read, or is not of every row of this very
     benchmark, asked by its prompt.
     """
-    tool = _tool(source)
+    tool = _load_runner(source)
     benchmark = find_benchmark(on)
-    prompt = asked_by_prompt(benchmark)
+    prompt = require_prompt(benchmark)
     paths = [Path(path) for path in files]
     if not paths:
         raise BadRun("no log is named: give the runner's log of every sample")
-    read = digests(paths)
-    found = tool.logs(paths)
-    said = transcript(benchmark, prompt, found)
+    read = compute_digests(paths)
+    runner_logs = tool.logs(paths)
+    conversation = make_transcript(benchmark, prompt, runner_logs)
     card = {
-        "name": name or model_of(found),
+        "name": name or find_model_name(runner_logs),
         "kind": "imported",
-        "code": identity_of(read),
-        "tool": ", ".join(sorted({log.tool for log in found} - {""})) or source,
-        "prompt": "wrapped" if said.wrapped else "exact",
+        "code": compute_identity(read),
+        "tool": ", ".join(sorted({log.tool for log in runner_logs} - {""})) or source,
+        "prompt": "wrapped" if conversation.wrapped else "exact",
     }
     return write_recorded_run(
-        benchmark, out, card, [{ONLY: answers_to(benchmark, prompt, seed)} for seed in said.seeds]
+        benchmark, out, card, [{ONLY: extract_part_answers(benchmark, prompt, seed)} for seed in conversation.seeds]
     )
 
 
-def _tool(name: str) -> ModuleType:
-    known = {stem.replace("_", "-") for stem in named(_PLACE, ".py")}
+def _load_runner(name: str) -> ModuleType:
+    known = {stem.replace("_", "-") for stem in find_files_by_name(_FOLDER, ".py")}
     if name not in known:
         raise UnknownName("runner", name, known)
-    return module(_PLACE, name.replace("-", "_"), "runner")
+    return load_module(_FOLDER, name.replace("-", "_"), "runner")

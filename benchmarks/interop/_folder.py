@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ...core.errors import FarshiftError
-from ...core.files import lock_elsewhere, locked, plain_disk_errors
+from ...core.files import get_lock_path, hold_lock, translate_os_errors
 
 _ADVICE = "name another --out"
 
@@ -18,25 +18,25 @@ def write_folder(out: Path, files: Mapping[str, bytes]) -> None:
     What a runner adds to such a folder (compiled code, logs) is left alone. Raises `FarshiftError` where `out` is a
     file, or a folder that holds anything but these files.
     """
-    with locked(lock_elsewhere(out), str(out)), plain_disk_errors(out, _ADVICE):
-        if _holds(out, files):
+    with hold_lock(get_lock_path(out), str(out)), translate_os_errors(out, _ADVICE):
+        if _has_files(out, files):
             return
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise FarshiftError(f"{out} holds something else than this export: choose another --out, or remove it")
-        whole = out.resolve()
-        beside = whole.with_name(f".{whole.name}.tmp")
+        target = out.resolve()
+        beside = target.with_name(f".{target.name}.tmp")
         shutil.rmtree(beside, ignore_errors=True)  # a process was killed as it wrote
         try:
             for name, content in files.items():
                 path = beside / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-            if whole.exists():
-                whole.rmdir()
-            beside.rename(whole)
+            if target.exists():
+                target.rmdir()
+            beside.rename(target)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
 
 
-def _holds(out: Path, files: Mapping[str, bytes]) -> bool:
+def _has_files(out: Path, files: Mapping[str, bytes]) -> bool:
     return all((out / name).is_file() and (out / name).read_bytes() == content for name, content in files.items())

@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import BadRun
-from ...core.files import file_sha256
+from ...core.files import compute_file_sha256
 from ..answers import Answers
 from ..benchmark import Benchmark
-from ..blind.data import blind_data
-from ..prompting.grading import answers_in
+from ..blind.data import load_model_inputs
+from ..prompting.grading import extract_answers
 from ..prompting.prompt import Prompt
-from ..scoring.completeness import row_id_problem
-from ._sheets import prompts
+from ..scoring.completeness import describe_row_id_problem
+from ._sheets import iterate_prompts
 
 _ROW_ID = re.compile(r"[0-9a-f]{16}")
 
-Said = dict[int, str | None]
+Outputs = dict[int, str | None]
 """What a model said to rows, by row id; None where nothing came back."""
 
 
 @dataclass(frozen=True)
-class Recorded:
+class LogSample:
     """One sample of a log.
 
     where: file and place, for people. row_id, entry_identity: the exported sample's; whatever stands there in the log.
@@ -53,7 +53,7 @@ class Log:
     sitting: tuple[Any, ...]
     model: str
     tool: str
-    samples: Sequence[Recorded]
+    samples: Sequence[LogSample]
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,16 @@ class Transcript:
     """What was said to a benchmark's rows, seed by seed. wrapped: whether a prompt was sent within something else (a
     chat template, a system message before it)."""
 
-    seeds: list[Said]
+    seeds: list[Outputs]
     wrapped: bool
 
 
-def digests(files: Sequence[Path]) -> list[str]:
+def compute_digests(files: Sequence[Path]) -> list[str]:
     """The files' sha256, in their order; `BadRun` where a file is given twice: it would pass for two seeds."""
     seen: dict[str, Path] = {}
     for path in files:
         try:
-            digest = file_sha256(path)
+            digest = compute_file_sha256(path)
         except OSError as error:
             raise BadRun(f"{path} cannot be read: {error.strerror or error}") from error
         if digest in seen:
@@ -79,7 +79,7 @@ def digests(files: Sequence[Path]) -> list[str]:
     return list(seen)
 
 
-def model_of(logs: Sequence[Log]) -> str:
+def find_model_name(logs: Sequence[Log]) -> str:
     """The one model that the logs are of; `BadRun` where they name several, or none. Of a model in a local folder it is
     the folder's own name: a run card names no path of a disk."""
     models = sorted({log.model for log in logs} - {""})
@@ -93,7 +93,7 @@ def model_of(logs: Sequence[Log]) -> str:
     return Path(models[0]).name if Path(models[0]).is_absolute() else models[0]
 
 
-def transcript(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -> Transcript:
+def make_transcript(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -> Transcript:
     """The logs as seeds 0, 1, 2 .., each with every predicted row of the benchmark.
 
     Logs of one sitting belong together. Sittings are taken in the order of the files, and each goes to the first seed
@@ -103,49 +103,52 @@ def transcript(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -> Tra
     Raises `BadRun` for a sample without a row id, of another benchmark, of a row that is not predicted, or that was
     sent another prompt, and for a seed that lacks rows.
     """
-    expected = _expected(benchmark, prompt)
+    expected = _list_expected_prompts(benchmark, prompt)
     identities = [*benchmark.identities("full")]  # a list: a log may hold whatever in its place
-    sittings: dict[tuple[Any, ...], list[Said]] = {}
+    sittings: dict[tuple[Any, ...], list[Outputs]] = {}
     wrapped = False
     for log in logs:
         own = sittings.setdefault(log.sitting, [])
         for sample in log.samples:
-            row_id = _row_id(sample, benchmark, identities, expected)
+            row_id = _parse_row_id(sample, benchmark, identities, expected)
             wrapped |= _is_wrapped(sample, expected[row_id], benchmark)
-            _first_without([row_id], own)[row_id] = sample.said
-    seeds: list[Said] = []
-    for said in (said for own in sittings.values() for said in own):
-        _first_without(said, seeds).update(said)
+            _find_first_without([row_id], own)[row_id] = sample.said
+    seeds: list[Outputs] = []
+    for outputs in (outputs for own in sittings.values() for outputs in own):
+        _find_first_without(outputs, seeds).update(outputs)
     if not seeds:
         raise BadRun("there are no samples in these logs: name the logs of every sample")
-    for seed, said in enumerate(seeds):
-        _held_to_rows(seed, said, expected, benchmark)
+    for seed, outputs in enumerate(seeds):
+        _check_all_rows(seed, outputs, expected, benchmark)
     return Transcript(seeds, wrapped)
 
 
-def answers_to(benchmark: Benchmark, prompt: Prompt, said: Said) -> dict[str, Answers]:
+def extract_part_answers(benchmark: Benchmark, prompt: Prompt, outputs: Outputs) -> dict[str, Answers]:
     """For each predicted part the answers in what a model said, in the order of the part's rows."""
-    blind = blind_data(benchmark)
+    blind = load_model_inputs(benchmark)
     rows = {name: blind.part(name).row_ids for name in benchmark.predicted_parts}
-    return {name: answers_in([said[int(row)] for row in ids], prompt, name, ids) for name, ids in rows.items()}
+    return {name: extract_answers([outputs[int(row)] for row in ids], prompt, name, ids) for name, ids in rows.items()}
 
 
-def _expected(benchmark: Benchmark, prompt: Prompt) -> dict[int, str]:
+def _list_expected_prompts(benchmark: Benchmark, prompt: Prompt) -> dict[int, str]:
     """The prompt of every predicted row."""
     return {
         int(row_id): text
-        for _, row_ids, texts in prompts(benchmark, prompt)
+        for _, row_ids, texts in iterate_prompts(benchmark, prompt)
         for row_id, text in zip(row_ids, texts, strict=True)
     }
 
 
-def _row_id(sample: Recorded, benchmark: Benchmark, identities: Collection[str], expected: Mapping[int, str]) -> int:
+def _parse_row_id(
+    sample: LogSample, benchmark: Benchmark, identities: Collection[str], expected: Mapping[int, str]
+) -> int:
     if not isinstance(sample.row_id, str) or not _ROW_ID.fullmatch(sample.row_id):
         raise BadRun(f"{sample.where}, has no row id: only logs of an exported task can be imported")
     if sample.entry_identity not in identities:
-        found, identity = str(sample.entry_identity)[:12], benchmark.identity("full")
+        sample_identity, identity = str(sample.entry_identity)[:12], benchmark.identity("full")
         raise BadRun(
-            f"{sample.where}, is of another benchmark, or of another version of it (identity {found}.., that of "
+            f"{sample.where}, is of another benchmark, or of another version of it (identity {sample_identity}.., "
+            "that of "
             f"{benchmark.name} is {identity[:12]}..): export it again and run that"
         )
     row_id = int(sample.row_id, 16)
@@ -154,7 +157,7 @@ def _row_id(sample: Recorded, benchmark: Benchmark, identities: Collection[str],
     return row_id
 
 
-def _is_wrapped(sample: Recorded, prompt: str, benchmark: Benchmark) -> bool:
+def _is_wrapped(sample: LogSample, prompt: str, benchmark: Benchmark) -> bool:
     """Whether there is more to what the model was sent than the prompt; `BadRun` where the prompt is not in it."""
     if list(sample.sent) == [prompt]:
         return False
@@ -165,19 +168,20 @@ def _is_wrapped(sample: Recorded, prompt: str, benchmark: Benchmark) -> bool:
     return True
 
 
-def _first_without(row_ids: Iterable[int], several: list[Said]) -> Said:
+def _find_first_without(row_ids: Iterable[int], several: list[Outputs]) -> Outputs:
     """The first of several that has none of these rows; a new one, put behind them, where each has some."""
-    found = next((said for said in several if said.keys().isdisjoint(row_ids)), None)
-    if found is None:
-        found = {}
-        several.append(found)
-    return found
+    match = next((outputs for outputs in several if outputs.keys().isdisjoint(row_ids)), None)
+    if match is None:
+        match = {}
+        several.append(match)
+    return match
 
 
-def _held_to_rows(seed: int, said: Said, expected: Mapping[int, str], benchmark: Benchmark) -> None:
-    if len(said) < len(expected):
-        got, wanted = (np.array(list(ids), np.uint64) for ids in (said, expected))
+def _check_all_rows(seed: int, outputs: Outputs, expected: Mapping[int, str], benchmark: Benchmark) -> None:
+    if len(outputs) < len(expected):
+        got, expected_ids = (np.array(list(ids), np.uint64) for ids in (outputs, expected))
         raise BadRun(
-            f"seed {seed} has {len(said)} of the {len(expected)} rows that {benchmark.name} predicts: "
-            f"{row_id_problem(got, wanted)}; run every exported task, without a limit, and name all its logs"
+            f"seed {seed} has {len(outputs)} of the {len(expected)} rows that {benchmark.name} predicts: "
+            f"{describe_row_id_problem(got, expected_ids)}; run every exported task, without a limit, and name all "
+            "its logs"
         )

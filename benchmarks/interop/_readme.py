@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._sheets import Exported, Sheet
+from ._sheets import ExportedBenchmark, Sheet
 
 _TEXT = """\
 # {title}
@@ -35,7 +35,7 @@ All tasks together make a run, the ones that no score is taken of included: they
 """
 
 
-def readme(exported: Exported, tool: str, run: str, read: str) -> bytes:
+def write_readme(exported: ExportedBenchmark, tool: str, run: str, read: str) -> bytes:
     """What the folder holds and what to do with it.
 
     tool: the runner's name. run, read: the commands that ask the model and import the logs, as typed in the folder.
@@ -43,7 +43,7 @@ def readme(exported: Exported, tool: str, run: str, read: str) -> bytes:
     grader = exported.grader
     pin = grader.prompt.pin
     sheets = [
-        f"| `{task}` | {len(sheet.samples)} | {_what(sheet)} |"
+        f"| `{task}` | {len(sheet.samples)} | {_describe_sheet(sheet)} |"
         for task, sheet in zip(exported.tasks, exported.sheets, strict=True)
     ]
     return _TEXT.format(
@@ -62,7 +62,7 @@ def readme(exported: Exported, tool: str, run: str, read: str) -> bytes:
     ).encode()
 
 
-def _what(sheet: Sheet) -> str:
+def _describe_sheet(sheet: Sheet) -> str:
     if sheet.scored:
         return f"the view {sheet.name}; their mean is its score"
     return f"rows of the part {sheet.name} that are on no view"

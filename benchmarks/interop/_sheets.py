@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.canonical import canonical_json
-from ...core.errors import BadDefinition, FarshiftError, some_of
-from ..benchmark import Benchmark, benchmarks
-from ..blind.data import blind_data
-from ..canary import canary
+from ...core.canonical import to_canonical_json
+from ...core.errors import BadDefinition, FarshiftError, shorten_list
+from ..benchmark import Benchmark, load_benchmarks
+from ..blind.data import load_model_inputs
+from ..canary import make_canary
 from ..model import Task
 from ..prompting.grading import Grader
 from ..prompting.prompt import Prompt
@@ -49,11 +49,11 @@ class Sheet:
 
     def jsonl(self) -> bytes:
         """One sample a line, in canonical JSON."""
-        return b"".join(canonical_json(asdict(sample)) + b"\n" for sample in self.samples)
+        return b"".join(to_canonical_json(asdict(sample)) + b"\n" for sample in self.samples)
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedBenchmark:
     """A benchmark as other runners take it. name: of letters, digits and underscores, for a task."""
 
     name: str
@@ -82,12 +82,12 @@ class Exported:
         }
 
 
-def asked_by_prompt(benchmark: Benchmark) -> Prompt:
+def require_prompt(benchmark: Benchmark) -> Prompt:
     """The benchmark's prompt; `FarshiftError` where other runners cannot ask for it as texts and average over rows."""
     task, primary = benchmark.task, benchmark.metrics[0]
     if benchmark.definition.prompt is None:
-        have = [name for name, one in benchmarks().items() if one.definition.prompt is not None]
-        raise FarshiftError(f"{benchmark.name} has no prompt to export: benchmarks with one are {some_of(have)}")
+        have = [name for name, other in load_benchmarks().items() if other.definition.prompt is not None]
+        raise FarshiftError(f"{benchmark.name} has no prompt to export: benchmarks with one are {shorten_list(have)}")
     if task.type == "regression":
         raise FarshiftError(f"{benchmark.name} is a regression task: other runners are given classes and texts only")
     if primary.per_row is None or primary.needs != "prediction":
@@ -100,66 +100,70 @@ def asked_by_prompt(benchmark: Benchmark) -> Prompt:
             f"{benchmark.name} is scored by {benchmark.rule(None).name}, which trains models of its own: other runners "
             "train none; use farshift evaluate"
         )
-    prompt = blind_data(benchmark).prompt
+    prompt = load_model_inputs(benchmark).prompt
     assert prompt is not None
     return prompt
 
 
-def prompts(benchmark: Benchmark, prompt: Prompt) -> Iterator[tuple[str, NDArray[np.uint64], list[str]]]:
+def iterate_prompts(benchmark: Benchmark, prompt: Prompt) -> Iterator[tuple[str, NDArray[np.uint64], list[str]]]:
     """For each predicted part its name, row ids (n,) and n prompts."""
-    blind = blind_data(benchmark)
+    blind = load_model_inputs(benchmark)
     for name in benchmark.predicted_parts:
         inputs = blind.part(name)
         yield name, inputs.row_ids, prompt.texts(inputs.batch(slice(None)))
 
 
-def exported(benchmark: Benchmark) -> Exported:
+def make_export(benchmark: Benchmark) -> ExportedBenchmark:
     """Every row that a run predicts, once: a sheet per view that is scored against the true label and has no rows of an
     earlier one (ID and OOD first), then a sheet per part for the rows that are on none."""
-    grader = Grader.of(benchmark, asked_by_prompt(benchmark))
-    left = {sample.row_id: sample for sample in _samples(benchmark, grader)}
+    grader = Grader.of(benchmark, require_prompt(benchmark))
+    remaining = {sample.row_id: sample for sample in _iterate_samples(benchmark, grader)}
     sheets = []
-    for view in _views(benchmark):
+    for view in _list_true_views(benchmark):
         here = [f"{row_id:016x}" for row_id in benchmark.view(view)[0].row_ids]
-        if all(row_id in left for row_id in here):
-            sheets.append(_sheet(view, True, [left.pop(row_id) for row_id in here]))
+        if all(row_id in remaining for row_id in here):
+            sheets.append(_make_sheet(view, True, [remaining.pop(row_id) for row_id in here]))
     for part in benchmark.predicted_parts:
-        rest = [sample for sample in left.values() if sample.part == part]
+        rest = [sample for sample in remaining.values() if sample.part == part]
         if rest:
-            sheets.append(_sheet(part, False, rest))
+            sheets.append(_make_sheet(part, False, rest))
     names = [sheet.name for sheet in sheets]
     if len({*names} - {""}) < len(names):
         raise BadDefinition(
             f"{benchmark.path}: as tasks its views and parts would be called {', '.join(names)}: rename views so that "
             "each has letters or digits, and no two the same"
         )
-    return Exported(
-        _plain(f"farshift_{benchmark.name}"), benchmark.definition.title, grader, tuple(sheets), canary(benchmark)
+    return ExportedBenchmark(
+        _to_identifier(f"farshift_{benchmark.name}"),
+        benchmark.definition.title,
+        grader,
+        tuple(sheets),
+        make_canary(benchmark),
     )
 
 
-def _views(benchmark: Benchmark) -> list[str]:
+def _list_true_views(benchmark: Benchmark) -> list[str]:
     true = [name for name, view in benchmark.definition.views.items() if view.against == "true"]
     return sorted(true, key=lambda name: (name != "id", name != "ood", name))
 
 
-def _sheet(name: str, scored: bool, samples: list[Sample]) -> Sheet:
-    plain = _plain(name)
+def _make_sheet(name: str, scored: bool, samples: list[Sample]) -> Sheet:
+    plain = _to_identifier(name)
     return Sheet(plain, scored, tuple(replace(sample, view=plain) for sample in samples))
 
 
-def _plain(name: str) -> str:
+def _to_identifier(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
-def _samples(benchmark: Benchmark, grader: Grader) -> Iterator[Sample]:
-    task, mark = benchmark.task, canary(benchmark)
-    for part, row_ids, texts in prompts(benchmark, grader.prompt):
+def _iterate_samples(benchmark: Benchmark, grader: Grader) -> Iterator[Sample]:
+    task, mark = benchmark.task, make_canary(benchmark)
+    for part, row_ids, texts in iterate_prompts(benchmark, grader.prompt):
         labels = benchmark.part(part).truth().tolist()
         for row_id, text, label in zip(row_ids, texts, labels, strict=True):
-            target = _target(label, task)
+            target = _format_target(label, task)
             yield Sample(f"{row_id:016x}", part, "", text, target, label, grader.entry_identity, mark)
 
 
-def _target(label: str | int, task: Task) -> str:
+def _format_target(label: str | int, task: Task) -> str:
     return task.names[int(label)] if task.names else str(label)

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.canonical import canonical_json
-from ...core.errors import BadRun, MissingExtra, first_line, restated
-from ._logs import Log, Recorded
-from ._readme import readme
-from ._sheets import Exported
+from ...core.canonical import to_canonical_json
+from ...core.errors import BadRun, MissingExtra, get_first_line, replace_error_message
+from ._logs import Log, LogSample
+from ._readme import write_readme
+from ._sheets import ExportedBenchmark
 
 _CODE = '''\
 """The tasks of this folder: each sheet of samples on its own, and all of them in one."""
@@ -68,7 +68,7 @@ def {name}():
     return asked({all_sheets})
 '''
 
-_ONE = """
+_TASK_TEMPLATE = """
 
 @task
 def {task}():
@@ -76,35 +76,37 @@ def {task}():
 """
 
 
-def command(exported: Exported, folder: Path) -> str:
+def command(exported: ExportedBenchmark, folder: Path) -> str:
     """What to type to run the exported benchmark: from any folder, its logs beside the exported one."""
-    return _run(exported, f"{folder}/task.py", f"{folder}-logs")
+    return _format_run_command(exported, f"{folder}/task.py", f"{folder}-logs")
 
 
-def _run(exported: Exported, file: str, logs: str) -> str:
+def _format_run_command(exported: ExportedBenchmark, file: str, logs: str) -> str:
     return f"inspect eval {shlex.quote(f'{file}@{exported.name}')} --model MODEL --log-dir {shlex.quote(logs)}"
 
 
-def files(exported: Exported) -> dict[str, bytes]:
+def files(exported: ExportedBenchmark) -> dict[str, bytes]:
     """The exported folder: a task file, and the samples of each sheet."""
     read = f"farshift benchmarks import ../logs/*.eval --from inspect --on {exported.grader.benchmark} --out ../run"
-    found = {
-        "README.md": readme(exported, "Inspect", _run(exported, "task.py", "../logs"), read),
-        "benchmark.json": canonical_json(exported.grader.record()),
-        "task.py": _code(exported).encode(),
+    contents = {
+        "README.md": write_readme(exported, "Inspect", _format_run_command(exported, "task.py", "../logs"), read),
+        "benchmark.json": to_canonical_json(exported.grader.record()),
+        "task.py": _format_task_code(exported).encode(),
     }
-    return found | {f"data/{sheet.name}.jsonl": sheet.jsonl() for sheet in exported.sheets}
+    return contents | {f"data/{sheet.name}.jsonl": sheet.jsonl() for sheet in exported.sheets}
 
 
-def _code(exported: Exported) -> str:
-    sheets = [_literal(sheet.name) for sheet in exported.sheets]
-    metadata = [f"            {_literal(key)}: {_literal(text)}," for key, text in exported.metadata().items()]
+def _format_task_code(exported: ExportedBenchmark) -> str:
+    sheets = [_format_literal(sheet.name) for sheet in exported.sheets]
+    metadata = [
+        f"            {_format_literal(key)}: {_format_literal(text)}," for key, text in exported.metadata().items()
+    ]
     every = _CODE.format(name=exported.name, metadata="\n".join(metadata), all_sheets=", ".join(sheets))
-    ones = [_ONE.format(task=task, sheet=sheet) for task, sheet in zip(exported.tasks, sheets, strict=True)]
+    ones = [_TASK_TEMPLATE.format(task=task, sheet=sheet) for task, sheet in zip(exported.tasks, sheets, strict=True)]
     return every + "".join(ones)
 
 
-def _literal(text: str) -> str:
+def _format_literal(text: str) -> str:
     """A Python literal: JSON's, as long as it leaves letters beyond ASCII alone."""
     return json.dumps(text, ensure_ascii=False)
 
@@ -115,29 +117,29 @@ def logs(paths: Sequence[Path]) -> list[Log]:
     try:
         from inspect_ai.log import read_eval_log
     except ImportError as error:
-        raise restated(
+        raise replace_error_message(
             MissingExtra, "reading Inspect's logs needs inspect_ai: import them where Inspect is installed"
         ) from error
-    return [log for path in paths for log in _epochs(path, _opened(read_eval_log, path))]
+    return [log for path in paths for log in _split_epochs(path, _open_log(read_eval_log, path))]
 
 
-def _opened(read: Any, path: Path) -> Any:
+def _open_log(read: Any, path: Path) -> Any:
     try:
         return read(str(path), resolve_attachments="core", exclude_fields={"events", "store"})
     except MemoryError:  # says nothing of the file
         raise
     except Exception as error:  # whatever its reader meets in a file that is damaged, or is none of its logs
-        first = first_line(error, 200)
+        first = get_first_line(error, 200)
         raise BadRun(f"{path} cannot be read as a log of Inspect: {first}") from error
 
 
-def _epochs(path: Path, log: Any) -> list[Log]:
+def _split_epochs(path: Path, log: Any) -> list[Log]:
     if log.status != "success":
         # Its samples that were cut off would pass for answers that could not be had.
         raise BadRun(f"{path} is unfinished (status {log.status}): finish it by `inspect eval-retry` first")
-    epochs: dict[int, list[Recorded]] = {}
+    epochs: dict[int, list[LogSample]] = {}
     for sample in log.samples or ():
-        epochs.setdefault(sample.epoch, []).append(_recorded(sample, f"{path}, sample {sample.id}"))
+        epochs.setdefault(sample.epoch, []).append(_read_sample(sample, f"{path}, sample {sample.id}"))
     version = log.eval.packages.get("inspect_ai")
     tool = f"inspect {version}" if version else ""
     return [
@@ -146,8 +148,8 @@ def _epochs(path: Path, log: Any) -> list[Log]:
     ]
 
 
-def _recorded(sample: Any, where: str) -> Recorded:
+def _read_sample(sample: Any, where: str) -> LogSample:
     """What the model was sent is all that stands in the conversation before its answer."""
     sent = [message.text for message in sample.messages if message.role != "assistant"]
-    said = sample.output.completion if sample.output.choices else None
-    return Recorded(where, sample.metadata.get("row_id"), sample.metadata.get("entry_identity"), sent, said)
+    output = sample.output.completion if sample.output.choices else None
+    return LogSample(where, sample.metadata.get("row_id"), sample.metadata.get("entry_identity"), sent, output)

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.canonical import canonical_json
+from ...core.canonical import to_canonical_json
 from ...core.errors import BadRun
-from ._logs import Log, Recorded
-from ._readme import readme
-from ._sheets import Exported, Sheet
+from ._logs import Log, LogSample
+from ._readme import write_readme
+from ._sheets import ExportedBenchmark, Sheet
 
 _CODE = '''\
 """What the tasks of this folder call: their samples, and the grade of an answer."""
@@ -45,50 +45,50 @@ def process_results(doc, results):
 _LOG_NAME = re.compile(r"samples_.*_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
 
 
-def command(exported: Exported, folder: Path) -> str:
+def command(exported: ExportedBenchmark, folder: Path) -> str:
     """What to type to run the exported benchmark: from any folder, its logs beside the exported one."""
     where, logs = shlex.quote(str(folder)), shlex.quote(f"{folder}-logs")
-    return f"{_run(exported, where)} --output_path {logs}"
+    return f"{_format_run_command(exported, where)} --output_path {logs}"
 
 
-def _run(exported: Exported, include: str) -> str:
+def _format_run_command(exported: ExportedBenchmark, include: str) -> str:
     return (
         "lm_eval run --model hf --model_args pretrained=MODEL "
         f"--tasks {exported.name} --include_path {include} --log_samples"
     )
 
 
-def files(exported: Exported) -> dict[str, bytes]:
+def files(exported: ExportedBenchmark) -> dict[str, bytes]:
     """The exported folder: a group, a task and the samples for each sheet, and the code that grades."""
     read = "farshift benchmarks import ../logs/*/samples_*.jsonl --from lm-eval"
     version = exported.grader.prompt.pin.version
-    found = {
-        "README.md": readme(
+    contents = {
+        "README.md": write_readme(
             exported,
             "lm-evaluation-harness",
-            f"{_run(exported, '.')} --output_path ../logs",
+            f"{_format_run_command(exported, '.')} --output_path ../logs",
             f"{read} --on {exported.grader.benchmark} --out ../run",
         ),
-        "benchmark.json": canonical_json(exported.grader.record()),
+        "benchmark.json": to_canonical_json(exported.grader.record()),
         "utils.py": _CODE.encode(),
-        f"{exported.name}.yaml": _yaml(
+        f"{exported.name}.yaml": _format_yaml(
             {"group": exported.name, "task": exported.tasks, "metadata": {"version": version}}
         ),
     }
     for task, sheet in zip(exported.tasks, exported.sheets, strict=True):
-        found[f"{task}.yaml"] = _task(exported, task, sheet)
-        found[f"data/{sheet.name}.jsonl"] = sheet.jsonl()
-    return found
+        contents[f"{task}.yaml"] = _format_task(exported, task, sheet)
+        contents[f"data/{sheet.name}.jsonl"] = sheet.jsonl()
+    return contents
 
 
 class _Function(str):
     """A name of a function in utils.py, which the tool looks up."""
 
 
-def _task(exported: Exported, name: str, sheet: Sheet) -> bytes:
+def _format_task(exported: ExportedBenchmark, name: str, sheet: Sheet) -> bytes:
     """A task of the tool: prompts as they stand, greedy answers up to a stop string, graded one by one."""
     grader = exported.grader
-    return _yaml(
+    return _format_yaml(
         {
             "task": name,
             # The tool opens relative paths from where it is called: a function finds its files from anywhere, and
@@ -119,12 +119,12 @@ def _task(exported: Exported, name: str, sheet: Sheet) -> bytes:
     )
 
 
-def _yaml(fields: dict[str, Any]) -> bytes:
+def _format_yaml(fields: dict[str, Any]) -> bytes:
     """YAML with a field a line; values in the form that YAML shares with JSON."""
-    return "".join(f"{name}: {_value(value)}\n" for name, value in fields.items()).encode()
+    return "".join(f"{name}: {_format_value(value)}\n" for name, value in fields.items()).encode()
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, _Function):
         return f"!function {value}"
     # YAML takes JSON's escapes one by one, where JSON puts a letter beyond 16 bits as two.
@@ -135,35 +135,35 @@ def _value(value: Any) -> str:
 def logs(paths: Sequence[Path]) -> list[Log]:
     """The tool's `samples_<task>_<time>.jsonl`: all of one call of it have one time, and lie beside its
     `results_<time>.json`, which says the model's name and the tool's version."""
-    return [_log(path) for path in paths]
+    return [_read_log(path) for path in paths]
 
 
-def _log(path: Path) -> Log:
+def _read_log(path: Path) -> Log:
     named = _LOG_NAME.fullmatch(path.name)
     time = named["time"] if named else ""
-    results = _results(path.parent, time) if time else {}
+    results = _read_results(path.parent, time) if time else {}
     version = results.get("lm_eval_version")
     return Log(
         (str(path.resolve().parent), time) if time else (str(path.resolve()),),
         str(results.get("model_name") or ""),
         f"lm-eval {version}" if version else "",
-        list(_samples(path)),
+        list(_iterate_samples(path)),
     )
 
 
-def _results(folder: Path, time: str) -> dict[str, Any]:
+def _read_results(folder: Path, time: str) -> dict[str, Any]:
     """What the tool says of a call; empty where that file is not there, or is none of the tool's."""
     for path in sorted(folder.glob(f"*_{time}.json")):
         try:
-            found = json.loads(path.read_bytes())
+            content = json.loads(path.read_bytes())
         except (OSError, ValueError, RecursionError):
             continue
-        if isinstance(found, dict):
-            return found
+        if isinstance(content, dict):
+            return content
     return {}
 
 
-def _samples(path: Path) -> Iterator[Recorded]:
+def _iterate_samples(path: Path) -> Iterator[LogSample]:
     try:
         lines = path.read_text("utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -175,21 +175,21 @@ def _samples(path: Path) -> Iterator[Recorded]:
         except (ValueError, RecursionError) as error:
             last = "the file was cut off" if number == len(lines) else "the file was edited"
             raise BadRun(f"{where}, is not JSON: {last}, or it is not a samples_*.jsonl") from error
-        yield _recorded(sample, where)
+        yield _read_sample(sample, where)
 
 
-def _recorded(sample: Any, where: str) -> Recorded:
+def _read_sample(sample: Any, where: str) -> LogSample:
     try:
-        doc, sent, ((said,),) = sample["doc"], sample["arguments"]["gen_args_0"]["arg_0"], sample["resps"]
-        row_id, identity, texts = doc.get("row_id"), doc.get("entry_identity"), _texts(sent)
+        doc, sent, ((output,),) = sample["doc"], sample["arguments"]["gen_args_0"]["arg_0"], sample["resps"]
+        row_id, identity, texts = doc.get("row_id"), doc.get("entry_identity"), _extract_texts(sent)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
-        texts, said = [], None
-    if not texts or not all(isinstance(text, str) for text in (*texts, said)):
+        texts, output = [], None
+    if not texts or not all(isinstance(text, str) for text in (*texts, output)):
         raise BadRun(f"{where}, is not one prompt with one response: name the samples_*.jsonl of an exported task")
-    return Recorded(where, row_id, identity, texts, said)
+    return LogSample(where, row_id, identity, texts, output)
 
 
-def _texts(sent: Any) -> list[Any]:
+def _extract_texts(sent: Any) -> list[Any]:
     """The texts of what was sent: a prompt, or for a chat endpoint messages, written as JSON in a list of one."""
     if isinstance(sent, str):
         return [sent]

@@ -52,12 +52,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition, FarshiftError
-from ...core.plugins import module
+from ...core.plugins import load_module
 from ..answers import Answers
 from ..model import Columns, Task
-from ._groups import memberships
+from ._groups import find_memberships
 from ._tally import State as State
-from ._tally import added
+from ._tally import add_states
 
 NO_COLUMNS: Columns = MappingProxyType({})
 
@@ -95,47 +95,47 @@ class Metric:
 
     def memberships(self, truth: NDArray[Any], task: Task, columns: Columns) -> NDArray[np.str_]:
         """The groups of each row, by name, (n, K), of a metric over groups (`_groups.memberships`)."""
-        return memberships(self.options, truth, task, columns)
+        return find_memberships(self.options, truth, task, columns)
 
 
-def metric(name: str, version: int | None = None, options: Mapping[str, Any] | None = None) -> Metric:
+def find_metric(name: str, version: int | None = None, options: Mapping[str, Any] | None = None) -> Metric:
     """The metric called `name`; raises if the installed version is another, or does not take these `options`."""
-    found = module("benchmarks/metrics", name, "metric")
-    if version is not None and version != found.VERSION:
-        raise FarshiftError(f"the metric {name}@{version} is asked for; here it is version {found.VERSION}")
-    said = _options(found, name, options or {})
-    per_row = getattr(found, "per_row", None)
+    metric_module = load_module("benchmarks/metrics", name, "metric")
+    if version is not None and version != metric_module.VERSION:
+        raise FarshiftError(f"the metric {name}@{version} is asked for; here it is version {metric_module.VERSION}")
+    parsed = _parse_options(metric_module, name, options or {})
+    per_row = getattr(metric_module, "per_row", None)
     if per_row is not None:
-        update, merge, compute = _summed(per_row), added, _mean
-    elif said is None:
-        update, merge, compute = _without_columns(found.update), found.merge, found.compute
+        update, merge, compute = _make_sum_update(per_row), add_states, _compute_mean
+    elif parsed is None:
+        update, merge, compute = _ignore_columns(metric_module.update), metric_module.merge, metric_module.compute
     else:
-        update = partial(_with_options, found.update, said)
-        merge, compute = found.merge, partial(found.compute, options=said)
+        update = partial(_update_with_options, metric_module.update, parsed)
+        merge, compute = metric_module.merge, partial(metric_module.compute, options=parsed)
     return Metric(
         name,
-        found.VERSION,
-        tuple(found.TASKS),
-        found.NEEDS,
-        found.BETTER,
-        tuple(found.BOUNDS),
+        metric_module.VERSION,
+        tuple(metric_module.TASKS),
+        metric_module.NEEDS,
+        metric_module.BETTER,
+        tuple(metric_module.BOUNDS),
         update,
         merge,
         compute,
         per_row,
-        () if said is None else tuple(found.fields(said)),
-        getattr(found, "GROUPS", None),
-        getattr(found, "SMOOTH", True),
-        said,
-        getattr(found, "chance", None),
+        () if parsed is None else tuple(metric_module.fields(parsed)),
+        getattr(metric_module, "GROUPS", None),
+        getattr(metric_module, "SMOOTH", True),
+        parsed,
+        getattr(metric_module, "chance", None),
     )
 
 
-def _options(found: ModuleType, name: str, options: Mapping[str, Any]) -> Any:
+def _parse_options(metric_module: ModuleType, name: str, options: Mapping[str, Any]) -> Any:
     """What the benchmark says, held to the module's `OPTIONS`; None of a metric without any."""
     from pydantic import ValidationError
 
-    model = getattr(found, "OPTIONS", None)
+    model = getattr(metric_module, "OPTIONS", None)
     if model is None:
         if options:
             raise BadDefinition(f"the metric {name} takes no options, and is given {', '.join(sorted(options))}")
@@ -147,7 +147,7 @@ def _options(found: ModuleType, name: str, options: Mapping[str, Any]) -> Any:
         raise BadDefinition(f"options of the metric {name}: {wrong}") from error
 
 
-def _summed(per_row: Callable[[Answers, NDArray[Any], Task], NDArray[np.float64]]) -> Callable[..., State]:
+def _make_sum_update(per_row: Callable[[Answers, NDArray[Any], Task], NDArray[np.float64]]) -> Callable[..., State]:
     def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns = NO_COLUMNS) -> State:
         scores = per_row(answers, truth, task)
         return {"sum": np.array(scores.sum()), "rows": np.array(len(scores))}
@@ -155,18 +155,18 @@ def _summed(per_row: Callable[[Answers, NDArray[Any], Task], NDArray[np.float64]
     return update
 
 
-def _mean(state: State) -> float:
+def _compute_mean(state: State) -> float:
     return float(state["sum"] / state["rows"]) if state["rows"] else float("nan")
 
 
-def _without_columns(plain: Callable[[Answers, NDArray[Any], Task], State]) -> Callable[..., State]:
+def _ignore_columns(plain: Callable[[Answers, NDArray[Any], Task], State]) -> Callable[..., State]:
     def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns = NO_COLUMNS) -> State:
         return plain(answers, truth, task)
 
     return update
 
 
-def _with_options(
+def _update_with_options(
     update: Callable[..., State],
     options: Any,
     answers: Answers,

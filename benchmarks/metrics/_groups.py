@@ -56,12 +56,12 @@ class OverlappingGroups(Groups):
         return self
 
 
-def fields(options: Grouping) -> tuple[str, ...]:
+def list_group_fields(options: Grouping) -> tuple[str, ...]:
     """The fields that these groups are made of."""
     return (*getattr(options, "of", ()), *options.by)
 
 
-def memberships(options: Grouping, truth: NDArray[Any], task: Task, columns: Columns) -> NDArray[np.str_]:
+def find_memberships(options: Grouping, truth: NDArray[Any], task: Task, columns: Columns) -> NDArray[np.str_]:
     """The groups of each row, by name, shape (n, K), "" where there is none; K is the most that a row may be in.
 
     A field that is the task's label is the label that rows are held against."""
@@ -69,23 +69,23 @@ def memberships(options: Grouping, truth: NDArray[Any], task: Task, columns: Col
     def column(name: str) -> NDArray[Any]:
         return np.asarray(truth if name == task.label else columns[name])
 
-    crossed = [_names(column(name)) for name in options.by]
+    crossed = [_format_names(column(name)) for name in options.by]
     own: list[str] = getattr(options, "of", [])
     if not own:
-        found = _joined(crossed)[:, None]
+        groups = _join_texts(crossed)[:, None]
     else:
-        each = {name: _joined([np.full(len(truth), name), *crossed]) for name in own}
+        each = {name: _join_texts([np.full(len(truth), name), *crossed]) for name in own}
         has = {name: column(name).astype(np.float64) >= HAS for name in own}
-        found = np.stack([np.where(has[name], each[name], "") for name in own], axis=1)
-    return np.where(np.isin(found, options.without), "", found) if options.without else found
+        groups = np.stack([np.where(has[name], each[name], "") for name in own], axis=1)
+    return np.where(np.isin(groups, options.without), "", groups) if options.without else groups
 
 
-def _names(values: NDArray[Any]) -> NDArray[np.str_]:
+def _format_names(values: NDArray[Any]) -> NDArray[np.str_]:
     """Values as texts, shape (n,)."""
     return np.asarray([str(value) for value in values.tolist()], np.str_)
 
 
-def _joined(parts: list[NDArray[np.str_]]) -> NDArray[np.str_]:
+def _join_texts(parts: list[NDArray[np.str_]]) -> NDArray[np.str_]:
     """The texts of each row with ", " between, shape (n,). Put together once for each combination that occurs."""
     radix = np.zeros(len(parts[0]), np.int64)
     for part in parts:
@@ -96,11 +96,11 @@ def _joined(parts: list[NDArray[np.str_]]) -> NDArray[np.str_]:
     return np.asarray(names, np.str_)[codes]
 
 
-def sums(values: NDArray[np.float64], groups: NDArray[np.str_]) -> State:
+def sum_by_group(values: NDArray[np.float64], groups: NDArray[np.str_]) -> State:
     """Of values (n,) in `groups` (n, K): `group`, the names of those that occur, sorted, shape (G,); the `sum` of the
     values in each, float64, and its `rows`, int64. A row counts in each of its groups."""
-    row, place = np.nonzero(groups != "")
-    names, codes = np.unique(groups[row, place], return_inverse=True)
+    row, column = np.nonzero(groups != "")
+    names, codes = np.unique(groups[row, column], return_inverse=True)
     return {
         "group": names,
         "sum": np.bincount(codes, values[row], len(names)),
@@ -108,7 +108,7 @@ def sums(values: NDArray[np.float64], groups: NDArray[np.str_]) -> State:
     }
 
 
-def added(left: State, right: State) -> State:
+def add_group_sums(left: State, right: State) -> State:
     """The sums of both."""
     names, codes = np.unique(np.concatenate([left["group"], right["group"]]), return_inverse=True)
     return {
@@ -118,42 +118,44 @@ def added(left: State, right: State) -> State:
     }
 
 
-def means(state: State) -> NDArray[np.float64]:
+def compute_group_means(state: State) -> NDArray[np.float64]:
     """The mean of each group's rows, shape (G,)."""
-    found: NDArray[np.float64] = state["sum"] / state["rows"]
-    return found
+    group_means: NDArray[np.float64] = state["sum"] / state["rows"]
+    return group_means
 
 
-def apart(groups: NDArray[np.str_], update: Callable[[NDArray[np.int64]], State]) -> State:
+def split_by_group(groups: NDArray[np.str_], update: Callable[[NDArray[np.int64]], State]) -> State:
     """The state of each group's rows, `update(positions)`, stacked by the groups' names, sorted: `group` (G,), and each
     array of the states with an axis for the group in front."""
     names = sorted(set(groups[groups != ""].tolist()))
     states = [update(np.flatnonzero((groups == name).any(axis=1))) for name in names]
-    return _stacked(names, states)
+    return _stack_states(names, states)
 
 
-def merged(left: State, right: State, merge: Callable[[State, State], State]) -> State:
+def merge_group_states(left: State, right: State, merge: Callable[[State, State], State]) -> State:
     """Two such states put together, by a `merge` of the states of one group."""
-    first, second = _by_name(left), _by_name(right)
+    first, second = _split_by_name(left), _split_by_name(right)
     names = sorted({*first, *second})
-    both = [
+    states = [
         merge(first[name], second[name]) if name in first and name in second else (first | second)[name]
         for name in names
     ]
-    return _stacked(names, both)
+    return _stack_states(names, states)
 
 
-def _stacked(names: list[str], states: list[State]) -> State:
+def _stack_states(names: list[str], states: list[State]) -> State:
     if not names:
         return {"group": np.empty(0, "U1")}
-    return {"group": np.asarray(names, np.str_)} | {key: np.stack([one[key] for one in states]) for key in states[0]}
+    return {"group": np.asarray(names, np.str_)} | {
+        key: np.stack([state[key] for state in states]) for key in states[0]
+    }
 
 
-def _by_name(state: State) -> dict[str, State]:
+def _split_by_name(state: State) -> dict[str, State]:
     arrays = {key: value for key, value in state.items() if key != "group"}
     return {name: {key: value[at] for key, value in arrays.items()} for at, name in enumerate(state["group"].tolist())}
 
 
-def of_groups(state: State, compute: Callable[[State], float]) -> NDArray[np.float64]:
+def compute_by_group(state: State, compute: Callable[[State], float]) -> NDArray[np.float64]:
     """What `compute` gives for each group of such a state, shape (G,)."""
-    return np.array([compute(one) for one in _by_name(state).values()])
+    return np.array([compute(group_state) for group_state in _split_by_name(state).values()])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ._tally import State
 
 
-def moments(values: NDArray[Any]) -> State:
+def compute_moments(values: NDArray[Any]) -> State:
     """Of k variables on n rows, `values` (k, n): the number of `rows`, shape (); the `mean` of each, shape (k,); their
     `comoment`, the sums of products of deviations, shape (k, k). Infinite or NaN where values are too large to
     square."""
@@ -29,15 +29,17 @@ def moments(values: NDArray[Any]) -> State:
         return {"rows": np.array(rows), "mean": origin + shift, "comoment": deviation @ deviation.T}
 
 
-def together(left: State, right: State) -> State:
+def merge_moments(left: State, right: State) -> State:
     """The moments of both: Chan et al.'s pairwise update. They agree with those of the whole to 1e-12 of the
     variances."""
     rows = left["rows"] + right["rows"]
     share = right["rows"] / max(rows, 1)
     with np.errstate(over="ignore", invalid="ignore"):
-        apart = right["mean"] - left["mean"]
+        mean_difference = right["mean"] - left["mean"]
         return {
             "rows": rows,
-            "mean": left["mean"] + apart * share,
-            "comoment": left["comoment"] + right["comoment"] + np.outer(apart, apart) * (left["rows"] * share),
+            "mean": left["mean"] + mean_difference * share,
+            "comoment": left["comoment"]
+            + right["comoment"]
+            + np.outer(mean_difference, mean_difference) * (left["rows"] * share),
         }

@@ -9,7 +9,7 @@ from ...core.errors import FarshiftError
 from ..answers import Answers
 
 
-def probabilities(answers: Answers) -> NDArray[np.float32]:
+def get_probabilities(answers: Answers) -> NDArray[np.float32]:
     """The probabilities, shape (rows, classes); `FarshiftError` if the model gave none."""
     if answers.scores is None:
         raise FarshiftError(

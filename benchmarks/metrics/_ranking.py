@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
-from ._probabilities import probabilities
+from ._probabilities import get_probabilities
 
 if TYPE_CHECKING:
     from . import State
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 _NEVER, _FIRST = 0, 2**31 - 1
 
 
-def ranked(answers: Answers, truth: NDArray[Any], task: Task) -> State:
-    """`ranked`, uint32, shape (rankings, rows): for each ranked class the rows' levels in ascending order, each level
-    doubled, and one more where the row is of the class.
+def rank_rows(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+    """`rank_rows`, uint32, shape (rankings, rows): for each ranked class the rows' levels in ascending order, each
+    level doubled, and one more where the row is of the class.
 
     The level rises with the probability, equal for equal ones. It takes the place of the float so that level and
     class sort as one number: nothing but sorting is needed to build a state, or to merge two.
     """
-    scores = probabilities(answers)
+    scores = get_probabilities(answers)
     classes = np.array([1]) if scores.shape[1] == 2 else np.arange(scores.shape[1])
     own = truth == classes[:, None]
     # The bits of floats from zero up are in the order of the floats; doubling drops the sign that -0.0 has.
     level = np.ascontiguousarray(scores.T[classes], np.float32).view(np.uint32) + 1
-    lost = answers.prediction == -1
-    level[:, lost] = np.where(own[:, lost], _NEVER, _FIRST)
+    unanswered = answers.prediction == -1
+    level[:, unanswered] = np.where(own[:, unanswered], _NEVER, _FIRST)
     level *= 2
     level += own
     level.sort(axis=1)
     return {"ranked": level}
 
 
-def merged(left: State, right: State) -> State:
+def merge_rankings(left: State, right: State) -> State:
     """The rankings of both."""
     return {"ranked": np.sort(np.concatenate([left["ranked"], right["ranked"]], axis=1), axis=1)}
 
@@ -65,13 +65,13 @@ class Curve:
     negatives: int
 
 
-def macro(state: State, area: Callable[[Curve], float | None]) -> float:
+def compute_macro_area(state: State, area: Callable[[Curve], float | None]) -> float:
     """The mean of `area` over the ranked classes for which it is defined (not None); NaN if there are none."""
-    areas = [found for ranked in state["ranked"] if (found := area(_curve(ranked))) is not None]
+    areas = [value for ranked in state["ranked"] if (value := area(_make_curve(ranked))) is not None]
     return fsum(areas) / len(areas) if areas else float("nan")
 
 
-def _curve(ranked: NDArray[np.uint32]) -> Curve:
+def _make_curve(ranked: NDArray[np.uint32]) -> Curve:
     level, own = ranked[::-1] >> 1, ranked[::-1] & 1
     # Rows of equal probability are retrieved together: a threshold is where the level falls. It ends at that of the
     # rows never retrieved, which therefore give no threshold.

@@ -12,20 +12,20 @@ from ..answers import Answers
 from ..model import Task
 
 
-def tokens(text: str, task: Task) -> Sequence[str]:
+def split_tokens(text: str, task: Task) -> Sequence[str]:
     """The tokens of `text`: split at whitespace, or single characters, as the task defines."""
     return text.split() if task.tokens == "whitespace" else text
 
 
-def similarities(
+def compute_similarities(
     answers: Answers, truth: NDArray[Any], task: Task, similarity: Callable[[Sequence[str], Sequence[str]], float]
 ) -> NDArray[np.float64]:
     """`similarity` of each text and the expected one as tokens, shape (rows,): 1 if the texts are equal, 0 for a
     text that was never given."""
-    found = np.zeros(len(truth))
+    values = np.zeros(len(truth))
     for row, (given, expected) in enumerate(zip(answers.prediction, truth, strict=True)):
         if given == expected:
-            found[row] = 1.0
+            values[row] = 1.0
         elif given is not None:
-            found[row] = similarity(tokens(given, task), tokens(expected, task))
-    return found
+            values[row] = similarity(split_tokens(given, task), split_tokens(expected, task))
+    return values

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..model import Task
 from . import State
-from ._ranking import Curve, macro, merged, ranked
+from ._ranking import Curve, compute_macro_area, merge_rankings, rank_rows
 
 VERSION = 1
 TASKS = ("classification",)
@@ -19,15 +19,15 @@ NEEDS = "scores"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
 
-update, merge = ranked, merged
+update, merge = rank_rows, merge_rankings
 
 
 def compute(state: State) -> float:
     """The area; NaN if no class has both positive and negative rows."""
-    return macro(state, _area)
+    return compute_macro_area(state, _compute_area)
 
 
-def _area(curve: Curve) -> float | None:
+def _compute_area(curve: Curve) -> float | None:
     if not curve.positives or not curve.negatives:
         return None
     # Each row of another class loses to the rows of the class retrieved before it, and half to those with it.

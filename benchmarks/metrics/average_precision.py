@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import State
-from ._ranking import Curve, macro, merged, ranked
+from ._ranking import Curve, compute_macro_area, merge_rankings, rank_rows
 
 VERSION = 1
 TASKS = ("classification",)
@@ -19,15 +19,15 @@ NEEDS = "scores"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
 
-update, merge = ranked, merged
+update, merge = rank_rows, merge_rankings
 
 
 def compute(state: State) -> float:
     """The average precision; NaN where no ranked class occurs."""
-    return macro(state, _area)
+    return compute_macro_area(state, _compute_area)
 
 
-def _area(curve: Curve) -> float | None:
+def _compute_area(curve: Curve) -> float | None:
     if not curve.positives:
         return None
     gained = np.diff(curve.true, prepend=0)

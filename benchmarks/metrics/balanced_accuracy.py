@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..answers import Answers
 from ..model import Task
 from . import State
-from ._tally import added, tally
+from ._tally import add_states, count_classes
 
 VERSION = 1
 TASKS = ("classification",)
@@ -21,12 +21,12 @@ NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
 
-merge = added
+merge = add_states
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
     """`rows` and `hits` of each true class, int64, shape (classes,)."""
-    return {"rows": tally(truth, task), "hits": tally(truth[answers.prediction == truth], task)}
+    return {"rows": count_classes(truth, task), "hits": count_classes(truth[answers.prediction == truth], task)}
 
 
 def compute(state: State) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
-from ._probabilities import probabilities
+from ._probabilities import get_probabilities
 
 VERSION = 1
 TASKS = ("classification",)
@@ -24,7 +24,7 @@ BOUNDS = (0.0, 2.0)
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
     """The sum over classes of (probability - 1[true class])^2; 2 for a row without an answer."""
-    scores = probabilities(answers)
+    scores = get_probabilities(answers)
     own = scores[np.arange(len(scores)), truth].astype(np.float64)
     squares = np.einsum("ij,ij->i", scores, scores, dtype=np.float64)
     # (p - 1)^2 = p^2 + 1 - 2p. Neither rounding nor a row that sums to a little more than one may leave the bounds.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..answers import Answers
-from ..boxes import overlaps, read_boxes
+from ..boxes import compute_iou, read_boxes
 from ..model import Task
 
 VERSION = 1
@@ -32,18 +32,18 @@ SCORE, OVERLAP = 0.5, 0.5
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
     """The accuracy of each picture, shape (n,)."""
     pairs = zip(answers.prediction, truth, strict=True)
-    return np.array([0.0 if given is None else _of_picture(given, true) for given, true in pairs], np.float64)
+    return np.array([0.0 if given is None else _score_image(given, true) for given, true in pairs], np.float64)
 
 
-def _of_picture(given: str, true: str) -> float:
-    wanted, named = read_boxes(true, scored=False), read_boxes(given)
-    assert named.scores is not None
-    found = named.corners[named.scores > SCORE]
-    if not len(wanted) or not len(found):
-        return float(len(wanted) == len(found))
-    overlap = overlaps(found, wanted.corners)
+def _score_image(given: str, true: str) -> float:
+    true_boxes, predicted_boxes = read_boxes(true, scored=False), read_boxes(given)
+    assert predicted_boxes.scores is not None
+    confident = predicted_boxes.corners[predicted_boxes.scores > SCORE]
+    if not len(true_boxes) or not len(confident):
+        return float(len(true_boxes) == len(confident))
+    overlap = compute_iou(confident, true_boxes.corners)
     hits = len(np.unique(overlap.argmax(axis=1)[overlap.max(axis=1) >= OVERLAP]))
-    return hits / (len(found) + len(wanted) - hits)
+    return hits / (len(confident) + len(true_boxes) - hits)
 
 
 def chance(task: Task) -> float:

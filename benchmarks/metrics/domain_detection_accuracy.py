@@ -26,15 +26,17 @@ BOUNDS = (0.0, 1.0)
 OPTIONS = _groups.Groups
 GROUPS = "drawn"
 
-fields = _groups.fields
-merge = _groups.added
+fields = _groups.list_group_fields
+merge = _groups.add_group_sums
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.Groups) -> State:
     """The sums of the pictures' accuracies by domain (`_groups.sums`)."""
-    return _groups.sums(_accuracy(answers, truth, task), _groups.memberships(options, truth, task, columns))
+    return _groups.sum_by_group(
+        _accuracy(answers, truth, task), _groups.find_memberships(options, truth, task, columns)
+    )
 
 
 def compute(state: State, options: _groups.Groups) -> float:
     """The mean of the domains' means; NaN if there are none."""
-    return float(_groups.means(state).mean()) if len(state["group"]) else float("nan")
+    return float(_groups.compute_group_means(state).mean()) if len(state["group"]) else float("nan")

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..answers import Answers
 from ..model import Task
 from . import State
-from ._probabilities import probabilities
-from ._tally import added
+from ._probabilities import get_probabilities
+from ._tally import add_states
 
 VERSION = 1
 TASKS = ("classification",)
@@ -26,7 +26,7 @@ BOUNDS = (0.0, 1.0)
 
 BINS = 15
 
-merge = added
+merge = add_states
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
@@ -36,16 +36,16 @@ def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
     A sum of confidences depends on the order of rows by less than 1e-12 of itself; mostly not at all, since float32
     values of at least 1/16 add up exactly to tens of millions of rows.
     """
-    scores = probabilities(answers)
+    scores = get_probabilities(answers)
     confidence = np.minimum(scores.max(axis=1).astype(np.float64), 1.0)
     right = scores.argmax(axis=1) == truth
     # A float32 times 15 is exact in float64, so no row falls on the wrong side of an edge.
-    place = np.maximum(np.ceil(confidence * BINS).astype(np.int64) - 1, 0)
-    place[answers.prediction == -1] = BINS
+    bin_index = np.maximum(np.ceil(confidence * BINS).astype(np.int64) - 1, 0)
+    bin_index[answers.prediction == -1] = BINS
     return {
-        "rows": np.bincount(place, minlength=BINS + 1),
-        "hits": np.bincount(place[right], minlength=BINS + 1),
-        "confidence": np.bincount(place, confidence, minlength=BINS + 1),
+        "rows": np.bincount(bin_index, minlength=BINS + 1),
+        "hits": np.bincount(bin_index[right], minlength=BINS + 1),
+        "confidence": np.bincount(bin_index, confidence, minlength=BINS + 1),
     }
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
-from ._tokens import similarities
+from ._tokens import compute_similarities
 
 VERSION = 1
 TASKS = ("sequence",)
@@ -26,30 +26,30 @@ BOUNDS = (0.0, 1.0)
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
     """1 - distance / the longer length; 1 if both are empty, 0 for a row without an answer."""
-    return similarities(answers, truth, task, _similarity)
+    return compute_similarities(answers, truth, task, _compute_similarity)
 
 
-def _similarity(given: Sequence[str], expected: Sequence[str]) -> float:
+def _compute_similarity(given: Sequence[str], expected: Sequence[str]) -> float:
     longer = max(len(given), len(expected))
-    return 1.0 - levenshtein(given, expected) / longer if longer else 1.0
+    return 1.0 - compute_levenshtein(given, expected) / longer if longer else 1.0
 
 
-def levenshtein(left: Sequence[str], right: Sequence[str]) -> int:
+def compute_levenshtein(left: Sequence[str], right: Sequence[str]) -> int:
     """The minimum number of insertions, deletions and replacements that turn one sequence into the other."""
-    start = _common(left, right)
+    start = _count_common_prefix(left, right)
     left, right = left[start:], right[start:]
-    end = _common(left[::-1], right[::-1])
+    end = _count_common_prefix(left[::-1], right[::-1])
     short, long = sorted((left[: len(left) - end], right[: len(right) - end]), key=len)
-    return _distance(short, long) if short else len(long)
+    return _compute_distance(short, long) if short else len(long)
 
 
-def _common(left: Sequence[str], right: Sequence[str]) -> int:
+def _count_common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
     """The length of the longest common prefix."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
-def _distance(short: Sequence[str], long: Sequence[str]) -> int:
+def _compute_distance(short: Sequence[str], long: Sequence[str]) -> int:
     """The distance of two non-empty sequences.
 
     The table's entry (i, j) is the distance of the first i tokens of `long` and the first j of `short`; after j of them

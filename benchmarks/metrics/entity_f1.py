@@ -28,8 +28,8 @@ from pydantic import BaseModel, ConfigDict
 
 from ..answers import Answers
 from ..model import Columns, Task
-from ._tally import State, added
-from ._tokens import tokens
+from ._tally import State, add_states
+from ._tokens import split_tokens
 from .token_accuracy import chance as chance
 
 VERSION = 1
@@ -38,7 +38,7 @@ NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
 
-merge = added
+merge = add_states
 
 Entity = tuple[str, int, int]
 """Its type, its first word and, excluded, its last."""
@@ -67,47 +67,53 @@ def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, 
     """`right`, `named` and `true` entities, int64."""
     right = named = true = 0
     for given, expected in zip(answers.prediction, truth, strict=True):
-        wanted = tokens(expected, task)
-        said = [] if given is None else list(tokens(given, task)[: len(wanted)])
-        there = set(entities(wanted, options.scheme))
-        found = set(entities([*said, *["O"] * (len(wanted) - len(said))], options.scheme))
-        right, named, true = right + len(there & found), named + len(found), true + len(there)
+        true_tags = split_tokens(expected, task)
+        predicted_tags = [] if given is None else list(split_tokens(given, task)[: len(true_tags)])
+        true_entities = set(iterate_entities(true_tags, options.scheme))
+        predicted_entities = set(
+            iterate_entities([*predicted_tags, *["O"] * (len(true_tags) - len(predicted_tags))], options.scheme)
+        )
+        right, named, true = (
+            right + len(true_entities & predicted_entities),
+            named + len(predicted_entities),
+            true + len(true_entities),
+        )
     return {"right": np.array(right), "named": np.array(named), "true": np.array(true)}
 
 
 def compute(state: State, options: Options) -> float:
     """2 right / (true + named); NaN where there is no entity and none is named."""
-    both = state["true"] + state["named"]
-    return float(2 * state["right"] / both) if both else float("nan")
+    total = state["true"] + state["named"]
+    return float(2 * state["right"] / total) if total else float("nan")
 
 
-def entities(tags: Sequence[str], scheme: str = "conlleval") -> Iterator[Entity]:
+def iterate_entities(tags: Sequence[str], scheme: str = "conlleval") -> Iterator[Entity]:
     """The entities that the tags of a sentence mark, in order."""
-    marks = [_parted(tag) for tag in tags]
+    marks = [_split_tag(tag) for tag in tags]
     start: int | None = None
     for at, (before, now) in enumerate(pairwise([_OUTSIDE, *marks, _OUTSIDE])):
-        joins = start is not None and _joins(before, now, scheme)
+        joins = start is not None and _is_continuation(before, now, scheme)
         if start is not None and not joins:
-            if _ends(before, now, scheme):
+            if _is_entity_end(before, now, scheme):
                 yield before[1], start, at
             start = None
-        if not joins and _begins(before, now, scheme):
+        if not joins and _is_entity_start(before, now, scheme):
             start = at
 
 
-def _parted(tag: str) -> tuple[str, str]:
+def _split_tag(tag: str) -> tuple[str, str]:
     """The mark and the type of a tag; what is no mark of an entity is outside."""
     mark, kind = tag[:1], tag[2:] if tag[1:2] == "-" else tag[1:]
     return (mark, kind) if mark and mark in _MARKS else _OUTSIDE
 
 
-def _joins(before: tuple[str, str], now: tuple[str, str], scheme: str) -> bool:
+def _is_continuation(before: tuple[str, str], now: tuple[str, str], scheme: str) -> bool:
     """Whether a word goes on with the entity that the word before is in."""
     goes_on = "I" if scheme in ("IOB1", "IOB2") else "IE"
     return now[0] != "O" and now[0] in goes_on and before[0] not in "ES" and before[1] == now[1]
 
 
-def _ends(before: tuple[str, str], now: tuple[str, str], scheme: str) -> bool:
+def _is_entity_end(before: tuple[str, str], now: tuple[str, str], scheme: str) -> bool:
     """Whether what ends before a word is an entity: in BIOES it must be closed; in IOB1 a B after a B of another type
     cannot be, and seqeval leaves out what stands before it."""
     if scheme == "IOB1":
@@ -115,7 +121,7 @@ def _ends(before: tuple[str, str], now: tuple[str, str], scheme: str) -> bool:
     return scheme != "BIOES" or before[0] in "ES"
 
 
-def _begins(before: tuple[str, str], now: tuple[str, str], scheme: str) -> bool:
+def _is_entity_start(before: tuple[str, str], now: tuple[str, str], scheme: str) -> bool:
     """Whether a word that goes on with no entity begins one."""
     if scheme == "IOB1":
         return now[0] == "I" or (now[0] == "B" and before[0] in "BI" and before[1] == now[1])

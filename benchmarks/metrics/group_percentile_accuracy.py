@@ -31,8 +31,8 @@ BOUNDS = (0.0, 1.0)
 GROUPS = "drawn"
 SMOOTH = False
 
-fields = _groups.fields
-merge = _groups.added
+fields = _groups.list_group_fields
+merge = _groups.add_group_sums
 
 
 class Options(_groups.Groups):
@@ -46,9 +46,13 @@ OPTIONS = Options
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
     """Correct and all rows of each group (`_groups.sums`)."""
-    return _groups.sums(_right(answers, truth, task), _groups.memberships(options, truth, task, columns))
+    return _groups.sum_by_group(_right(answers, truth, task), _groups.find_memberships(options, truth, task, columns))
 
 
 def compute(state: State, options: Options) -> float:
     """The percentile; NaN if there is no group."""
-    return float(np.percentile(_groups.means(state), options.percentile)) if len(state["group"]) else float("nan")
+    return (
+        float(np.percentile(_groups.compute_group_means(state), options.percentile))
+        if len(state["group"])
+        else float("nan")
+    )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..answers import Answers
 from ..model import Task
 from . import State
-from ._tally import added, tally
+from ._tally import add_states, count_classes
 
 VERSION = 1
 TASKS = ("classification",)
@@ -23,15 +23,15 @@ NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
 
-merge = added
+merge = add_states
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
     """How often each class is `true`, `named` and both (`hits`), int64, shape (classes,)."""
     return {
-        "true": tally(truth, task),
-        "named": tally(answers.prediction, task),
-        "hits": tally(truth[answers.prediction == truth], task),
+        "true": count_classes(truth, task),
+        "named": count_classes(answers.prediction, task),
+        "hits": count_classes(truth[answers.prediction == truth], task),
     }
 
 

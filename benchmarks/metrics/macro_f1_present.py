@@ -13,7 +13,7 @@ import numpy as np
 
 from . import State
 from . import macro_f1 as _all
-from ._tally import added
+from ._tally import add_states
 from .macro_f1 import chance as chance
 
 VERSION = 1
@@ -22,7 +22,7 @@ NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
 
-update, merge = _all.update, added
+update, merge = _all.update, add_states
 
 
 def compute(state: State) -> float:

@@ -6,9 +6,9 @@ takes none is wrong. Over all pictures, as the score falls, that gives recall an
 at a recall is the highest there or further on, and its mean over the recalls 0, .01 .. 1 is the average precision.
 Boxes of equal score are retrieved together. Of a picture and class the 100 boxes of the highest scores count.
 
-The measure of COCO (Lin et al., ECCV 2014; PASCAL VOC's, Everingham et al., IJCV 2010, at `overlaps` = [0.5]), without
-its regions that are not judged. Held against `COCOeval` of pycocotools. A row without an answer has no boxes. Classes
-without a true box do not count; no value where there is none.
+The measure of COCO (Lin et al., ECCV 2014; PASCAL VOC's, Everingham et al., IJCV 2010, at `overlaps` = [0.5]),
+without its regions that are not judged. Held against `COCOeval` of pycocotools. A row without an answer has no boxes.
+Classes without a true box do not count; no value where there is none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..answers import Answers
-from ..boxes import Boxes, overlaps, read_boxes
+from ..boxes import Boxes, compute_iou, read_boxes
 from ..model import Columns, Task
 from ._tally import State
 from .detection_accuracy import chance as chance
@@ -59,13 +59,15 @@ def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, 
     thresholds = np.array(options.overlaps)
     classes, scores, right, true = [], [], [np.empty((0, len(thresholds)), bool)], []
     for given, expected in zip(answers.prediction, truth, strict=True):
-        wanted, named = read_boxes(expected, scored=False), read_boxes(given or "")
-        true.append(wanted.classes)
-        for one in np.unique(named.classes).tolist():
-            corners, ranked = _highest(named, one)
+        true_boxes, predicted_boxes = read_boxes(expected, scored=False), read_boxes(given or "")
+        true.append(true_boxes.classes)
+        for box_class in np.unique(predicted_boxes.classes).tolist():
+            corners, ranked = _select_highest(predicted_boxes, box_class)
             scores.append(ranked)
-            classes.append(np.full(len(ranked), one))
-            right.append(_taken(overlaps(corners, wanted.corners[wanted.classes == one]), thresholds))
+            classes.append(np.full(len(ranked), box_class))
+            right.append(
+                _match_boxes(compute_iou(corners, true_boxes.corners[true_boxes.classes == box_class]), thresholds)
+            )
     return {
         "class": np.concatenate([np.empty(0, np.int64), *classes]),
         "score": np.concatenate([np.empty(0), *scores]),
@@ -74,25 +76,25 @@ def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, 
     }
 
 
-def _highest(boxes: Boxes, wanted: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _select_highest(boxes: Boxes, box_class: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Corners and scores of the boxes of a class, by falling score."""
     assert boxes.scores is not None
-    own = np.flatnonzero(boxes.classes == wanted)
+    own = np.flatnonzero(boxes.classes == box_class)
     own = own[np.argsort(-boxes.scores[own], kind="stable")][:MOST]
     return boxes.corners[own], boxes.scores[own]
 
 
-def _taken(overlap: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _match_boxes(overlap: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether each of k boxes takes one of the m true ones, at each threshold, (k, thresholds)."""
-    found = np.zeros((len(overlap), len(thresholds)), bool)
+    matches = np.zeros((len(overlap), len(thresholds)), bool)
     for at, threshold in enumerate(thresholds.tolist()):
         left = overlap.copy()
         for box in range(len(left)):
             best = int(left[box].argmax()) if left.shape[1] else -1
             if best >= 0 and left[box, best] >= threshold:
-                found[box, at] = True
+                matches[box, at] = True
                 left[:, best] = -1.0
-    return found
+    return matches
 
 
 def merge(left: State, right: State) -> State:
@@ -103,22 +105,22 @@ def merge(left: State, right: State) -> State:
 def compute(state: State, options: Options) -> float:
     """The mean over classes and thresholds; NaN if there is no true box."""
     classes = np.unique(state["true"])
-    found = [_of_class(state, one) for one in classes.tolist()]
-    return float(np.mean(found)) if found else float("nan")
+    precisions = [_average_class_precision(state, box_class) for box_class in classes.tolist()]
+    return float(np.mean(precisions)) if precisions else float("nan")
 
 
-def _of_class(state: State, wanted: int) -> float:
+def _average_class_precision(state: State, box_class: int) -> float:
     """The mean over thresholds of a class's average precision."""
-    own = state["class"] == wanted
+    own = state["class"] == box_class
     order = np.argsort(-state["score"][own], kind="stable")
     scores, right = state["score"][own][order], state["right"][own][order]
     last = np.flatnonzero(np.diff(scores, append=-np.inf))
     hits = np.cumsum(right, axis=0)[last]
-    recall, precision = hits / np.sum(state["true"] == wanted), hits / (last + 1)[:, None]
+    recall, precision = hits / np.sum(state["true"] == box_class), hits / (last + 1)[:, None]
     best = np.maximum.accumulate(precision[::-1], axis=0)[::-1]
-    return float(np.mean([_interpolated(recall[:, at], best[:, at]) for at in range(right.shape[1])]))
+    return float(np.mean([_interpolate_precision(recall[:, at], best[:, at]) for at in range(right.shape[1])]))
 
 
-def _interpolated(recall: NDArray[np.float64], best: NDArray[np.float64]) -> float:
+def _interpolate_precision(recall: NDArray[np.float64], best: NDArray[np.float64]) -> float:
     at = np.searchsorted(recall, _RECALLS, side="left")
     return float(np.append(best, 0.0)[at].mean())

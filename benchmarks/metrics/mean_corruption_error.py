@@ -34,7 +34,7 @@ BETTER = "lower"
 BOUNDS = (0.0, inf)
 GROUPS = "fixed"
 
-merge = _groups.added
+merge = _groups.add_group_sums
 
 
 class Options(BaseModel):
@@ -66,21 +66,23 @@ def fields(options: Options) -> tuple[str, ...]:
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
     """Wrong and all rows of each corruption and severity (`_groups.sums`)."""
-    return _groups.sums(1 - _right(answers, truth, task), _groups.memberships(options, truth, task, columns))
+    return _groups.sum_by_group(
+        1 - _right(answers, truth, task), _groups.find_memberships(options, truth, task, columns)
+    )
 
 
-def errors(state: State) -> dict[str, float]:
+def compute_corruption_errors(state: State) -> dict[str, float]:
     """The error under each corruption: the mean of those at its severities."""
     at: dict[str, list[float]] = {}
-    for name, error in zip(state["group"].tolist(), _groups.means(state).tolist(), strict=True):
+    for name, error in zip(state["group"].tolist(), _groups.compute_group_means(state).tolist(), strict=True):
         at.setdefault(name.rsplit(", ", 1)[0], []).append(error)
-    return {name: float(np.mean(found)) for name, found in at.items()}
+    return {name: float(np.mean(severity_errors)) for name, severity_errors in at.items()}
 
 
 def compute(state: State, options: Options) -> float:
     """The mean over corruptions; NaN where one of them has no rows."""
-    found = {name: error for name, error in errors(state).items() if name != options.clean}
-    reference = options.reference or dict.fromkeys(found, 1.0)
-    if not reference or not reference.keys() <= found.keys():
+    known_errors = {name: error for name, error in compute_corruption_errors(state).items() if name != options.clean}
+    reference = options.reference or dict.fromkeys(known_errors, 1.0)
+    if not reference or not reference.keys() <= known_errors.keys():
         return float("nan")
-    return float(np.mean([found[name] / reference[name] for name in sorted(reference)]))
+    return float(np.mean([known_errors[name] / reference[name] for name in sorted(reference)]))

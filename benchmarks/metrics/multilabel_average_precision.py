@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
-from ._probabilities import probabilities
+from ._probabilities import get_probabilities
 from ._tally import State
 
 VERSION = 1
@@ -33,7 +33,7 @@ BOUNDS = (0.0, 1.0)
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
     """`score` float32 and `label` int8 (1, 0, or -1 where it is missing), both of shape (rows, labels)."""
     label = np.where(np.isnan(truth), -1, truth > 0).astype(np.int8)
-    return {"score": probabilities(answers), "label": label}
+    return {"score": get_probabilities(answers), "label": label}
 
 
 def merge(left: State, right: State) -> State:
@@ -44,12 +44,12 @@ def merge(left: State, right: State) -> State:
 def compute(state: State) -> float:
     """The mean over the labels that count; NaN if there are none."""
     pairs = zip(state["score"].T, state["label"].T, strict=True)
-    found = [_of_label(score[label >= 0], label[label >= 0] == 1) for score, label in pairs]
-    known = [one for one in found if one is not None]
+    precisions = [_compute_label_precision(score[label >= 0], label[label >= 0] == 1) for score, label in pairs]
+    known = [precision for precision in precisions if precision is not None]
     return fsum(known) / len(known) if known else float("nan")
 
 
-def _of_label(score: NDArray[np.float32], true: NDArray[np.bool_]) -> float | None:
+def _compute_label_precision(score: NDArray[np.float32], true: NDArray[np.bool_]) -> float | None:
     positives = int(true.sum())
     if not 0 < positives < len(true):
         return None

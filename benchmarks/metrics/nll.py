@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
-from ._probabilities import probabilities
+from ._probabilities import get_probabilities
 
 _LEAST = float(np.finfo(np.float32).eps)
 
@@ -26,7 +26,7 @@ BOUNDS = (0.0, float(-np.log(_LEAST)))
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
     """-ln p of the true class, in nats; the upper bound for a row without an answer."""
-    scores = probabilities(answers)
+    scores = get_probabilities(answers)
     given = scores[np.arange(len(scores)), truth].astype(np.float64)
     nats: NDArray[np.float64] = -np.log(np.clip(given, _LEAST, 1.0))
     return nats

@@ -18,12 +18,12 @@ NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (-1.0, 1.0)
 
-merge = _moments.together
+merge = _moments.merge_moments
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
     """The moments of prediction and truth; numbers too large to square have no correlation: NaN."""
-    return _moments.moments(np.stack([answers.prediction, truth]))
+    return _moments.compute_moments(np.stack([answers.prediction, truth]))
 
 
 def compute(state: State) -> float:

@@ -34,7 +34,7 @@ BOUNDS = (-inf, inf)
 GROUPS = "fixed"
 
 fields, update = _mean.fields, _mean.update
-merge = _groups.added
+merge = _groups.add_group_sums
 
 
 class Options(_mean.Options):
@@ -56,12 +56,12 @@ OPTIONS = Options
 
 def compute(state: State, options: Options) -> float:
     """The mean over corruptions; NaN where one of them has no rows and others have."""
-    found = _mean.errors(state)
-    clean = found.pop(options.clean, None)
+    known_errors = _mean.compute_corruption_errors(state)
+    clean = known_errors.pop(options.clean, None)
     added = {name: error - options.reference_clean for name, error in sorted(options.reference.items())}
-    if found and not added.keys() <= found.keys():
+    if known_errors and not added.keys() <= known_errors.keys():
         return float("nan")
-    if not found and clean is None:
+    if not known_errors and clean is None:
         return float("nan")
-    corrupted = np.array([found.get(name, 0.0) for name in added])
-    return float(np.mean((corrupted - (clean or 0.0)) / np.array([*added.values()]) * (1 if found else -1)))
+    corrupted = np.array([known_errors.get(name, 0.0) for name in added])
+    return float(np.mean((corrupted - (clean or 0.0)) / np.array([*added.values()]) * (1 if known_errors else -1)))

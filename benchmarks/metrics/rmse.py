@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..answers import Answers
 from ..model import Task
 from . import State
-from ._tally import added
+from ._tally import add_states
 
 VERSION = 1
 TASKS = ("regression",)
@@ -19,7 +19,7 @@ NEEDS = "prediction"
 BETTER = "lower"
 BOUNDS = (0.0, float("inf"))
 
-merge = added
+merge = add_states
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
-from ._tokens import similarities
+from ._tokens import compute_similarities
 
 VERSION = 1
 TASKS = ("sequence",)
@@ -26,10 +26,10 @@ BOUNDS = (0.0, 1.0)
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
     """Correct positions divided by the longer length; 1 if both are empty, 0 for a row without an answer."""
-    return similarities(answers, truth, task, _share)
+    return compute_similarities(answers, truth, task, _compute_share)
 
 
-def _share(given: Sequence[str], expected: Sequence[str]) -> float:
+def _compute_share(given: Sequence[str], expected: Sequence[str]) -> float:
     longer = max(len(given), len(expected))
     return sum(map(eq, given, expected)) / longer if longer else 1.0
 

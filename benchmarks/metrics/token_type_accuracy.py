@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...core.errors import BadData
 from ..answers import Answers
 from ..model import Columns, Task
-from ._tally import State, added
-from ._tokens import tokens
+from ._tally import State, add_states
+from ._tokens import split_tokens
 from .token_accuracy import chance as chance
 
 VERSION = 1
@@ -30,7 +30,7 @@ NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
 
-merge = added
+merge = add_states
 
 
 class Options(BaseModel):
@@ -51,15 +51,17 @@ def fields(options: Options) -> tuple[str, ...]:
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
-    """`right` and all `tokens` of these types, int64; `BadData` where a row has not one type for each token."""
+    """`right` and all `split_tokens` of these types, int64; `BadData` where a row has not one type for each token."""
     counted, right, total = frozenset(options.count), 0, 0
     for given, expected, types in zip(answers.prediction, truth, columns[options.types], strict=True):
-        wanted, kinds = tokens(expected, task), types.split()
-        if len(wanted) != len(kinds):
-            raise BadData(f"{options.types!r}: {len(kinds)} types of {len(wanted)} tokens: {expected[:60]!r}")
-        at = [place for place, kind in enumerate(kinds) if kind in counted]
-        named = () if given is None else tokens(given, task)
-        right += sum(place < len(named) and named[place] == wanted[place] for place in at)
+        true_tokens, kinds = split_tokens(expected, task), types.split()
+        if len(true_tokens) != len(kinds):
+            raise BadData(f"{options.types!r}: {len(kinds)} types of {len(true_tokens)} tokens: {expected[:60]!r}")
+        at = [position for position, kind in enumerate(kinds) if kind in counted]
+        predicted_tokens = () if given is None else split_tokens(given, task)
+        right += sum(
+            position < len(predicted_tokens) and predicted_tokens[position] == true_tokens[position] for position in at
+        )
         total += len(at)
     return {"right": np.array(right), "tokens": np.array(total)}
 

@@ -34,17 +34,17 @@ OPTIONS = _groups.OverlappingGroups
 GROUPS = "fixed"
 SMOOTH = False
 
-fields = _groups.fields
-merge = _groups.added
+fields = _groups.list_group_fields
+merge = _groups.add_group_sums
 
 
 def update(
     answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
 ) -> State:
     """Correct and all rows of each group (`_groups.sums`)."""
-    return _groups.sums(_right(answers, truth, task), _groups.memberships(options, truth, task, columns))
+    return _groups.sum_by_group(_right(answers, truth, task), _groups.find_memberships(options, truth, task, columns))
 
 
 def compute(state: State, options: _groups.OverlappingGroups) -> float:
     """The lowest accuracy of a group; NaN if there is none."""
-    return float(_groups.means(state).min()) if len(state["group"]) else float("nan")
+    return float(_groups.compute_group_means(state).min()) if len(state["group"]) else float("nan")

@@ -26,23 +26,23 @@ OPTIONS = _groups.OverlappingGroups
 GROUPS = "fixed"
 SMOOTH = False
 
-fields = _groups.fields
+fields = _groups.list_group_fields
 
 
 def update(
     answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
 ) -> State:
     """The moments of each group (`pearson.update`), stacked."""
-    groups = _groups.memberships(options, truth, task, columns)
-    return _groups.apart(groups, lambda rows: pearson.update(answers[rows], truth[rows], task))
+    groups = _groups.find_memberships(options, truth, task, columns)
+    return _groups.split_by_group(groups, lambda rows: pearson.update(answers[rows], truth[rows], task))
 
 
 def merge(left: State, right: State) -> State:
     """The moments of both, group by group."""
-    return _groups.merged(left, right, pearson.merge)
+    return _groups.merge_group_states(left, right, pearson.merge)
 
 
 def compute(state: State, options: _groups.OverlappingGroups) -> float:
     """The lowest correlation of a group; NaN if there is none, or one has none."""
-    found = _groups.of_groups(state, pearson.compute)
-    return float(found.min()) if len(found) else float("nan")
+    correlations = _groups.compute_by_group(state, pearson.compute)
+    return float(correlations.min()) if len(correlations) else float("nan")

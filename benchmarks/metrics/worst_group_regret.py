@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from ..answers import Answers
 from ..model import Columns, Task
 from . import _groups
-from ._tally import State, added, tally
+from ._tally import State, add_states, count_classes
 
 VERSION = 1
 TASKS = ("classification",)
@@ -41,7 +41,7 @@ OPTIONS = _groups.OverlappingGroups
 GROUPS = "fixed"
 SMOOTH = False
 
-fields = _groups.fields
+fields = _groups.list_group_fields
 
 
 def update(
@@ -53,23 +53,23 @@ def update(
     wrong = answers.prediction != truth
 
     def of(rows: NDArray[np.int64]) -> State:
-        return {"wrong": np.array(np.count_nonzero(wrong[rows])), "classes": tally(truth[rows], task)}
+        return {"wrong": np.array(np.count_nonzero(wrong[rows])), "classes": count_classes(truth[rows], task)}
 
-    return _groups.apart(_groups.memberships(options, truth, task, columns), of)
+    return _groups.split_by_group(_groups.find_memberships(options, truth, task, columns), of)
 
 
 def merge(left: State, right: State) -> State:
     """The counts of both, group by group."""
-    return _groups.merged(left, right, added)
+    return _groups.merge_group_states(left, right, add_states)
 
 
 def compute(state: State, options: _groups.OverlappingGroups) -> float:
     """The greatest regret of a group; NaN if there is none."""
-    found = _groups.of_groups(state, _regret)
-    return float(found.max()) if len(found) else float("nan")
+    regrets = _groups.compute_by_group(state, _compute_regret)
+    return float(regrets.max()) if len(regrets) else float("nan")
 
 
-def _regret(counts: State) -> float:
+def _compute_regret(counts: State) -> float:
     classes = counts["classes"]
     rows = classes.sum()
     return float((counts["wrong"] - (rows - classes.max())) / rows)

@@ -35,7 +35,7 @@ OPTIONS = _groups.OverlappingGroups
 GROUPS = "fixed"
 SMOOTH = False
 
-fields = _groups.fields
+fields = _groups.list_group_fields
 
 
 def update(
@@ -48,26 +48,26 @@ def update(
         squares = np.square(answers.prediction - truth)
 
     def of(rows: NDArray[np.int64]) -> State:
-        return {"squares": np.array(squares[rows].sum())} | _moments.moments(truth[None, rows])
+        return {"squares": np.array(squares[rows].sum())} | _moments.compute_moments(truth[None, rows])
 
-    return _groups.apart(_groups.memberships(options, truth, task, columns), of)
+    return _groups.split_by_group(_groups.find_memberships(options, truth, task, columns), of)
 
 
 def merge(left: State, right: State) -> State:
     """The sums and moments of both, group by group."""
-    return _groups.merged(left, right, _both)
+    return _groups.merge_group_states(left, right, _merge_group)
 
 
-def _both(left: State, right: State) -> State:
-    return {"squares": left["squares"] + right["squares"]} | _moments.together(left, right)
+def _merge_group(left: State, right: State) -> State:
+    return {"squares": left["squares"] + right["squares"]} | _moments.merge_moments(left, right)
 
 
 def compute(state: State, options: _groups.OverlappingGroups) -> float:
     """The greatest regret of a group; NaN if there is none, or one has none."""
-    found = _groups.of_groups(state, _regret)
-    return float(found.max()) if len(found) else float("nan")
+    regrets = _groups.compute_by_group(state, _compute_regret)
+    return float(regrets.max()) if len(regrets) else float("nan")
 
 
-def _regret(state: State) -> float:
+def _compute_regret(state: State) -> float:
     with np.errstate(invalid="ignore"):  # infinite less infinite is no number
         return float((state["squares"] - state["comoment"][0, 0]) / state["rows"])

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import FarshiftError
-from ...core.figures import drawn_with
+from ...core.figures import use_plot_settings
 from ...core.files import write_atomically
-from ...core.plugins import module, named
+from ...core.plugins import find_files_by_name, load_module
 from ..scoring.record import Score
-from ._page import note_height
-from ._panels import checked, protocol
+from ._page import compute_note_height
+from ._panels import check_records, format_protocol
 from ._style import SETTINGS, TITLE
-from ._text import folded, height
+from ._text import count_most_lines, fold_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,63 +27,63 @@ if TYPE_CHECKING:
 SUFFIXES = (".pdf", ".png", ".svg")
 
 
-def pictures() -> list[str]:
+def list_plots() -> list[str]:
     """The names of the pictures there are, sorted."""
-    return sorted(named("benchmarks/plot", ".py"))
+    return sorted(find_files_by_name("benchmarks/plot", ".py"))
 
 
-def figure(records: Sequence[Score], what: str, *, title: str = "", note: bool = True) -> Figure:
+def make_figure(records: Sequence[Score], what: str, *, title: str = "", note: bool = True) -> Figure:
     """The picture `what` as a matplotlib `Figure`, laid out, to show or to change. `title`: above all of it; `note`:
-    whether what the bars and brackets mean stands beneath (`note_of` has it for a caption).
+    whether what the bars and brackets mean stands beneath (`get_plot_note` has it for a caption).
 
     Raises `UnknownName` for a picture there is not, `MissingExtra` without matplotlib, and `FarshiftError` where these
     records cannot be drawn together: no severity, no class probabilities, another kind of shift, different metrics."""
-    drawing = module("benchmarks/plot", what, "picture")
-    checked(records)
-    with drawn_with(SETTINGS):
-        made: Figure = drawing.picture(records)
-        finish(made, title, note)
+    drawing = load_module("benchmarks/plot", what, "picture")
+    check_records(records)
+    with use_plot_settings(SETTINGS):
+        plot: Figure = drawing.picture(records)
+        finish_figure(plot, title, note)
         # Ticks are made when first laid out: now, while the settings hold.
-        made.draw_without_rendering()
-    return made
+        plot.draw_without_rendering()
+    return plot
 
 
-def finish(made: Figure, title: str, note: bool) -> None:
+def finish_figure(plot: Figure, title: str, note: bool) -> None:
     """Give a picture its title, and take its note away where none is wanted; its panels keep their size."""
-    wide, inches = made.get_size_inches().tolist()
+    wide, inches = plot.get_size_inches().tolist()
     if not note:
-        inches -= note_height(made.get_supxlabel().splitlines()) / 72
-        made.supxlabel("")
+        inches -= compute_note_height(plot.get_supxlabel().splitlines()) / 72
+        plot.supxlabel("")
     if title:
-        text = folded([title], TITLE, 72 * wide - 24)[title]
-        had = made.legends[0].get_title().get_text() if made.legends else ""
-        inches += 1.25 * TITLE * (height([text]) - (height([had]) if had else 0)) / 72
-        if made.legends:
-            made.legends[0].set_title(text)
-            made.legends[0].get_title().set_fontsize(TITLE)
+        text = fold_names([title], TITLE, 72 * wide - 24)[title]
+        old_title = plot.legends[0].get_title().get_text() if plot.legends else ""
+        inches += 1.25 * TITLE * (count_most_lines([text]) - (count_most_lines([old_title]) if old_title else 0)) / 72
+        if plot.legends:
+            plot.legends[0].set_title(text)
+            plot.legends[0].get_title().set_fontsize(TITLE)
         else:
-            made.suptitle(text, fontsize=TITLE)
+            plot.suptitle(text, fontsize=TITLE)
             inches += 4 / 72
-    made.set_size_inches(wide, inches)
+    plot.set_size_inches(wide, inches)
 
 
-def note_of(records: Sequence[Score], what: str) -> str:
-    """What stands beneath the picture `what` of these records, as one text. Raises as `figure`."""
-    return figure(records, what).get_supxlabel().replace("\n", " ")
+def get_plot_note(records: Sequence[Score], what: str) -> str:
+    """What stands beneath the picture `what` of these records, as one text. Raises as `make_figure`."""
+    return make_figure(records, what).get_supxlabel().replace("\n", " ")
 
 
-def draw(records: Sequence[Score], what: str, out: Path | str, *, title: str = "", note: bool = True) -> Path:
+def draw_plot(records: Sequence[Score], what: str, out: Path | str, *, title: str = "", note: bool = True) -> Path:
     """Write the picture `what` to `out` as PNG (300 dots an inch), SVG or PDF, by its suffix, whole or not at all.
 
-    The same records give the same bytes under one version of matplotlib. Raises as `figure`, and `FarshiftError` for
-    another suffix or where `out` cannot be written."""
-    out = writable(out)
-    made = figure(records, what, title=title, note=note)
-    of = "; ".join(f"{r.model} on {protocol(r)}, identity {r.entry_identity}" for r in records)
-    return save(made, out, title or f"Farshift: {what}", f"{of}; scorer {records[0].scorer}")
+    The same records give the same bytes under one version of matplotlib. Raises as `make_figure`, and `FarshiftError`
+    for another suffix or where `out` cannot be written."""
+    out = check_plot_path(out)
+    plot = make_figure(records, what, title=title, note=note)
+    of = "; ".join(f"{r.model} on {format_protocol(r)}, identity {r.entry_identity}" for r in records)
+    return save_figure(plot, out, title or f"Farshift: {what}", f"{of}; scorer {records[0].scorer}")
 
 
-def writable(out: Path | str) -> Path:
+def check_plot_path(out: Path | str) -> Path:
     """The place of a picture; `FarshiftError` where its suffix names no format that pictures have."""
     out = Path(out)
     if out.suffix.lower() not in SUFFIXES:
@@ -91,19 +91,19 @@ def writable(out: Path | str) -> Path:
     return out
 
 
-def save(made: Figure, out: Path | str, title: str, description: str) -> Path:
+def save_figure(plot: Figure, out: Path | str, title: str, description: str) -> Path:
     """Write a figure in the format of the suffix of `out`, whole or not at all; its file says `title` and what it was
     drawn from."""
-    out = writable(out)
+    out = check_plot_path(out)
     kind = out.suffix.lower()
     content = BytesIO()
-    with drawn_with(SETTINGS):
-        made.savefig(content, format=kind[1:], metadata=_metadata(kind, title, description))
+    with use_plot_settings(SETTINGS):
+        plot.savefig(content, format=kind[1:], metadata=_make_metadata(kind, title, description))
     write_atomically(out, content.getvalue(), "write it to another place")
     return out
 
 
-def _metadata(kind: str, title: str, description: str) -> dict[str, Any]:
+def _make_metadata(kind: str, title: str, description: str) -> dict[str, Any]:
     """What the file says of itself: no date and no version, which would change its bytes."""
     if kind == ".png":
         return {"Title": title, "Description": description, "Software": None}

@@ -13,30 +13,30 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 
-def score_axis(
+def set_score_axis(
     axes: Axes, along: Literal["x", "y"], values: Sequence[float], bounds: Sequence[float | None] | None, percent: bool
 ) -> None:
     """Limits that hold all `values` (of a score and of its intervals) and at least a tenth of its scale, and ticks, in
     percent where the score is shown so."""
     from matplotlib.ticker import MaxNLocator
 
-    low, high = window(values, bounds)
+    low, high = compute_axis_window(values, bounds)
     margin = 0.04 * (high - low)
     axis = axes.xaxis if along == "x" else axes.yaxis
     (axes.set_xlim if along == "x" else axes.set_ylim)(low - margin, high + margin)
     axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
     if percent:
-        percent_ticks(axis)
+        set_percent_ticks(axis)
 
 
-def percent_ticks(axis: Axis) -> None:
+def set_percent_ticks(axis: Axis) -> None:
     """Ticks of a share, written in percent."""
     from matplotlib.ticker import FuncFormatter
 
     axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share + 0.0:.4g}"))
 
 
-def window(values: Sequence[float], bounds: Sequence[float | None] | None) -> tuple[float, float]:
+def compute_axis_window(values: Sequence[float], bounds: Sequence[float | None] | None) -> tuple[float, float]:
     """The range of the values, widened to a tenth of the scale (of the largest value, where the metric has no scale),
     but not beyond what the metric can be: no tick says 101 %."""
     low, high = min(values), max(values)
@@ -50,6 +50,6 @@ def window(values: Sequence[float], bounds: Sequence[float | None] | None) -> tu
     return low, high
 
 
-def ends(estimates: Iterable[HasInterval]) -> list[float]:
+def list_interval_ends(estimates: Iterable[HasInterval]) -> list[float]:
     """The ends of the intervals: what the limits of an axis must hold."""
     return [end for estimate in estimates for end in (estimate.low, estimate.high)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ._style import BODY, GREY, NOTE, TITLE
-from ._text import height, width, wrapped
+from ._text import count_most_lines, measure_width, wrap_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-def page(wide: float, body: float, note: str, keys: Sequence[Line2D] = ()) -> Figure:
+def make_page(wide: float, body: float, note: str, keys: Sequence[Line2D] = ()) -> Figure:
     """An empty figure, `wide` inches wide, with `body` inches of height for its panels, the legend of `keys` above them
     and the wrapped `note` beneath: its height is what these need together."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    lines = wrapped(note, NOTE, 72 * wide - 8)
+    lines = wrap_text(note, NOTE, 72 * wide - 8)
     handle = 2.6 if any(item.get_linestyle() != "None" for item in keys) else 1.0
-    columns, rows = _legend_grid([str(item.get_label()) for item in keys], 72 * wide, handle)
-    tall = 1.5 * rows + 1.2 * rows * (height(str(item.get_label()) for item in keys) - 1)
-    inches = body + (note_height(lines) + BODY * tall + 10) / 72
+    columns, rows = _fit_legend([str(item.get_label()) for item in keys], 72 * wide, handle)
+    tall = 1.5 * rows + 1.2 * rows * (count_most_lines(str(item.get_label()) for item in keys) - 1)
+    inches = body + (compute_note_height(lines) + BODY * tall + 10) / 72
     figure = Figure(figsize=(wide, inches), layout="constrained")
     FigureCanvasAgg(figure)
     figure.get_layout_engine().set(w_pad=0.04, h_pad=0.04)  # type: ignore[union-attr, call-arg]
@@ -34,29 +34,29 @@ def page(wide: float, body: float, note: str, keys: Sequence[Line2D] = ()) -> Fi
     return figure
 
 
-def note_height(lines: Sequence[str]) -> float:
+def compute_note_height(lines: Sequence[str]) -> float:
     """The height of the note's lines, in points."""
     return 1.25 * NOTE * len(lines)
 
 
-def more(titles: Iterable[str], size: float = TITLE) -> float:
+def compute_extra_height(titles: Iterable[str], size: float = TITLE) -> float:
     """Inches that the titles of panels, one above the other, take beyond a line each."""
     return sum(1.25 * size * text.count("\n") for text in titles) / 72
 
 
-def _legend_grid(labels: Sequence[str], wide: float, handle: float) -> tuple[int, int]:
+def _fit_legend(labels: Sequence[str], wide: float, handle: float) -> tuple[int, int]:
     """How many columns and rows of legend entries, with handles of `handle` em, fit into `wide` points."""
     if not labels:
         return 0, 0
     # Beside its handle and its label an entry has a space (0.8 em) and its share of what parts columns (1.2 em).
-    widest = max(width(line, BODY) for label in labels for line in label.splitlines()) + (handle + 2) * BODY
+    widest = max(measure_width(line, BODY) for label in labels for line in label.splitlines()) + (handle + 2) * BODY
     columns = max(1, min(len(labels), int(wide // widest)))
     return columns, -(-len(labels) // columns)
 
 
-def grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
+def make_axes_grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
     """`panels` axes in rows of `columns`."""
-    made = figure.subplots(-(-panels // columns), columns, squeeze=False).ravel().tolist()
-    for unused in made[panels:]:
+    axes = figure.subplots(-(-panels // columns), columns, squeeze=False).ravel().tolist()
+    for unused in axes[panels:]:
         unused.remove()
-    return made[:panels]
+    return axes[:panels]

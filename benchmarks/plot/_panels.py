@@ -13,7 +13,7 @@ from itertools import count
 from math import floor, log10
 
 from ...core.errors import FarshiftError
-from ...core.listings.plural import counted
+from ...core.listings.plural import format_count
 from ..scoring.record import Score
 from ..statistics.interval import Estimate, HasInterval
 
@@ -28,38 +28,38 @@ class Panel:
 
     @property
     def percent(self) -> bool:
-        return in_percent(self.records[0])
+        return is_percent(self.records[0])
 
     def by(self, view: str) -> Panel:
         """The same panel, the best score of `view` first."""
         sign = -1.0 if self.records[0].better == "higher" else 1.0
         pairs = zip(self.records, self.names, strict=True)
-        ordered = sorted(pairs, key=lambda pair: (sign * estimate(pair[0], view).value, pair[1]))
+        ordered = sorted(pairs, key=lambda pair: (sign * get_estimate(pair[0], view).value, pair[1]))
         records, names = zip(*ordered, strict=True)
         return Panel(self.title, records, names)
 
     @property
     def metric(self) -> str:
-        return metric_in_words(self.records[0])
+        return format_metric(self.records[0])
 
 
-def checked(records: Sequence[Score]) -> Sequence[Score]:
+def check_records(records: Sequence[Score]) -> Sequence[Score]:
     """The scores as they are; refuses none at all."""
     if not records:
         raise FarshiftError("no score records given: name at least one finished run")
     return records
 
 
-def panels(records: Sequence[Score]) -> list[Panel]:
+def make_panels(records: Sequence[Score]) -> list[Panel]:
     """The records in comparable sets, in the order in which they are given.
 
     Raises `FarshiftError` where two records of one set are scored by different metrics."""
     sets: dict[tuple[str, str], list[Score]] = {}
     rules: dict[str, set[str]] = {}
-    for record, entry in zip(records, entries(records), strict=True):
+    for record, entry in zip(records, name_entries(records), strict=True):
         sets.setdefault((entry, record.selection), []).append(record)
         rules.setdefault(record.benchmark, set()).add(record.selection)
-    shown = []
+    panel_list = []
     for (entry, rule), members in sets.items():
         for other in members:
             if other.metric != members[0].metric:
@@ -68,109 +68,113 @@ def panels(records: Sequence[Score]) -> list[Panel]:
                     f"{other.metric}, and one panel has one metric: draw them apart"
                 )
         title = entry if rules[members[0].benchmark] == {"last"} else f"{entry}, selected by {rule}"
-        shown.append(Panel(title, tuple(members), tuple(_distinct([one_line(r.model) for r in members]))))
-    return shown
+        panel_list.append(
+            Panel(title, tuple(members), tuple(_number_duplicates([collapse_whitespace(r.model) for r in members])))
+        )
+    return panel_list
 
 
-def entries(records: Sequence[Score]) -> list[str]:
+def name_entries(records: Sequence[Score]) -> list[str]:
     """For each record its benchmark and budget, and the head of its entry identity where one benchmark, budget and
     selection rule have several."""
     identities: dict[tuple[str, str], set[str]] = {}
     for record in records:
-        identities.setdefault((protocol(record), record.selection), set()).add(record.entry_identity)
+        identities.setdefault((format_protocol(record), record.selection), set()).add(record.entry_identity)
     names = []
     for record in records:
-        name = protocol(record)
-        several = len(identities[name, record.selection]) > 1
-        names.append(f"{name}, identity {record.entry_identity[:8]}" if several else name)
+        name = format_protocol(record)
+        is_ambiguous = len(identities[name, record.selection]) > 1
+        names.append(f"{name}, identity {record.entry_identity[:8]}" if is_ambiguous else name)
     return names
 
 
-def protocol(record: Score) -> str:
+def format_protocol(record: Score) -> str:
     """The benchmark, and its budget where it is not the full one: `scan/length (quick, 500 steps)`."""
     budget = [] if record.budget == "full" else [record.budget]
-    steps = [] if record.steps is None else [counted(record.steps, "step")]
+    steps = [] if record.steps is None else [format_count(record.steps, "step")]
     return f"{record.benchmark} ({', '.join(budget + steps)})" if budget or steps else str(record.benchmark)
 
 
-def _distinct(names: list[str]) -> list[str]:
+def _number_duplicates(names: list[str]) -> list[str]:
     """The names, those that occur more than once with a number: `lstm (1)`, `lstm (2)`."""
-    often, taken = Counter(names), set(names)
-    found = []
+    often, used = Counter(names), set(names)
+    distinct = []
     for name in names:
         if often[name] > 1:
-            name = next(numbered for k in count(1) if (numbered := f"{name} ({k})") not in taken)
-            taken.add(name)
-        found.append(name)
-    return found
+            name = next(numbered for k in count(1) if (numbered := f"{name} ({k})") not in used)
+            used.add(name)
+        distinct.append(name)
+    return distinct
 
 
-def one_line(text: object) -> str:
+def collapse_whitespace(text: object) -> str:
     """The text with every run of white space as one space."""
     return " ".join(str(text).split())
 
 
-def in_percent(record: Score) -> bool:
+def is_percent(record: Score) -> bool:
     """Whether the primary metric lies in [0, 1], and so is shown in percent."""
     return list(record.bounds or ()) == [0, 1]
 
 
-def metric_in_words(record: Score) -> str:
+def format_metric(record: Score) -> str:
     """The primary metric with its unit and direction: `accuracy@1 (%)`, or `rmse@1, lower is better`."""
-    unit = " (%)" if in_percent(record) else ""
+    unit = " (%)" if is_percent(record) else ""
     direction = ", lower is better" if record.better == "lower" else ""
     return f"{record.metric}{unit}{direction}"
 
 
-def estimate(score: Score, name: str) -> Estimate:
+def get_estimate(score: Score, name: str) -> Estimate:
     """The estimate `name`: "id", "ood", "gap" or a view. `FarshiftError` says why where there is none."""
-    found = {**score.views, "id": score.id, "ood": score.ood, "gap": score.gap}.get(name)
-    if isinstance(found, Estimate):
-        return found
-    why = "" if found is None else f": {found.reason}"
+    score_estimate = {**score.views, "id": score.id, "ood": score.ood, "gap": score.gap}.get(name)
+    if isinstance(score_estimate, Estimate):
+        return score_estimate
+    why = "" if score_estimate is None else f": {score_estimate.reason}"
     raise FarshiftError(f"{score.model} on {score.benchmark} has no score {name!r}{why}: leave it out")
 
 
-def in_words(found: HasInterval, percent: bool) -> str:
+def format_estimate(score_estimate: HasInterval, percent: bool) -> str:
     """A value and its interval: `95.3 [94.1, 96.5]` in percent, else with two digits of the interval's width."""
     scale = 100 if percent else 1
-    wide = found.high - found.low
+    wide = score_estimate.high - score_estimate.low
     digits = 1 if percent else min(6, max(0, 1 - floor(log10(wide)))) if wide > 0 else 3
-    value, low, high = (_rounded(scale * end, digits) for end in (found.value, found.low, found.high))
+    value, low, high = (
+        _round_value(scale * end, digits) for end in (score_estimate.value, score_estimate.low, score_estimate.high)
+    )
     return f"{value} [{low}, {high}]"
 
 
-def _rounded(value: float, digits: int) -> str:
+def _round_value(value: float, digits: int) -> str:
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def meaning_of_intervals(records: Sequence[Score]) -> str:
+def describe_intervals(records: Sequence[Score]) -> str:
     """What the intervals are, in the records' own words; where they differ, for which of the records."""
     meanings: dict[str, list[Score]] = {}
     for record in records:
         meanings.setdefault(record.interval.removeprefix("[low, high]: "), []).append(record)
     (usual, _), *others = sorted(meanings.items(), key=lambda item: -len(item[1]))
-    return "; ".join([usual, *(f"for {_whose(mine, records)}: {meaning}" for meaning, mine in others)])
+    return "; ".join([usual, *(f"for {_name_records(members, records)}: {meaning}" for meaning, members in others)])
 
 
-def _whose(mine: Sequence[Score], records: Sequence[Score]) -> str:
+def _name_records(members: Sequence[Score], records: Sequence[Score]) -> str:
     """The records in few words: by their benchmark where all of its records are meant, else by their models."""
-    whole = {r.benchmark for r in mine} - {r.benchmark for r in records if r.interval != mine[0].interval}
-    several = len({record.benchmark for record in records}) > 1
+    complete = {r.benchmark for r in members} - {r.benchmark for r in records if r.interval != members[0].interval}
+    has_several = len({record.benchmark for record in records}) > 1
     words = [
         record.benchmark
-        if record.benchmark in whole
-        else one_line(record.model) + (f" on {record.benchmark}" if several else "")
-        for record in mine
+        if record.benchmark in complete
+        else collapse_whitespace(record.model) + (f" on {record.benchmark}" if has_several else "")
+        for record in members
     ]
     return ", ".join(dict.fromkeys(words))
 
 
-def apart(records: Sequence[Score]) -> str:
+def describe_incomparable(records: Sequence[Score]) -> str:
     """A sentence on the benchmarks whose records are of several entry identities; empty where there are none."""
     identities: dict[str, set[str]] = {}
     for record in records:
         identities.setdefault(record.benchmark, set()).add(record.entry_identity)
-    several = [name for name, found in identities.items() if len(found) > 1]
-    return f"{', '.join(several)}: entries of different identities are not comparable." if several else ""
+    ambiguous = [name for name, members in identities.items() if len(members) > 1]
+    return f"{', '.join(ambiguous)}: entries of different identities are not comparable." if ambiguous else ""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ._axis import ends, score_axis
-from ._page import more, page
-from ._panels import Panel, estimate
+from ._axis import list_interval_ends, set_score_axis
+from ._page import compute_extra_height, make_page
+from ._panels import Panel, get_estimate
 from ._style import BODY, COLUMN, PAGE, PALE, TITLE
-from ._text import folded, height, width
+from ._text import count_most_lines, fold_names, measure_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-def rows(
+def make_row_axes(
     panels: Sequence[Panel],
     views: Sequence[str],
     pitch: float,
@@ -31,16 +31,16 @@ def rows(
     names = [name for panel in panels for name in panel.names]
     heads = 1 if beside else 0
     most = 60 if beside else 90
-    fits = max(width(name, BODY) for name in names) <= most
-    short = folded(names, BODY, most if fits else 190)
+    fits = max(measure_width(name, BODY) for name in names) <= most
+    short = fold_names(names, BODY, most if fits else 190)
     wide = COLUMN if fits else PAGE
     # A title begins where the names end, and has the rest of the figure.
-    room = 72 * wide - max(width(line, BODY) for name in short.values() for line in name.splitlines()) - 16
-    titles = folded([panel.title for panel in panels], TITLE, room)
-    pitch = max(pitch, (1.25 * BODY * height(short.values()) + 4) / 72)
+    room = 72 * wide - max(measure_width(line, BODY) for name in short.values() for line in name.splitlines()) - 16
+    titles = fold_names([panel.title for panel in panels], TITLE, room)
+    pitch = max(pitch, (1.25 * BODY * count_most_lines(short.values()) + 4) / 72)
     # A panel's title and score axis take 0.55 inches beside its rows.
     heights = [pitch * (len(panel.names) + heads) + 0.1 for panel in panels]
-    figure = page(wide, sum(heights) + 0.55 * len(panels) + more(titles.values()), note, keys)
+    figure = make_page(wide, sum(heights) + 0.55 * len(panels) + compute_extra_height(titles.values()), note, keys)
     places = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights).ravel().tolist()
     for number, (axes, panel) in enumerate(zip(places, panels, strict=True)):
         count = len(panel.names)
@@ -57,8 +57,8 @@ def rows(
             lw=0.5,
             zorder=0,
         )
-        shown = [estimate(record, view) for record in panel.records for view in views]
-        score_axis(axes, "x", ends(shown), panel.records[0].bounds, panel.percent)
+        estimates = [get_estimate(record, view) for record in panel.records for view in views]
+        set_score_axis(axes, "x", list_interval_ends(estimates), panel.records[0].bounds, panel.percent)
         axes.set_title(titles[panel.title])
         axes.set_xlabel(panel.metric)
         if beside:

@@ -84,27 +84,29 @@ VIEWS = {"id": Look(BLUE, "o", "-"), "ood": Look(VERMILION, "D", "--")}
 """ID and OOD, where these two are what colours distinguish; ID is hollow besides."""
 
 
-def looks(names: Sequence[str]) -> dict[str, Look]:
+def assign_looks(names: Sequence[str]) -> dict[str, Look]:
     """A look for each name, in their order; a name has the same look in every panel."""
     unique = list(dict.fromkeys(names))
-    several = (islice(cycle(these), len(unique)) for these in (COLOURS, MARKERS, LINES))
-    return {name: Look(*look) for name, *look in zip(unique, *several, strict=True)}
+    styles = (islice(cycle(these), len(unique)) for these in (COLOURS, MARKERS, LINES))
+    return {name: Look(*look) for name, *look in zip(unique, *styles, strict=True)}
 
 
-def key(look: Look, label: str, *, hollow: bool = False, line: bool = True) -> Line2D:
+def make_legend_key(look: Look, label: str, *, hollow: bool = False, line: bool = True) -> Line2D:
     """The legend's entry for a look: its marker, and its line where one is drawn."""
     from matplotlib.lines import Line2D
 
-    drawn = look.line if line else "none"
-    return Line2D([], [], color=look.colour, ls=drawn, marker=look.marker, label=label, **face(look, hollow))
+    line_style = look.line if line else "none"
+    return Line2D(
+        [], [], color=look.colour, ls=line_style, marker=look.marker, label=label, **get_marker_face(look, hollow)
+    )
 
 
-def face(look: Look, hollow: bool) -> dict[str, Any]:
+def get_marker_face(look: Look, hollow: bool) -> dict[str, Any]:
     """The fill of a marker."""
     return {"markerfacecolor": "white" if hollow else look.colour, "markeredgecolor": look.colour}
 
 
-def marks(
+def draw_marks(
     axes: Axes,
     x: Sequence[float] | Sequence[HasInterval],
     y: Sequence[float] | Sequence[HasInterval],
@@ -115,23 +117,23 @@ def marks(
     nudge: tuple[float, float] = (0.0, 0.0),
 ) -> None:
     """Points with their intervals. Each coordinate is a number, or an estimate that gets bars along that axis.
-    `nudge`: see `nudged`."""
+    `nudge`: see `nudge_transform`."""
     axes.errorbar(
-        [_value(item) for item in x],
-        [_value(item) for item in y],
-        xerr=_reach(x),
-        yerr=_reach(y),
+        [_get_value(item) for item in x],
+        [_get_value(item) for item in y],
+        xerr=_compute_reach(x),
+        yerr=_compute_reach(y),
         fmt=look.marker,
         color=look.colour,
         elinewidth=0.9,
         label=label,
-        transform=nudged(axes, nudge),
+        transform=nudge_transform(axes, nudge),
         zorder=3,
-        **face(look, hollow),
+        **get_marker_face(look, hollow),
     )
 
 
-def nudged(axes: Axes, nudge: tuple[float, float]) -> Transform:
+def nudge_transform(axes: Axes, nudge: tuple[float, float]) -> Transform:
     """Data coordinates, moved on the page by `nudge` points, so that bars at one place do not hide each other; no
     coordinate is changed."""
     from matplotlib.transforms import ScaledTranslation
@@ -141,11 +143,11 @@ def nudged(axes: Axes, nudge: tuple[float, float]) -> Transform:
     return axes.transData + ScaledTranslation(nudge[0] / 72, nudge[1] / 72, figure.dpi_scale_trans)
 
 
-def _value(item: float | HasInterval) -> float:
+def _get_value(item: float | HasInterval) -> float:
     return float(item if isinstance(item, int | float) else item.value)
 
 
-def _reach(items: Any) -> list[list[float]] | None:
+def _compute_reach(items: Any) -> list[list[float]] | None:
     if isinstance(items[0], int | float):
         return None
     return [[e.value - e.low for e in items], [e.high - e.value for e in items]]

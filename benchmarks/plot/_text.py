@@ -10,7 +10,7 @@ FONT = "DejaVu Sans"
 """Comes with matplotlib, so that a picture is the same on every machine."""
 
 
-def width(text: str, size: float) -> float:
+def measure_width(text: str, size: float) -> float:
     """The width of one line of text, in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
@@ -19,15 +19,15 @@ def width(text: str, size: float) -> float:
     return float(wide)
 
 
-def wrapped(text: str, size: float, limit: float) -> list[str]:
+def wrap_text(text: str, size: float, limit: float) -> list[str]:
     """The text in lines of at most `limit` points, broken at its spaces, though not at the non-breaking ones; a
     longer word stands alone, shortened."""
     lines: list[str] = []
     for word in filter(None, text.split(" ")):
-        if lines and width(f"{lines[-1]} {word}", size) <= limit:
+        if lines and measure_width(f"{lines[-1]} {word}", size) <= limit:
             lines[-1] += f" {word}"
         else:
-            lines.append(_cut(word, size, limit, 0.5))
+            lines.append(_cut_middle(word, size, limit, 0.5))
     return lines
 
 
@@ -35,60 +35,65 @@ LINES = 6
 """Lines of a name; only what needs more is cut."""
 
 
-def folded(names: Iterable[str], size: float, limit: float) -> dict[str, str]:
+def fold_names(names: Iterable[str], size: float, limit: float) -> dict[str, str]:
     """For each name its text in lines of at most `limit` points, broken after a hyphen, an underscore, a slash or a
     blank where there is one. A name that needs more than `LINES` lines is cut in its middle first; different names keep
     different texts."""
     unique = list(dict.fromkeys(names))
-    lines = {name: _folded(name, size, limit) for name in unique}
+    lines = {name: _fold_text(name, size, limit) for name in unique}
     if max(map(len, lines.values()), default=0) > LINES:
         # A line that is broken where it may be is fuller than half.
-        short = shortened(unique, size, limit * LINES / 2)
-        lines = {name: _folded(short[name] if len(lines[name]) > LINES else name, size, limit) for name in unique}
+        short = shorten_names(unique, size, limit * LINES / 2)
+        lines = {name: _fold_text(short[name] if len(lines[name]) > LINES else name, size, limit) for name in unique}
     return {name: "\n".join(line.strip() for line in broken) for name, broken in lines.items()}
 
 
-def height(texts: Iterable[str]) -> int:
+def count_most_lines(texts: Iterable[str]) -> int:
     """The lines of the highest of some texts."""
     return max((text.count("\n") + 1 for text in texts), default=0)
 
 
-def _folded(text: str, size: float, limit: float) -> list[str]:
+def _fold_text(text: str, size: float, limit: float) -> list[str]:
     lines = [""]
     for piece in re.findall(r"[^-_/.,:@+ ]*[-_/.,:@+ ]+|[^-_/.,:@+ ]+", text):
-        if width((lines[-1] + piece).rstrip(), size) <= limit:
+        if measure_width((lines[-1] + piece).rstrip(), size) <= limit:
             lines[-1] += piece
             continue
         lines += [piece] if lines[-1] else []
         lines[-1] = lines[-1] or piece
-        while width(lines[-1].rstrip(), size) > limit and len(lines[-1]) > 1:
-            whole = lines[-1]
-            fits = bisect_left(range(1, len(whole)), True, key=lambda count: width(whole[:count], size) > limit)
-            lines[-1:] = [whole[: max(1, fits)], whole[max(1, fits) :]]
+        while measure_width(lines[-1].rstrip(), size) > limit and len(lines[-1]) > 1:
+            last_line = lines[-1]
+            fits = bisect_left(
+                range(1, len(last_line)), True, key=lambda count: measure_width(last_line[:count], size) > limit
+            )
+            lines[-1:] = [last_line[: max(1, fits)], last_line[max(1, fits) :]]
     return lines
 
 
-def shortened(names: Iterable[str], size: float, limit: float) -> dict[str, str]:
+def shorten_names(names: Iterable[str], size: float, limit: float) -> dict[str, str]:
     """For each name a text of at most `limit` points, cut in its middle where it must be. Different names keep
     different texts: where the balanced cut removes what sets two of them apart, the cut moves, and at last they are
     numbered."""
     unique = list(dict.fromkeys(names))
     for head in (0.5, 0.25, 0.75, 0.0, 1.0):
-        short = [_cut(name, size, limit, head) for name in unique]
+        short = [_cut_middle(name, size, limit, head) for name in unique]
         if len(set(short)) == len(unique):
             return dict(zip(unique, short, strict=True))
     ends = [f" #{k}" for k in range(1, len(unique) + 1)]
-    return {name: _cut(name, size, limit - width(end, size), 0.5) + end for name, end in zip(unique, ends, strict=True)}
+    return {
+        name: _cut_middle(name, size, limit - measure_width(end, size), 0.5) + end
+        for name, end in zip(unique, ends, strict=True)
+    }
 
 
-def _cut(text: str, size: float, limit: float, head: float) -> str:
+def _cut_middle(text: str, size: float, limit: float, head: float) -> str:
     """The longest `start…end` of the text that fits, `head` the start's share of the characters kept."""
 
-    def kept(count: int) -> str:
+    def join_ends(count: int) -> str:
         start = round(count * head)
         return f"{text[:start].rstrip()}…{text[len(text) - (count - start) :].lstrip()}"
 
-    if width(text, size) <= limit:
+    if measure_width(text, size) <= limit:
         return text
     counts = range(1, len(text))
-    return kept(bisect_left(counts, True, key=lambda count: width(kept(count), size) > limit))
+    return join_ends(bisect_left(counts, True, key=lambda count: measure_width(join_ends(count), size) > limit))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from ...core.errors import FarshiftError
 from ..scoring.record import Calibration, CalibrationBin, Score
 from ..statistics.interval import Estimate
-from ._axis import percent_ticks
-from ._page import more, page
-from ._panels import apart, panels
-from ._style import BODY, COLUMN, GREY, PAGE, VIEWS, face, key
-from ._text import folded
+from ._axis import set_percent_ticks
+from ._page import compute_extra_height, make_page
+from ._panels import describe_incomparable, make_panels
+from ._style import BODY, COLUMN, GREY, PAGE, VIEWS, get_marker_face, make_legend_key
+from ._text import fold_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,40 +34,40 @@ def picture(records: Sequence[Score]) -> Figure:
     share of the rows in each bin.
 
     Raises `FarshiftError` for a run without class probabilities."""
-    if lacking := [f"{record.model} on {record.benchmark}" for record in records if not _views(record)]:
+    if lacking := [f"{record.model} on {record.benchmark}" for record in records if not _get_views(record)]:
         raise FarshiftError(
             f"{', '.join(lacking)}: no class probabilities, so no calibration: leave it out (recorded baselines keep "
             "none: farshift run gives them)"
         )
     drawn = [
         (panel.title, name, record)
-        for panel in panels(records)
+        for panel in make_panels(records)
         for name, record in zip(panel.names, panel.records, strict=True)
     ]
     columns = min(3, len(drawn))
     rows = -(-len(drawn) // columns)
     height = TALL if rows < 3 else LOW
-    keys = [key(look, view.upper(), hollow=view == "id") for view, look in VIEWS.items()]
-    titles = folded([title for title, _, _ in drawn], BODY, 135)
-    names = folded([name for _, name, _ in drawn], BODY, 135)
+    keys = [make_legend_key(look, view.upper(), hollow=view == "id") for view, look in VIEWS.items()]
+    titles = fold_names([title for title, _, _ in drawn], BODY, 135)
+    names = fold_names([name for _, name, _ in drawn], BODY, 135)
     heads = [f"{names[name]}\n{titles[title]}" for title, name, _ in drawn]
     tallest = [
         max(heads[first : first + columns], key=lambda head: head.count("\n"))
         for first in range(0, len(drawn), columns)
     ]
     # Two lines have their place in the height of a row.
-    tall = height * rows + more(tallest, BODY) - 1.25 * BODY * rows / 72
-    figure = page(COLUMN if columns == 1 else PAGE, tall, f"{NOTE} {apart(records)}", keys)
+    tall = height * rows + compute_extra_height(tallest, BODY) - 1.25 * BODY * rows / 72
+    figure = make_page(COLUMN if columns == 1 else PAGE, tall, f"{NOTE} {describe_incomparable(records)}", keys)
     # One grid for all, so that every diagram has the same size.
     cells = figure.add_gridspec(2 * rows, columns, height_ratios=[3, 1] * rows)
     for number, (_, _, record) in enumerate(drawn):
         row, column = divmod(number, columns)
-        views = _views(record)
+        views = _get_views(record)
         above = figure.add_subplot(cells[2 * row, column])
         beneath = figure.add_subplot(cells[2 * row + 1, column], sharex=above)
-        above.set_title("\n".join([heads[number], *_legend(record, views)]), fontsize=BODY, loc="center")
-        _diagram(above, views)
-        _bars(beneath, views)
+        above.set_title("\n".join([heads[number], *_format_legend(record, views)]), fontsize=BODY, loc="center")
+        _draw_diagram(above, views)
+        _draw_bars(beneath, views)
         if column == 0:
             above.set_ylabel("accuracy (%)")
             beneath.set_ylabel("rows (%)")
@@ -76,31 +76,33 @@ def picture(records: Sequence[Score]) -> Figure:
     return figure
 
 
-def _legend(record: Score, views: Mapping[str, Calibration]) -> list[str]:
-    errors = ", ".join(f"{view.upper()} {_error(record, view, found):.3f}" for view, found in views.items())
-    counts = ", ".join(f"{view.upper()} {_rows(found):,}" for view, found in views.items())
+def _format_legend(record: Score, views: Mapping[str, Calibration]) -> list[str]:
+    errors = ", ".join(
+        f"{view.upper()} {_get_calibration_error(record, view, calibration):.3f}" for view, calibration in views.items()
+    )
+    counts = ", ".join(f"{view.upper()} {_count_rows(calibration):,}" for view, calibration in views.items())
     return [f"ECE: {errors}", f"n: {counts}"]
 
 
-def _error(record: Score, view: str, found: Calibration) -> float:
+def _get_calibration_error(record: Score, view: str, calibration: Calibration) -> float:
     """The expected calibration error of a view: one number for one run, on the picture as in its score."""
     for name, scored in record.metrics.items():
         estimate = getattr(scored, view)
         if name.partition("@")[0] == "ece" and isinstance(estimate, Estimate):
             return estimate.value
-    return found.ece
+    return calibration.ece
 
 
-def _views(record: Score) -> dict[str, Calibration]:
+def _get_views(record: Score) -> dict[str, Calibration]:
     """The calibration of each view that has one."""
-    found = record.calibration or {}
-    return {view: found[view] for view in VIEWS if view in found}
+    calibrations = record.calibration or {}
+    return {view: calibrations[view] for view in VIEWS if view in calibrations}
 
 
-def _diagram(axes: Axes, views: Mapping[str, Calibration]) -> None:
+def _draw_diagram(axes: Axes, views: Mapping[str, Calibration]) -> None:
     axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 2)), label="perfect calibration")
-    for view, found in views.items():
-        look, filled = VIEWS[view], _filled(found)
+    for view, calibration in views.items():
+        look, filled = VIEWS[view], _list_filled_bins(calibration)
         axes.plot(
             [part.confidence for part in filled],
             [part.accuracy for part in filled],
@@ -110,23 +112,23 @@ def _diagram(axes: Axes, views: Mapping[str, Calibration]) -> None:
             label=view,
             clip_on=False,
             zorder=3,
-            **face(look, view == "id"),
+            **get_marker_face(look, view == "id"),
         )
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.set_yticks((0, 0.5, 1))
-    percent_ticks(axes.yaxis)
+    set_percent_ticks(axes.yaxis)
     axes.tick_params(bottom=False, labelbottom=False)
 
 
-def _bars(axes: Axes, views: Mapping[str, Calibration]) -> None:
+def _draw_bars(axes: Axes, views: Mapping[str, Calibration]) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    for number, (view, found) in enumerate(views.items()):
-        look, filled = VIEWS[view], _filled(found)
+    for number, (view, calibration) in enumerate(views.items()):
+        look, filled = VIEWS[view], _list_filled_bins(calibration)
         half = [(part.high - part.low) / 2 for part in filled]
         axes.bar(
             [part.low + number * wide for part, wide in zip(filled, half, strict=True)],
-            [part.rows / _rows(found) for part in filled],
+            [part.rows / _count_rows(calibration) for part in filled],
             half,
             align="edge",
             label=view,
@@ -137,13 +139,13 @@ def _bars(axes: Axes, views: Mapping[str, Calibration]) -> None:
     axes.set_xticks((0, 0.5, 1))
     axes.yaxis.set_major_locator(MaxNLocator(2))
     for axis in (axes.xaxis, axes.yaxis):
-        percent_ticks(axis)
+        set_percent_ticks(axis)
 
 
-def _filled(found: Calibration) -> list[CalibrationBin]:
+def _list_filled_bins(calibration: Calibration) -> list[CalibrationBin]:
     """The bins that hold rows: an empty one has no accuracy."""
-    return [part for part in found.bins if part.rows]
+    return [part for part in calibration.bins if part.rows]
 
 
-def _rows(found: Calibration) -> int:
-    return sum(part.rows for part in found.bins)
+def _count_rows(calibration: Calibration) -> int:
+    return sum(part.rows for part in calibration.bins)

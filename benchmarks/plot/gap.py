@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..scoring.record import Score
-from ._panels import Panel, apart, estimate, in_words, meaning_of_intervals, panels
-from ._rows import rows
-from ._style import BAR, MINUS, VIEWS, key, marks
+from ._panels import Panel, describe_incomparable, describe_intervals, format_estimate, get_estimate, make_panels
+from ._rows import make_row_axes
+from ._style import BAR, MINUS, VIEWS, draw_marks, make_legend_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,29 +18,33 @@ if TYPE_CHECKING:
 def picture(records: Sequence[Score]) -> Figure:
     """One row per model, the best OOD score on top: ID (hollow circle) and OOD (filled diamond), joined, with 95 % t
     intervals, and at the right the gap, in points of percent where the metric is in percent, with its interval."""
-    shown = [panel.by("ood") for panel in panels(records)]
-    note = f"Bars and brackets: {meaning_of_intervals(records)}. The gap, ID to OOD, has an interval of its own."
-    keys = [key(VIEWS[view], view.upper(), hollow=view == "id", line=False) for view in VIEWS]
-    beside = [[_head(panel), *(_words(record, panel) for record in panel.records)] for panel in shown]
-    figure, places = rows(shown, list(VIEWS), 0.24, f"{note} {apart(records)}", keys, beside)
-    for axes, panel in zip(places, shown, strict=True):
-        _draw(axes, panel)
+    panel_list = [panel.by("ood") for panel in make_panels(records)]
+    note = f"Bars and brackets: {describe_intervals(records)}. The gap, ID to OOD, has an interval of its own."
+    keys = [make_legend_key(VIEWS[view], view.upper(), hollow=view == "id", line=False) for view in VIEWS]
+    beside = [
+        [_format_heading(panel), *(_format_gap(record, panel) for record in panel.records)] for panel in panel_list
+    ]
+    figure, places = make_row_axes(
+        panel_list, list(VIEWS), 0.24, f"{note} {describe_incomparable(records)}", keys, beside
+    )
+    for axes, panel in zip(places, panel_list, strict=True):
+        _draw_panel(axes, panel)
     return figure
 
 
-def _head(panel: Panel) -> str:
+def _format_heading(panel: Panel) -> str:
     return "gap (points)" if panel.percent else "gap"
 
 
-def _words(record: Score, panel: Panel) -> str:
-    return in_words(estimate(record, "gap"), panel.percent).replace("-", MINUS)
+def _format_gap(record: Score, panel: Panel) -> str:
+    return format_estimate(get_estimate(record, "gap"), panel.percent).replace("-", MINUS)
 
 
-def _draw(axes: Axes, panel: Panel) -> None:
+def _draw_panel(axes: Axes, panel: Panel) -> None:
     for row, (name, record) in enumerate(zip(panel.names, panel.records, strict=True)):
-        on_id, on_ood = (estimate(record, view) for view in VIEWS)
+        on_id, on_ood = (get_estimate(record, view) for view in VIEWS)
         axes.plot([on_id.value, on_ood.value], [row, row], color=BAR, lw=2.2, zorder=1)
         overlap = on_id.low <= on_ood.high and on_ood.low <= on_id.high
-        for (view, look), found, side in zip(VIEWS.items(), (on_id, on_ood), (1, -1), strict=True):
+        for (view, look), score_estimate, side in zip(VIEWS.items(), (on_id, on_ood), (1, -1), strict=True):
             nudge = (0.0, 2.5 * side * overlap)
-            marks(axes, [found], [row], look, f"{name}, {view}", hollow=view == "id", nudge=nudge)
+            draw_marks(axes, [score_estimate], [row], look, f"{name}, {view}", hollow=view == "id", nudge=nudge)

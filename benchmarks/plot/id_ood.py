@@ -12,10 +12,10 @@ from ..derived.robustness import FEWEST, Line, Point, fit_line
 from ..scoring.record import Score
 from ..statistics.interval import Estimate, Interval
 from ._labels import label_points
-from ._page import grid, more, page
-from ._panels import Panel, apart, estimate, in_percent, meaning_of_intervals, panels
-from ._style import BODY, COLUMN, GREY, HEAD, MINUS, NAME, PAGE, TITLE, Look, key, looks, marks
-from ._text import folded, width
+from ._page import compute_extra_height, make_axes_grid, make_page
+from ._panels import Panel, describe_incomparable, describe_intervals, get_estimate, is_percent, make_panels
+from ._style import BODY, COLUMN, GREY, HEAD, MINUS, NAME, PAGE, TITLE, Look, assign_looks, draw_marks, make_legend_key
+from ._text import fold_names, measure_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,84 +39,92 @@ def picture(records: Sequence[Score]) -> Figure:
 
     The logit of 0 and 1 is infinite: such a score is drawn half a row inside, and an interval that ends there runs off
     the axes. Raises `FarshiftError` for a metric that does not lie in [0, 1]."""
-    if others := sorted({f"{r.metric} of {r.benchmark}" for r in records if not in_percent(r)}):
+    if others := sorted({f"{r.metric} of {r.benchmark}" for r in records if not is_percent(r)}):
         raise FarshiftError(f"{', '.join(others)} does not lie in [0, 1], so it has no logit: leave it out")
-    shown = panels(records)
-    look = looks([name for panel in shown for name in panel.names])
-    if len(shown) == 1 and len(look) <= FEW and max(width(name, BODY) for name in look) <= SHORT:
-        figure, (axes,) = _drawn(shown, look, [])
+    panel_list = make_panels(records)
+    look = assign_looks([name for panel in panel_list for name in panel.names])
+    if len(panel_list) == 1 and len(look) <= FEW and max(measure_width(name, BODY) for name in look) <= SHORT:
+        figure, (axes,) = _draw_panels(panel_list, look, [])
         figure.draw_without_rendering()
-        if label_points(axes, _places(shown[0], look)):
+        if label_points(axes, _locate_points(panel_list[0], look)):
             return figure
     # Many names stand in two columns, of 1.28 inches each.
-    short = folded(look, BODY, NAME if len(shown) > 1 or len(look) <= 6 else 92)
-    return _drawn(shown, look, [key(each, short[name], line=False) for name, each in look.items()])[0]
+    short = fold_names(look, BODY, NAME if len(panel_list) > 1 or len(look) <= 6 else 92)
+    return _draw_panels(
+        panel_list, look, [make_legend_key(each, short[name], line=False) for name, each in look.items()]
+    )[0]
 
 
-def _drawn(shown: Sequence[Panel], look: Mapping[str, Look], keys: Sequence[Line2D]) -> tuple[Figure, list[Axes]]:
-    columns = min(2, len(shown))
-    titles = folded([panel.title for panel in shown], TITLE, HEAD)
-    tall = 3.1 * -(-len(shown) // columns) + more(titles.values())
-    figure = page(COLUMN if columns == 1 else PAGE, tall, _note(shown), keys)
-    places = grid(figure, len(shown), columns)
-    for axes, panel in zip(places, shown, strict=True):
-        _draw(axes, panel, titles[panel.title], look)
-    return figure, places
+def _draw_panels(
+    panel_list: Sequence[Panel], look: Mapping[str, Look], keys: Sequence[Line2D]
+) -> tuple[Figure, list[Axes]]:
+    columns = min(2, len(panel_list))
+    titles = fold_names([panel.title for panel in panel_list], TITLE, HEAD)
+    tall = 3.1 * -(-len(panel_list) // columns) + compute_extra_height(titles.values())
+    figure = make_page(COLUMN if columns == 1 else PAGE, tall, _format_note(panel_list), keys)
+    axes_grid = make_axes_grid(figure, len(panel_list), columns)
+    for axes, panel in zip(axes_grid, panel_list, strict=True):
+        _draw_panel(axes, panel, titles[panel.title], look)
+    return figure, axes_grid
 
 
-def _note(shown: Sequence[Panel]) -> str:
-    records = [record for panel in shown for record in panel.records]
-    sentences = [f"Bars: {meaning_of_intervals(records)}.", "Dashed: y\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}x."]
+def _format_note(panel_list: Sequence[Panel]) -> str:
+    records = [record for panel in panel_list for record in panel.records]
+    sentences = [f"Bars: {describe_intervals(records)}.", "Dashed: y\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}x."]
     lines = []
-    for panel in shown:
-        if line := fitted(panel):
+    for panel in panel_list:
+        if line := fit_panel_line(panel):
             sign = "+" if line.slope >= 0 else "-"
-            of = f" ({panel.title})" if len(shown) > 1 else ""
+            of = f" ({panel.title})" if len(panel_list) > 1 else ""
             lines.append(f"{line.intercept:.2f} {sign} {abs(line.slope):.2f} logit(ID)".replace("-", MINUS) + of)
     if lines:
         sentences.append(f"Solid: least squares, logit(OOD) = {', '.join(lines)}.")
-    if any(found.value in (0, 1) for record in records for found in _both(record)):
+    if any(score_estimate.value in (0, 1) for record in records for score_estimate in _get_both_estimates(record)):
         sentences.append("Scores of 0 and 100 % are drawn half a row inside.")
-    return " ".join(filter(None, [*sentences, apart(records)]))
+    return " ".join(filter(None, [*sentences, describe_incomparable(records)]))
 
 
-def _both(record: Score) -> tuple[Estimate, Estimate]:
-    return estimate(record, "id"), estimate(record, "ood")
+def _get_both_estimates(record: Score) -> tuple[Estimate, Estimate]:
+    return get_estimate(record, "id"), get_estimate(record, "ood")
 
 
-def _draw(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> None:
-    low, high = limits([found for record in panel.records for found in _both(record)])
+def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> None:
+    low, high = compute_limits(
+        [score_estimate for record in panel.records for score_estimate in _get_both_estimates(record)]
+    )
     axes.set(xscale="logit", yscale="logit", xlim=(low, high), ylim=(low, high), title=title)
     axes.set(xlabel=f"ID {panel.metric}", ylabel=f"OOD {panel.metric}")
     axes.set_box_aspect(1)
-    shown = ticks(low, high)
+    chosen_ticks = choose_ticks(low, high)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_ticks(shown, [f"{100 * tick:g}" for tick in shown])
+        axis.set_ticks(chosen_ticks, [f"{100 * tick:g}" for tick in chosen_ticks])
         axis.set_ticks([], minor=True)
     axes.plot([low, high], [low, high], color=GREY, lw=0.9, ls="--", zorder=1, label="y = x")
-    if line := fitted(panel):
-        x = within(line, logit(low), logit(high))
+    if line := fit_panel_line(panel):
+        x = clip_line(line, logit(low), logit(high))
         y = [line.intercept + line.slope * at for at in x]
         axes.plot([*map(expit, x)], [*map(expit, y)], color="black", lw=0.9, zorder=1, label="least squares")
     for name, record in zip(panel.names, panel.records, strict=True):
-        on_id, on_ood = map(inside, _both(record))
-        marks(axes, [on_id], [on_ood], look[name], name)
+        on_id, on_ood = map(clip_to_logit, _get_both_estimates(record))
+        draw_marks(axes, [on_id], [on_ood], look[name], name)
 
 
-def _places(panel: Panel, look: Mapping[str, Look]) -> dict[str, tuple[float, float, Look]]:
+def _locate_points(panel: Panel, look: Mapping[str, Look]) -> dict[str, tuple[float, float, Look]]:
     """Where the point of each name lies."""
-    found = {}
+    points = {}
     for name, record in zip(panel.names, panel.records, strict=True):
-        on_id, on_ood = map(inside, _both(record))
-        found[name] = on_id.value, on_ood.value, look[name]
-    return found
+        on_id, on_ood = map(clip_to_logit, _get_both_estimates(record))
+        points[name] = on_id.value, on_ood.value, look[name]
+    return points
 
 
-def inside(found: Estimate) -> Interval:
+def clip_to_logit(score_estimate: Estimate) -> Interval:
     """The value and the ends of the interval, moved to where a logit is finite: at least 0.5 / (rows + 1) from 0 and 1,
     whose empirical logits are those of the line's fit."""
-    half = 0.5 / (found.rows + 1)
-    return Interval(*(min(max(end, half), 1 - half) for end in (found.value, found.low, found.high)))
+    half = 0.5 / (score_estimate.rows + 1)
+    return Interval(
+        *(min(max(end, half), 1 - half) for end in (score_estimate.value, score_estimate.low, score_estimate.high))
+    )
 
 
 def logit(share: float) -> float:
@@ -127,14 +135,14 @@ def expit(logit: float) -> float:
     return 1 / (1 + exp(-logit))
 
 
-def fitted(panel: Panel) -> Line | None:
+def fit_panel_line(panel: Panel) -> Line | None:
     """The least-squares line through the panel's models; None for fewer than three different ID scores."""
-    both = [_both(record) for record in panel.records]
-    points = [Point(on_id.value, on_ood.value, on_id.rows, on_ood.rows) for on_id, on_ood in both]
+    pairs = [_get_both_estimates(record) for record in panel.records]
+    points = [Point(on_id.value, on_ood.value, on_id.rows, on_ood.rows) for on_id, on_ood in pairs]
     return fit_line(points) if len({point.id for point in points}) >= FEWEST else None
 
 
-def within(line: Line, low: float, high: float) -> tuple[float, float]:
+def clip_line(line: Line, low: float, high: float) -> tuple[float, float]:
     """Between which logit(id) the line runs inside the square from `low` to `high` logits. It does so somewhere, for it
     runs through the mean of the points."""
     if line.slope == 0:
@@ -143,23 +151,23 @@ def within(line: Line, low: float, high: float) -> tuple[float, float]:
     return max(low, first), min(high, last)
 
 
-def limits(found: Sequence[Estimate]) -> tuple[float, float]:
+def compute_limits(estimates: Sequence[Estimate]) -> tuple[float, float]:
     """The range of both axes: every value, and every end of an interval that is not that of the scale, with a margin of
     a third of a logit, and at least two logits in all."""
-    held = [inside(each).value for each in found]
-    held += [inside(each).low for each in found if 0 < each.low < 1]
-    held += [inside(each).high for each in found if 0 < each.high < 1]
-    low, high = logit(min(held)), logit(max(held))
+    values = [clip_to_logit(each).value for each in estimates]
+    values += [clip_to_logit(each).low for each in estimates if 0 < each.low < 1]
+    values += [clip_to_logit(each).high for each in estimates if 0 < each.high < 1]
+    low, high = logit(min(values)), logit(max(values))
     margin = max(1 / 3, 1 - (high - low) / 2)
     return expit(low - margin), expit(high + margin)
 
 
-def ticks(low: float, high: float) -> list[float]:
+def choose_ticks(low: float, high: float) -> list[float]:
     """The roundest shares between `low` and `high` that stand clear of each other on a logit axis, ascending."""
     span = logit(high) - logit(low)
-    shown: list[float] = []
+    chosen: list[float] = []
     for tick in TICKS:
-        clear = all(abs(logit(tick) - logit(other)) >= SPACE * span for other in shown)
+        clear = all(abs(logit(tick) - logit(other)) >= SPACE * span for other in chosen)
         if low <= tick <= high and clear:
-            shown.append(tick)
-    return sorted(shown)
+            chosen.append(tick)
+    return sorted(chosen)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
 from ..scoring.record import Score
-from ._panels import apart, estimate, meaning_of_intervals, panels
-from ._rows import rows
-from ._style import BLUE, GREEN, PURPLE, VERMILION, Look, key, marks
+from ._panels import describe_incomparable, describe_intervals, get_estimate, make_panels
+from ._rows import make_row_axes
+from ._style import BLUE, GREEN, PURPLE, VERMILION, Look, draw_marks, make_legend_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,13 +37,13 @@ def picture(records: Sequence[Score]) -> Figure:
     Raises `FarshiftError` for a benchmark of another kind."""
     if others := sorted({f"{r.benchmark} ({r.kind})" for r in records if r.kind != KIND}):
         raise FarshiftError(f"{', '.join(others)}: the picture noise is of {KIND} benchmarks alone: leave it out")
-    shown = [panel.by("restored") for panel in panels(records)]
-    keys = [key(look, WORDS[view], hollow=view == "id", line=False) for view, look in LOOKS.items()]
-    note = f"Bars: {meaning_of_intervals(records)}. {apart(records)}"
-    figure, places = rows(shown, list(LOOKS), 0.4, note, keys)
-    for axes, panel in zip(places, shown, strict=True):
+    panel_list = [panel.by("restored") for panel in make_panels(records)]
+    keys = [make_legend_key(look, WORDS[view], hollow=view == "id", line=False) for view, look in LOOKS.items()]
+    note = f"Bars: {describe_intervals(records)}. {describe_incomparable(records)}"
+    figure, places = make_row_axes(panel_list, list(LOOKS), 0.4, note, keys)
+    for axes, panel in zip(places, panel_list, strict=True):
         for row, (name, record) in enumerate(zip(panel.names, panel.records, strict=True)):
             for (view, look), up in zip(LOOKS.items(), (9.0, 3.0, -3.0, -9.0), strict=True):
-                found = estimate(record, view)
-                marks(axes, [found], [row], look, f"{name}, {view}", hollow=view == "id", nudge=(0.0, up))
+                score_estimate = get_estimate(record, view)
+                draw_marks(axes, [score_estimate], [row], look, f"{name}, {view}", hollow=view == "id", nudge=(0.0, up))
     return figure

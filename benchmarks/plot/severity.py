@@ -8,12 +8,26 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
 from ..scoring.record import Score, SeverityPoint
-from ._axis import ends, score_axis
+from ._axis import list_interval_ends, set_score_axis
 from ._labels import label_ends
-from ._page import grid, more, page
-from ._panels import Panel, apart, meaning_of_intervals, panels
-from ._style import BODY, COLUMN, GREY, HEAD, NAME, PAGE, PALE, TITLE, Look, key, looks, marks, nudged
-from ._text import folded, width, wrapped
+from ._page import compute_extra_height, make_axes_grid, make_page
+from ._panels import Panel, describe_incomparable, describe_intervals, make_panels
+from ._style import (
+    BODY,
+    COLUMN,
+    GREY,
+    HEAD,
+    NAME,
+    PAGE,
+    PALE,
+    TITLE,
+    Look,
+    assign_looks,
+    draw_marks,
+    make_legend_key,
+    nudge_transform,
+)
+from ._text import fold_names, measure_width, wrap_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,40 +44,45 @@ def picture(records: Sequence[Score]) -> Figure:
     Raises `FarshiftError` where a benchmark gives its rows no severity."""
     if lacking := sorted({record.benchmark for record in records if not record.severity}):
         raise FarshiftError(f"{', '.join(lacking)}: rows have no severity, so there is no curve: leave it out")
-    shown = panels(records)
-    names = list(dict.fromkeys(name for panel in shown for name in panel.names))
-    look = looks(names)
-    direct = len(shown) == 1 and len(names) <= FEW and max(width(name, BODY) for name in names) <= SHORT
-    wide = COLUMN if len(shown) == 1 and len(names) <= 6 else PAGE
-    short = folded(names, BODY, NAME)
-    titles = folded([panel.title for panel in shown], TITLE, HEAD)
-    columns = min(2, len(shown))
-    keys = [] if direct else [key(look[name], short[name]) for name in names]
+    panel_list = make_panels(records)
+    names = list(dict.fromkeys(name for panel in panel_list for name in panel.names))
+    look = assign_looks(names)
+    direct = len(panel_list) == 1 and len(names) <= FEW and max(measure_width(name, BODY) for name in names) <= SHORT
+    wide = COLUMN if len(panel_list) == 1 and len(names) <= 6 else PAGE
+    short = fold_names(names, BODY, NAME)
+    titles = fold_names([panel.title for panel in panel_list], TITLE, HEAD)
+    columns = min(2, len(panel_list))
+    keys = [] if direct else [make_legend_key(look[name], short[name]) for name in names]
     height = 3.0 if wide == PAGE and columns == 1 else 2.4
-    figure = page(wide, height * -(-len(shown) // columns) + more(titles.values()), _note(records), keys)
-    for axes, panel in zip(grid(figure, len(shown), columns), shown, strict=True):
-        _draw(axes, panel, titles[panel.title], look)
+    figure = make_page(
+        wide,
+        height * -(-len(panel_list) // columns) + compute_extra_height(titles.values()),
+        _format_note(records),
+        keys,
+    )
+    for axes, panel in zip(make_axes_grid(figure, len(panel_list), columns), panel_list, strict=True):
+        _draw_panel(axes, panel, titles[panel.title], look)
         if direct:
-            last = {name: _paths(record)[-1][-1] for name, record in zip(panel.names, panel.records, strict=True)}
+            last = {name: _list_paths(record)[-1][-1] for name, record in zip(panel.names, panel.records, strict=True)}
             label_ends(axes, {name: (*last[name], look[name]) for name in panel.names})
     return figure
 
 
-def _note(records: Sequence[Score]) -> str:
+def _format_note(records: Sequence[Score]) -> str:
     buckets = any(point.first != point.last for record in records for point in record.severity)
     sentences = [
-        f"Bars: {meaning_of_intervals(records)}.",
+        f"Bars: {describe_intervals(records)}.",
         "Hollow: ID rows; filled: OOD rows.",
         "Shaded, up to the dotted line: the severities of the ID rows (the training range).",
         "A point stands in the middle of its bucket of severities." if buckets else "",
-        apart(records),
+        describe_incomparable(records),
     ]
     return " ".join(filter(None, sentences))
 
 
-def _draw(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> None:
+def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> None:
     first = panel.records[0]
-    inside = [point for record in panel.records for point in _points(record, "id")]
+    inside = [point for record in panel.records for point in _list_points(record, "id")]
     if inside:
         edge = max(point.last for point in inside)
         axes.axvspan(min(point.first for point in inside), edge, color=PALE, alpha=0.5, lw=0, zorder=0)
@@ -72,18 +91,18 @@ def _draw(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> Non
     for number, (name, record) in enumerate(zip(panel.names, panel.records, strict=True)):
         # Buckets are the same for every model, so its bars stand beside the others', a little apart.
         nudge = ((number - middle) * min(2.0, 14 / len(panel.records)), 0.0)
-        for path in _paths(record):
+        for path in _list_paths(record):
             axes.plot(
                 *zip(*path, strict=True),
                 color=look[name].colour,
                 ls=look[name].line,
-                transform=nudged(axes, nudge),
+                transform=nudge_transform(axes, nudge),
                 zorder=2,
             )
         for view in ("id", "ood"):
-            if points := _points(record, view):
+            if points := _list_points(record, view):
                 middles = [point.middle for point in points]
-                marks(
+                draw_marks(
                     axes,
                     middles,
                     [point.estimate for point in points],
@@ -93,15 +112,15 @@ def _draw(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> Non
                     nudge=nudge,
                 )
     points = [point for record in panel.records for point in record.severity]
-    score_axis(axes, "y", ends(point.estimate for point in points), first.bounds, panel.percent)
-    _severity_axis(axes, points)
+    set_score_axis(axes, "y", list_interval_ends(point.estimate for point in points), first.bounds, panel.percent)
+    _set_severity_axis(axes, points)
     axes.grid(axis="y")
     axes.set(title=title, ylabel=panel.metric)
     label = f"severity ({first.severity_unit})" if first.severity_unit else "severity"
-    axes.set_xlabel("\n".join(wrapped(label, BODY, HEAD)))
+    axes.set_xlabel("\n".join(wrap_text(label, BODY, HEAD)))
 
 
-def _severity_axis(axes: Axes, points: Sequence[SeverityPoint]) -> None:
+def _set_severity_axis(axes: Axes, points: Sequence[SeverityPoint]) -> None:
     """Limits that leave room for bars beside their severity; ticks at the severities there are, where they are few and
     clear of each other."""
     from matplotlib.ticker import FixedLocator, MaxNLocator
@@ -111,18 +130,18 @@ def _severity_axis(axes: Axes, points: Sequence[SeverityPoint]) -> None:
     margin = 0.06 * span or 1.0
     axes.set_xlim(values[0] - margin, values[-1] + margin)
     clear = all(after - before > 0.15 * span for before, after in pairwise(values))
-    whole = all(value.is_integer() for value in values)
-    axes.xaxis.set_major_locator(FixedLocator(values) if clear else MaxNLocator(6, integer=whole))
+    all_integers = all(value.is_integer() for value in values)
+    axes.xaxis.set_major_locator(FixedLocator(values) if clear else MaxNLocator(6, integer=all_integers))
 
 
-def _points(record: Score, view: str) -> list[SeverityPoint]:
+def _list_points(record: Score, view: str) -> list[SeverityPoint]:
     return sorted((point for point in record.severity if point.view == view), key=lambda point: point.middle)
 
 
-def _paths(record: Score) -> list[list[tuple[float, float]]]:
+def _list_paths(record: Score) -> list[list[tuple[float, float]]]:
     """The lines through the points: one through all where OOD begins beyond ID, else one for each view, for at one
     severity rows of the two views differ in more than severity."""
-    views = [points for view in ("id", "ood") if (points := _points(record, view))]
+    views = [points for view in ("id", "ood") if (points := _list_points(record, view))]
     if len(views) == 2 and max(point.last for point in views[0]) < min(point.first for point in views[1]):
         views = [views[0] + views[1]]
     return [[(point.middle, point.estimate.value) for point in points] for points in views]

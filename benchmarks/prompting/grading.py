@@ -19,9 +19,9 @@ from ...core.errors import BadDefinition
 from ..answers import Answers, Failed
 from ..benchmark import Benchmark
 from ..definition import PromptPin
-from ..metrics import Metric, metric
+from ..metrics import Metric, find_metric
 from ..model import Task
-from ..parsing import Place, read_answer
+from ..parsing import BatchLocation, read_answer
 from .prompt import Prompt
 
 FORMAT = 1
@@ -29,13 +29,13 @@ FORMAT = 1
 _LOST = Failed("no answer could be read")
 
 
-def answers_in(texts: Sequence[str | None], prompt: Prompt, part: str, row_ids: NDArray[np.uint64]) -> Answers:
+def extract_answers(texts: Sequence[str | None], prompt: Prompt, part: str, row_ids: NDArray[np.uint64]) -> Answers:
     """Answers extracted from n texts to the n rows of these ids; a row without a text or an answer is failed."""
-    found = [_LOST if text is None else _prediction(text, prompt) for text in texts]
-    return read_answer(found, Place(part, 0, row_ids), prompt.task)
+    predictions = [_LOST if text is None else _extract_prediction(text, prompt) for text in texts]
+    return read_answer(predictions, BatchLocation(part, 0, row_ids), prompt.task)
 
 
-def _prediction(text: str, prompt: Prompt) -> Any:
+def _extract_prediction(text: str, prompt: Prompt) -> Any:
     # What JSON can say and UTF-8 cannot (half of a surrogate pair) is not text that anyone could store.
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         return _LOST
@@ -68,7 +68,7 @@ class Grader:
             raise BadDefinition(f"{path}: format {card['format']!r} is not {FORMAT}: export the benchmark again")
         task = card["task"] | {"inputs": tuple(card["task"]["inputs"]), "names": tuple(card["task"]["names"])}
         prompt = Prompt(PromptPin.model_validate(card["prompt"]), Task(**task), ())
-        measure = metric(card["metric"]["name"], card["metric"]["version"])
+        measure = find_metric(card["metric"]["name"], card["metric"]["version"])
         return cls(card["benchmark"], card["entry_identity"], prompt, measure)
 
     def record(self) -> dict[str, Any]:
@@ -87,5 +87,5 @@ class Grader:
         assert self.metric.per_row is not None
         task = self.prompt.task
         truth = np.array([label], object if task.type == "sequence" else np.int64)
-        answers = answers_in([text], self.prompt, "text", np.zeros(1, np.uint64)).settled(truth, task)
+        answers = extract_answers([text], self.prompt, "text", np.zeros(1, np.uint64)).settled(truth, task)
         return float(self.metric.per_row(answers, truth, task)[0])

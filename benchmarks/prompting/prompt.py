@@ -17,19 +17,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...core.canonical import identity_of
-from ...core.draws import shuffled
+from ...core.canonical import compute_identity
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
-from ...loaders.batching.encoded import media_type
+from ...loaders.batching.encoded import find_media_type
 from ..definition import PromptPin
-from ..extraction import Extract, extraction
+from ..extraction import Extract, load_extraction
 from ..model import Columns, Task
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Shown:
+class MediaPart:
     """An encoded picture or sound in a prompt. type: its media type, such as image/jpeg."""
 
     content: bytes
@@ -41,7 +41,7 @@ class Shown:
         return sha256(self.content).hexdigest()
 
 
-Part: TypeAlias = "str | Shown"
+Part: TypeAlias = "str | MediaPart"
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -104,11 +104,11 @@ class Prompt:
     @cached_property
     def _lead(self) -> tuple[Part, ...]:
         """All that comes before the query."""
-        example = _example(self.pin, self.task)
-        found: list[Part] = [self.pin.instruction, self.pin.separator] if self.pin.instruction else []
+        example = _parse_example(self.pin, self.task)
+        pieces: list[Part] = [self.pin.instruction, self.pin.separator] if self.pin.instruction else []
         for shot in self.shots:
-            found += [*example.filled(_values_of(shot, example.fields, self.task)), self.pin.separator]
-        return _joined(found)
+            pieces += [*example.filled(_format_fields(shot, example.fields, self.task)), self.pin.separator]
+        return _join_texts(pieces)
 
     @cached_property
     def _query(self) -> Template:
@@ -116,22 +116,22 @@ class Prompt:
 
     @cached_property
     def _extract(self) -> Extract:
-        return extraction(self.pin.extraction.name, self.pin.extraction.version, self.task)
+        return load_extraction(self.pin.extraction.name, self.pin.extraction.version, self.task)
 
     @cached_property
     def signature(self) -> str:
         """The prompt's version, and a digest of all that decides what a model is asked and how its answer is read."""
-        decides = {"pin": self.pin.model_dump(), "task": asdict(self.task), "lead": stated(self._lead)}
-        return f"prompt@{self.pin.version}:{identity_of(decides)[:16]}"
+        decides = {"pin": self.pin.model_dump(), "task": asdict(self.task), "lead": to_digest_form(self._lead)}
+        return f"prompt@{self.pin.version}:{compute_identity(decides)[:16]}"
 
     def parts(self, row: Row) -> tuple[Part, ...]:
         """The prompt for one row, given by its inputs: a text, or texts and the files between them."""
-        return _joined([*self._lead, *self._query.filled(_values_of(row, self._query.fields, self.task))])
+        return _join_texts([*self._lead, *self._query.filled(_format_fields(row, self._query.fields, self.task))])
 
     def text(self, row: Row) -> str:
         """The prompt for one row, given by its inputs. `BadDefinition` where it shows a picture or sound."""
         parts = self.parts(row)
-        if any(isinstance(part, Shown) for part in parts):
+        if any(isinstance(part, MediaPart) for part in parts):
             raise BadDefinition(
                 "prompt: it shows pictures or sounds, which no text can: ask a model that reads them, at an endpoint "
                 "(openai:MODEL@URL) or by a command (cmd:COMMAND)"
@@ -153,13 +153,13 @@ class Prompt:
     def read(self, text: str) -> str | int | float | None:
         """The prediction in a model's output (up to the first stop string): a class, a number or a text, as the task
         requires; None if there is no answer."""
-        ends = [place for stop in self.pin.stop if stop and (place := text.find(stop)) >= 0]
+        ends = [index for stop in self.pin.stop if stop and (index := text.find(stop)) >= 0]
         return self._extract(text[: min(ends, default=len(text))], self.task)
 
 
-def stated(parts: Sequence[Part]) -> str | list[Any]:
+def to_digest_form(parts: Sequence[Part]) -> str | list[Any]:
     """A prompt for a digest: its text; with files in it a list, each file by its digest."""
-    if any(isinstance(part, Shown) for part in parts):
+    if any(isinstance(part, MediaPart) for part in parts):
         return [part if isinstance(part, str) else {"file": part.digest} for part in parts]
     return "".join(part for part in parts if isinstance(part, str))
 
@@ -172,8 +172,8 @@ def draw_shots(pin: PromptPin, name: str, columns: Columns, task: Task) -> tuple
     """
     ids = columns["row_id"]
     _check_count(pin, name, len(ids))
-    drawn = shuffled(f"prompt/{name}/{pin.version}/{pin.seed}", ids)[: pin.k]
-    fields = sorted(set(_example(pin, task).fields))
+    drawn = draw_permutation(f"prompt/{name}/{pin.version}/{pin.seed}", ids)[: pin.k]
+    fields = sorted(set(_parse_example(pin, task).fields))
     return tuple({field: columns[field][row] for field in fields} for row in drawn)
 
 
@@ -181,7 +181,7 @@ def check_prompt(pin: PromptPin, name: str, task: Task, trained: int) -> None:
     """`BadDefinition` where the prompt of the benchmark `name` cannot be made: its templates name other fields than the
     task's, its extraction does not read such answers, or training has fewer rows (`trained`) than it shows."""
     Prompt(pin, task, ())
-    _example(pin, task)
+    _parse_example(pin, task)
     _check_count(pin, name, trained)
 
 
@@ -192,36 +192,39 @@ def _check_count(pin: PromptPin, name: str, trained: int) -> None:
         )
 
 
-def _example(pin: PromptPin, task: Task) -> Template:
+def _parse_example(pin: PromptPin, task: Task) -> Template:
     return Template.parse(pin.example, (*task.inputs, task.label), "the example")
 
 
-def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+def _join_texts(parts: Sequence[Part]) -> tuple[Part, ...]:
     """The same, texts beside each other as one."""
-    found: list[Part] = []
+    merged: list[Part] = []
     for part in parts:
-        if isinstance(part, str) and found and isinstance(found[-1], str):
-            found[-1] += part
+        if isinstance(part, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += part
         elif part != "":
-            found.append(part)
-    return tuple(found)
+            merged.append(part)
+    return tuple(merged)
 
 
-def _values_of(row: Row, fields: tuple[str, ...], task: Task) -> dict[str, Part]:
-    return {field: _label(row[field], task) if field == task.label else _value(row[field], field) for field in fields}
+def _format_fields(row: Row, fields: tuple[str, ...], task: Task) -> dict[str, Part]:
+    return {
+        field: _format_label(row[field], task) if field == task.label else _format_part(row[field], field)
+        for field in fields
+    }
 
 
-def _value(value: Any, field: str) -> Part:
-    if isinstance(value, bytes) and (kind := media_type(value)).startswith(("image/", "audio/")):
-        return Shown(value, kind)
-    return _text(value, field)
+def _format_part(value: Any, field: str) -> Part:
+    if isinstance(value, bytes) and (kind := find_media_type(value)).startswith(("image/", "audio/")):
+        return MediaPart(value, kind)
+    return _format_text(value, field)
 
 
-def _label(value: Any, task: Task) -> str:
-    return task.names[int(value)] if task.names else _text(value, task.label)
+def _format_label(value: Any, task: Task) -> str:
+    return task.names[int(value)] if task.names else _format_text(value, task.label)
 
 
-def _text(value: Any, field: str) -> str:
+def _format_text(value: Any, field: str) -> str:
     """A value as people write it: numbers in the fewest digits that give them back; a vector with spaces between its
     numbers, a matrix with a line per row."""
     if isinstance(value, str):
@@ -233,7 +236,7 @@ def _text(value: Any, field: str) -> str:
         # Tensors of a source hold float32 at most; as JSON they come back in double precision.
         values = values.astype(np.float32) if values.dtype.kind == "f" else values
         between = " " if values.ndim == 1 else "\n" * (values.ndim - 1)
-        return between.join(_text(part, field) for part in values)
+        return between.join(_format_text(part, field) for part in values)
     if values.dtype.kind == "b":
         return "true" if values else "false"
     return str(values[()])

@@ -52,7 +52,7 @@ class BudgetTable:
 
 
 @dataclass(frozen=True)
-class SpentTable:
+class UsageTable:
     """What a run spent. finished: when; seconds: of training and predicting; touched: parts that training looked at
     besides its own; by_seed: what the model reported, by `seed_0`, `seed_1` .."""
 
@@ -79,7 +79,7 @@ class RunCard:
     model: ModelTable
     budget: BudgetTable
     environment: Mapping[str, Any]
-    spent: SpentTable
+    spent: UsageTable
     digests: DigestTable
 
     @classmethod
@@ -106,7 +106,7 @@ class RunCard:
                     budget["name"], tuple(budget["seeds"]), budget.get("steps"), budget.get("device", "")
                 ),
                 environment=card["environment"],
-                spent=SpentTable(
+                spent=UsageTable(
                     finished=spent.get("finished", ""),
                     seconds=spent.get("seconds", 0.0),
                     touched=tuple(spent.get("touched", ())),

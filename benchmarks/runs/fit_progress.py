@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ...core.canonical import canonical_json
+from ...core.canonical import to_canonical_json
 from ...core.files import write_atomically
 
 TRAINING = "training"
@@ -32,20 +32,24 @@ class FitProgress:
     @property
     def left(self) -> float | None:
         """Seconds still to go at the pace so far; None where it is not known, or all is done."""
-        taken = self.done - self.first
-        return self.seconds / taken * (self.steps - self.done) if taken > 0 and self.done < self.steps else None
+        steps_taken = self.done - self.first
+        return (
+            self.seconds / steps_taken * (self.steps - self.done)
+            if steps_taken > 0 and self.done < self.steps
+            else None
+        )
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, canonical_json(asdict(self)))
+        write_atomically(path, to_canonical_json(asdict(self)))
 
 
-def fit_file(run: Path, seeds: Sequence[int]) -> Path:
+def get_fit_file(run: Path, seeds: Sequence[int]) -> Path:
     """Where the process that trains these seeds says how far it is."""
     return run / TRAINING / f"steps-{seeds[0]}.json"
 
 
-def fit_files(run: Path) -> list[Path]:
+def list_fit_files(run: Path) -> list[Path]:
     return sorted((run / TRAINING).glob("steps-*.json"))
 
 

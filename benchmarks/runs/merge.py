@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadRun
-from .predictions import in_order, placed
-from .shards import key_of, read_shard
+from .predictions import add_run_columns, sort_by_row_id
+from .shards import compute_candidate_key, read_shard
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,41 +22,41 @@ def merge_shards(shards: Path, jobs: Jobs, candidates: list[str]) -> pa.Table:
     probabilities are kept where every row of every candidate has them."""
     import pyarrow as pa
 
-    found: dict[tuple[int, str, int], list[pa.Table]] = {}
+    tables_by_key: dict[tuple[int, str, int], list[pa.Table]] = {}
     for seed, done in jobs.items():
         for job in done:
-            numbers = {key_of(name): candidates.index(name) for name in job["candidates"]}
+            numbers = {compute_candidate_key(name): candidates.index(name) for name in job["candidates"]}
             for name in job["shards"]:
                 part, key, *_ = name.split(".")
                 table = read_shard(shards / f"seed-{seed}" / job["job"] / name)
-                place = (seed, part, numbers[key])
-                found.setdefault(place, []).append(table)
+                sort_key = (seed, part, numbers[key])
+                tables_by_key.setdefault(sort_key, []).append(table)
     tables = [
-        placed(in_order(_joined(pieces)), part, seed, candidates[number])
-        for (seed, part, number), pieces in sorted(found.items(), key=lambda item: item[0])
+        add_run_columns(sort_by_row_id(_concatenate_shards(pieces)), part, seed, candidates[number])
+        for (seed, part, number), pieces in sorted(tables_by_key.items(), key=lambda item: item[0])
     ]
     if not all("scores" in table.column_names and not table["scores"].null_count for table in tables):
         tables = [table.drop_columns([n for n in table.column_names if n == "scores"]) for table in tables]
     return pa.concat_tables(tables)
 
 
-def _joined(shards: list[pa.Table]) -> pa.Table:
+def _concatenate_shards(shards: list[pa.Table]) -> pa.Table:
     import pyarrow as pa
 
     return pa.concat_tables(shards, promote_options="default")
 
 
-def candidates_of(jobs: Jobs, path: Path) -> tuple[list[str], list[str]]:
+def list_candidates(jobs: Jobs, path: Path) -> tuple[list[str], list[str]]:
     """All candidates, and each setting's last one, both in order; the same for every seed, or refused."""
-    found = {
+    names_by_seed = {
         seed: (
             [name for job in done for name in job["candidates"] if not job["fold"]],
             [job["candidates"][-1] for job in done if not job["fold"]],
         )
         for seed, done in jobs.items()
     }
-    first = next(iter(found.values()))
-    for seed, names in found.items():
+    first = next(iter(names_by_seed.values()))
+    for seed, names in names_by_seed.items():
         if names != first:
             raise BadRun(
                 f"{path}: seed {seed} has the candidates {', '.join(names[0])}, and not those of the other seeds "
@@ -65,20 +65,20 @@ def candidates_of(jobs: Jobs, path: Path) -> tuple[list[str], list[str]]:
     return first
 
 
-def spent_by(cards: list[dict[str, Any]]) -> dict[str, Any]:
+def sum_job_usage(cards: list[dict[str, Any]]) -> dict[str, Any]:
     """What a seed spent: seconds and steps added over its jobs, of any other remark the last."""
-    found: dict[str, Any] = {}
+    usage: dict[str, Any] = {}
     for card in cards:
         for key, value in card["spent"].items():
-            adds = key in _ADDED and all(isinstance(one, int | float) for one in (value, found.get(key)))
-            found[key] = round(found[key] + value, 3) if adds else value
-    return found
+            adds = key in _ADDED and all(isinstance(number, int | float) for number in (value, usage.get(key)))
+            usage[key] = round(usage[key] + value, 3) if adds else value
+    return usage
 
 
 _ADDED = ("fit_seconds", "predict_seconds", "steps", "epochs")
 
 
-def parquet(table: pa.Table) -> bytes:
+def encode_parquet(table: pa.Table) -> bytes:
     """A table as the bytes of a Parquet file, the same however it was put together."""
     import pyarrow.parquet as pq
 

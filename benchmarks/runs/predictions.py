@@ -32,7 +32,7 @@ ARROW_TYPES = {
 }
 
 
-def answers_table(row_ids: NDArray[np.uint64], answers: Answers, task: Task) -> pa.Table:
+def make_answers_table(row_ids: NDArray[np.uint64], answers: Answers, task: Task) -> pa.Table:
     """Answers as a table of row_id, prediction, status and, where there are any, scores; `row_ids` has shape (n,)."""
     import pyarrow as pa
 
@@ -48,7 +48,7 @@ def answers_table(row_ids: NDArray[np.uint64], answers: Answers, task: Task) -> 
     return pa.table(columns)
 
 
-def placed(table: pa.Table, part: str, seed: int, candidate: str) -> pa.Table:
+def add_run_columns(table: pa.Table, part: str, seed: int, candidate: str) -> pa.Table:
     """A table of answers as predictions: of which part, seed and candidate."""
     import pyarrow as pa
 
@@ -68,32 +68,32 @@ def read_answers(table: pa.Table, task: Task) -> Answers:
     column = table["prediction"]
     if column.null_count:
         column = column.fill_null("" if task.in_text else 0)
-    return Answers(column.to_numpy(zero_copy_only=False), status, _scores(table))
+    return Answers(column.to_numpy(zero_copy_only=False), status, _read_scores(table))
 
 
-def _scores(table: pa.Table) -> NDArray[np.float32] | None:
+def _read_scores(table: pa.Table) -> NDArray[np.float32] | None:
     if "scores" not in table.column_names:
         return None
     column = table["scores"].combine_chunks()
     if column.null_count:
         return None
-    found: Any = column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
-    return found  # type: ignore[no-any-return]
+    scores: Any = column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
+    return scores  # type: ignore[no-any-return]
 
 
-def concatenated(answers: list[Answers]) -> Answers:
+def concatenate_answers(answers: list[Answers]) -> Answers:
     """Answers to consecutive rows, put together; without scores where any of them has none."""
     if len(answers) == 1:
         return answers[0]
-    scores = [one.scores for one in answers if one.scores is not None]
+    scores = [batch.scores for batch in answers if batch.scores is not None]
     return Answers(
-        np.concatenate([one.prediction for one in answers]),
-        np.concatenate([one.status for one in answers]),
+        np.concatenate([batch.prediction for batch in answers]),
+        np.concatenate([batch.status for batch in answers]),
         np.concatenate(scores) if len(scores) == len(answers) else None,
     )
 
 
-def in_order(table: pa.Table) -> pa.Table:
+def sort_by_row_id(table: pa.Table) -> pa.Table:
     """The rows by ascending row id."""
     ids = table["row_id"].to_numpy()
     return table if (ids[1:] > ids[:-1]).all() else table.take(np.argsort(ids, kind="stable"))

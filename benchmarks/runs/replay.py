@@ -9,9 +9,9 @@ from typing import Any
 from ...core.errors import BadRun
 from ..answers import Answers
 from ..benchmark import Benchmark
-from ..blind.data import blind_data
-from ..blind.rows import BlindData, Inputs
-from ..harness.evaluate import begin, seed_numbers
+from ..blind.data import load_model_inputs
+from ..blind.rows import Inputs, ModelInputs
+from ..harness.evaluate import begin_run, list_seeds
 from ..model import Budget
 from .run import Run
 from .shards import Shard
@@ -39,13 +39,13 @@ def write_recorded_run(
     Raises `FarshiftError` for a name that no run card takes or more seeds than a run may have, `BadRun` where the
     folder holds anything else, or a part has no answers.
     """
-    blind = blind_data(benchmark)
-    rows = asked(benchmark, blind, selection)
-    for one in rows:
-        if any(one.name not in parts for each in answers for parts in each.values()):
-            raise BadRun(f"{benchmark.name}: there are no answers to {one.name}")
-    numbers = seed_numbers(len(answers) if seeds is None else seeds, benchmark, budget.name)
-    with begin(benchmark, out, model, budget, numbers, selection) as folder:
+    blind = load_model_inputs(benchmark)
+    rows = list_predicted_inputs(benchmark, blind, selection)
+    for part_inputs in rows:
+        if any(part_inputs.name not in parts for each in answers for parts in each.values()):
+            raise BadRun(f"{benchmark.name}: there are no answers to {part_inputs.name}")
+    numbers = list_seeds(len(answers) if seeds is None else seeds, benchmark, budget.name)
+    with begin_run(benchmark, out, model, budget, numbers, selection) as folder:
         for seed in folder.missing():
             jobs = []
             for number, (candidate, parts) in enumerate(answers[numbers.index(seed)].items()):
@@ -60,13 +60,13 @@ def write_recorded_run(
         return folder.finish()
 
 
-def asked(benchmark: Benchmark, blind: BlindData, selection: str | None) -> list[Inputs]:
+def list_predicted_inputs(benchmark: Benchmark, blind: ModelInputs, selection: str | None) -> list[Inputs]:
     """The rows that a candidate answers: those of every predicted part, and those that a selection rule asks for in a
     part of its own (its folds), whose inputs are left out."""
-    found = [blind.part(name) for name in benchmark.predicted_parts]
+    inputs = [blind.part(name) for name in benchmark.predicted_parts]
     rule = benchmark.rule(selection)
     if rule.folds is not None:
         ballot = rule.ballot(benchmark)
         assert ballot is not None  # a rule with folds judges what they answer
-        found.append(Inputs(rule.part, ballot.row_ids, {}))
-    return found
+        inputs.append(Inputs(rule.part, ballot.row_ids, {}))
+    return inputs

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.canonical import identity_of
-from ...core.errors import BadRun, FarshiftError, some_of
-from ...core.files import file_sha256
-from ...core.listings.plural import counted
+from ...core.canonical import compute_identity
+from ...core.errors import BadRun, FarshiftError, shorten_list
+from ...core.files import compute_file_sha256
+from ...core.listings.plural import format_count
 from ...core.plugins import read_toml
-from ...core.version import version
+from ...core.version import get_version
 from ..benchmark import find_benchmark
 from .card import RunCard
 
@@ -119,12 +119,13 @@ def read_run(path: Path | str) -> Run:
         if (path / "plan.json").is_file():
             done = len(list((path / "shards").glob("seed-*.json")))
             raise BadRun(
-                f"{path} is unfinished ({counted(done, 'seed')} done): repeat the command that started it to resume it"
+                f"{path} is unfinished ({format_count(done, 'seed')} done): repeat the command that started it to "
+                "resume it"
             )
-        raise BadRun(f"{path} is not a run: {_instead(path)}")
+        raise BadRun(f"{path} is not a run: {_suggest_runs(path)}")
     card = read_card(path / "run.toml")
     predictions = path / "predictions.parquet"
-    if not predictions.is_file() or file_sha256(predictions) != card.digests.predictions:
+    if not predictions.is_file() or compute_file_sha256(predictions) != card.digests.predictions:
         raise BadRun(f"{predictions} is missing or was edited: its digest is not the one in run.toml")
     return Run(card, path)
 
@@ -133,20 +134,23 @@ _DEEP = 3
 """How deep below a folder runs are looked for: a suite's lie in it by benchmark and baseline."""
 
 
-def _instead(path: Path) -> str:
+def _suggest_runs(path: Path) -> str:
     """Why a path is no run's folder, and which runs lie in it."""
     if not path.is_dir():
         return "it is a file" if path.exists() else "there is no such folder"
     inside = sorted(file.parent for deep in range(1, _DEEP + 1) for file in path.glob(f"{'*/' * deep}run.toml"))
     if not inside:
         return "it has no run.toml"
-    return f"it holds {counted(len(inside), 'run')}: name one of them, {some_of([str(one) for one in inside])}"
+    return (
+        f"it holds {format_count(len(inside), 'run')}: name one of them, "
+        f"{shorten_list([str(folder) for folder in inside])}"
+    )
 
 
 def read_card(path: Path) -> RunCard:
     """The run card in a run.toml, checked against its digest. Raises `BadRun` where it is not whole or was edited."""
     card = read_toml(path)
-    if problem := card_problem(card):
+    if problem := find_card_problem(card):
         raise BadRun(f"{path}: {problem}")
     try:
         return RunCard.from_dict(card)
@@ -154,7 +158,7 @@ def read_card(path: Path) -> RunCard:
         raise BadRun(f"{path}: {error}") from error
 
 
-def card_problem(card: dict[str, Any]) -> str:
+def find_card_problem(card: dict[str, Any]) -> str:
     """What is wrong with the content of a run.toml; empty if it is whole and its digest fits."""
     if card.get("format") != FORMAT:
         return f"format {card.get('format')!r} is not {FORMAT}"
@@ -165,32 +169,32 @@ def card_problem(card: dict[str, Any]) -> str:
     if not isinstance(digests.get("run"), str) or not isinstance(digests.get("predictions"), str):
         return "lacks its digests"
     try:
-        fits = digests["run"] == card_digest(card)
+        fits = digests["run"] == compute_card_digest(card)
     except (TypeError, ValueError):  # a date, NaN: nothing that a run writes
         fits = False
     return "" if fits else "was edited: its digest does not fit what it says"
 
 
-def card_digest(card: dict[str, Any]) -> str:
+def compute_card_digest(card: dict[str, Any]) -> str:
     """sha256 over all that run.toml says except this digest itself."""
     rest = {key: value for key, value in card.items() if key != "digests"}
-    return identity_of(rest | {"digests": {"predictions": card["digests"]["predictions"]}})
+    return compute_identity(rest | {"digests": {"predictions": card["digests"]["predictions"]}})
 
 
-def environment() -> dict[str, Any]:
+def describe_environment() -> dict[str, Any]:
     """What may explain a difference: versions and platform. Never a name, a path or a secret."""
     import numpy
     import pyarrow
 
-    found = {
+    versions = {
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "cpus": os.cpu_count() or 0,
         "numpy": numpy.__version__,
         "pyarrow": pyarrow.__version__,
-        "farshift": version(),
+        "farshift": get_version(),
     }
     for name in ("torch", "sklearn", "transformers", "openai"):
         if name in sys.modules:
-            found[name] = str(getattr(sys.modules[name], "__version__", ""))
-    return found
+            versions[name] = str(getattr(sys.modules[name], "__version__", ""))
+    return versions

@@ -22,26 +22,26 @@ from typing import Any
 import tomli_w
 from filelock import FileLock
 
-from ...core.canonical import canonical_json
-from ...core.clock import now
+from ...core.canonical import to_canonical_json
+from ...core.clock import get_utc_now
 from ...core.errors import BadRun
-from ...core.files import lock_elsewhere, lock_is_free, locked, plain_disk_errors, write_atomically
-from ...core.listings.plural import counted
-from ...core.progress import say
-from ...core.world import ALONE, World
+from ...core.files import get_lock_path, hold_lock, translate_os_errors, try_lock, write_atomically
+from ...core.listings.plural import format_count
+from ...core.progress import log_message
+from ...core.world import SINGLE_PROCESS, World
 from ..model import Task
-from .merge import candidates_of, merge_shards, parquet, spent_by
-from .run import FORMAT, Run, card_digest, environment, read_run
+from .merge import encode_parquet, list_candidates, merge_shards, sum_job_usage
+from .run import FORMAT, Run, compute_card_digest, describe_environment, read_run
 from .shards import (
     ADVICE,
     Job,
-    card_of,
-    discard,
+    discard_folder,
     discard_useless,
-    is_whole,
+    get_card_path,
+    is_complete,
+    list_shards,
+    parse_row_range,
     read_job_card,
-    rows_of,
-    shards_in,
 )
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -60,23 +60,23 @@ class RunFolder:
 
     @classmethod
     @contextmanager
-    def begin(cls, path: Path, plan: dict[str, Any], world: World = ALONE) -> Iterator[RunFolder]:
+    def begin(cls, path: Path, plan: dict[str, Any], world: World = SINGLE_PROCESS) -> Iterator[RunFolder]:
         """Start a run, or go on with one of the same plan, and hold its lock while the context lasts. A finished run of
         the same plan is there already; a folder with anything else is refused. In a world of several processes the
         first one begins, the others join it."""
-        plan = json.loads(canonical_json(plan))
+        plan = json.loads(to_canonical_json(plan))
         if world.rank > 0:
-            yield _joined(cls(path, plan), world)
+            yield _join_run(cls(path, plan), world)
             return
-        with plain_disk_errors(path, ADVICE):
+        with translate_os_errors(path, ADVICE):
             path.mkdir(parents=True, exist_ok=True)
-        with locked(lock_elsewhere(path), str(path)):
+        with hold_lock(get_lock_path(path), str(path)):
             folder = cls(path, plan)
             (path / _LEADER).unlink(missing_ok=True)
             if (path / "run.toml").exists():
-                folder.run = _finished(path, plan)
+                folder.run = _read_finished_run(path, plan)
                 folder._tidy()
-                say(f"{path} holds this run already, finished: nothing to do")
+                log_message(f"{path} holds this run already, finished: nothing to do")
             else:
                 discard_useless(path / "shards")
                 folder._take_up()
@@ -97,14 +97,14 @@ class RunFolder:
             except ValueError as error:
                 raise BadRun(f"{here} cannot be read: remove {self.path} or choose another --out") from error
             if begun != self.plan:
-                _replace(self.path, begun, self.plan)
+                _replace_plan(self.path, begun, self.plan)
             return
         for leftover in self.path.glob(".plan.json.*.tmp"):  # a process was killed as it began
             leftover.unlink()
         foreign = sorted(item.name for item in self.path.iterdir())
         if foreign:
             raise BadRun(f"{self.path} is not empty (it holds {foreign[0]}): choose another --out")
-        write_atomically(here, canonical_json(self.plan), ADVICE)
+        write_atomically(here, to_canonical_json(self.plan), ADVICE)
 
     def missing(self) -> list[int]:
         """The seeds that are not finished."""
@@ -116,15 +116,15 @@ class RunFolder:
 
     def finish_job(self, job: Job, spent: dict[str, Any], touched: list[str]) -> None:
         """Note that a job is done, once the other processes of this world have done their share of it."""
-        _wait(job.is_covered, self.path, "the other processes to answer")
+        _wait_until_ready(job.is_covered, self.path, "the other processes to answer")
         job.finish(spent, touched)
 
     def finish_seed(self, seed: int, jobs: list[Job]) -> None:
         """Note that all jobs of a seed are done."""
-        cards = [read_job_card(card_of(job.path)) for job in jobs]
+        cards = [read_job_card(get_card_path(job.path)) for job in jobs]
         content = json.dumps({"seed": seed, "jobs": cards}).encode()
         write_atomically(self.path / "shards" / f"seed-{seed}.json", content, ADVICE)
-        spent = spent_by([card for card in cards if card is not None])
+        spent = sum_job_usage([card for card in cards if card is not None])
         # A model may remark on anything: its seed, an event.
         self.log("seed done", spent | {"seed": seed})
 
@@ -135,18 +135,20 @@ class RunFolder:
             return None
         here = self.path / "shards" / f"seed-{seed}"
         return (
-            card if all(is_whole(here / job["job"] / name) for job in card["jobs"] for name in job["shards"]) else None
+            card
+            if all(is_complete(here / job["job"] / name) for job in card["jobs"] for name in job["shards"])
+            else None
         )
 
     def log(self, event: str, facts: Mapping[str, Any] = NOTHING) -> None:
         """Append one line to log.jsonl."""
-        line = json.dumps({**facts, "time": now(), "event": event}) + "\n"
-        with plain_disk_errors(self.path, ADVICE), (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
+        line = json.dumps({**facts, "time": get_utc_now(), "event": event}) + "\n"
+        with translate_os_errors(self.path, ADVICE), (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(line)
 
     def wait_for_finish(self) -> Run:
         """What a process that joined does at the end: wait until the first one has finished the run."""
-        _wait(lambda: (self.path / "run.toml").exists(), self.path, "the run to be finished")
+        _wait_until_ready(lambda: (self.path / "run.toml").exists(), self.path, "the run to be finished")
         return read_run(self.path)
 
     def finish(self) -> Run:
@@ -158,22 +160,27 @@ class RunFolder:
         if absent:
             raise BadRun(f"{self.path}: seeds {absent} are not done")
         jobs = {seed: card["jobs"] for seed, card in cards.items() if card is not None}
-        candidates, finals = candidates_of(jobs, self.path)
-        content = parquet(merge_shards(self.path / "shards", jobs, candidates))
+        candidates, finals = list_candidates(jobs, self.path)
+        content = encode_parquet(merge_shards(self.path / "shards", jobs, candidates))
         write_atomically(self.path / "predictions.parquet", content, ADVICE)
         self.log("finished")
-        spent = {f"seed_{seed}": spent_by(done) for seed, done in jobs.items()}
+        spent = {f"seed_{seed}": sum_job_usage(done) for seed, done in jobs.items()}
         touched = sorted({name for done in jobs.values() for job in done for name in job["touched"]})
         card: dict[str, Any] = {
             "format": FORMAT,
             "benchmark": self.plan["benchmark"],
             "model": self.plan["model"] | {"candidates": candidates, "finals": finals},
             "budget": self.plan["budget"] | {"seeds": self.plan["seeds"]},
-            "environment": environment(),
-            "spent": {"finished": now(), "seconds": round(_seconds(spent), 3), "touched": touched, "by_seed": spent},
+            "environment": describe_environment(),
+            "spent": {
+                "finished": get_utc_now(),
+                "seconds": round(_sum_seconds(spent), 3),
+                "touched": touched,
+                "by_seed": spent,
+            },
             "digests": {"predictions": sha256(content).hexdigest()},
         }
-        card["digests"]["run"] = card_digest(card)
+        card["digests"]["run"] = compute_card_digest(card)
         write_atomically(self.path / "run.toml", tomli_w.dumps(card).encode(), ADVICE)
         self._tidy()
         return read_run(self.path)
@@ -188,7 +195,7 @@ class RunFolder:
                 leftover.unlink(missing_ok=True)
 
 
-def _joined(folder: RunFolder, world: World) -> RunFolder:
+def _join_run(folder: RunFolder, world: World) -> RunFolder:
     """The folder that the first process of this launch has begun, once it has, or finished before this one came."""
     leader, card = folder.path / _LEADER, folder.path / "run.toml"
 
@@ -197,30 +204,30 @@ def _joined(folder: RunFolder, world: World) -> RunFolder:
             return True
         # The lock tells a living leader from what a killed one left behind.
         try:
-            return leader.read_text("utf-8") == world.launch and is_held(folder.path)
+            return leader.read_text("utf-8") == world.launch and is_locked(folder.path)
         except OSError:
             return False
 
-    _wait(begun, folder.path, "the first process of this launch to begin the run")
+    _wait_until_ready(begun, folder.path, "the first process of this launch to begin the run")
     if card.exists():
-        folder.run = _finished(folder.path, folder.plan)
+        folder.run = _read_finished_run(folder.path, folder.plan)
     return folder
 
 
-def is_held(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     """Whether a process holds a run folder's lock: the run is under way."""
-    lock = FileLock(f"{lock_elsewhere(path)}.lock")
-    free = lock_is_free(lock)
+    lock = FileLock(f"{get_lock_path(path)}.lock")
+    free = try_lock(lock)
     if free:
         lock.release()
     return not free
 
 
-def _wait(ready: Any, path: Path, what: str) -> None:
+def _wait_until_ready(ready: Any, path: Path, what: str) -> None:
     """Wait for other processes; give up where nothing in the folder has changed for an hour."""
     since, seen = time.monotonic(), -1
     while not ready():
-        shards = len(shards_in(path / "shards"))
+        shards = len(list_shards(path / "shards"))
         if shards != seen:
             since, seen = time.monotonic(), shards
         if time.monotonic() - since > _STALE_SECONDS:
@@ -228,7 +235,7 @@ def _wait(ready: Any, path: Path, what: str) -> None:
         time.sleep(0.05)
 
 
-def stated_identity(path: Path) -> str:
+def read_stated_identity(path: Path) -> str:
     """The entry identity that the run in a folder was begun under; empty where there is none that can be read."""
     for name, read in (("run.toml", tomllib.loads), ("plan.json", json.loads)):
         try:
@@ -238,7 +245,7 @@ def stated_identity(path: Path) -> str:
     return ""
 
 
-def _finished(path: Path, plan: dict[str, Any]) -> Run:
+def _read_finished_run(path: Path, plan: dict[str, Any]) -> Run:
     """The finished run in a folder, if it is the run of this plan."""
     run = read_run(path)
     card = run.card.to_dict()
@@ -249,39 +256,39 @@ def _finished(path: Path, plan: dict[str, Any]) -> Run:
         "model": plan["model"],
         "budget": plan["budget"] | {"seeds": plan["seeds"]},
     }
-    differing = _differences(done, planned)
+    differing = _compare_plans(done, planned)
     if differing:
         raise BadRun(f"{path} holds a finished run (other {differing}), which is never changed: choose another --out")
     return run
 
 
-def _replace(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> None:
+def _replace_plan(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> None:
     """Put a new plan in the place of one under which nothing was kept; else refuse."""
     shards = path / "shards"
     done = len(list(shards.glob("seed-*.json")))
-    answers = sum(stop - start for start, stop in map(rows_of, shards_in(shards)))
+    answers = sum(stop - start for start, stop in map(parse_row_range, list_shards(shards)))
     if done or answers:
-        kept = f"{counted(done, 'seed')} done" if done else f"{counted(answers, 'answer')} kept"
+        existing = f"{format_count(done, 'seed')} done" if done else f"{format_count(answers, 'answer')} kept"
         raise BadRun(
-            f"{path} holds an unfinished run of another plan ({kept}; other {_differences(begun, plan)}): "
+            f"{path} holds an unfinished run of another plan ({existing}; other {_compare_plans(begun, plan)}): "
             "choose another --out or remove it"
         )
     if shards.exists():
-        discard(shards)
-    write_atomically(path / "plan.json", canonical_json(plan), ADVICE)
+        discard_folder(shards)
+    write_atomically(path / "plan.json", to_canonical_json(plan), ADVICE)
 
 
-def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
+def _compare_plans(old: dict[str, Any], new: dict[str, Any]) -> str:
     """What differs between two plans, by name: `model code`, `seeds` .."""
-    found = []
+    names = []
     for key in sorted({*old, *new}):
         a, b = old.get(key), new.get(key)
         if isinstance(a, dict) and isinstance(b, dict):
-            found += [f"{key} {name}" for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
+            names += [f"{key} {name}" for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
         elif a != b:
-            found.append(key)
-    return ", ".join(found)
+            names.append(key)
+    return ", ".join(names)
 
 
-def _seconds(spent: dict[str, dict[str, Any]]) -> float:
+def _sum_seconds(spent: dict[str, dict[str, Any]]) -> float:
     return sum(float(item.get("fit_seconds", 0)) + float(item.get("predict_seconds", 0)) for item in spent.values())

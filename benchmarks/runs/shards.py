@@ -22,7 +22,7 @@ from ...core.files import write_atomically
 from ..answers import Answers
 from ..blind.rows import Inputs
 from ..model import Task
-from .predictions import answers_table, concatenated
+from .predictions import concatenate_answers, make_answers_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,7 @@ _TRAINED = "trained"
 """A file that says: this job's model was trained, so what it answered is of no use to another process."""
 
 
-def key_of(candidate: str) -> str:
+def compute_candidate_key(candidate: str) -> str:
     """What stands for a candidate in the names of its shards: of its name alone, so that a model that a later process
     makes may name its candidates in another order."""
     return sha256(candidate.encode()).hexdigest()[:12]
@@ -58,7 +58,7 @@ class Job:
 
     def answered(self) -> list[str]:
         """The candidates that were asked, in order, here or by the process that finished the job."""
-        card = read_job_card(card_of(self.path))
+        card = read_job_card(get_card_path(self.path))
         return list(card["candidates"]) if card else self.candidates
 
     def mark_trained(self) -> None:
@@ -70,14 +70,14 @@ class Job:
         none, and is removed."""
         covered = np.zeros(len(inputs), bool)
         for shard in self._shards(candidate, inputs.name):
-            if is_whole(shard):
-                covered[slice(*rows_of(shard))] = True
+            if is_complete(shard):
+                covered[slice(*parse_row_range(shard))] = True
             else:
                 shard.unlink(missing_ok=True)
         return covered
 
     def _shards(self, candidate: str, part: str) -> list[Path]:
-        return sorted(self.path.glob(f"{part}.{key_of(candidate)}.*.arrow"))
+        return sorted(self.path.glob(f"{part}.{compute_candidate_key(candidate)}.*.arrow"))
 
     def asks(self, candidate: str, inputs: Inputs) -> None:
         """Note that a candidate is asked for rows."""
@@ -100,7 +100,7 @@ class Job:
             "spent": spent,
             "touched": touched,
         }
-        write_atomically(card_of(self.path), json.dumps(card).encode(), ADVICE)
+        write_atomically(get_card_path(self.path), json.dumps(card).encode(), ADVICE)
 
 
 class Shard:
@@ -111,7 +111,7 @@ class Shard:
     def __init__(self, job: Job, candidate: str, inputs: Inputs, in_one: bool = False) -> None:
         self.inputs = inputs
         self._job, self._in_one = job, in_one
-        self._key = key_of(candidate)
+        self._key = compute_candidate_key(candidate)
         self._pending: list[tuple[int, int, NDArray[np.uint64], Answers]] = []
         self._rows, self._flushed = 0, time.monotonic()
 
@@ -136,15 +136,15 @@ class Shard:
         if self._pending:
             start, stop = self._pending[0][0], self._pending[-1][1]
             ids = np.concatenate([row_ids for _, _, row_ids, _ in self._pending])
-            answers = concatenated([answers for *_, answers in self._pending])
-            content = _arrow(answers_table(ids, answers, self._job.task))
+            answers = concatenate_answers([answers for *_, answers in self._pending])
+            content = _encode_arrow(make_answers_table(ids, answers, self._job.task))
             digest = sha256(content).hexdigest()[:16]
             name = f"{self.inputs.name}.{self._key}.{start}-{stop}.{digest}.arrow"
             write_atomically(self._job.path / name, content, ADVICE)
         self._pending, self._rows, self._flushed = [], 0, time.monotonic()
 
 
-def is_whole(shard: Path) -> bool:
+def is_complete(shard: Path) -> bool:
     """Whether a shard is what its name says."""
     try:
         return sha256(shard.read_bytes()).hexdigest()[:16] == shard.name.split(".")[3]
@@ -161,29 +161,29 @@ def read_job_card(path: Path) -> dict[str, Any] | None:
     return card if isinstance(card, dict) else None
 
 
-def card_of(job: Path) -> Path:
+def get_card_path(job: Path) -> Path:
     """Where the card of the job in a folder lies: beside it."""
     return job.with_name(f"{job.name}.json")
 
 
-def rows_of(shard: Path) -> tuple[int, int]:
+def parse_row_range(shard: Path) -> tuple[int, int]:
     """The rows [start, stop) of the order of asking that a shard answers, by its name."""
     start, stop = map(int, shard.name.split(".")[2].split("-"))
     return start, stop
 
 
-def shards_in(folder: Path) -> list[Path]:
+def list_shards(folder: Path) -> list[Path]:
     """The shards anywhere in a folder, sorted; fewer where another process removes it meanwhile."""
-    found: list[Path] = []
-    for place, inner, names in os.walk(folder):
-        inner[:] = [name for name in inner if not name.startswith(".")]  # on its way out (`discard`)
-        found += [Path(place) / name for name in names if name.endswith(".arrow")]
-    return sorted(found)
+    shards: list[Path] = []
+    for root, inner, names in os.walk(folder):
+        inner[:] = [name for name in inner if not name.startswith(".")]  # on its way out (`discard_folder`)
+        shards += [Path(root) / name for name in names if name.endswith(".arrow")]
+    return sorted(shards)
 
 
 def _is_done(job: Path) -> bool:
-    card = read_job_card(card_of(job))
-    return card is not None and all(is_whole(job / name) for name in card["shards"])
+    card = read_job_card(get_card_path(job))
+    return card is not None and all(is_complete(job / name) for name in card["shards"])
 
 
 def discard_useless(shards: Path) -> None:
@@ -192,11 +192,11 @@ def discard_useless(shards: Path) -> None:
     for marker in sorted(shards.glob(f"*/[!.]*/{_TRAINED}")):
         job = marker.parent
         if not _is_done(job):
-            card_of(job).unlink(missing_ok=True)
-            discard(job)
+            get_card_path(job).unlink(missing_ok=True)
+            discard_folder(job)
 
 
-def discard(folder: Path) -> None:
+def discard_folder(folder: Path) -> None:
     """Remove a folder, at once for whoever looks: a process that is killed meanwhile leaves no half of it behind."""
     gone = folder.with_name(f".{folder.name}.gone")
     shutil.rmtree(gone, ignore_errors=True)
@@ -211,7 +211,7 @@ def read_shard(shard: Path) -> pa.Table:
     return pa.ipc.open_file(shard).read_all()
 
 
-def _arrow(table: pa.Table) -> memoryview:
+def _encode_arrow(table: pa.Table) -> memoryview:
     """The table as an Arrow file: written as it lies in memory, since a model is waiting."""
     import pyarrow as pa
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...core.errors import BadRun, FarshiftError
-from .fit_progress import fit_files, read_fit_progress
+from .fit_progress import list_fit_files, read_fit_progress
 from .run import read_card
-from .run_folder import is_held
-from .shards import rows_of, shards_in
+from .run_folder import is_locked
+from .shards import list_shards, parse_row_range
 
 
 @dataclass(frozen=True)
@@ -43,53 +43,53 @@ class Status:
     def cells(self) -> list[str]:
         """The same for a table of people."""
         rate = "" if self.rate is None else f"{self.rate:,.0f}"
-        left = "" if self.left is None else _duration(self.left)
+        left = "" if self.left is None else _format_duration(self.left)
         seeds = f"{self.seeds} of {self.of_seeds}"
         trained = f"{self.steps / self.of_steps:.0%}" if self.of_steps else ""
         return [self.run, self.benchmark, self.model, self.state, seeds, trained, f"{self.answers:,}", rate, left]
 
 
-def statuses(folders: Sequence[Path]) -> list[Status]:
+def list_statuses(folders: Sequence[Path]) -> list[Status]:
     """The state of every run in these folders, by path. Raises `FarshiftError` where there is none, `BadRun` where one
     cannot be read."""
-    found = {path: _status(path) for folder in folders for path in _runs(folder)}
-    if not found:
+    by_path = {path: _read_status(path) for folder in folders for path in _list_run_folders(folder)}
+    if not by_path:
         raise FarshiftError(f"no run in {', '.join(map(str, folders))}: name run folders, or folders that hold some")
-    return [found[path] for path in sorted(found)]
+    return [by_path[path] for path in sorted(by_path)]
 
 
-def _runs(folder: Path) -> list[Path]:
+def _list_run_folders(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise FarshiftError(f"{folder} is not a folder")
     # os.walk passes over what another process removes meanwhile.
-    return sorted({Path(place) for place, _, names in os.walk(folder) if {"run.toml", "plan.json"} & set(names)})
+    return sorted({Path(root) for root, _, names in os.walk(folder) if {"run.toml", "plan.json"} & set(names)})
 
 
-def _status(path: Path) -> Status:
+def _read_status(path: Path) -> Status:
     try:
         if (path / "run.toml").exists():
-            return _finished(path)
+            return _describe_finished(path)
         plan = json.loads((path / "plan.json").read_text("utf-8"))
-        shards = shards_in(path / "shards")
+        shards = list_shards(path / "shards")
         if (path / "run.toml").exists():  # meanwhile
-            return _finished(path)
-        return _unfinished(path, plan, shards)
+            return _describe_finished(path)
+        return _describe_unfinished(path, plan, shards)
     except (KeyError, TypeError, ValueError) as error:
         raise BadRun(f"{path} is not a run that can be read ({type(error).__name__}: {error}): leave it out") from error
 
 
-def _unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:
-    running = is_held(path)
+def _describe_unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:
+    running = is_locked(path)
     seeds, done = plan["seeds"], len(list((path / "shards").glob("seed-*.json")))
-    answers = sum(stop - start for start, stop in map(rows_of, shards))
-    began = min((written for shard in shards if (written := _written(shard)) is not None), default=None)
+    answers = sum(stop - start for start, stop in map(parse_row_range, shards))
+    began = min((written for shard in shards if (written := _get_write_time(shard)) is not None), default=None)
     elapsed = None if began is None else time.time() - began
     rate = answers / elapsed if running and elapsed and len(shards) > 1 else None
     # Seeds are alike: what the finished ones took, the others will take.
     per_seed = answers / done if done else None
     left = max(0.0, per_seed * len(seeds) - answers) / rate if per_seed and rate else None
-    fits = [one for one in map(read_fit_progress, fit_files(path)) if one is not None]
-    to_train = [one.left for one in fits if one.left is not None]  # the processes train side by side
+    fits = [progress for progress in map(read_fit_progress, list_fit_files(path)) if progress is not None]
+    to_train = [progress.left for progress in fits if progress.left is not None]  # the processes train side by side
     if running and to_train:
         left = max(to_train)
     return Status(
@@ -99,15 +99,15 @@ def _unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:
         "running" if running else "stopped",
         done,
         len(seeds),
-        sum(one.done for one in fits),
-        sum(one.steps for one in fits),
+        sum(progress.done for progress in fits),
+        sum(progress.steps for progress in fits),
         answers,
         rate,
         left,
     )
 
 
-def _written(shard: Path) -> float | None:
+def _get_write_time(shard: Path) -> float | None:
     """When a shard was written; None where it is gone."""
     try:
         return shard.stat().st_mtime
@@ -115,7 +115,7 @@ def _written(shard: Path) -> float | None:
         return None
 
 
-def _finished(path: Path) -> Status:
+def _describe_finished(path: Path) -> Status:
     import pyarrow.parquet as pq
 
     card = read_card(path / "run.toml")
@@ -126,7 +126,7 @@ def _finished(path: Path) -> Status:
     return Status(str(path), card.benchmark.name, card.model.name, "finished", seeds, seeds, 0, 0, answers, rate, 0.0)
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

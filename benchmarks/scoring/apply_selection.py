@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from ..selection import Rule, rules
-from ..statistics.interval import gap, mean
+from ..selection import Rule, load_rules
+from ..statistics.interval import estimate_gap, estimate_mean
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Sample
 from .measured import Chosen, RunPredictions
 from .record import SelectionScore
 
 
-def selections(scored: RunPredictions) -> dict[str, SelectionScore | NotAvailable]:
+def score_selections(scored: RunPredictions) -> dict[str, SelectionScore | NotAvailable]:
     """By rule: the candidate chosen for each seed, ID, OOD and gap of these, and the regret: how much better the
     oracle's choice is on the shifted rows; the reason where a rule cannot be applied."""
     metric = scored.benchmark.metrics[0]
     listed = scored.benchmark.definition.protocol.selection
-    known = {name: rule for name, rule in rules().items() if not rule.declared or name in listed}
+    known = {name: rule for name, rule in load_rules().items() if not rule.declared or name in listed}
     chosen: dict[str, Chosen] = {}
-    found: dict[str, SelectionScore | NotAvailable] = {}
+    scores: dict[str, SelectionScore | NotAvailable] = {}
     for name, rule in known.items():
-        reason = unavailable(scored, rule)
+        reason = explain_unavailable(scored, rule)
         if reason:
-            found[name] = NotAvailable(reason)
+            scores[name] = NotAvailable(reason)
         else:
             chosen[name] = scored.choose(rule)
     measured: dict[tuple[str, ...], tuple[Sample, Sample]] = {}
@@ -36,12 +36,18 @@ def selections(scored: RunPredictions) -> dict[str, SelectionScore | NotAvailabl
     for name, choice in chosen.items():
         id_rows, ood_rows = samples(choice)
         # A loss is better when lower: regret is what was lost, whichever way the metric runs.
-        lost = best.minus(ood_rows) if metric.better == "higher" else ood_rows.minus(best)
-        found[name] = SelectionScore(choice, mean(id_rows), mean(ood_rows), gap(id_rows, ood_rows), mean(lost))
-    return dict(sorted(found.items()))
+        regret = best.minus(ood_rows) if metric.better == "higher" else ood_rows.minus(best)
+        scores[name] = SelectionScore(
+            choice,
+            estimate_mean(id_rows),
+            estimate_mean(ood_rows),
+            estimate_gap(id_rows, ood_rows),
+            estimate_mean(regret),
+        )
+    return dict(sorted(scores.items()))
 
 
-def unavailable(scored: RunPredictions, rule: Rule) -> str:
+def explain_unavailable(scored: RunPredictions, rule: Rule) -> str:
     """Why a rule cannot be applied to a run; "" where it can."""
     if reason := rule.unavailable(scored.benchmark):
         return reason

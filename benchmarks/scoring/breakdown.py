@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition
 from ..answers import ABSTAINED, ANSWERED, FAILED
-from ..derived.compositional import Compositionality, compositionality_gap
-from ..derived.extrapolation import Extrapolation, extrapolation
-from ..derived.groups import group_quantiles, worst_group
-from ..derived.label_errors import LabelErrors, label_error_detection
-from ..derived.valley import Valley, valley
-from ..metrics import Metric, State, metric
-from ..statistics.clusters import clustering
-from ..statistics.interval import mean
+from ..derived.compositional import Compositionality, estimate_compositionality_gap
+from ..derived.extrapolation import Extrapolation, estimate_extrapolation
+from ..derived.groups import compute_group_quantiles, find_worst_group
+from ..derived.label_errors import LabelErrors, estimate_label_error_detection
+from ..derived.valley import Valley, find_valley
+from ..metrics import Metric, State, find_metric
+from ..statistics.clusters import make_clustering
+from ..statistics.interval import estimate_mean
 from ..statistics.not_available import NotAvailable
-from ..statistics.sample import RowScores, deal, most_groups, row_groups
+from ..statistics.sample import RowScores, assign_row_groups, count_jackknife_groups, deal_rows
 from .measured import AnsweredRows, Chosen, RunPredictions
 from .record import AnswerCounts, Calibration, CalibrationBin, SeverityPoint, WorstGroup
 
@@ -30,13 +30,13 @@ QUANTILES = (0.1, 0.5)
 Views = Mapping[str, AnsweredRows]
 
 
-def answer_counts(rows: AnsweredRows) -> AnswerCounts:
+def count_answers(rows: AnsweredRows) -> AnswerCounts:
     """How many rows were answered, abstained from and failed, over all seeds."""
-    status = np.concatenate([one.status for one in rows.answers])
-    return AnswerCounts(len(status), *(int((status == one).sum()) for one in (ANSWERED, ABSTAINED, FAILED)))
+    status = np.concatenate([answers.status for answers in rows.answers])
+    return AnswerCounts(len(status), *(int((status == answers).sum()) for answers in (ANSWERED, ABSTAINED, FAILED)))
 
 
-def group_scores(
+def score_groups(
     scored: RunPredictions, rows: AnsweredRows, by: Metric
 ) -> tuple[WorstGroup | None, dict[str, float] | None]:
     """The groups of the OOD view: the worst one beside all of them, and quantiles over groups; None where there are
@@ -47,32 +47,32 @@ def group_scores(
     names = [] if groups is None else sorted(set(groups.tolist()))
     if groups is None or not 2 <= len(names) <= MAX_GROUPS:
         return None, None
-    every = {str(name): mean(rows.select(groups == name).by(by)) for name in names}
+    every = {str(name): estimate_mean(rows.select(groups == name).by(by)) for name in names}
     known = {name: estimate for name, estimate in every.items() if estimate.defined}
     if not known:
         return None, None
     # Of the values as they are recorded: which group is the worst must not hang on the last bits.
     values = {name: round(estimate.value, 6) for name, estimate in known.items()}
-    worst = worst_group(values, by.better)
-    quantiles = group_quantiles(np.array([*values.values()]), QUANTILES, by.better)
+    worst = find_worst_group(values, by.better)
+    quantiles = compute_group_quantiles(np.array([*values.values()]), QUANTILES, by.better)
     return WorstGroup(worst, known[worst], known), quantiles
 
 
-def severity_curve(scored: RunPredictions, views: Views, by: Metric) -> list[SeverityPoint]:
+def compute_severity_curve(scored: RunPredictions, views: Views, by: Metric) -> list[SeverityPoint]:
     """The score along severity: points of the ID view, then of the OOD view, each in buckets of similar size."""
     curve = []
     for view, most in (("id", MAX_BUCKETS // 3), ("ood", MAX_BUCKETS - MAX_BUCKETS // 3)):
         severity = scored.benchmark.view(view)[0].carried.get("severity")
         if severity is None:
             return []
-        for low, high in _buckets(severity, most):
-            estimate = mean(views[view].select((severity >= low) & (severity <= high)).by(by))
+        for low, high in _make_buckets(severity, most):
+            estimate = estimate_mean(views[view].select((severity >= low) & (severity <= high)).by(by))
             if estimate.defined:
                 curve.append(SeverityPoint(view, low, high, estimate))
     return curve
 
 
-def _buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
+def _make_buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
     """At most `most` ranges of severity that hold similar numbers of rows; single values where they are few."""
     values, counts = np.unique(severity, return_counts=True)
     if len(values) <= most:
@@ -81,7 +81,7 @@ def _buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
     return [(values[share == k].min().item(), values[share == k].max().item()) for k in np.unique(share)]
 
 
-def extrapolation_of(scored: RunPredictions, views: Views, by: Metric) -> Extrapolation | None:
+def compute_extrapolation(scored: RunPredictions, views: Views, by: Metric) -> Extrapolation | None:
     """Area under the severity curve, and the severity at which the score halves; None without severities, or for a
     metric that is not a mean of rows between 0 and 1."""
     severities = [scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")]
@@ -92,22 +92,24 @@ def extrapolation_of(scored: RunPredictions, views: Views, by: Metric) -> Extrap
         return None
     scores = np.concatenate([sample.scores for sample in samples if isinstance(sample, RowScores)], axis=1)
     inside = np.repeat([True, False], [len(views["id"].row_ids), len(views["ood"].row_ids)])
-    severity = np.concatenate([np.asarray(one, np.float64) for one in severities])
-    both = clustering(views["id"].clusters).beside(clustering(views["ood"].clusters))
-    return extrapolation(severity, scores, inside, _groups([views["id"], views["ood"]]), both)
+    severity = np.concatenate([np.asarray(values, np.float64) for values in severities])
+    joint_clustering = make_clustering(views["id"].clusters).beside(make_clustering(views["ood"].clusters))
+    return estimate_extrapolation(
+        severity, scores, inside, _assign_groups([views["id"], views["ood"]]), joint_clustering
+    )
 
 
-def _groups(views: list[AnsweredRows]) -> NDArray[np.int64]:
+def _assign_groups(views: list[AnsweredRows]) -> NDArray[np.int64]:
     """The jackknife group of each row of some views, one after the other. Each is dealt out by itself, to as many
     groups as all of them fill: a group left out is left out of all, and none is left without rows."""
-    groups = min(most_groups(view.row_ids, view.clusters) for view in views)
-    return np.concatenate([deal(view.row_ids, view.clusters, groups) for view in views])
+    groups = min(count_jackknife_groups(view.row_ids, view.clusters) for view in views)
+    return np.concatenate([deal_rows(view.row_ids, view.clusters, groups) for view in views])
 
 
-def valley_of(scored: RunPredictions, views: Views, by: Metric) -> Valley | None:
+def compute_valley(scored: RunPredictions, views: Views, by: Metric) -> Valley | None:
     """The gap at each severity that ID and OOD rows share, and where it peaks; None where they share under three."""
-    found = {view: scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")}
-    severities = {view: severity for view, severity in found.items() if severity is not None}
+    carried = {view: scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")}
+    severities = {view: severity for view, severity in carried.items() if severity is not None}
     if len(severities) < 2 or by.better == "lower":
         return None
     shared = sorted(set.intersection(*(set(severity.tolist()) for severity in severities.values())))
@@ -116,23 +118,23 @@ def valley_of(scored: RunPredictions, views: Views, by: Metric) -> Valley | None
     levels = {
         level: tuple(views[view].select(severities[view] == level).by(by) for view in ("id", "ood")) for level in shared
     }
-    return valley(levels)  # type: ignore[arg-type]
+    return find_valley(levels)  # type: ignore[arg-type]
 
 
-def calibration(views: Views) -> dict[str, Calibration] | None:
+def compute_calibration(views: Views) -> dict[str, Calibration] | None:
     """The bins of a reliability diagram and the expected calibration error, of ID and OOD, over all seeds; None where
     the model gave no class probabilities."""
     if not all(views[name].has_scores and views[name].task.type == "classification" for name in ("id", "ood")):
         return None
-    ece = metric("ece")
-    found = {}
+    ece = find_metric("ece")
+    calibrations = {}
     for name in ("id", "ood"):
         state = reduce(ece.merge, views[name].states(ece))
-        found[name] = Calibration(round(ece.compute(state), 6), _bins(state))
-    return found
+        calibrations[name] = Calibration(round(ece.compute(state), 6), _list_bins(state))
+    return calibrations
 
 
-def _bins(state: State) -> list[CalibrationBin]:
+def _list_bins(state: State) -> list[CalibrationBin]:
     """The bins that hold rows; rows without an answer have none."""
     count = len(state["rows"]) - 1
     bins = zip(state["rows"].tolist(), state["confidence"].tolist(), state["hits"].tolist(), strict=True)
@@ -149,7 +151,7 @@ def _bins(state: State) -> list[CalibrationBin]:
     ]
 
 
-def label_errors(scored: RunPredictions, chosen: Chosen) -> LabelErrors | None:
+def detect_label_errors(scored: RunPredictions, chosen: Chosen) -> LabelErrors | None:
     """How well the model's own doubt finds the wrong labels of the training part; None without corrupted labels,
     without predictions for the training part, or without class probabilities."""
     benchmark = scored.benchmark
@@ -160,32 +162,36 @@ def label_errors(scored: RunPredictions, chosen: Chosen) -> LabelErrors | None:
     rows = scored.rows("train", part, part.given(), chosen)
     if not rows.has_scores:
         return None
-    given = [one.scores[np.arange(len(part)), part.given()] for one in rows.answers if one.scores is not None]
-    groups = row_groups(part.row_ids, rows.clusters)
-    return label_error_detection(-np.stack(given), part.corrupted, groups, clustering(rows.clusters))
+    given = [
+        answers.scores[np.arange(len(part)), part.given()] for answers in rows.answers if answers.scores is not None
+    ]
+    groups = assign_row_groups(part.row_ids, rows.clusters)
+    return estimate_label_error_detection(-np.stack(given), part.corrupted, groups, make_clustering(rows.clusters))
 
 
-def composition(scored: RunPredictions, views: Views, by: Metric) -> Compositionality | NotAvailable | None:
+def compute_composition(scored: RunPredictions, views: Views, by: Metric) -> Compositionality | NotAvailable | None:
     """How often a whole is wrong though all its parts are right; None where no row is made of others."""
     composed = scored.benchmark.definition.composed
     if composed is None:
         return None
     if by.per_row is None:
         return NotAvailable(f"{by.signature} does not say whether a single row is right")
-    whole, of = (scored.benchmark.view(name)[0] for name in (composed.view, composed.of))
+    composed_part, of = (scored.benchmark.view(name)[0] for name in (composed.view, composed.of))
     keys = of.numpy([composed.key])[composed.key]
-    place = {key: number for number, key in enumerate(keys.tolist())}
-    named = whole.numpy(composed.parts)
-    unknown = sorted({str(key) for name in composed.parts for key in named[name].tolist() if key not in place})
+    positions_by_key = {key: number for number, key in enumerate(keys.tolist())}
+    named = composed_part.numpy(composed.parts)
+    unknown = sorted(
+        {str(key) for name in composed.parts for key in named[name].tolist() if key not in positions_by_key}
+    )
     if unknown:
         where = f"{scored.benchmark.path}: composed"
         raise BadDefinition(f"{where}: no row of {composed.of} has {composed.key} {unknown[0]!r}")
-    rights = [_right(views[name], by) for name in (composed.view, composed.of)]
-    positions = np.array([[place[key] for key in named[name].tolist()] for name in composed.parts]).T
-    return compositionality_gap(rights[0], rights[1][:, positions], views[composed.view].clusters)
+    rights = [_find_right_rows(views[name], by) for name in (composed.view, composed.of)]
+    positions = np.array([[positions_by_key[key] for key in named[name].tolist()] for name in composed.parts]).T
+    return estimate_compositionality_gap(rights[0], rights[1][:, positions], views[composed.view].clusters)
 
 
-def _right(rows: AnsweredRows, by: Metric) -> NDArray[np.bool_]:
+def _find_right_rows(rows: AnsweredRows, by: Metric) -> NDArray[np.bool_]:
     """Which rows are wholly right, shape (seeds, n)."""
     sample = rows.by(by)
     assert isinstance(sample, RowScores)

@@ -24,17 +24,17 @@ class ChosenCandidate:
         return asdict(self) | {"settings": dict(self.settings), "seeds": list(self.seeds)}
 
     def __str__(self) -> str:
-        values = ", ".join(f"{name} = {_shown(value)}" for name, value in self.settings.items())
+        values = ", ".join(f"{name} = {_format_value(value)}" for name, value in self.settings.items())
         seeds = f"seed{'s' if len(self.seeds) > 1 else ''} {', '.join(map(str, self.seeds))}"
         return f"{self.candidate}{f' ({values})' if values else ''} for {seeds}"
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A value to read: drawn numbers in four digits; `to_dict` has all of them."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def chosen_candidates(run: Run, score: Score) -> list[ChosenCandidate]:
+def list_chosen_candidates(run: Run, score: Score) -> list[ChosenCandidate]:
     """What the rule that a run is scored by chose among its candidates, in their order; empty where it has but one."""
     own = score.selections.get(score.selection)
     if len(run.candidates) < 2 or not isinstance(own, SelectionScore):

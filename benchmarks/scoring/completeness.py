@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..benchmark import Benchmark
-from ..runs.asked import asked_parts
-from ..runs.predictions import in_order
+from ..runs.asked import list_predicted_parts
+from ..runs.predictions import sort_by_row_id
 from ..runs.run import RunLike
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class WantedRows:
+class ExpectedRows:
     """Rows that each seed must predict: of which part (or selection rule), their ids (n,) ascending, by which
     candidates."""
 
@@ -28,39 +28,43 @@ class WantedRows:
     candidates: tuple[str, ...]
 
 
-def wanted_rows(benchmark: Benchmark, card: RunLike) -> list[WantedRows]:
+def list_expected_rows(benchmark: Benchmark, card: RunLike) -> list[ExpectedRows]:
     """All rows that each seed of a run must predict: those of every predicted part by every candidate, and those of
     the run's rule by each setting's last checkpoint."""
     rule = benchmark.rule(card.selection)
-    parts = asked_parts(benchmark, card.card.model.more) if len(card.candidates) == 1 else benchmark.predicted_parts
-    found = [WantedRows(part, benchmark.part(part).row_ids, card.candidates) for part in parts]
+    parts = (
+        list_predicted_parts(benchmark, card.card.model.more)
+        if len(card.candidates) == 1
+        else benchmark.predicted_parts
+    )
+    expected = [ExpectedRows(part, benchmark.part(part).row_ids, card.candidates) for part in parts]
     if rule.folds is not None and (ballot := rule.ballot(benchmark)) is not None:
-        found.append(WantedRows(rule.part, np.sort(ballot.row_ids), card.finals))
-    return found
+        expected.append(ExpectedRows(rule.part, np.sort(ballot.row_ids), card.finals))
+    return expected
 
 
-def completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> list[str]:
+def find_completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> list[str]:
     """What is wrong with the rows of a table of predictions: it must hold the wanted rows once, and no others."""
-    blocks = blocks_of(predictions)
+    blocks = split_blocks(predictions)
     problems = []
-    for rows in wanted_rows(benchmark, card):
+    for rows in list_expected_rows(benchmark, card):
         for seed in card.seeds:
             for candidate in rows.candidates:
                 table = blocks.pop((seed, rows.part, candidate), None)
-                ids = np.empty(0, np.uint64) if table is None else in_order(table)["row_id"].to_numpy()
+                ids = np.empty(0, np.uint64) if table is None else sort_by_row_id(table)["row_id"].to_numpy()
                 if not np.array_equal(ids, rows.ids):
                     which = "" if len(card.candidates) == 1 else f", candidate {candidate[:60]}"
-                    problems.append(f"part {rows.part}, seed {seed}{which}: {row_id_problem(ids, rows.ids)}")
+                    problems.append(f"part {rows.part}, seed {seed}{which}: {describe_row_id_problem(ids, rows.ids)}")
     for seed, part, candidate in sorted(blocks):
         problems.append(f"part {part[:60]!r}, seed {seed}, candidate {candidate[:60]!r}: nothing of this run")
     return problems
 
 
-def blocks_of(predictions: pa.Table) -> dict[tuple[int, str, str], pa.Table]:
+def split_blocks(predictions: pa.Table) -> dict[tuple[int, str, str], pa.Table]:
     """The table cut by (seed, part, candidate); rows of one block keep their order."""
     seeds = predictions["seed"].to_numpy()
     parts, candidates = (predictions[name].combine_chunks().dictionary_encode() for name in ("part", "candidate"))
-    parts, candidates = (_one_chunk(column) for column in (parts, candidates))
+    parts, candidates = (_combine_chunks(column) for column in (parts, candidates))
     part_names, names = parts.dictionary.to_pylist(), candidates.dictionary.to_pylist()
     seed_values, seed_codes = np.unique(seeds, return_inverse=True)
     codes = (seed_codes * len(part_names) + parts.indices.to_numpy()) * len(names) + candidates.indices.to_numpy()
@@ -68,20 +72,20 @@ def blocks_of(predictions: pa.Table) -> dict[tuple[int, str, str], pa.Table]:
         order = np.argsort(codes, kind="stable")
         predictions, codes = predictions.take(order), codes[order]
     edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
-    found = {}
+    blocks = {}
     for start, stop in pairwise(edges):
         if stop > start:
             rest, candidate = divmod(int(codes[start]), len(names))
             seed, part = divmod(rest, len(part_names))
-            found[int(seed_values[seed]), part_names[part], names[candidate]] = predictions.slice(start, stop - start)
-    return found
+            blocks[int(seed_values[seed]), part_names[part], names[candidate]] = predictions.slice(start, stop - start)
+    return blocks
 
 
-def _one_chunk(column: Any) -> Any:
+def _combine_chunks(column: Any) -> Any:
     return column.combine_chunks() if hasattr(column, "num_chunks") else column
 
 
-def row_id_problem(got: NDArray[np.uint64], expected: NDArray[np.uint64]) -> str:
+def describe_row_id_problem(got: NDArray[np.uint64], expected: NDArray[np.uint64]) -> str:
     """What is wrong with a set of row ids: missing, unknown or repeated ones, each counted and one named."""
     problems = []
     missing, unknown = np.setdiff1d(expected, got), np.setdiff1d(got, expected)

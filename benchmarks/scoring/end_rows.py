@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ..answers import FAILED, Answers
 from ..boxes import read_boxes, write_boxes
 from ..metrics import Metric, State
 from ..model import Columns, Task
-from ..statistics.sample import Ends, finite
+from ..statistics.sample import BoundaryRows, has_finite_ends
 
 KINDS, MOST_GROUPS = 25, 200
 """Of how many classes, and of how many groups, a row each is tried: of more, so many are drawn, and stand for all."""
@@ -32,7 +32,7 @@ TRIED = 5
 
 
 @dataclass(frozen=True)
-class Known:
+class BoundaryContext:
     """The rows of which a row more is tried: their task, ids, true labels and fields. scored: how many probabilities a
     model gave for each, None where none."""
 
@@ -43,52 +43,52 @@ class Known:
     scored: int | None
 
 
-def end_rows(
-    rows: Known,
+def compute_boundary_rows(
+    rows: BoundaryContext,
     metric: Metric,
     states: Sequence[Sequence[State]],
     groups: NDArray[np.str_] | None,
     clusters: int | None,
-) -> Ends | None:
+) -> BoundaryRows | None:
     """How far a wholly wrong and a wholly right row of each kind would move a metric of these rows.
 
     states: those of each seed, which together are its state; groups: the rows' groups, (n, K), of a metric over groups;
     clusters: how many there are, where they are drawn at random: a row then stands for a cluster of the average size.
     None for a metric without two ends."""
-    if not finite(metric.bounds) or not len(rows.truth):
+    if not has_finite_ends(metric.bounds) or not len(rows.truth):
         return None
-    at, weight = _tried(rows, groups)
-    right = _right(rows.truth[at], rows.task, rows.scored)
-    wrong = _wrong(rows.truth, at, rows.task, right, metric.needs == "prediction")
+    at, weight = _choose_rows(rows, groups)
+    right = _make_right_answers(rows.truth[at], rows.task, rows.scored)
+    wrong = _make_wrong_answers(rows.truth, at, rows.task, right, metric.needs == "prediction")
     times = len(rows.truth) / clusters if clusters else 1.0
     moved = np.zeros((len(states), 2, len(at)))
     for seed, parts in enumerate(states):
-        whole = reduce(metric.merge, parts)
-        value = metric.compute(whole)
+        full_state = reduce(metric.merge, parts)
+        value = metric.compute(full_state)
         for end, answers in enumerate((wrong, right)):
-            for place in range(len(at)):
-                one = at[place : place + 1]
-                columns: Columns = {name: values[one] for name, values in rows.columns.items()}
-                added = metric.update(answers[place : place + 1], rows.truth[one], rows.task, columns)
-                moved[seed, end, place] = metric.compute(metric.merge(whole, added)) - value
-    return Ends(np.nan_to_num(moved * times, nan=0.0, posinf=0.0, neginf=0.0), weight)
+            for number in range(len(at)):
+                row = at[number : number + 1]
+                columns: Columns = {name: values[row] for name, values in rows.columns.items()}
+                added = metric.update(answers[number : number + 1], rows.truth[row], rows.task, columns)
+                moved[seed, end, number] = metric.compute(metric.merge(full_state, added)) - value
+    return BoundaryRows(np.nan_to_num(moved * times, nan=0.0, posinf=0.0, neginf=0.0), weight)
 
 
-def _tried(rows: Known, groups: NDArray[np.str_] | None) -> tuple[NDArray[np.int64], float]:
+def _choose_rows(rows: BoundaryContext, groups: NDArray[np.str_] | None) -> tuple[NDArray[np.int64], float]:
     """The rows that are tried, by position, and how many kinds each of them stands for."""
-    order = shuffled("ends", rows.row_ids)
+    order = draw_permutation("ends", rows.row_ids)
     if groups is not None:
         kinds, most = np.unique(groups[order], axis=0, return_index=True)[1], MOST_GROUPS
     elif rows.task.type == "classification":
         kinds, most = np.unique(np.asarray(rows.truth)[order], return_index=True)[1], KINDS
     else:
-        kept = order[:TRIED]
-        return kept, 1 / len(kept)
+        chosen = order[:TRIED]
+        return chosen, 1 / len(chosen)
     first = np.sort(kinds)
     return order[first[:most]], len(first) / len(first[:most])
 
 
-def _right(truth: NDArray[Any], task: Task, scored: int | None) -> Answers:
+def _make_right_answers(truth: NDArray[Any], task: Task, scored: int | None) -> Answers:
     """The answers that are wholly right, to n rows."""
     if task.type == "classification":
         classes = truth.astype(np.int64)
@@ -97,22 +97,22 @@ def _right(truth: NDArray[Any], task: Task, scored: int | None) -> Answers:
         likely = np.where(np.asarray(truth) > 0, np.inf, -np.inf).astype(np.float32)
         return Answers.all_given((likely > 0).sum(axis=1), likely)
     if task.type == "detection":
-        return Answers.all_given(np.array([_as_found(one) for one in truth.tolist()], object))
+        return Answers.all_given(np.array([_make_certain_boxes(boxes) for boxes in truth.tolist()], object))
     return Answers.all_given(truth)
 
 
-def _as_found(boxes: str) -> str:
+def _make_certain_boxes(boxes: str) -> str:
     """True boxes as a prediction that is sure of each."""
     true = read_boxes(boxes, scored=False)
     return write_boxes(np.column_stack([true.corners, np.ones(len(true)), true.classes]))
 
 
-def _wrong(truth: NDArray[Any], at: NDArray[np.int64], task: Task, right: Answers, named: bool) -> Answers:
+def _make_wrong_answers(truth: NDArray[Any], at: NDArray[np.int64], task: Task, right: Answers, named: bool) -> Answers:
     """The answers to the rows `at` that are wholly wrong: numbers mirrored in the middle of all true ones; another
     class where one is `named`, which costs that one as well; else none at all."""
     if task.type == "regression":
         return Answers.all_given(truth.min() + truth.max() - truth[at])
     if task.type == "classification" and named and (task.classes or 0) > 1:
         return Answers.all_given((right.prediction + 1) % task.classes)
-    lost = np.full(len(at), FAILED, np.int8)
-    return Answers(right.prediction, lost, right.scores).settled(truth[at], task)
+    status = np.full(len(at), FAILED, np.int8)
+    return Answers(right.prediction, status, right.scores).settled(truth[at], task)

@@ -41,7 +41,7 @@ class Scored(Protocol):
 
 
 @dataclass(frozen=True)
-class Learnt:
+class TrainedCheck:
     """What ID score every seed must pass. floor: a constant answer's; best: the best one that is known."""
 
     floor: float
@@ -49,11 +49,11 @@ class Learnt:
     better: Better = "higher"
 
     @classmethod
-    def of(cls, floors: Iterable[float | None], ids: Iterable[float], better: Better) -> Learnt | None:
+    def of(cls, floors: Iterable[float | None], ids: Iterable[float], better: Better) -> TrainedCheck | None:
         """The rule of the ID scores of some models; the floor is the best of what constant answers score. None where
         no such score is known, or where no model is better."""
         pick = max if better == "higher" else min
-        known, scores = [one for one in floors if one is not None], list(ids)
+        known, scores = [constant_score for constant_score in floors if constant_score is not None], list(ids)
         if not known or not scores:
             return None
         floor, best = pick(known), pick(scores)
@@ -63,14 +63,14 @@ class Learnt:
     def least(self) -> float:
         return self.floor + SHARE * (self.best - self.floor)
 
-    def reason(self, one: Scored) -> str:
+    def reason(self, score: Scored) -> str:
         """Why a result is marked; empty where it is not."""
         sign = 1 if self.better == "higher" else -1
-        worst, seed = min((sign * value, seed) for seed, value in zip(one.seeds, one.id.per_seed, strict=True))
-        told = f"seed {seed} scores {sign * worst:.3g} on ID, "
+        worst, seed = min((sign * value, seed) for seed, value in zip(score.seeds, score.id.per_seed, strict=True))
+        finding = f"seed {seed} scores {sign * worst:.3g} on ID, "
         if worst <= sign * self.floor:
-            return f"{told}no better than a constant answer ({self.floor:.3g})"
-        loses = one.gap.low > 0 if sign > 0 else one.gap.high < 0
+            return f"{finding}no better than a constant answer ({self.floor:.3g})"
+        loses = score.gap.low > 0 if sign > 0 else score.gap.high < 0
         if worst > sign * self.least or not loses:
             return ""
-        return f"{told}not half way from a constant answer ({self.floor:.3g}) to the best score ({self.best:.3g})"
+        return f"{finding}not half way from a constant answer ({self.floor:.3g}) to the best score ({self.best:.3g})"

@@ -15,24 +15,24 @@ from ..answers import Answers
 from ..benchmark import Benchmark
 from ..metrics import NO_COLUMNS, Metric, State
 from ..model import Columns, Task
-from ..runs.predictions import in_order, read_answers
+from ..runs.predictions import read_answers, sort_by_row_id
 from ..runs.run import RunLike
-from ..selection import Ballot, Rule
-from ..statistics.clusters import FEW, Clustering, Codes, clustering, codes, treated
+from ..selection import Rule, SelectionData
+from ..statistics.clusters import FEW, Clustering, Codes, choose_cluster_treatment, encode_clusters, make_clustering
 from ..statistics.sample import (
     HALVED,
     Replicates,
     RowScores,
     Sample,
-    deal,
-    deal_within,
-    half_replicates,
-    most_groups,
-    replicates,
+    count_jackknife_groups,
+    deal_rows,
+    deal_within_strata,
+    make_half_replicates,
+    make_replicates,
 )
-from .completeness import blocks_of, completeness_problems
-from .end_rows import Known, end_rows
-from .undefined import why_undefined
+from .completeness import find_completeness_problems, split_blocks
+from .end_rows import BoundaryContext, compute_boundary_rows
+from .undefined import explain_undefined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,23 +55,23 @@ class AnsweredRows:
 
     def select(self, rows: NDArray[Any]) -> AnsweredRows:
         """Some of the rows: positions or a mask."""
-        clusters = None if self.clusters is None else codes(self.clusters[rows])
+        clusters = None if self.clusters is None else encode_clusters(self.clusters[rows])
         columns = {name: values[rows] for name, values in self.columns.items()}
-        answers = [one[rows] for one in self.answers]
+        answers = [seed_answers[rows] for seed_answers in self.answers]
         return AnsweredRows(self.task, self.row_ids[rows], self.truth[rows], answers, clusters, columns)
 
     @property
     def has_scores(self) -> bool:
-        return all(one.scores is not None for one in self.answers)
+        return all(seed_answers.scores is not None for seed_answers in self.answers)
 
     @cached_property
     def _settled(self) -> list[Answers]:
-        return [one.settled(self.truth, self.task) for one in self.answers]
+        return [seed_answers.settled(self.truth, self.task) for seed_answers in self.answers]
 
     def by(self, metric: Metric) -> Sample:
         """The rows measured by a metric, with all that its interval needs."""
         if metric.per_row is not None:
-            rows = [metric.per_row(one, self.truth, self.task) for one in self._settled]
+            rows = [metric.per_row(seed_answers, self.truth, self.task) for seed_answers in self._settled]
             return RowScores(np.stack(rows), metric.bounds, self.clusters)
         if metric.groups is None:
             return self._replicates(metric, self.clusters, None)
@@ -87,21 +87,21 @@ class AnsweredRows:
     def _over_groups(self, metric: Metric, groups: NDArray[np.str_]) -> Replicates:
         """A metric over groups, of rows each of which is in one or more of its `groups`, (n, K)."""
         if metric.groups == "drawn":
-            return self._replicates(metric, codes(groups[:, 0]), None, groups)
+            return self._replicates(metric, encode_clusters(groups[:, 0]), None, groups)
         strata = np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-        drawn = treated(self.clusters) == "random" and _each_has_clusters(groups, self.clusters)
-        return self._replicates(metric, self.clusters if drawn else None, None if drawn else strata, groups)
+        is_random = choose_cluster_treatment(self.clusters) == "random" and _has_enough_clusters(groups, self.clusters)
+        return self._replicates(metric, self.clusters if is_random else None, None if is_random else strata, groups)
 
     def _replicates(
         self, metric: Metric, clusters: Codes | None, strata: Codes | None, named: NDArray[np.str_] | None = None
     ) -> Replicates:
         """A statistic of the rows, dealt out whole clusters at a time; or, within each of some `strata`, row by row."""
-        most = most_groups(self.row_ids, clusters)
+        most = count_jackknife_groups(self.row_ids, clusters)
         count = most if metric.smooth else min(HALVED, 1 << max(most.bit_length() - 1, 0))
         if strata is None:
-            groups, of = deal(self.row_ids, clusters, count), clustering(clusters)
+            groups, of = deal_rows(self.row_ids, clusters, count), make_clustering(clusters)
         else:
-            groups, of = deal_within(self.row_ids, strata, count), Clustering(len(np.unique(strata)), "fixed")
+            groups, of = deal_within_strata(self.row_ids, strata, count), Clustering(len(np.unique(strata)), "fixed")
         sizes = np.bincount(groups)
         members = [np.flatnonzero(groups == group) for group in range(len(sizes))]
         columns = [{name: values[rows] for name, values in self.columns.items()} for rows in members]
@@ -113,24 +113,30 @@ class AnsweredRows:
                 ]
                 for answers in self._settled
             ]
-            how = replicates if metric.smooth else half_replicates
-            found = how(states, metric.merge, metric.compute, sizes, metric.bounds, of)
-            drawn = of.count if of.treated == "random" else None
+            how = make_replicates if metric.smooth else make_half_replicates
+            replicates_sample = how(states, metric.merge, metric.compute, sizes, metric.bounds, of)
+            random_count = of.count if of.treated == "random" else None
             given = self.answers[0].scores
-            known = Known(self.task, self.row_ids, self.truth, self.columns, None if given is None else given.shape[1])
-            ends = end_rows(known, metric, states, named, drawn)
-            return replace(found, ends=ends, why=why_undefined(self.task, self.truth, self.answers, found))
+            known = BoundaryContext(
+                self.task, self.row_ids, self.truth, self.columns, None if given is None else given.shape[1]
+            )
+            ends = compute_boundary_rows(known, metric, states, named, random_count)
+            return replace(
+                replicates_sample,
+                ends=ends,
+                why=explain_undefined(self.task, self.truth, self.answers, replicates_sample),
+            )
 
     def states(self, metric: Metric) -> list[State]:
         """The metric's state of each seed's answers."""
-        return [metric.update(one, self.truth, self.task, self.columns) for one in self._settled]
+        return [metric.update(seed_answers, self.truth, self.task, self.columns) for seed_answers in self._settled]
 
     def value(self, metric: Metric) -> float:
         """The metric of a single seed's answers."""
         return metric.value(self._settled[0], self.truth, self.task, self.columns)
 
 
-def _each_has_clusters(groups: NDArray[np.str_], clusters: Codes | None) -> bool:
+def _has_enough_clusters(groups: NDArray[np.str_], clusters: Codes | None) -> bool:
     """Whether the rows of each group of a metric, `groups` (n, K), come in enough clusters to say anything of others:
     FEW or more, counted by how much each weighs (the inverse of the sum of squared shares, Kish 1965)."""
     assert clusters is not None
@@ -141,7 +147,7 @@ def _each_has_clusters(groups: NDArray[np.str_], clusters: Codes | None) -> bool
     return True
 
 
-def cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
+def get_cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
     """The cluster of each row, by name, shape (n,): the split's group; None where there is none.
 
     Groups that are the levels of severity under another name (lengths, depths) are not clusters but what a split of
@@ -150,8 +156,8 @@ def cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
     if groups is None or severity is None or kind == "domain":
         return groups
     names, levels = (np.unique(values, return_inverse=True)[1] for values in (groups, severity))
-    both = len(np.unique(names * len(part) + levels))
-    return None if both == names.max() + 1 == levels.max() + 1 else groups
+    combinations = len(np.unique(names * len(part) + levels))
+    return None if combinations == names.max() + 1 == levels.max() + 1 else groups
 
 
 class RunPredictions:
@@ -159,11 +165,11 @@ class RunPredictions:
 
     def __init__(self, benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> None:
         self.benchmark, self.seeds, self.candidates, self.finals = benchmark, card.seeds, card.candidates, card.finals
-        problems = completeness_problems(benchmark, predictions, card)
+        problems = find_completeness_problems(benchmark, predictions, card)
         if problems:
-            more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
-            raise BadRun(f"{problems[0]}{more}")
-        self.blocks_of = blocks_of(predictions)
+            remainder = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+            raise BadRun(f"{problems[0]}{remainder}")
+        self.blocks_of = split_blocks(predictions)
 
     def has(self, part: str, candidate: str) -> bool:
         """Whether a candidate predicted a part (which it did for every seed, or for none)."""
@@ -171,7 +177,7 @@ class RunPredictions:
 
     def _answers(self, seed: int, part: str, candidate: str, row_ids: NDArray[np.uint64]) -> Answers:
         """The answers to the rows of these ids, in their order."""
-        table = in_order(self.blocks_of[seed, part, candidate])
+        table = sort_by_row_id(self.blocks_of[seed, part, candidate])
         answers = read_answers(table, self.benchmark.task)
         ids = table["row_id"].to_numpy()
         return answers if np.array_equal(ids, row_ids) else answers[np.searchsorted(ids, row_ids)]
@@ -185,7 +191,7 @@ class RunPredictions:
         """The rows `part`, all or some of those of the part `name`, compared with `labels` (n,), answered by each
         seed's chosen candidate."""
         answers = [self._answers(seed, name, chosen[seed], part.row_ids) for seed in self.seeds]
-        clusters = codes(cluster_names(part, self.benchmark.kind))
+        clusters = encode_clusters(get_cluster_names(part, self.benchmark.kind))
         columns = part.numpy(self.benchmark.metric_fields)
         return AnsweredRows(self.benchmark.task, part.row_ids, labels, answers, clusters, columns)
 
@@ -208,8 +214,8 @@ class RunPredictions:
         names = self.benchmark.metric_fields
         if not names:
             return NO_COLUMNS
-        for one in sorted({"train", *self.benchmark.predicted_parts}):
-            part = self.benchmark.part(one)
+        for part_name in sorted({"train", *self.benchmark.predicted_parts}):
+            part = self.benchmark.part(part_name)
             ids = part.row_ids
             at = np.minimum(np.searchsorted(ids, row_ids), len(ids) - 1)
             if np.array_equal(ids[at], row_ids):
@@ -221,7 +227,7 @@ class RunPredictions:
         view = self.benchmark.definition.views.get(rule.part)
         return rule.part if view is None else view.part
 
-    def _worth(self, seed: int, part: str, candidate: str, ballot: Ballot, columns: Columns) -> float:
+    def _worth(self, seed: int, part: str, candidate: str, ballot: SelectionData, columns: Columns) -> float:
         """How good a candidate looks: higher is better, whatever the metric; undefined is worst."""
         metric = self.benchmark.metrics[0]
         answers = self._answers(seed, part, candidate, ballot.row_ids)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.canonical import canonical_json
+from ...core.canonical import to_canonical_json
 from ...core.errors import BadRun
-from ...core.listings.frame import frame
-from ...core.listings.html import table
-from ...core.listings.visible import visible
+from ...core.listings.frame import to_data_frame
+from ...core.listings.html import render_table
+from ...core.listings.visible import escape_untrusted
 from ..derived.compositional import Compositionality
 from ..derived.extrapolation import Extrapolation
 from ..derived.label_errors import LabelErrors
@@ -93,13 +93,13 @@ class WorstGroup:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        groups = {name: one.to_dict() for name, one in self.groups.items()}
+        groups = {name: group_estimate.to_dict() for name, group_estimate in self.groups.items()}
         return {"group": self.group, **self.estimate.to_dict(), "groups": groups}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> WorstGroup:
         """What `to_dict` wrote."""
-        groups = {name: Estimate.from_dict(one) for name, one in record["groups"].items()}
+        groups = {name: Estimate.from_dict(group_record) for name, group_record in record["groups"].items()}
         return cls(record["group"], Estimate.from_dict(record), groups)
 
 
@@ -148,16 +148,23 @@ class Calibration:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {"ece": self.ece, "bins": [_renamed(asdict(one), {"low": "from", "high": "to"}) for one in self.bins]}
+        return {
+            "ece": self.ece,
+            "bins": [
+                _rename_keys(asdict(calibration_bin), {"low": "from", "high": "to"}) for calibration_bin in self.bins
+            ],
+        }
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Calibration:
         """What `to_dict` wrote."""
-        bins = tuple(CalibrationBin(**_renamed(one, {"from": "low", "to": "high"})) for one in record["bins"])
+        bins = tuple(
+            CalibrationBin(**_rename_keys(bin_record, {"from": "low", "to": "high"})) for bin_record in record["bins"]
+        )
         return cls(record["ece"], bins)
 
 
-def _renamed(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _rename_keys(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in record.items()}
 
 
@@ -218,21 +225,21 @@ class Score:
             "id": self.id.to_dict(),
             "ood": self.ood.to_dict(),
             "gap": self.gap.to_dict(),
-            "views": {name: one.to_dict() for name, one in self.views.items()},
-            "metrics": {name: one.to_dict() for name, one in self.metrics.items()},
-            "answers": {name: asdict(one) for name, one in self.answers.items()},
-            "selections": {name: one.to_dict() for name, one in self.selections.items()},
-            "worst_group": _written(self.worst_group),
+            "views": {name: item.to_dict() for name, item in self.views.items()},
+            "metrics": {name: item.to_dict() for name, item in self.metrics.items()},
+            "answers": {name: asdict(item) for name, item in self.answers.items()},
+            "selections": {name: item.to_dict() for name, item in self.selections.items()},
+            "worst_group": _write_optional(self.worst_group),
             "group_quantiles": self.group_quantiles,
             "severity": [point.to_dict() for point in self.severity],
             "severity_unit": self.severity_unit,
-            "extrapolation": _written(self.extrapolation),
-            "valley": _written(self.valley),
+            "extrapolation": _write_optional(self.extrapolation),
+            "valley": _write_optional(self.valley),
             "calibration": None if self.calibration is None else {k: v.to_dict() for k, v in self.calibration.items()},
-            "label_errors": _written(self.label_errors),
-            "composition": _written(self.composition),
+            "label_errors": _write_optional(self.label_errors),
+            "composition": _write_optional(self.composition),
             "touched": list(self.touched),
-            "variation": {name: _written(one) for name, one in self.variation.items()},
+            "variation": {name: _write_optional(item) for name, item in self.variation.items()},
             "interval": self.interval,
         }
 
@@ -242,7 +249,7 @@ class Score:
 
     def json(self) -> bytes:
         """Canonical JSON: the bytes that a board stores."""
-        return canonical_json(self.to_dict())
+        return to_canonical_json(self.to_dict())
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Score:
@@ -259,21 +266,25 @@ class Score:
             id=Estimate.from_dict(record["id"]),
             ood=Estimate.from_dict(record["ood"]),
             gap=Estimate.from_dict(record["gap"]),
-            views=_each(read_estimate, record["views"]),
-            metrics=_each(ViewScores.from_dict, record.get("metrics", {})),
-            answers=_each(lambda one: AnswerCounts(**one), record.get("answers", {})),
-            selections=_each(lambda one: read_available(SelectionScore.from_dict, one), record.get("selections", {})),
-            worst_group=_read(WorstGroup.from_dict, record["worst_group"]),
+            views=_read_each(read_estimate, record["views"]),
+            metrics=_read_each(ViewScores.from_dict, record.get("metrics", {})),
+            answers=_read_each(lambda item: AnswerCounts(**item), record.get("answers", {})),
+            selections=_read_each(
+                lambda item: read_available(SelectionScore.from_dict, item), record.get("selections", {})
+            ),
+            worst_group=_read_optional(WorstGroup.from_dict, record["worst_group"]),
             group_quantiles=record.get("group_quantiles"),
             severity=tuple(SeverityPoint.from_dict(point) for point in record["severity"]),
             severity_unit=record["severity_unit"],
-            extrapolation=_read(Extrapolation.from_dict, record.get("extrapolation")),
-            valley=_read(Valley.from_dict, record.get("valley")),
-            calibration=None if calibrated is None else _each(Calibration.from_dict, calibrated),
-            label_errors=_read(LabelErrors.from_dict, record.get("label_errors")),
-            composition=_read(lambda one: read_available(Compositionality.from_dict, one), record.get("composition")),
+            extrapolation=_read_optional(Extrapolation.from_dict, record.get("extrapolation")),
+            valley=_read_optional(Valley.from_dict, record.get("valley")),
+            calibration=None if calibrated is None else _read_each(Calibration.from_dict, calibrated),
+            label_errors=_read_optional(LabelErrors.from_dict, record.get("label_errors")),
+            composition=_read_optional(
+                lambda item: read_available(Compositionality.from_dict, item), record.get("composition")
+            ),
             touched=tuple(record.get("touched", ())),
-            variation=_each(lambda one: _read(Variation.from_dict, one), record.get("variation", {})),
+            variation=_read_each(lambda item: _read_optional(Variation.from_dict, item), record.get("variation", {})),
             interval=record["interval"],
             spent=record.get("spent", {}),
             remarks=record.get("remarks", {}),
@@ -285,35 +296,39 @@ class Score:
 
     def _measures(self) -> list[tuple[str, str, MaybeEstimate]]:
         """Every estimate as (metric, measure, it): ID, OOD and gap, the other views, the other metrics."""
-        found = [(self.metric, name, getattr(self, name)) for name in ("id", "ood", "gap")]
-        found += [(self.metric, name, view) for name, view in self.views.items() if name not in ("id", "ood")]
-        for signature, one in self.metrics.items():
-            found += [(signature, name, getattr(one, name)) for name in ("id", "ood", "gap")]
-        return found
+        measures = [(self.metric, name, getattr(self, name)) for name in ("id", "ood", "gap")]
+        measures += [(self.metric, name, view) for name, view in self.views.items() if name not in ("id", "ood")]
+        for signature, view_scores in self.metrics.items():
+            measures += [(signature, name, getattr(view_scores, name)) for name in ("id", "ood", "gap")]
+        return measures
 
     def _repr_html_(self) -> str:
-        rows = [{"metric": m, "measure": name, "value": in_words(found)} for m, name, found in self._measures()]
-        return table(rows, f"{self.model} on {self.benchmark}", self.interval)
+        rows = [
+            {"metric": m, "measure": name, "value": format_estimate(estimate)} for m, name, estimate in self._measures()
+        ]
+        return render_table(rows, f"{self.model} on {self.benchmark}", self.interval)
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row for each metric and measure (ID, OOD, gap, other views): its value and interval, or
         why there is none. `MissingExtra` without pandas."""
         named = {"benchmark": self.benchmark, "model": self.model}
         rows = [
-            named | {"metric": signature, "measure": name} | found.to_dict()
-            for signature, name, found in self._measures()
+            named | {"metric": signature, "measure": name} | estimate.to_dict()
+            for signature, name, estimate in self._measures()
         ]
-        return frame(rows)
+        return to_data_frame(rows)
 
     def __str__(self) -> str:
         chosen = "" if self.candidates == 1 else f", {self.candidates} candidates, chosen by {self.selection}"
         lines = [f"{self.model} on {self.benchmark} ({self.metric}, {self.kind}{chosen})"]
-        shown: dict[str, MaybeEstimate] = {"id": self.id, "ood": self.ood, "gap": self.gap}
-        shown |= {name: view for name, view in self.views.items() if name not in shown}
-        lines += [f"{name:>10}  {in_words(found)}" for name, found in shown.items()]
+        estimates: dict[str, MaybeEstimate] = {"id": self.id, "ood": self.ood, "gap": self.gap}
+        estimates |= {name: view for name, view in self.views.items() if name not in estimates}
+        lines += [f"{name:>10}  {format_estimate(item)}" for name, item in estimates.items()]
         if worst := self.worst_group:
-            lines.append(f'{"worst":>10}  {in_words(worst.estimate)}  "{worst.group}", of {len(worst.groups)} groups')
-        lines += [_metric_in_words(signature, found) for signature, found in self.metrics.items()]
+            lines.append(
+                f'{"worst":>10}  {format_estimate(worst.estimate)}  "{worst.group}", of {len(worst.groups)} groups'
+            )
+        lines += [_format_metric(signature, item) for signature, item in self.metrics.items()]
         for view, counts in self.answers.items():
             if counts.answered < counts.rows:
                 lines.append(
@@ -321,11 +336,11 @@ class Score:
                     "each counts as wrong"
                 )
         if self.candidates > 1:
-            lines += [_rule_in_words(name, found) for name, found in self.selections.items()]
-        spent = ", ".join(f"{name} {value}" for name, value in self.spent.items())
-        lines += [f"{'':>10}  {self.interval}", f"{'':>10}  spent: {spent}"]
+            lines += [_format_rule(name, item) for name, item in self.selections.items()]
+        usage_text = ", ".join(f"{name} {value}" for name, value in self.spent.items())
+        lines += [f"{'':>10}  {self.interval}", f"{'':>10}  spent: {usage_text}"]
         # A line each, whatever line breaks a model's or a group's name has.
-        return "\n".join(map(visible, lines))
+        return "\n".join(map(escape_untrusted, lines))
 
 
 _PLAIN = (
@@ -339,32 +354,35 @@ _NEEDED = (
 )
 
 
-def _each(read: Callable[[Any], T], records: Mapping[str, Any]) -> dict[str, T]:
+def _read_each(read: Callable[[Any], T], records: Mapping[str, Any]) -> dict[str, T]:
     return {name: read(record) for name, record in records.items()}
 
 
-def _read(read: Callable[[Any], T], record: Any) -> T | None:
+def _read_optional(read: Callable[[Any], T], record: Any) -> T | None:
     return None if record is None else read(record)
 
 
-def _written(found: Any) -> dict[str, Any] | None:
-    return None if found is None else found.to_dict()
+def _write_optional(item: Any) -> dict[str, Any] | None:
+    return None if item is None else item.to_dict()
 
 
-def in_words(found: HasInterval | NotAvailable) -> str:
+def format_estimate(estimate: HasInterval | NotAvailable) -> str:
     """A value and its interval, such as `0.953 [0.941, 0.965]`; `n/a` with the reason where there is none."""
-    if isinstance(found, NotAvailable):
-        return f"n/a ({found.reason})"
-    return f"{found.value:z.3f} [{found.low:z.3f}, {found.high:z.3f}]"
+    if isinstance(estimate, NotAvailable):
+        return f"n/a ({estimate.reason})"
+    return f"{estimate.value:z.3f} [{estimate.low:z.3f}, {estimate.high:z.3f}]"
 
 
-def _metric_in_words(signature: str, found: ViewScores) -> str:
-    if isinstance(found.id, NotAvailable) and isinstance(found.ood, NotAvailable):
-        return f"{signature}: {in_words(found.id)}"
-    return f"{signature}: id {in_words(found.id)}, ood {in_words(found.ood)}, gap {in_words(found.gap)}"
+def _format_metric(signature: str, scores: ViewScores) -> str:
+    if isinstance(scores.id, NotAvailable) and isinstance(scores.ood, NotAvailable):
+        return f"{signature}: {format_estimate(scores.id)}"
+    return (
+        f"{signature}: id {format_estimate(scores.id)}, ood {format_estimate(scores.ood)}, gap "
+        f"{format_estimate(scores.gap)}"
+    )
 
 
-def _rule_in_words(name: str, found: SelectionScore | NotAvailable) -> str:
-    if isinstance(found, NotAvailable):
-        return f"  by {name}: n/a, {found.reason}"
-    return f"  by {name}: OOD {in_words(found.ood)}, regret {in_words(found.regret)}"
+def _format_rule(name: str, selection_score: SelectionScore | NotAvailable) -> str:
+    if isinstance(selection_score, NotAvailable):
+        return f"  by {name}: n/a, {selection_score.reason}"
+    return f"  by {name}: OOD {format_estimate(selection_score.ood)}, regret {format_estimate(selection_score.regret)}"

@@ -13,29 +13,29 @@ from ..model import Task
 from ..statistics.sample import Replicates
 
 
-def why_undefined(task: Task, truth: NDArray[Any], answers: Sequence[Answers], found: Replicates) -> str:
+def explain_undefined(task: Task, truth: NDArray[Any], answers: Sequence[Answers], replicates: Replicates) -> str:
     """Of rows with these true labels (n,) and the answers of each seed to them. Empty where the value, and all those
     without a group of rows, are finite."""
-    whole = bool(np.isfinite(found.per_seed).all())
-    if whole and np.isfinite(found.without).all():
+    is_defined = bool(np.isfinite(replicates.per_seed).all())
+    if is_defined and np.isfinite(replicates.without).all():
         return ""
     if len(truth) < 2:
-        return "it was measured on a single row" if whole else "a single row does not define it"
-    if not whole and (reason := _of_rows(task, truth, answers)):
+        return "it was measured on a single row" if is_defined else "a single row does not define it"
+    if not is_defined and (reason := _explain_rows(task, truth, answers)):
         return reason
-    return "not defined without some of the rows" if whole else "these rows and answers do not define it"
+    return "not defined without some of the rows" if is_defined else "these rows and answers do not define it"
 
 
-def _of_rows(task: Task, truth: NDArray[Any], answers: Sequence[Answers]) -> str:
-    lost = int(np.max([(~one.answered).sum() for one in answers]))
-    if lost and task.type == "regression":
-        return f"{lost} of {len(truth)} rows have no answer"
+def _explain_rows(task: Task, truth: NDArray[Any], answers: Sequence[Answers]) -> str:
+    unanswered = int(np.max([(~seed_answers.answered).sum() for seed_answers in answers]))
+    if unanswered and task.type == "regression":
+        return f"{unanswered} of {len(truth)} rows have no answer"
     if task.type == "classification" and len(np.unique(truth)) == 1:
         return "all rows are of one class"
     if task.type != "regression":
         return ""
     if np.ptp(truth) == 0:
         return "the true values are all the same"
-    if any(np.ptp(one.prediction) == 0 for one in answers):
+    if any(np.ptp(seed_answers.prediction) == 0 for seed_answers in answers):
         return "a model answers all rows alike"
     return "the answers are too large"

@@ -31,10 +31,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.plugins import module, named
+from ...core.plugins import find_files_by_name, load_module
 
 if TYPE_CHECKING:
-    from ..blind.rows import BlindData, Inputs
+    from ..blind.rows import Inputs, ModelInputs
     from ..blind.training_table import TrainingTable
 
 
@@ -48,7 +48,7 @@ class Benchmark(Protocol):
 
 
 @dataclass(frozen=True)
-class Ballot:
+class SelectionData:
     """Rows that candidates are judged on: their ids (n,), labels (n,), and groups (n,) where each group counts alike,
     however many rows it has."""
 
@@ -73,18 +73,18 @@ class Rule:
     name: str
     part: str
     unavailable: Callable[[Benchmark], str]
-    ballot: Callable[[Benchmark], Ballot | None]
-    folds: Callable[[Benchmark, BlindData], Iterator[Fold]] | None
+    ballot: Callable[[Benchmark], SelectionData | None]
+    folds: Callable[[Benchmark, ModelInputs], Iterator[Fold]] | None
     finals: bool = False
     declared: bool = False
 
 
-def rules() -> dict[str, Rule]:
+def load_rules() -> dict[str, Rule]:
     """Every selection rule, the package's own and those of `FARSHIFT_PATH`, by name."""
-    found = {}
-    for name in sorted(named("benchmarks/selection", ".py")):
-        rule = module("benchmarks/selection", name, "selection rule")
-        found[name] = Rule(
+    loaded = {}
+    for name in sorted(find_files_by_name("benchmarks/selection", ".py")):
+        rule = load_module("benchmarks/selection", name, "selection rule")
+        loaded[name] = Rule(
             name,
             rule.PART,
             rule.unavailable,
@@ -93,7 +93,7 @@ def rules() -> dict[str, Rule]:
             getattr(rule, "FINALS", False),
             getattr(rule, "DECLARED", False),
         )
-    return found
+    return loaded
 
 
 def needs_part(benchmark: Benchmark, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import Ballot, needs_part
+from . import SelectionData, needs_part
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
@@ -19,6 +19,6 @@ def unavailable(benchmark: Benchmark) -> str:
     return needs_part(benchmark, PART)
 
 
-def ballot(benchmark: Benchmark) -> Ballot:
+def ballot(benchmark: Benchmark) -> SelectionData:
     part = benchmark.part(PART)
-    return Ballot(part.row_ids, part.truth())
+    return SelectionData(part.row_ids, part.truth())

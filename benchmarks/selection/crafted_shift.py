@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import bits
-from ...core.plugins import module_file
-from ..augmentations import augmented
-from . import Ballot, Fold, needs_part
+from ...core.draws import draw_bits
+from ...core.plugins import find_module_file
+from ..augmentations import augment_inputs
+from . import Fold, SelectionData, needs_part
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..blind.rows import BlindData
+    from ..blind.rows import ModelInputs
 
 PART = "crafted_shift"
 
 
 def unavailable(benchmark: Benchmark) -> str:
-    for family in _families(benchmark):
-        module_file("benchmarks/augmentations", family, "augmentation")
+    for family in _list_families(benchmark):
+        find_module_file("benchmarks/augmentations", family, "augmentation")
         schema = benchmark.split.source.schema
         for name in benchmark.task.inputs:
             if len(schema[name].shape) < 2:
@@ -35,39 +35,40 @@ def unavailable(benchmark: Benchmark) -> str:
     return needs_part(benchmark, "id_val")
 
 
-def ballot(benchmark: Benchmark) -> Ballot:
+def ballot(benchmark: Benchmark) -> SelectionData:
     part = benchmark.part("id_val")
-    families = _families(benchmark)
-    ids = np.concatenate([copy_ids(family, part.row_ids) for family in families])
-    return Ballot(ids, np.tile(part.given(), len(families)), np.repeat(families, len(part)))
+    families = _list_families(benchmark)
+    ids = np.concatenate([compute_copy_ids(family, part.row_ids) for family in families])
+    return SelectionData(ids, np.tile(part.given(), len(families)), np.repeat(families, len(part)))
 
 
-def folds(benchmark: Benchmark, blind: BlindData) -> Iterator[Fold]:
+def folds(benchmark: Benchmark, blind: ModelInputs) -> Iterator[Fold]:
     crafted = benchmark.definition.protocol.crafted
     assert crafted is not None
     train, val = blind.training("train"), blind.part("id_val")
-    families = _families(benchmark)
+    families = _list_families(benchmark)
     for number in range(crafted.folds):
-        mine = families[number :: crafted.folds]
-        seen = [
-            train.replaced(augmented(family, train.columns, benchmark.task, train.row_ids))
+        fold_families = families[number :: crafted.folds]
+        augmented_tables = [
+            train.replaced(augment_inputs(family, train.columns, benchmark.task, train.row_ids))
             for family in families
-            if family not in mine
+            if family not in fold_families
         ]
-        asked = [
+        held_out = [
             val.replaced(
-                augmented(family, val.batch(slice(None)), benchmark.task, val.row_ids), copy_ids(family, val.row_ids)
+                augment_inputs(family, val.batch(slice(None)), benchmark.task, val.row_ids),
+                compute_copy_ids(family, val.row_ids),
             )
-            for family in mine
+            for family in fold_families
         ]
-        yield Fold("+".join(mine), train.joined(seen), asked[0].joined(asked[1:]))
+        yield Fold("+".join(fold_families), train.joined(augmented_tables), held_out[0].joined(held_out[1:]))
 
 
-def copy_ids(family: str, row_ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def compute_copy_ids(family: str, row_ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The ids of the rows' copies under a family, shape (n,)."""
-    return bits(f"{PART}/{family}", row_ids)
+    return draw_bits(f"{PART}/{family}", row_ids)
 
 
-def _families(benchmark: Benchmark) -> list[str]:
+def _list_families(benchmark: Benchmark) -> list[str]:
     crafted = benchmark.definition.protocol.crafted
     return [] if crafted is None else sorted(crafted.families)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import Ballot
+from . import SelectionData
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
@@ -16,6 +16,6 @@ def unavailable(benchmark: Benchmark) -> str:
     return ""
 
 
-def ballot(benchmark: Benchmark) -> Ballot | None:
+def ballot(benchmark: Benchmark) -> SelectionData | None:
     """Nothing is judged."""
     return None

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import Ballot, Fold
+from . import Fold, SelectionData
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..blind.rows import BlindData
+    from ..blind.rows import ModelInputs
 
 PART = "leave_one_group_out"
 MAX_GROUPS = 50
@@ -26,15 +26,15 @@ def unavailable(benchmark: Benchmark) -> str:
     return f"{count} training groups are more than {MAX_GROUPS} models to train" if count > MAX_GROUPS else ""
 
 
-def ballot(benchmark: Benchmark) -> Ballot:
+def ballot(benchmark: Benchmark) -> SelectionData:
     part = benchmark.part("train")
-    return Ballot(part.row_ids, part.given(), part.carried["group"])
+    return SelectionData(part.row_ids, part.given(), part.carried["group"])
 
 
-def folds(benchmark: Benchmark, blind: BlindData) -> Iterator[Fold]:
+def folds(benchmark: Benchmark, blind: ModelInputs) -> Iterator[Fold]:
     train = blind.training("train")
     groups = train.columns["group"]
-    asked = blind.part("train")
+    training_inputs = blind.part("train")
     for group in sorted(set(groups.tolist())):
         out = groups == group
-        yield Fold(str(group), train.select(~out), asked.select(np.flatnonzero(out)))
+        yield Fold(str(group), train.select(~out), training_inputs.select(np.flatnonzero(out)))

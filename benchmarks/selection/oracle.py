@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import Ballot
+from . import SelectionData
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
@@ -18,6 +18,6 @@ def unavailable(benchmark: Benchmark) -> str:
     return ""
 
 
-def ballot(benchmark: Benchmark) -> Ballot:
+def ballot(benchmark: Benchmark) -> SelectionData:
     part, truth = benchmark.view(PART)
-    return Ballot(part.row_ids, truth)
+    return SelectionData(part.row_ids, truth)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import Ballot, needs_part
+from . import SelectionData, needs_part
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
@@ -21,10 +21,10 @@ FINALS = True
 def unavailable(benchmark: Benchmark) -> str:
     if reason := needs_part(benchmark, PART):
         return reason
-    made = any(one.part == "ood_test" and one.to == PART for one in benchmark.definition.holdouts)
-    return "" if made else f"{PART} is not withheld from the rows of ood_test: there it is ood_val"
+    has_holdout = any(holdout.part == "ood_test" and holdout.to == PART for holdout in benchmark.definition.holdouts)
+    return "" if has_holdout else f"{PART} is not withheld from the rows of ood_test: there it is ood_val"
 
 
-def ballot(benchmark: Benchmark) -> Ballot:
+def ballot(benchmark: Benchmark) -> SelectionData:
     part = benchmark.part(PART)
-    return Ballot(part.row_ids, part.truth())
+    return SelectionData(part.row_ids, part.truth())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import Ballot, needs_part
+from . import SelectionData, needs_part
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
@@ -26,6 +26,6 @@ def unavailable(benchmark: Benchmark) -> str:
     return f"the rows of {PART} form no groups to count alike: there it is id_val" if few else ""
 
 
-def ballot(benchmark: Benchmark) -> Ballot:
+def ballot(benchmark: Benchmark) -> SelectionData:
     part = benchmark.part(PART)
-    return Ballot(part.row_ids, part.given(), part.carried["group"])
+    return SelectionData(part.row_ids, part.given(), part.carried["group"])

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import FarshiftError
-from .hierarchy import DRAWS, hierarchy, iqm_variance, mean_variance
-from .iqm import interquartile_mean
-from .margin import LEVEL, Margin, margin
-from .normalised import Scale, Summary, on_scales, scale_of, summary
+from .hierarchy import DRAWS, bootstrap_hierarchy, estimate_iqm_variance, estimate_mean_variance
+from .iqm import compute_interquartile_mean
+from .margin import LEVEL, ConfidenceInterval, make_confidence_interval
+from .normalised import Scale, Summary, get_scale, normalise_entry, summarise_sample
 from .sample import Sample
-from .spread import average
+from .spread import compute_average
 
 Scores = Mapping[str, Mapping[str, Sample | Summary]]
 """By benchmark, by entry: what the entry scored there. A benchmark that an entry lacks has no such key."""
@@ -34,8 +34,8 @@ class Aggregate:
     """An entry that has every benchmark. `by_benchmark`: its normalised scores; `seeds`: the fewest on a benchmark."""
 
     entry: str
-    mean: Margin
-    iqm: Margin
+    mean: ConfidenceInterval
+    iqm: ConfidenceInterval
     by_benchmark: dict[str, float]
     seeds: int
 
@@ -100,27 +100,29 @@ def aggregate(
     names = sorted(scores)
     if not names:
         raise FarshiftError("an aggregate needs a benchmark")
-    by_name = {name: scale_of(scales, name) for name in names}
-    known = {name: {entry: summary(sample) for entry, sample in scores[name].items()} for name in names}
+    by_name = {name: get_scale(scales, name) for name in names}
+    known = {name: {entry: summarise_sample(sample) for entry, sample in scores[name].items()} for name in names}
     rows, incomplete = [], []
-    for entry in sorted({entry for found in known.values() for entry in found}):
-        here = {name: known[name][entry] for name in names if entry in known[name] and known[name][entry].defined}
-        if missing := tuple(name for name in names if name not in here):
-            incomplete.append(Incomplete(entry, missing, len(here)))
+    for entry in sorted({entry for by_entry in known.values() for entry in by_entry}):
+        defined_samples = {
+            name: known[name][entry] for name in names if entry in known[name] and known[name][entry].defined
+        }
+        if missing := tuple(name for name in names if name not in defined_samples):
+            incomplete.append(Incomplete(entry, missing, len(defined_samples)))
         else:
-            scaled = on_scales(here, by_name)
-            rows.append(_aggregate(entry, names, scaled, draws))
+            scaled = normalise_entry(defined_samples, by_name)
+            rows.append(_aggregate_entry(entry, names, scaled, draws))
     return Aggregates(tuple(names), sorted(rows, key=lambda row: -row.mean.value), incomplete)
 
 
-def _aggregate(entry: str, names: list[str], found: list[Summary], draws: int) -> Aggregate:
-    here = hierarchy(names, found, draws)
-    values = [one.value for one in found]
-    middle = float(interquartile_mean(here.values, here.weights))
+def _aggregate_entry(entry: str, names: list[str], summaries: list[Summary], draws: int) -> Aggregate:
+    bootstrap = bootstrap_hierarchy(names, summaries, draws)
+    values = [summary.value for summary in summaries]
+    middle = float(compute_interquartile_mean(bootstrap.values, bootstrap.weights))
     return Aggregate(
         entry,
-        margin(average(values), mean_variance(found)),
-        margin(middle, iqm_variance(here, found)),
+        make_confidence_interval(compute_average(values), estimate_mean_variance(summaries)),
+        make_confidence_interval(middle, estimate_iqm_variance(bootstrap, summaries)),
         dict(zip(names, values, strict=True)),
-        min(len(one.per_seed) for one in found),
+        min(len(summary.per_seed) for summary in summaries),
     )

@@ -49,16 +49,16 @@ class BestOf:
         }
 
 
-def best_of(standard_errors: Sequence[float], correlation: float) -> BestOf:
+def estimate_optimism(standard_errors: Sequence[float], correlation: float) -> BestOf:
     """The optimism of the best of some attempts with these standard errors (k,), and a common correlation in [0, 1]."""
     return BestOf(
         len(standard_errors),
-        expected_maximum(standard_errors, correlation),
-        expected_maximum(standard_errors, 0.0),
+        compute_expected_maximum(standard_errors, correlation),
+        compute_expected_maximum(standard_errors, 0.0),
     )
 
 
-def expected_maximum(standard_errors: Sequence[float], correlation: float) -> float:
+def compute_expected_maximum(standard_errors: Sequence[float], correlation: float) -> float:
     """E max_i X_i of normal X_i around 0 with these standard errors (k,) and a common correlation."""
     errors = np.asarray(standard_errors, np.float64)
     if not len(errors) or not np.isfinite(errors).all() or (errors < 0).any() or not 0 <= correlation <= 1:
@@ -68,13 +68,13 @@ def expected_maximum(standard_errors: Sequence[float], correlation: float) -> fl
     scale = float(errors.max())
     distinct, times = np.unique(errors / scale, return_counts=True)
     if len(distinct) == 1:  # what they have in common moves none past another
-        return scale * sqrt(1 - correlation) * _expected(distinct, times, 0.0, np.zeros(1), np.ones(1))
+        return scale * sqrt(1 - correlation) * _integrate_maximum(distinct, times, 0.0, np.zeros(1), np.ones(1))
     common = np.linspace(-_END, _END, 181) if correlation else np.zeros(1)
     weights = np.exp(-(common**2) / 2)
-    return scale * _expected(distinct, times, correlation, common, weights / weights.sum())
+    return scale * _integrate_maximum(distinct, times, correlation, common, weights / weights.sum())
 
 
-def common_correlation(covariance: NDArray[np.float64]) -> float:
+def compute_common_correlation(covariance: NDArray[np.float64]) -> float:
     """The mean correlation of the pairs in a covariance matrix (k, k), cut to 0..1; 0 where no pair varies."""
     errors = np.sqrt(np.diag(covariance))
     pairs = np.triu_indices(len(errors), 1)
@@ -85,7 +85,7 @@ def common_correlation(covariance: NDArray[np.float64]) -> float:
     return float(np.clip((covariance[pairs][known] / product[known]).mean(), 0, 1))
 
 
-def _expected(
+def _integrate_maximum(
     errors: NDArray[np.float64],
     times: NDArray[np.int64],
     correlation: float,
@@ -97,19 +97,19 @@ def _expected(
     at = np.linspace(-_END, _END, 1801)
     below = np.ones((len(common), len(at)))
     for error, count in zip(errors.tolist(), times.tolist(), strict=True):
-        below *= _distribution(at, error, correlation, common) ** count
+        below *= _compute_distribution(at, error, correlation, common) ** count
     missing = (at > 0) - weights @ below
     missing[at == 0] += 0.5  # the step lies in the middle of its cell
     return float(missing.sum() * (at[1] - at[0]))
 
 
-def _distribution(
+def _compute_distribution(
     at: NDArray[np.float64], error: float, correlation: float, common: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """P(X <= x) of one error, given the common part: (c, x)."""
     own = error * sqrt(1 - correlation)
     rest = at - error * sqrt(correlation) * common[:, None]
     # An error far below the largest is none: it could not be divided by.
-    found: NDArray[np.float64]
-    found = (rest > 0) + (rest == 0) / 2 if own < _STEP**3 else np.interp(rest / own, _POINTS, _BELOW)
-    return found
+    probability: NDArray[np.float64]
+    probability = (rest > 0) + (rest == 0) / 2 if own < _STEP**3 else np.interp(rest / own, _POINTS, _BELOW)
+    return probability

@@ -15,7 +15,7 @@ Economics and Statistics 2016), which for the intercept are, with f_c = n_c / n 
 C - 1 for C equal clusters, less where some are large. Clusters of one row each give the plain variance of a mean, with
 n - 1 degrees of freedom.
 
-How clusters are treated depends on how many there are (`treated`):
+How clusters are treated depends on how many there are (`choose_cluster_treatment`):
 
 - `random`, for FEW or more: V; the mean is of the clusters that these were drawn from.
 - `fixed`, for 2 to FEW - 1, too few to say anything of others: a stratified sample, whose variance is that of rows
@@ -39,16 +39,16 @@ Codes = NDArray[np.int64]
 Treated = Literal["random", "fixed", "one"]
 
 
-def codes(groups: NDArray[Any] | None) -> Codes | None:
+def encode_clusters(groups: NDArray[Any] | None) -> Codes | None:
     """The cluster of each row, 0 .. C - 1 in the order of the groups' names, shape (n,), from the rows' groups (n,);
     None where there are none, or where each row is a group of its own: then rows are drawn independently."""
     if groups is None:
         return None
-    names, found = np.unique(groups, return_inverse=True)
-    return None if 1 < len(names) == len(groups) else found.astype(np.int64)
+    names, inverse = np.unique(groups, return_inverse=True)
+    return None if 1 < len(names) == len(groups) else inverse.astype(np.int64)
 
 
-def count(clusters: Codes | None) -> int | None:
+def count_clusters(clusters: Codes | None) -> int | None:
     """How many clusters have rows."""
     return None if clusters is None else len(np.unique(clusters))
 
@@ -63,7 +63,7 @@ class Clustering:
 
     def beside(self, other: Clustering) -> Clustering:
         """Of a value on both these rows and others."""
-        known = [one.count for one in (self, other) if one.count is not None]
+        known = [clusters.count for clusters in (self, other) if clusters.count is not None]
         return Clustering(sum(known) if known else None, self.treated if self.treated == other.treated else "mixed")
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,16 +79,16 @@ class Clustering:
 INDEPENDENT = Clustering()
 
 
-def in_plain_english(views: Mapping[str, Clustering]) -> str:
+def describe_clusters(views: Mapping[str, Clustering]) -> str:
     """What intervals over the rows of some views, by name, say of clusters, for the end of the line that explains them;
     empty where the rows of no view are known to come in clusters."""
     text = ""
     for how, words in _WORDS.items():
-        met = {name: one.count for name, one in views.items() if one.treated == how}
-        if met and how == "one":
-            text += f"; {' and '.join(met)} rows from one domain{' each' * (len(met) > 1)}: {words}"
-        elif met:
-            text += f"; {' and '.join(f'{name} rows in {number}' for name, number in met.items())} clusters, {words}"
+        counts = {name: view.count for name, view in views.items() if view.treated == how}
+        if counts and how == "one":
+            text += f"; {' and '.join(counts)} rows from one domain{' each' * (len(counts) > 1)}: {words}"
+        elif counts:
+            text += f"; {' and '.join(f'{name} rows in {number}' for name, number in counts.items())} clusters, {words}"
     return text
 
 
@@ -99,33 +99,33 @@ _WORDS = {
 }
 
 
-def clustering(clusters: Codes | None) -> Clustering:
+def make_clustering(clusters: Codes | None) -> Clustering:
     """What these clusters are to an interval."""
-    return Clustering(count(clusters), treated(clusters))
+    return Clustering(count_clusters(clusters), choose_cluster_treatment(clusters))
 
 
-def treated(clusters: Codes | None) -> Treated | None:
+def choose_cluster_treatment(clusters: Codes | None) -> Treated | None:
     """How an interval treats these clusters; None where rows are drawn independently."""
-    found = count(clusters)
-    if found is None:
+    number = count_clusters(clusters)
+    if number is None:
         return None
-    return "random" if found >= FEW else "fixed" if found > 1 else "one"
+    return "random" if number >= FEW else "fixed" if number > 1 else "one"
 
 
-def covariance_of_means(
+def estimate_mean_covariance(
     rows: NDArray[np.float64], clusters: Codes | None, ends: tuple[float, float] | None = None
 ) -> tuple[NDArray[np.float64], float]:
     """The covariance matrix (M, M) of the means of M rows of scores, `rows` of shape (M, n), over the same n rows, and
     the degrees of freedom that each number in it, and each difference of two means, was estimated with.
 
-    clusters: (n,), `codes`; the degrees of freedom depend on the clusters' sizes alone. ends: the least and the
-    greatest score. Each is counted as one row more, so that a mean at the very end of the scale keeps a variance (as
-    Agresti and Coull 1998 do with two of each): as one stratum more where clusters are fixed; where they are random, as
-    one row of as many as say as much as these n (n by the design effect, the share of V in the variance of independent
-    rows: Korn and Graubard, Survey Methodology 1998). Without, scores that are all alike have no variance.
+    clusters: (n,), `encode_clusters`; the degrees of freedom depend on the clusters' sizes alone. ends: the least and
+    the greatest score. Each is counted as one row more, so that a mean at the very end of the scale keeps a variance
+    (as Agresti and Coull 1998 do with two of each): as one stratum more where clusters are fixed; where they are
+    random, as one row of as many as say as much as these n (n by the design effect, the share of V in the variance of
+    independent rows: Korn and Graubard, Survey Methodology 1998). Without, scores that are all alike have no variance.
 
     NaN, with 0 degrees of freedom, of a single row, and where scores are not finite."""
-    how = treated(clusters)
+    how = choose_cluster_treatment(clusters)
     if how == "one":
         clusters = None
     if ends is not None and how != "random":
@@ -140,19 +140,21 @@ def covariance_of_means(
         return rest @ rest.T / (n * (n - 1)), n - 1.0
     sizes = np.bincount(clusters)
     if how == "fixed":
-        return _stratified(rest, clusters, sizes)
-    there = sizes > 0
-    weighted = robust(_sums(rest, clusters, len(sizes))[:, there] / sizes[there], sizes[there])
-    found, df = weighted @ weighted.T, degrees_of_freedom(sizes[there])
+        return _estimate_stratified_covariance(rest, clusters, sizes)
+    occupied = sizes > 0
+    weighted = compute_robust_terms(
+        _sum_by_cluster(rest, clusters, len(sizes))[:, occupied] / sizes[occupied], sizes[occupied]
+    )
+    covariance, df = weighted @ weighted.T, compute_degrees_of_freedom(sizes[occupied])
     if ends is not None:
         plain = np.sum(rest**2, axis=1) / (n * (n - 1))
-        design = np.maximum(np.diag(found) / np.where(plain > 0, plain, np.inf), 1.0)
+        design = np.maximum(np.diag(covariance) / np.where(plain > 0, plain, np.inf), 1.0)
         added = (np.array(ends) - means) * design[:, None] / n
-        found = found + added @ added.T
-    return found, df
+        covariance = covariance + added @ added.T
+    return covariance, df
 
 
-def robust(deviations: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+def compute_robust_terms(deviations: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
     """What each cluster adds to means, (M, C), from how far the clusters' own means lie from them, `deviations` (M, C),
     of clusters of `sizes` (C,) rows: the covariance of the means is the product of this with its transpose."""
     share = sizes / sizes.sum()
@@ -160,7 +162,7 @@ def robust(deviations: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray
     return weighted
 
 
-def degrees_of_freedom(sizes: NDArray[np.int64]) -> float:
+def compute_degrees_of_freedom(sizes: NDArray[np.int64]) -> float:
     """Those of that covariance, under rows of equal variance."""
     if sizes.min() == sizes.max():
         return len(sizes) - 1.0  # exactly
@@ -169,7 +171,7 @@ def degrees_of_freedom(sizes: NDArray[np.int64]) -> float:
     return 1 / float((share**2).sum() + leverage.sum() ** 2 - (leverage**2).sum())
 
 
-def _stratified(
+def _estimate_stratified_covariance(
     rest: NDArray[np.float64], clusters: Codes, sizes: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], float]:
     """sum_c n_c s_c^2 / n^2 (Cochran, Sampling Techniques, 1977, equation 5.7). A stratum of one row, which shows no
@@ -178,13 +180,13 @@ def _stratified(
     free = sizes[many] - 1
     if not len(free):  # as many clusters as rows
         return rest @ rest.T / (n * (n - 1)), n - 1.0
-    inner = rest - (_sums(rest, clusters, len(sizes)) / np.maximum(sizes, 1))[:, clusters]
+    inner = rest - (_sum_by_cluster(rest, clusters, len(sizes)) / np.maximum(sizes, 1))[:, clusters]
     weights = np.zeros(len(sizes))
     weights[many] = sizes[many] / free + (sizes == 1).sum() / free.sum()
     df = n**2 / float((weights[many] ** 2 * free).sum())
     return (inner * weights[clusters]) @ inner.T / n**2, df
 
 
-def _sums(rows: NDArray[np.float64], clusters: Codes, number: int) -> NDArray[np.float64]:
+def _sum_by_cluster(rows: NDArray[np.float64], clusters: Codes, number: int) -> NDArray[np.float64]:
     """The sums of each row of scores over each cluster, (M, clusters)."""
     return np.stack([np.bincount(clusters, row, number) for row in rows])

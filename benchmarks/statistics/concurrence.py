@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from .margin import LEVEL
 from .not_available import NotAvailable
-from .streams import generator
+from .streams import make_generator
 
 MORE_THAN = 6
 """How many entries say nothing yet."""
@@ -57,48 +57,56 @@ class Concurrence:
         return named | {"tau": round(self.tau, 6), "low": round(self.low, 6), "high": round(self.high, 6)}
 
 
-def concurrences(scores: Mapping[str, Mapping[str, float]], draws: int = DRAWS) -> list[Concurrence]:
+def compute_concurrences(scores: Mapping[str, Mapping[str, float]], draws: int = DRAWS) -> list[Concurrence]:
     """The concurrence of every pair of benchmarks, from {benchmark: {entry: score}}, over the entries that both have.
 
     Higher scores are taken as better on all benchmarks alike: turn losses round (`Scale` does)."""
-    return [concurrence(left, right, scores, draws) for left, right in combinations(sorted(scores), 2)]
+    return [compute_concurrence(left, right, scores, draws) for left, right in combinations(sorted(scores), 2)]
 
 
-def concurrence(left: str, right: str, scores: Mapping[str, Mapping[str, float]], draws: int = DRAWS) -> Concurrence:
+def compute_concurrence(
+    left: str, right: str, scores: Mapping[str, Mapping[str, float]], draws: int = DRAWS
+) -> Concurrence:
     """The concurrence of two benchmarks."""
     common = sorted(set(scores[left]) & set(scores[right]))
     x, y = (np.array([scores[name][entry] for entry in common], np.float64) for name in (left, right))
     if len(common) <= MORE_THAN:
         return Concurrence(left, right, len(common), nan, nan, nan)
-    return Concurrence(left, right, len(common), *interval(x, y, draws))
+    return Concurrence(left, right, len(common), *compute_tau_interval(x, y, draws))
 
 
 def tau_b(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     """tau_b of two lists of n values, shapes (n,); NaN where all are tied in one."""
-    return float(_tau([np.sign(values[:, None] - values) for values in (x, y)], np.ones((1, len(x))))[0])
+    return float(
+        _compute_resampled_tau([np.sign(values[:, None] - values) for values in (x, y)], np.ones((1, len(x))))[0]
+    )
 
 
-def interval(x: NDArray[np.float64], y: NDArray[np.float64], draws: int = DRAWS) -> tuple[float, float, float]:
+def compute_tau_interval(
+    x: NDArray[np.float64], y: NDArray[np.float64], draws: int = DRAWS
+) -> tuple[float, float, float]:
     """(tau_b, low, high) of the scores of n entries on two benchmarks, shapes (n,); NaN where all are tied on one."""
     n = len(x)
     signs = [np.sign(values[:, None] - values) for values in (x, y)]
     tau = tau_b(x, y)
     if np.isnan(tau):
         return nan, nan, nan
-    drawn = _tau(signs, generator(f"concurrence/{n}").multinomial(n, np.full(n, 1 / n), draws).astype(np.float64))
+    resampled = _compute_resampled_tau(
+        signs, make_generator(f"concurrence/{n}").multinomial(n, np.full(n, 1 / n), draws).astype(np.float64)
+    )
     tail = (1 - LEVEL) / 2
-    low, high = (float(end) for end in np.nanquantile(drawn, [tail, 1 - tail]))
+    low, high = (float(end) for end in np.nanquantile(resampled, [tail, 1 - tail]))
     pairs = n * (n - 1) / 2
     centre, reach = atanh(tau * pairs / (pairs + 2)), NormalDist().inv_cdf(1 - tail) * sqrt(0.437 / (n - 4))
     return tau, min(low, tanh(centre - reach)), max(high, tanh(centre + reach))
 
 
-def _tau(signs: list[NDArray[np.float64]], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_resampled_tau(signs: list[NDArray[np.float64]], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """tau_b of each resample (draws,), in which the n entries occur `counts` (draws, n) times: an entry and its own
     copy are tied. NaN where all are."""
     x, y = signs
     agree, by_x, by_y = (((counts @ pairs) * counts).sum(axis=1) for pairs in (x * y, x * x, y * y))
     untied = np.sqrt(by_x * by_y)
-    found: NDArray[np.float64] = np.full(len(counts), nan)
-    np.divide(agree, untied, out=found, where=untied > 0)
-    return found
+    taus: NDArray[np.float64] = np.full(len(counts), nan)
+    np.divide(agree, untied, out=taus, where=untied > 0)
+    return taus

@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .clusters import Codes, covariance_of_means, treated
-from .margin import added
-from .max_t import t_quantiles
+from .clusters import Codes, choose_cluster_treatment, estimate_mean_covariance
+from .margin import add_variances
+from .max_t import find_t_quantiles
 from .sample import Sample
-from .shared_rows import less
-from .spread import Spread, seed_spread
+from .shared_rows import subtract_interaction
+from .spread import VarianceEstimate, estimate_seed_variance
 
 SIZE, POWER = 0.05, 0.8
 DISAGREEMENT = 0.1
@@ -61,18 +61,20 @@ class Detectable:
         }
 
 
-def differences(spreads: Sequence[Spread]) -> NDArray[np.float64]:
+def compute_detectable_differences(spreads: Sequence[VarianceEstimate]) -> NDArray[np.float64]:
     """The minimum detectable differences of tests with these variances, in their order.
 
     Of the t quantile of power a closed form is used, not the noncentral t: that is 5 % too small for 2 degrees of
     freedom, 1 % for 4, and right beyond."""
     variance = np.array([spread.variance for spread in spreads])
     df = np.array([spread.df if isfinite(spread.df) else 1.0 for spread in spreads])  # no variance: of no matter
-    found: NDArray[np.float64] = (t_quantiles(SIZE, df) + t_quantiles(2 - 2 * POWER, df)) * np.sqrt(variance)
-    return found
+    detectable: NDArray[np.float64] = (find_t_quantiles(SIZE, df) + find_t_quantiles(2 - 2 * POWER, df)) * np.sqrt(
+        variance
+    )
+    return detectable
 
 
-def planned(parts: Sequence[Spread]) -> Spread:
+def plan_variance(parts: Sequence[VarianceEstimate]) -> VarianceEstimate:
     """The variance of a test with these true parts, and the degrees of freedom that it will find itself to have.
 
     A test knows its parts' variances s^2 by estimates, and gets Satterthwaite's degrees of freedom from these. With few
@@ -82,55 +84,57 @@ def planned(parts: Sequence[Spread]) -> Spread:
     total = fsum(part.variance for part in parts)
     shares = [(part.variance / total, part.df) for part in parts if part.variance > 0]
     if not shares:
-        return Spread(total, inf)
+        return VarianceEstimate(total, inf)
     above = 1 + fsum(2 * share**2 / df for share, df in shares)
-    return Spread(total, above / fsum((1 + 2 / df) * share**2 / df for share, df in shares))
+    return VarianceEstimate(total, above / fsum((1 + 2 / df) * share**2 / df for share, df in shares))
 
 
 MOST_PAIRS = 2000
 """Of about so many pairs the spread is computed: of more, every k-th in the order of names."""
 
 
-def measured(samples: Mapping[str, Sample], seeds: int | None = None) -> Detectable | None:
+def measure_detectable(samples: Mapping[str, Sample], seeds: int | None = None) -> Detectable | None:
     """The minimum detectable difference among entries measured on the same rows; None of fewer than two.
 
     seeds: were every entry trained with so many, its seeds varying as they do (what a study plans with)."""
     pooled = {name: sample.pooled() for name, sample in sorted(samples.items())}
-    by_seeds = {name: _seeds(samples[name], seeds) for name in pooled}
+    by_seeds = {name: _estimate_seed_variance(samples[name], seeds) for name in pooled}
     in_both = {name: samples[name].interaction() for name in pooled}
-    rows, found, single = [], [], 0
+    rows, variances, single = [], [], 0
     pairs = [*combinations(pooled, 2)]
     for left, right in pairs[:: max(1, len(pairs) // MOST_PAIRS)]:
         known = [spread for name in (left, right) if (spread := by_seeds[name]) is not None]
-        apart = less(pooled[left].minus(pooled[right]).spread(), in_both[left] + in_both[right])
-        whole = added([apart, *known])
-        if isfinite(whole.variance):
-            rows.append(apart)
-            found.append(whole)
+        row_part = subtract_interaction(pooled[left].minus(pooled[right]).spread(), in_both[left] + in_both[right])
+        total = add_variances([row_part, *known])
+        if isfinite(total.variance):
+            rows.append(row_part)
+            variances.append(total)
             single += len(known) < 2
-    if not found:
+    if not variances:
         return None
     trained = [spread for spread in by_seeds.values() if spread is not None and isfinite(spread.variance)]
-    average = planned([_mean(rows), *[_mean(trained)] * 2] if trained else [_mean(rows)])
-    low, high = np.quantile(differences(found), [0.1, 0.9]).tolist()
-    return Detectable(float(differences([average])[0]), low, high, len(found), single)
+    average = plan_variance(
+        [_average_variances(rows), *[_average_variances(trained)] * 2] if trained else [_average_variances(rows)]
+    )
+    low, high = np.quantile(compute_detectable_differences(variances), [0.1, 0.9]).tolist()
+    return Detectable(float(compute_detectable_differences([average])[0]), low, high, len(variances), single)
 
 
-def _mean(spreads: Sequence[Spread]) -> Spread:
-    return Spread(
-        *(fsum(each) / len(spreads) for each in zip(*((one.variance, one.df) for one in spreads), strict=True))
+def _average_variances(spreads: Sequence[VarianceEstimate]) -> VarianceEstimate:
+    return VarianceEstimate(
+        *(fsum(each) / len(spreads) for each in zip(*((spread.variance, spread.df) for spread in spreads), strict=True))
     )
 
 
-def _seeds(sample: Sample, wanted: int | None) -> Spread | None:
-    """The part of the variance that comes from an entry's seeds, were there as many as `wanted`."""
-    found = seed_spread(sample.per_seed)
-    if found is None or wanted is None:
-        return found
-    return Spread(found.variance * len(sample.per_seed) / wanted, wanted - 1) if wanted > 1 else None
+def _estimate_seed_variance(sample: Sample, seeds: int | None) -> VarianceEstimate | None:
+    """The part of the variance that comes from an entry's seeds, were there as many as `seeds`."""
+    estimate = estimate_seed_variance(sample.per_seed)
+    if estimate is None or seeds is None:
+        return estimate
+    return VarianceEstimate(estimate.variance * len(sample.per_seed) / seeds, seeds - 1) if seeds > 1 else None
 
 
-def assumed(
+def assume_detectable(
     rows: int, clusters: Codes | None = None, disagreement: float = DISAGREEMENT, within: float = 0.0
 ) -> Detectable:
     """The minimum detectable difference in a share of right rows, of two entries that disagree on the share
@@ -138,9 +142,9 @@ def assumed(
 
     clusters (rows,): `codes`. Fixed ones, or a single one, stand for no others, and `within` plays no part."""
     variance, df = disagreement / rows, rows - 1.0
-    if clusters is not None and treated(clusters) == "random":
+    if clusters is not None and choose_cluster_treatment(clusters) == "random":
         sizes = np.bincount(clusters)
         variance *= 1 + within * (float((sizes**2).sum()) / rows - 1)
-        df = covariance_of_means(np.zeros((1, rows)), clusters)[1]
-    found = float(differences([Spread(variance, df)])[0])
-    return Detectable(found, found, found, 0, 0)
+        df = estimate_mean_covariance(np.zeros((1, rows)), clusters)[1]
+    difference = float(compute_detectable_differences([VarianceEstimate(variance, df)])[0])
+    return Detectable(difference, difference, difference, 0, 0)

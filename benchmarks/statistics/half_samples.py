@@ -15,13 +15,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .spread import Spread
+from .spread import VarianceEstimate
 
 Halves = NDArray[np.bool_]
 """Which groups are in each half, shape (halves, groups)."""
 
 
-def balanced_halves(groups: int) -> Halves:
+def make_balanced_halves(groups: int) -> Halves:
     """Balanced halves of two groups or more, each with its complement.
 
     They are the rows of Sylvester's Hadamard matrix, of the largest order that is not above `groups`, and their
@@ -33,12 +33,12 @@ def balanced_halves(groups: int) -> Halves:
     return np.concatenate([half, ~half])
 
 
-def half_sample_spread(
+def estimate_half_sample_variance(
     value: float, on_halves: NDArray[np.float64], halves: Halves, sizes: NDArray[np.int64]
-) -> Spread:
+) -> VarianceEstimate:
     """The variance of `value` from its values `on_halves`, shape (halves,), of groups of `sizes` rows each.
 
     Half as many degrees of freedom as there are halves: a half and its complement say the same of a mean. NaN where any
     value is; no group may be empty."""
     share = halves @ sizes / sizes.sum()
-    return Spread(float(np.mean(share / (1 - share) * (on_halves - value) ** 2)), len(halves) // 2)
+    return VarianceEstimate(float(np.mean(share / (1 - share) * (on_halves - value) ** 2)), len(halves) // 2)

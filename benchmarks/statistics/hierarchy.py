@@ -19,11 +19,11 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from .iqm import kept
-from .margin import added
+from .iqm import compute_iqm_weights
+from .margin import add_variances
 from .normalised import Summary
-from .spread import Spread
-from .streams import generator
+from .spread import VarianceEstimate
+from .streams import make_generator
 
 DRAWS = 2000
 
@@ -42,47 +42,47 @@ class Hierarchy:
     counts: NDArray[np.float64]
 
 
-def hierarchy(names: Sequence[str], found: Sequence[Summary], draws: int = DRAWS) -> Hierarchy:
+def bootstrap_hierarchy(names: Sequence[str], summaries: Sequence[Summary], draws: int = DRAWS) -> Hierarchy:
     """The scores on benchmarks of these names, and `draws` resamples of them."""
-    seeds = [len(one.per_seed) for one in found]
-    values = np.concatenate([one.per_seed for one in found])
+    seeds = [len(summary.per_seed) for summary in summaries]
+    values = np.concatenate([summary.per_seed for summary in summaries])
     benchmark = np.repeat(np.arange(len(names)), seeds)
     each = np.repeat([1 / (len(names) * count) for count in seeds], seeds)
     moved, shares = [], []
-    for name, one in zip(names, found, strict=True):
-        source = generator(f"hierarchical bootstrap/benchmark {name}")
-        noise = sqrt(one.rows.variance) * source.standard_normal((draws, 1))
-        moved.append(np.array(one.per_seed) + noise)
-        shares.append(_counts(source, len(one.per_seed), draws) / len(names))
+    for name, summary in zip(names, summaries, strict=True):
+        source = make_generator(f"hierarchical bootstrap/benchmark {name}")
+        noise = sqrt(summary.rows.variance) * source.standard_normal((draws, 1))
+        moved.append(np.array(summary.per_seed) + noise)
+        shares.append(_resample_seed_shares(source, len(summary.per_seed), draws) / len(names))
     return Hierarchy(values, each, benchmark, np.concatenate(moved, axis=1), np.concatenate(shares, axis=1))
 
 
-def _counts(source: np.random.Generator, size: int, draws: int) -> NDArray[np.float64]:
+def _resample_seed_shares(source: np.random.Generator, size: int, draws: int) -> NDArray[np.float64]:
     """The share that each of `size` seeds has in a resample of size - 1 of them, (draws, size); 1 of a single one."""
     if size == 1:
         return np.ones((draws, 1))
     return source.multinomial(size - 1, np.full(size, 1 / size), draws) / (size - 1)
 
 
-def mean_variance(found: Sequence[Summary]) -> Spread:
+def estimate_mean_variance(summaries: Sequence[Summary]) -> VarianceEstimate:
     """The variance of the mean over benchmarks, which this bootstrap tends to with more and more draws."""
-    return weighted_variance(found, [1 / len(found)] * len(found))
+    return estimate_weighted_variance(summaries, [1 / len(summaries)] * len(summaries))
 
 
-def weighted_variance(found: Sequence[Summary], weights: Sequence[float]) -> Spread:
+def estimate_weighted_variance(summaries: Sequence[Summary], weights: Sequence[float]) -> VarianceEstimate:
     """The variance of a weighted sum over benchmarks."""
     parts = [
-        Spread(weight**2 * part.variance, part.df)
-        for one, weight in zip(found, weights, strict=True)
-        for part in (one.rows, one.seeds)
+        VarianceEstimate(weight**2 * part.variance, part.df)
+        for summary, weight in zip(summaries, weights, strict=True)
+        for part in (summary.rows, summary.seeds)
     ]
-    return added(parts)
+    return add_variances(parts)
 
 
-def iqm_variance(here: Hierarchy, found: Sequence[Summary]) -> Spread:
+def estimate_iqm_variance(bootstrap: Hierarchy, summaries: Sequence[Summary]) -> VarianceEstimate:
     """The bootstrap's variance of the interquartile mean. Degrees of freedom are Satterthwaite's, each benchmark
     counting as much as it does on average in the draws."""
-    shares = kept(here.drawn, here.counts)
-    variance = float((shares * here.drawn).sum(axis=1).var(ddof=1))
-    weights = np.bincount(here.benchmark, shares.mean(axis=0))
-    return Spread(variance, weighted_variance(found, weights.tolist()).df)
+    shares = compute_iqm_weights(bootstrap.drawn, bootstrap.counts)
+    variance = float((shares * bootstrap.drawn).sum(axis=1).var(ddof=1))
+    weights = np.bincount(bootstrap.benchmark, shares.mean(axis=0))
+    return VarianceEstimate(variance, estimate_weighted_variance(summaries, weights.tolist()).df)

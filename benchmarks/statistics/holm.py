@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def holm(p: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+def adjust_by_holm(p: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     """The adjusted p-values of `p` (m,), in the same order; a claim holds at the 5 % level where it is at most 0.05."""
     given = np.asarray(p, np.float64)
     if not ((given >= 0) & (given <= 1)).all():

@@ -30,9 +30,9 @@ from typing import Any, Protocol, TypeGuard
 from .clusters import INDEPENDENT, Clustering
 from .margin import LEVEL
 from .not_available import NotAvailable, read_available
-from .sample import Sample, finite
-from .spread import Spread, average, seed_spread, together
-from .student_t import two_sided
+from .sample import Sample, has_finite_ends
+from .spread import VarianceEstimate, compute_average, estimate_seed_variance, sum_variances
+from .student_t import find_two_sided_quantile
 
 
 class HasInterval(Protocol):
@@ -123,9 +123,9 @@ def read_interval(record: Mapping[str, Any]) -> Interval | NotAvailable:
     return read_available(lambda known: Interval(known["value"], known["low"], known["high"]), record)
 
 
-def measured(found: Estimate | NotAvailable | None) -> TypeGuard[Estimate]:
+def is_measured(score_estimate: Estimate | NotAvailable | None) -> TypeGuard[Estimate]:
     """Whether there is an estimate, and not a reason why there is none."""
-    return isinstance(found, Estimate)
+    return isinstance(score_estimate, Estimate)
 
 
 def read_estimate(record: Mapping[str, Any]) -> Estimate | NotAvailable:
@@ -133,10 +133,10 @@ def read_estimate(record: Mapping[str, Any]) -> Estimate | NotAvailable:
     return read_available(Estimate.from_dict, record)
 
 
-def interval(
+def compute_interval(
     value: float,
-    rows: list[Spread],
-    seeds: list[Spread | None],
+    rows: list[VarianceEstimate],
+    seeds: list[VarianceEstimate | None],
     bounds: tuple[float, float],
     interaction: float = 0.0,
     logit: int = 0,
@@ -152,95 +152,126 @@ def interval(
     seed_se = sqrt(fsum(spread.variance for spread in known)) if known else None
     if not all(map(isfinite, (value, row_se, seed_se or 0.0))):
         return nan, nan, row_se, seed_se
-    whole = crossed(rows, known, interaction)
-    reach = two_sided(LEVEL, whole.df) * sqrt(whole.variance) if whole.variance else 0.0
+    combined = combine_crossed_variances(rows, known, interaction)
+    reach = find_two_sided_quantile(LEVEL, combined.df) * sqrt(combined.variance) if combined.variance else 0.0
     if logit:
-        low, high = _by_logit(value, reach, bounds, logit)
+        low, high = _compute_logit_interval(value, reach, bounds, logit)
     else:
         low, high = min(value, value + shift - reach), max(value, value + shift + reach)
     return max(bounds[0], low), min(bounds[1], high), row_se, seed_se
 
 
-def crossed(rows: list[Spread], seeds: list[Spread], interaction: float) -> Spread:
+def combine_crossed_variances(
+    rows: list[VarianceEstimate], seeds: list[VarianceEstimate], interaction: float
+) -> VarianceEstimate:
     """How a value varies with its rows and its seeds together: what both have in them, the `interaction`, once."""
-    whole = together([*rows, *seeds])
-    if not whole.variance:
-        return whole
-    left = max(whole.variance - interaction, *(fsum(one.variance for one in some) for some in (rows, seeds)))
-    return Spread(left, whole.df * (left / whole.variance) ** 2)
+    total = sum_variances([*rows, *seeds])
+    if not total.variance:
+        return total
+    left = max(total.variance - interaction, *(fsum(part.variance for part in some) for some in (rows, seeds)))
+    return VarianceEstimate(left, total.df * (left / total.variance) ** 2)
 
 
-def _by_logit(value: float, reach: float, bounds: tuple[float, float], rows: int) -> tuple[float, float]:
+def _compute_logit_interval(value: float, reach: float, bounds: tuple[float, float], rows: int) -> tuple[float, float]:
     """The interval of as far a reach at the value itself, in logits; at an end of the scale, as if a row at
     each end were there."""
     width = bounds[1] - bounds[0]
     end = 1 / (rows + 2)
-    place = min(max((value - bounds[0]) / width, end), 1 - end)
-    middle, far = log(place / (1 - place)), reach / width / (place * (1 - place))
+    share = min(max((value - bounds[0]) / width, end), 1 - end)
+    middle, far = log(share / (1 - share)), reach / width / (share * (1 - share))
     low, high = (bounds[0] + width * (1 + tanh((middle + by) / 2)) / 2 for by in (-far, far))
     return min(low, value), max(high, value)
 
 
-def _estimate(
+def _make_estimate(
     per_seed: list[float],
     samples: list[Sample],
-    seeds: list[Spread | None],
+    seeds: list[VarianceEstimate | None],
     bounds: tuple[float, float],
     trained: Sequence[Sample],
     logit: bool = False,
     shift: float = 0.0,
 ) -> Estimate:
     """Of values per seed whose row noise is that of all `samples`, and that were `trained` with several seeds."""
-    value, rows = average(per_seed), [one.spread() for one in samples]
-    both = fsum(one.interaction() for one in trained)
-    count, met = sum(one.rows for one in samples), reduce(Clustering.beside, (one.clustering for one in samples))
-    low, high, row_se, seed_se = interval(value, rows, seeds, bounds, both, count if logit else 0, shift)
-    why = next((one.why for one in trained if one.why), "")
-    df = together(rows).df
-    return Estimate(value, low, high, row_se, seed_se, count, len(per_seed), tuple(per_seed), met, df, sqrt(both), why)
+    value, rows = compute_average(per_seed), [sample.spread() for sample in samples]
+    shared_variance = fsum(sample.interaction() for sample in trained)
+    count, joint_clustering = (
+        sum(sample.rows for sample in samples),
+        reduce(Clustering.beside, (sample.clustering for sample in samples)),
+    )
+    low, high, row_se, seed_se = compute_interval(
+        value, rows, seeds, bounds, shared_variance, count if logit else 0, shift
+    )
+    why = next((sample.why for sample in trained if sample.why), "")
+    df = sum_variances(rows).df
+    return Estimate(
+        value,
+        low,
+        high,
+        row_se,
+        seed_se,
+        count,
+        len(per_seed),
+        tuple(per_seed),
+        joint_clustering,
+        df,
+        sqrt(shared_variance),
+        why,
+    )
 
 
-def mean(sample: Sample) -> Estimate:
+def estimate_mean(sample: Sample) -> Estimate:
     """The value of a sample: the mean over its seeds."""
-    logit = sample.clustering.treated == "random" and finite(sample.bounds)
-    seeds = [seed_spread(sample.per_seed)]
-    return _estimate(sample.per_seed, [sample], seeds, sample.bounds, [sample], logit, sample.shift())
+    logit = sample.clustering.treated == "random" and has_finite_ends(sample.bounds)
+    seeds = [estimate_seed_variance(sample.per_seed)]
+    return _make_estimate(sample.per_seed, [sample], seeds, sample.bounds, [sample], logit, sample.shift())
 
 
-def gap(left: Sample, right: Sample) -> Estimate:
+def estimate_gap(left: Sample, right: Sample) -> Estimate:
     """left - right of the *same* models on different rows: ID minus OOD.
 
     Row variances add; the seed variance is that of each seed's own gap, so what moves both scores cancels."""
     per_seed = [a - b for a, b in zip(left.per_seed, right.per_seed, strict=True)]
-    return _estimate(per_seed, [left, right], [seed_spread(per_seed)], _reach(left, right), [left, right])
+    return _make_estimate(
+        per_seed,
+        [left, right],
+        [estimate_seed_variance(per_seed)],
+        _compute_difference_bounds(left, right),
+        [left, right],
+    )
 
 
-def _reach(left: Sample, right: Sample) -> tuple[float, float]:
+def _compute_difference_bounds(left: Sample, right: Sample) -> tuple[float, float]:
     """The least and the greatest difference possible."""
     return left.bounds[0] - right.bounds[1], left.bounds[1] - right.bounds[0]
 
 
-def paired_difference(left: Sample, right: Sample) -> Estimate:
+def estimate_paired_difference(left: Sample, right: Sample) -> Estimate:
     """left - right of *different* models on the same rows.
 
     Rows are paired: the row variance is that of the row-wise differences; seeds of two models are independent."""
     rows = [left.pooled().minus(right.pooled())]
-    return _between(rows, [left.per_seed, right.per_seed], _reach(left, right), [left, right])
+    return _estimate_difference(
+        rows, [left.per_seed, right.per_seed], _compute_difference_bounds(left, right), [left, right]
+    )
 
 
-def difference_of_gaps(left: tuple[Sample, Sample], right: tuple[Sample, Sample]) -> Estimate:
+def estimate_gap_difference(left: tuple[Sample, Sample], right: tuple[Sample, Sample]) -> Estimate:
     """(ID - OOD of one model) - (ID - OOD of another), rows paired within ID and within OOD."""
     rows = [a.pooled().minus(b.pooled()) for a, b in zip(left, right, strict=True)]
     gaps = [[a - b for a, b in zip(x.per_seed, y.per_seed, strict=True)] for x, y in (left, right)]
-    reach = _reach(*left)
+    reach = _compute_difference_bounds(*left)
     widest = reach[1] - reach[0]
-    return _between(rows, gaps, (-widest, widest), [*left, *right])
+    return _estimate_difference(rows, gaps, (-widest, widest), [*left, *right])
 
 
-def _between(
+def _estimate_difference(
     rows: list[Sample], values: list[list[float]], bounds: tuple[float, float], trained: Sequence[Sample]
 ) -> Estimate:
     """The difference of two models' values, whose seeds have nothing to do with each other; `rows`: the differences row
     by row."""
-    value, seeds = average(values[0]) - average(values[1]), [seed_spread(one) for one in values]
-    return replace(_estimate([value], rows, seeds, bounds, trained), seeds=min(map(len, values)), per_seed=())
+    value, seeds = (
+        compute_average(values[0]) - compute_average(values[1]),
+        [estimate_seed_variance(side_values) for side_values in values],
+    )
+    return replace(_make_estimate([value], rows, seeds, bounds, trained), seeds=min(map(len, values)), per_seed=())

@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 CUT = 0.25
 
 
-def kept(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_iqm_weights(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much each score counts in the interquartile mean: shape (.., n), summing to 1 along the last axis, from
     scores (.., n) and weights (.., n) that sum to 1."""
     order = np.argsort(values, axis=-1, kind="stable")
     mass = np.take_along_axis(weights, order, axis=-1)
     above = np.clip(np.cumsum(mass, axis=-1), CUT, 1 - CUT)
     inside = np.diff(above, axis=-1, prepend=CUT) / (1 - 2 * CUT)
-    found = np.empty_like(inside)
-    np.put_along_axis(found, order, inside, axis=-1)
-    return found
+    weights_in_order = np.empty_like(inside)
+    np.put_along_axis(weights_in_order, order, inside, axis=-1)
+    return weights_in_order
 
 
-def interquartile_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The interquartile mean along the last axis, of scores and their weights as in `kept`."""
-    found: NDArray[np.float64] = (kept(values, weights) * values).sum(axis=-1)
-    return found
+def compute_interquartile_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The interquartile mean along the last axis, of scores and their weights as in `compute_iqm_weights`."""
+    means: NDArray[np.float64] = (compute_iqm_weights(values, weights) * values).sum(axis=-1)
+    return means

@@ -5,7 +5,7 @@ covariance is that of the M means over the same rows (clusters.py), or that of t
 metric is not a mean of rows (jackknife.py). Training seeds are each entry's own: their variance is added on the
 diagonal, less the interaction of rows and seeds, which the row part has in it already (interval.py).
 
-Few seeds of one entry say little of how much its training varies; those of all entries say more (`moderated`).
+Few seeds of one entry say little of how much its training varies; those of all entries say more (`moderate_variances`).
 
 Degrees of freedom of each difference are Satterthwaite's (Biometrics Bulletin 1946) over its row part and the seed
 parts of both. They are taken with the seed variances as estimated, and again as if all entries' training were as noisy
@@ -39,13 +39,13 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from .clusters import covariance_of_means, degrees_of_freedom, treated
-from .jackknife import group_deviations
-from .sample import Replicates, RowScores, Sample, finite
-from .spread import Spread, average, seed_spread
-from .streams import generator
-from .student_t import upper_tail
-from .tally import Tally, counts_of, covariance_of_counts, independent, key_of
+from .clusters import choose_cluster_treatment, compute_degrees_of_freedom, estimate_mean_covariance
+from .jackknife import compute_group_deviations
+from .sample import Replicates, RowScores, Sample, has_finite_ends
+from .spread import VarianceEstimate, compute_average, estimate_seed_variance
+from .streams import make_generator
+from .student_t import compute_upper_tail
+from .tally import Tally, compute_score_key, count_right_seeds, estimate_count_covariance, has_independent_rows
 
 Matrix = NDArray[np.float64]
 
@@ -85,38 +85,38 @@ class JointCovariance:
     @cached_property
     def variance(self) -> Matrix:
         """The variance of each difference, (M, M); exactly 0 where nothing but rounding is left."""
-        found = _of_differences(self.covariance)
-        np.fill_diagonal(found, 0.0)
-        return found
+        variances = _compute_difference_variances(self.covariance)
+        np.fill_diagonal(variances, 0.0)
+        return variances
 
     @cached_property
     def se(self) -> Matrix:
         """The standard error of each difference, (M, M); 0 where it has none, as of copies of one entry."""
-        found: Matrix = np.sqrt(self.variance)
-        return found
+        errors: Matrix = np.sqrt(self.variance)
+        return errors
 
     @cached_property
     def t(self) -> Matrix:
         """difference / se, (M, M): 0 where there is no difference, infinite where one has no noise at all."""
-        found: Matrix = np.zeros_like(self.se)
-        np.divide(self.difference, self.se, out=found, where=self.se > 0)
+        statistics: Matrix = np.zeros_like(self.se)
+        np.divide(self.difference, self.se, out=statistics, where=self.se > 0)
         largest = np.maximum(np.abs(self.values)[:, None], np.abs(self.values))
         certain = (self.se == 0) & (np.abs(self.difference) > _ROUNDING * largest)
-        found[certain] = np.sign(self.difference[certain]) * inf
-        return found
+        statistics[certain] = np.sign(self.difference[certain]) * inf
+        return statistics
 
     def p(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
         """The two-sided t test's p of each pair (first[k], second[k]), unadjusted, same shape."""
         pairs = zip(np.abs(self.t[first, second]).tolist(), self.df[first, second].tolist(), strict=True)
-        return np.array([min(2 * upper_tail(t, df), 1.0) for t, df in pairs])
+        return np.array([min(2 * compute_upper_tail(t, df), 1.0) for t, df in pairs])
 
     @cached_property
     def root(self) -> Matrix:
         """The symmetric square root of the covariance. Unlike a triangular one it exists for singular matrices, and
         unlike eigenvectors it does not depend on their signs."""
         values, vectors = np.linalg.eigh((self.covariance + self.covariance.T) / 2)
-        found: Matrix = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        return found
+        square_root: Matrix = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        return square_root
 
     @cached_property
     def factor(self) -> Matrix:
@@ -139,7 +139,7 @@ class JointCovariance:
 
     def noise(self, draws: int, stream: str) -> Iterator[Matrix]:
         """Gaussian noise of this covariance around zero, in blocks of shape (M, up to BLOCK), `draws` in all."""
-        source = generator(stream)
+        source = make_generator(stream)
         for start in range(0, draws, BLOCK):
             normal = source.standard_normal((len(self), min(BLOCK, draws - start)))
             yield np.concatenate([piece @ normal[: piece.shape[1]] for piece in self._pieces])
@@ -150,7 +150,7 @@ class JointCovariance:
         return JointCovariance(self.values[entries], self.covariance[square], self.df[square])
 
 
-def joint_covariance(samples: Sequence[Sample]) -> JointCovariance:
+def estimate_joint_covariance(samples: Sequence[Sample]) -> JointCovariance:
     """What M entries scored on the same rows, of which there are two or more, in the same order.
 
     All are means of rows (`RowScores`, with the same clusters), or all are no such means (`Replicates`, of the same
@@ -159,13 +159,13 @@ def joint_covariance(samples: Sequence[Sample]) -> JointCovariance:
     groups = [sample for sample in samples if isinstance(sample, Replicates)]
     if not samples or len(samples) not in (len(rows), len(groups)):
         raise ValueError("a joint covariance needs one entry or more, all measured by the same metric")
-    values = np.array([average(sample.per_seed) for sample in samples])
-    covariance, row_df, alike = _of_rows(rows) if rows else _of_groups(groups)
+    values = np.array([compute_average(sample.per_seed) for sample in samples])
+    covariance, row_df, copies = _estimate_row_covariance(rows) if rows else _estimate_jackknife_covariance(groups)
     _refuse_undefined(values, covariance)
     training = _Training.of(samples)
-    df = [_df(covariance, row_df, one, alike) for one in (training, training.typical())]
+    df = [_compute_df(covariance, row_df, noise, copies) for noise in (training, training.typical())]
     # Copies of an entry are trained once: their seeds' noise is the same noise.
-    return JointCovariance(values, covariance + training.added * alike, np.minimum(*df))
+    return JointCovariance(values, covariance + training.added * copies, np.minimum(*df))
 
 
 def _refuse_undefined(*arrays: Matrix) -> None:
@@ -184,10 +184,10 @@ class _Training:
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> _Training:
-        spreads = [seed_spread(sample.per_seed) or Spread(0.0, 1) for sample in samples]
-        met = [sample.interaction() for sample in samples]
-        own = np.array([one.variance for one in spreads]), np.array([float(one.df) for one in spreads])
-        return cls(*moderated(*own), np.array(met))
+        spreads = [estimate_seed_variance(sample.per_seed) or VarianceEstimate(0.0, 1) for sample in samples]
+        interactions = [sample.interaction() for sample in samples]
+        own = np.array([spread.variance for spread in spreads]), np.array([float(spread.df) for spread in spreads])
+        return cls(*moderate_variances(*own), np.array(interactions))
 
     @property
     def added(self) -> Matrix:
@@ -205,11 +205,11 @@ class _Training:
         return _Training(np.where(varies, np.median(runs[varies]) / (self.df + 1), 0.0), self.df, self.interaction)
 
 
-def _df(rows: Matrix, row_df: float, training: _Training, alike: NDArray[np.bool_]) -> Matrix:
+def _compute_df(rows: Matrix, row_df: float, training: _Training, copies: NDArray[np.bool_]) -> Matrix:
     """Satterthwaite's degrees of freedom of every difference, and on the diagonal of every value: from the covariance
     (M, M) of the row parts, which has `row_df`, and the seed parts of those two that are not copies."""
-    by_rows, once = _of_differences(rows), np.eye(len(rows), dtype=bool)
-    first, second = once | ~alike, ~alike
+    by_rows, once = _compute_difference_variances(rows), np.eye(len(rows), dtype=bool)
+    first, second = once | ~copies, ~copies
 
     def both(parts: Matrix) -> Matrix:
         return np.where(first, parts[:, None], 0.0) + np.where(second, parts, 0.0)
@@ -217,66 +217,76 @@ def _df(rows: Matrix, row_df: float, training: _Training, alike: NDArray[np.bool
     total, left = by_rows + both(training.variance), by_rows + both(training.added)
     safe = np.where(total > 0, total, 1.0)  # by shares of the total: squares of very small variances are not floats
     seeds = [
-        np.where(there, part / safe, 0.0)
-        for there, part in ((first, training.variance[:, None]), (second, training.variance))
+        np.where(chosen, part / safe, 0.0)
+        for chosen, part in ((first, training.variance[:, None]), (second, training.variance))
     ]
-    spent = (by_rows / safe) ** 2 / row_df + seeds[0] ** 2 / training.df[:, None] + seeds[1] ** 2 / training.df
-    return np.where(total > 0, (left / safe) ** 2 / np.where(spent > 0, spent, 1.0), row_df)
+    denominator = (by_rows / safe) ** 2 / row_df + seeds[0] ** 2 / training.df[:, None] + seeds[1] ** 2 / training.df
+    return np.where(total > 0, (left / safe) ** 2 / np.where(denominator > 0, denominator, 1.0), row_df)
 
 
-def _of_differences(covariance: Matrix) -> Matrix:
+def _compute_difference_variances(covariance: Matrix) -> Matrix:
     """The variance of each difference, on the diagonal of each value; 0 where nothing but rounding is left."""
     own = np.diag(covariance)
     total = own[:, None] + own[None, :]
     left = total - covariance - covariance.T
-    found = np.where(left > _ROUNDING * total, left, 0.0)
-    np.fill_diagonal(found, own)
-    return found
+    variances = np.where(left > _ROUNDING * total, left, 0.0)
+    np.fill_diagonal(variances, own)
+    return variances
 
 
-def _of_rows(samples: Sequence[RowScores | Tally]) -> tuple[Matrix, float, NDArray[np.bool_]]:
+def _estimate_row_covariance(samples: Sequence[RowScores | Tally]) -> tuple[Matrix, float, NDArray[np.bool_]]:
     first = samples[0]
-    if any(sample.rows != first.rows or not _same(sample.clusters, first.clusters) for sample in samples):
+    if any(sample.rows != first.rows or not _is_same_clusters(sample.clusters, first.clusters) for sample in samples):
         raise ValueError("entries that are ranked must be scored on the same rows, in the same clusters")
-    counts = [found for sample in samples if (found := counts_of(sample)) is not None]
-    alike = _alike([key_of(sample) for sample in samples])
-    ends = np.array([high - low if finite((low, high)) else 0.0 for low, high in (one.bounds for one in samples)])
-    if len(counts) == len(samples) and independent(first.clusters) and first.rows > 1:
-        covariance, df = covariance_of_counts(counts, [len(one.per_seed) for one in samples]), first.rows - 1.0
+    counts = [right_counts for sample in samples if (right_counts := count_right_seeds(sample)) is not None]
+    copies = _find_copies([compute_score_key(sample) for sample in samples])
+    ends = np.array(
+        [
+            high - low if has_finite_ends((low, high)) else 0.0
+            for low, high in (row_sample.bounds for row_sample in samples)
+        ]
+    )
+    if len(counts) == len(samples) and has_independent_rows(first.clusters) and first.rows > 1:
+        covariance, df = (
+            estimate_count_covariance(counts, [len(row_sample.per_seed) for row_sample in samples]),
+            first.rows - 1.0,
+        )
     else:
         means = np.stack([sample.means for sample in samples])
-        covariance, df = covariance_of_means(means, first.clusters)
-        ends = ends * _design(means, first.clusters)
-    return covariance + (ends / first.rows) ** 2 * alike, df, alike
+        covariance, df = estimate_mean_covariance(means, first.clusters)
+        ends = ends * _compute_design_effect(means, first.clusters)
+    return covariance + (ends / first.rows) ** 2 * copies, df, copies
 
 
-def _design(means: Matrix, clusters: NDArray[np.int64] | None) -> Matrix:
+def _compute_design_effect(means: Matrix, clusters: NDArray[np.int64] | None) -> Matrix:
     """How many rows of each entry's scores (M, n), less what all entries have in common, say as much as one row would
     that is drawn independently, (M,): 1 or more."""
-    if treated(clusters) != "random":
+    if choose_cluster_treatment(clusters) != "random":
         return np.ones(len(means))
-    apart = means - means.mean(axis=0)
-    drawn, plain = (np.diag(covariance_of_means(apart, one)[0]) for one in (clusters, None))
-    return np.maximum(drawn / np.where(plain > 0, plain, np.inf), 1.0)
+    deviations = means - means.mean(axis=0)
+    clustered, plain = (
+        np.diag(estimate_mean_covariance(deviations, clusters_or_none)[0]) for clusters_or_none in (clusters, None)
+    )
+    return np.maximum(clustered / np.where(plain > 0, plain, np.inf), 1.0)
 
 
-def _same(left: NDArray[np.int64] | None, right: NDArray[np.int64] | None) -> bool:
+def _is_same_clusters(left: NDArray[np.int64] | None, right: NDArray[np.int64] | None) -> bool:
     return left is right or (left is not None and right is not None and np.array_equal(left, right))
 
 
-def _of_groups(samples: Sequence[Replicates]) -> tuple[Matrix, float, NDArray[np.bool_]]:
+def _estimate_jackknife_covariance(samples: Sequence[Replicates]) -> tuple[Matrix, float, NDArray[np.bool_]]:
     """The covariance by the delete-a-group jackknife (jackknife.py)."""
     sizes = samples[0].sizes
     if len(sizes) < 2 or any(not np.array_equal(sample.sizes, sizes) for sample in samples):
         raise ValueError("entries that are ranked must be jackknifed over the same two or more groups of rows")
-    values = np.array([average(sample.per_seed) for sample in samples])
-    rest = group_deviations(values, np.stack([sample.without.mean(axis=0) for sample in samples]), sizes)
-    alike = _alike([sample.without.tobytes() for sample in samples])
+    values = np.array([compute_average(sample.per_seed) for sample in samples])
+    rest = compute_group_deviations(values, np.stack([sample.without.mean(axis=0) for sample in samples]), sizes)
+    copies = _find_copies([sample.without.tobytes() for sample in samples])
     ends = np.array([0.0 if sample.ends is None else sample.ends.variance() for sample in samples])
-    return rest @ rest.T + ends * alike, degrees_of_freedom(sizes), alike
+    return rest @ rest.T + ends * copies, compute_degrees_of_freedom(sizes), copies
 
 
-def _alike(keys: Sequence[bytes]) -> NDArray[np.bool_]:
+def _find_copies(keys: Sequence[bytes]) -> NDArray[np.bool_]:
     """Which entries have the very same scores with the very same seeds, (M, M)."""
     first: dict[bytes, int] = {}
     kinds = np.array([first.setdefault(key, number) for number, key in enumerate(keys)])
@@ -294,7 +304,7 @@ training is very unlike differed significantly in 10 to 15 % of trials with thre
 Array = NDArray[np.float64]
 
 
-def moderated(variance: Array, df: Array) -> tuple[Array, Array]:
+def moderate_variances(variance: Array, df: Array) -> tuple[Array, Array]:
     """The moderated variances of means over df + 1 seeds, (M,), and their degrees of freedom. A variance of 0 is that
     of training without any chance in it, or of a single seed, and stays."""
     varies = variance > 0
@@ -304,38 +314,38 @@ def moderated(variance: Array, df: Array) -> tuple[Array, Array]:
     logs = np.log(own * (2 * half + 1)) - digamma(half) + np.log(half)
     unlike = float(logs.var(ddof=1)) * (1 + CAUTION * sqrt(2 / (len(own) - 1))) - float(trigamma(half).mean())
     most = float(df[varies].sum())  # all that is known of the common variance
-    prior = min(2 * _trigamma_inverse(unlike), most) if unlike > 0 else most
+    prior = min(2 * _invert_trigamma(unlike), most) if unlike > 0 else most
     half_prior = np.array([prior / 2])
     centre = float(digamma(half_prior)[0]) - log(prior / 2) if unlike > 0 else 0.0
     common = exp(float(logs.mean()) + centre)
-    found, known = variance.copy(), df.copy()
-    drawn = (prior * common / (2 * half + 1) + 2 * half * own) / (prior + 2 * half)
-    found[varies] = np.maximum(drawn, own)
+    variances, known = variance.copy(), df.copy()
+    shrunken = (prior * common / (2 * half + 1) + 2 * half * own) / (prior + 2 * half)
+    variances[varies] = np.maximum(shrunken, own)
     known[varies] = prior + 2 * half
-    return found, known
+    return variances, known
 
 
 def digamma(x: Array) -> Array:
     """The derivative of log gamma at x > 0 (Abramowitz and Stegun 6.3.5 and 6.3.18)."""
-    found, x = np.zeros_like(x), x.copy()
+    value, x = np.zeros_like(x), x.copy()
     for _ in range(8):
-        found -= np.where(x < 8, 1 / x, 0.0)
+        value -= np.where(x < 8, 1 / x, 0.0)
         x = np.where(x < 8, x + 1, x)
     square = 1 / x**2
-    return found + np.log(x) - 1 / (2 * x) - square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square / 240)))
+    return value + np.log(x) - 1 / (2 * x) - square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square / 240)))
 
 
 def trigamma(x: Array) -> Array:
     """The second derivative of log gamma at x > 0 (Abramowitz and Stegun 6.4.6 and 6.4.12)."""
-    found, x = np.zeros_like(x), x.copy()
+    value, x = np.zeros_like(x), x.copy()
     for _ in range(8):
-        found += np.where(x < 8, 1 / x**2, 0.0)
+        value += np.where(x < 8, 1 / x**2, 0.0)
         x = np.where(x < 8, x + 1, x)
     square = 1 / x**2
-    return found + 1 / x + square / 2 + square / x * (1 / 6 - square * (1 / 30 - square * (1 / 42 - square / 30)))
+    return value + 1 / x + square / 2 + square / x * (1 / 6 - square * (1 / 30 - square * (1 / 42 - square / 30)))
 
 
-def _trigamma_inverse(value: float) -> float:
+def _invert_trigamma(value: float) -> float:
     """The x with trigamma(x) = value > 0, by bisection of its logarithm."""
     low, high = log(1e-6), log(1e12)
     for _ in range(100):

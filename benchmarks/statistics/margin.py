@@ -8,14 +8,14 @@ from math import inf, isfinite, nan, sqrt
 from typing import Any
 
 from .not_available import NotAvailable
-from .spread import Spread, together
-from .student_t import two_sided
+from .spread import VarianceEstimate, sum_variances
+from .student_t import find_two_sided_quantile
 
 LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Margin:
+class ConfidenceInterval:
     """A value with its 95 % t interval; `low` and `high` are NaN where the value has no variance that is known."""
 
     value: float
@@ -34,16 +34,18 @@ class Margin:
         return {name: round(number, 6) + 0.0 for name, number in numbers.items()} | {"df": df}
 
 
-def added(parts: Iterable[Spread]) -> Spread:
+def add_variances(parts: Iterable[VarianceEstimate]) -> VarianceEstimate:
     """The variance of a sum of independent parts; infinitely many degrees of freedom where no part varies."""
     parts = list(parts)
-    return together(parts) if any(part.variance != 0 for part in parts) else Spread(0.0, inf)
+    return sum_variances(parts) if any(part.variance != 0 for part in parts) else VarianceEstimate(0.0, inf)
 
 
-def margin(value: float, spread: Spread, bounds: tuple[float, float] = (-inf, inf)) -> Margin:
+def make_confidence_interval(
+    value: float, spread: VarianceEstimate, bounds: tuple[float, float] = (-inf, inf)
+) -> ConfidenceInterval:
     """The t interval around `value`, cut at `bounds`."""
     if not (isfinite(value) and isfinite(spread.variance)):
-        return Margin(value, nan, nan, nan, spread.df)
+        return ConfidenceInterval(value, nan, nan, nan, spread.df)
     se = sqrt(spread.variance)
-    reach = se * two_sided(LEVEL, spread.df) if se else 0.0
-    return Margin(value, max(bounds[0], value - reach), min(bounds[1], value + reach), se, spread.df)
+    reach = se * find_two_sided_quantile(LEVEL, spread.df) if se else 0.0
+    return ConfidenceInterval(value, max(bounds[0], value - reach), min(bounds[1], value + reach), se, spread.df)

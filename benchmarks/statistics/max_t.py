@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from .joint_covariance import MANY, JointCovariance, Matrix
 from .margin import LEVEL
-from .student_t import two_sided
+from .student_t import find_two_sided_quantile
 
 DRAWS = 9_999
 """Gaussian draws: the tail probability then has a Monte Carlo error of about 4 % of itself."""
@@ -76,7 +76,7 @@ class MaxT:
     @cached_property
     def maxima(self) -> NDArray[np.float64] | None:
         """The largest |difference| / se of each draw, rising, (DRAWS,); None where there are no draws."""
-        return None if self.stream is None else _largest(self.joint_covariance, DRAWS, self.stream)
+        return None if self.stream is None else _draw_largest(self.joint_covariance, DRAWS, self.stream)
 
     @cached_property
     def reach(self) -> Matrix:
@@ -98,15 +98,15 @@ class MaxT:
             with np.errstate(divide="ignore"):  # the log of 1 - 1, which gives 1 again
                 p = -np.expm1(max(self.pairs, 1) * np.log1p(-p))
         else:
-            surprise = np.array([_normal(one) for one in p.tolist()])
+            surprise = np.array([_find_normal_quantile(probability) for probability in p.tolist()])
             above = len(self.maxima) - np.searchsorted(self.maxima, surprise, side="left")
             p = (above + 1) / (len(self.maxima) + 1)
-        found = np.ones_like(self.critical)
-        found[first, second] = found[second, first] = np.minimum(p, 1.0)
-        return found
+        p_values = np.ones_like(self.critical)
+        p_values[first, second] = p_values[second, first] = np.minimum(p, 1.0)
+        return p_values
 
 
-def max_t(joint_covariance: JointCovariance, level: float = LEVEL, stream: str = "max-t") -> MaxT:
+def compare_all_pairs(joint_covariance: JointCovariance, level: float = LEVEL, stream: str = "max-t") -> MaxT:
     """Compare all pairs of entries at once, with `level` (in (0, 1)) the chance that no two equal ones seem to differ.
 
     stream: the name that seeds the draws. Another NumPy may draw other numbers: the critical values then move within
@@ -116,46 +116,47 @@ def max_t(joint_covariance: JointCovariance, level: float = LEVEL, stream: str =
         raise ValueError(f"level {level} must lie in (0, 1)")
     pairs = int(np.count_nonzero(np.triu(joint_covariance.variance)))
     if pairs < 2 or np.median(joint_covariance.df[joint_covariance.variance > 0]) < KNOWN * len(joint_covariance):
-        drawn, tail = None, -float(np.expm1(np.log(level) / max(pairs, 1)))
+        draw_stream, tail = None, -float(np.expm1(np.log(level) / max(pairs, 1)))
     else:
-        drawn, tail = stream, _tail(_exceeded(joint_covariance, DRAWS, stream, level))
-    critical = t_quantiles(tail, joint_covariance.df)
+        draw_stream, tail = stream, _compute_normal_tail(_find_exceeded_value(joint_covariance, DRAWS, stream, level))
+    critical = find_t_quantiles(tail, joint_covariance.df)
     np.fill_diagonal(critical, 0.0)
-    return MaxT(joint_covariance, level, tail, critical, pairs, drawn)
+    return MaxT(joint_covariance, level, tail, critical, pairs, draw_stream)
 
 
-def _exceeded(joint_covariance: JointCovariance, draws: int, stream: str, level: float) -> float:
-    """The number that the largest |difference| / se of a draw exceeds in 1 - level of the draws: `_largest` at that
-    place. Of many entries the first draws say about where it is, and of the others only larger ones are looked for."""
-    place = int(np.ceil(level * (draws + 1))) - 1
+def _find_exceeded_value(joint_covariance: JointCovariance, draws: int, stream: str, level: float) -> float:
+    """The number that the largest |difference| / se of a draw exceeds in 1 - level of the draws: `_draw_largest` at
+    that place. Of many entries the first draws say about where it is, and of the others only larger ones are looked
+    for."""
+    index = int(np.ceil(level * (draws + 1))) - 1
     if len(joint_covariance) >= MANY:
-        pair, blocks = LargestPair(_inverse(joint_covariance)), joint_covariance.noise(draws, stream)
+        pair, blocks = LargestPair(_invert_errors(joint_covariance)), joint_covariance.noise(draws, stream)
         first = pair.of(next(blocks))
         share = level - CAREFUL * sqrt(level * (1 - level) / len(first))
         above = float(np.quantile(first, min(max(share, 0.0), 1.0)))
-        found = np.concatenate([first, *(pair.of(noise, above) for noise in blocks)])
-        if np.count_nonzero(found > above) >= draws - place:
-            return float(np.sort(found)[place])
-    return float(_largest(joint_covariance, draws, stream)[place])
+        largest = np.concatenate([first, *(pair.of(noise, above) for noise in blocks)])
+        if np.count_nonzero(largest > above) >= draws - index:
+            return float(np.sort(largest)[index])
+    return float(_draw_largest(joint_covariance, draws, stream)[index])
 
 
-def _largest(joint_covariance: JointCovariance, draws: int, stream: str) -> NDArray[np.float64]:
+def _draw_largest(joint_covariance: JointCovariance, draws: int, stream: str) -> NDArray[np.float64]:
     """The largest |difference| / se of each draw of noise, rising, shape (draws,)."""
-    inverse, blocks = _inverse(joint_covariance), joint_covariance.noise(draws, stream)
+    inverse, blocks = _invert_errors(joint_covariance), joint_covariance.noise(draws, stream)
     if len(joint_covariance) < MANY:
-        return np.sort(np.concatenate([_largest_of(noise, inverse) for noise in blocks]))
+        return np.sort(np.concatenate([_find_largest(noise, inverse) for noise in blocks]))
     pair = LargestPair(inverse)
     return np.sort(np.concatenate([pair.of(noise) for noise in blocks]))
 
 
-def _inverse(joint_covariance: JointCovariance) -> Matrix:
+def _invert_errors(joint_covariance: JointCovariance) -> Matrix:
     """1 / se of each pair, (M, M); 0 where a difference has no noise."""
     inverse = np.zeros_like(joint_covariance.se)
     np.divide(1.0, joint_covariance.se, out=inverse, where=joint_covariance.se > 0)
     return inverse
 
 
-def _largest_of(noise: Matrix, inverse: Matrix) -> NDArray[np.float64]:
+def _find_largest(noise: Matrix, inverse: Matrix) -> NDArray[np.float64]:
     """max |noise_i - noise_j| inverse_ij of each draw (M, draws), shape (draws,), in so many pieces as lie in cache."""
     largest = np.zeros(noise.shape[1])
     room = np.empty_like(noise)
@@ -167,48 +168,48 @@ def _largest_of(noise: Matrix, inverse: Matrix) -> NDArray[np.float64]:
     return largest
 
 
-def _tail(z: float) -> float:
+def _compute_normal_tail(z: float) -> float:
     """P(|N| > z)."""
     return 2 * _NORMAL.cdf(-z)
 
 
-def _normal(p: float) -> float:
+def _find_normal_quantile(p: float) -> float:
     """The z with P(|N| > z) = p."""
     return inf if p <= 0 else -_NORMAL.inv_cdf(min(p, 1.0) / 2) if p < 1 else 0.0
 
 
-def t_quantiles(tail: float, df: Matrix) -> Matrix:
+def find_t_quantiles(tail: float, df: Matrix) -> Matrix:
     """The t with P(|T| > t) = tail for each of `df` degrees of freedom, same shape; relative error below 1e-6.
 
     From LARGE on by the expansion in 1 / df (Abramowitz and Stegun 26.7.5). Below, few distinct df are each looked for,
     and many are interpolated: log t is smooth in 1 / sqrt(df), and is known at NODES Chebyshev points of its range."""
-    found = _expanded(_normal(tail), df)
+    quantiles = _expand_quantiles(_find_normal_quantile(tail), df)
     few = df < LARGE
     if few.any():
-        found[few] = _looked_for(tail, df[few])
-    return found
+        quantiles[few] = _search_quantiles(tail, df[few])
+    return quantiles
 
 
-def _expanded(z: float, df: Matrix) -> Matrix:
+def _expand_quantiles(z: float, df: Matrix) -> Matrix:
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
     return z + (first + (second + third / df) / df) / df
 
 
-def _looked_for(tail: float, df: NDArray[np.float64]) -> NDArray[np.float64]:
+def _search_quantiles(tail: float, df: NDArray[np.float64]) -> NDArray[np.float64]:
     if len(np.unique(df[:FIRST])) <= NODES:  # else they are more, and nobody needs to know how many
         distinct, where = np.unique(df, return_inverse=True)
         if len(distinct) <= NODES:
-            return np.array([two_sided(1 - tail, one) for one in distinct.tolist()])[where]
+            return np.array([find_two_sided_quantile(1 - tail, each_df) for each_df in distinct.tolist()])[where]
     low, high = 1 / sqrt(df.max()), 1 / sqrt(df.min())
     points = np.polynomial.chebyshev.chebpts1(NODES)
     at = (low + high) / 2 + points * (high - low) / 2
-    logs = np.log([two_sided(1 - tail, 1 / x**2) for x in at.tolist()])
+    logs = np.log([find_two_sided_quantile(1 - tail, 1 / x**2) for x in at.tolist()])
     curve = np.polynomial.chebyshev.chebfit(points, logs, NODES - 1)
     x = (2 / np.sqrt(df) - low - high) / (high - low)
-    found: NDArray[np.float64] = np.exp(np.polynomial.chebyshev.chebval(x, curve))
-    return found
+    quantiles: NDArray[np.float64] = np.exp(np.polynomial.chebyshev.chebval(x, curve))
+    return quantiles
 
 
 Places = NDArray[np.int64]
@@ -224,7 +225,7 @@ class LargestPair:
     def __init__(self, weights: Matrix) -> None:
         upper = np.triu(weights, 1)
         weights = upper + upper.T
-        order = _like_together(weights)
+        order = _order_by_weight(weights)
         # The last tile is filled up with an entry that is there already, whose weights are then 0.
         filled = np.append(order, np.full(-len(order) % TILE, order[-1]))
         square = weights[np.ix_(filled, filled)]
@@ -237,43 +238,43 @@ class LargestPair:
 
     def of(self, draws: Matrix, above: float = 0.0) -> NDArray[np.float64]:
         """For draws (M, B) the largest of each, (B,); where that is no more than `above`, any number up to it."""
-        dealt = np.ascontiguousarray(draws.T)[:, self.tiles.T]  # (B, TILE, tiles)
-        found = partial(self._above, above) if above else self._of_some
-        return np.concatenate([found(dealt[k : k + DRAWS_AT_ONCE]) for k in range(0, len(dealt), DRAWS_AT_ONCE)])
+        tiled = np.ascontiguousarray(draws.T)[:, self.tiles.T]  # (B, TILE, tiles)
+        search_block = partial(self._above, above) if above else self._of_some
+        return np.concatenate([search_block(tiled[k : k + DRAWS_AT_ONCE]) for k in range(0, len(tiled), DRAWS_AT_ONCE)])
 
-    def _above(self, above: float, dealt: Matrix) -> NDArray[np.float64]:
+    def _above(self, above: float, tiled: Matrix) -> NDArray[np.float64]:
         # A shade less than it takes: products are rounded.
         needed = np.full(len(self.most), np.inf)
         np.divide(above * (1 - 1e-12), self.most, out=needed, where=self.most > 0)
-        apart = (dealt.max(axis=1)[:, :, None] - dealt.min(axis=1)[:, None, :]).reshape(len(dealt), -1)
-        largest = np.zeros(len(dealt))
-        self._raise(largest, dealt, apart > needed)
+        gaps = (tiled.max(axis=1)[:, :, None] - tiled.min(axis=1)[:, None, :]).reshape(len(tiled), -1)
+        largest = np.zeros(len(tiled))
+        self._raise(largest, tiled, gaps > needed)
         return largest
 
-    def _of_some(self, dealt: Matrix) -> NDArray[np.float64]:
-        high, low = dealt.max(axis=1), dealt.min(axis=1)
-        bounds = (high[:, :, None] - low[:, None, :]).reshape(len(dealt), -1)
+    def _of_some(self, tiled: Matrix) -> NDArray[np.float64]:
+        high, low = tiled.max(axis=1), tiled.min(axis=1)
+        bounds = (high[:, :, None] - low[:, None, :]).reshape(len(tiled), -1)
         bounds *= self.most
-        largest, promising = np.zeros(len(dealt)), NEAR * bounds.max(axis=1)
+        largest, promising = np.zeros(len(tiled)), NEAR * bounds.max(axis=1)
         for least in (promising, largest):  # what is found in the first round spares most of the second
-            self._raise(largest, dealt, bounds > least[:, None])
+            self._raise(largest, tiled, bounds > least[:, None])
         return largest
 
-    def _raise(self, largest: NDArray[np.float64], dealt: Matrix, looked_at: NDArray[np.bool_]) -> None:
+    def _raise(self, largest: NDArray[np.float64], tiled: Matrix, looked_at: NDArray[np.bool_]) -> None:
         """Raise each draw's largest, (B,), to that of the pairs of tiles that are looked at, (B, pairs)."""
         of, pairs = np.divmod(np.flatnonzero(looked_at), len(self.most))
         for start in range(0, len(pairs), PAIRS_AT_ONCE):
             some = slice(start, start + PAIRS_AT_ONCE)
-            np.maximum.at(largest, of[some], self._within(dealt, of[some], pairs[some]))
+            np.maximum.at(largest, of[some], self._within(tiled, of[some], pairs[some]))
 
-    def _within(self, dealt: Matrix, draws: Places, pairs: Places) -> NDArray[np.float64]:
+    def _within(self, tiled: Matrix, draws: Places, pairs: Places) -> NDArray[np.float64]:
         """The largest weighted difference of one tile's entries less another's, of some draws and pairs of tiles, same
         shape."""
-        one, other = np.divmod(pairs, len(self.tiles))
-        apart = dealt[draws, :, one][:, :, None] - dealt[draws, :, other][:, None, :]
-        apart *= self.weights[pairs]
-        found: NDArray[np.float64] = apart.max(axis=(1, 2))
-        return found
+        tile, other_tile = np.divmod(pairs, len(self.tiles))
+        gaps = tiled[draws, :, tile][:, :, None] - tiled[draws, :, other_tile][:, None, :]
+        gaps *= self.weights[pairs]
+        largest: NDArray[np.float64] = gaps.max(axis=(1, 2))
+        return largest
 
 
 DRAWS_AT_ONCE = 32
@@ -281,12 +282,12 @@ PAIRS_AT_ONCE = 1 << 12
 """Draws, and pairs of tiles, that are worked out together: what they need lies in a processor's cache."""
 
 
-def _like_together(weights: Matrix) -> Places:
+def _order_by_weight(weights: Matrix) -> Places:
     """An order of the entries in which each is followed by that of the rest which weighs most with it."""
-    left, here = np.ones(len(weights), bool), 0
+    left, entry = np.ones(len(weights), bool), 0
     order = []
     for _ in range(len(weights)):
-        order.append(here)
-        left[here] = False
-        here = int(np.where(left, weights[here], -1.0).argmax())
+        order.append(entry)
+        left[entry] = False
+        entry = int(np.where(left, weights[entry], -1.0).argmax())
     return np.array(order, np.int64)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from math import isfinite
 
 from ...core.errors import FarshiftError
-from .margin import added
+from .margin import add_variances
 from .sample import Sample
-from .shared_rows import shared_spread
-from .spread import Spread, average, seed_spread
+from .shared_rows import estimate_shared_variance
+from .spread import VarianceEstimate, compute_average, estimate_seed_variance
 
 
 @dataclass(frozen=True)
@@ -43,21 +43,21 @@ class Summary:
     variance of their mean that comes from the draw of rows and that its seeds share (shared_rows.py)."""
 
     per_seed: tuple[float, ...]
-    rows: Spread
+    rows: VarianceEstimate
 
     @property
     def value(self) -> float:
-        return average(self.per_seed)
+        return compute_average(self.per_seed)
 
     @property
-    def seeds(self) -> Spread:
+    def seeds(self) -> VarianceEstimate:
         """The part of the variance that comes from training seeds; none that is known of a single one."""
-        return seed_spread(list(self.per_seed)) or Spread(0.0, 1)
+        return estimate_seed_variance(list(self.per_seed)) or VarianceEstimate(0.0, 1)
 
     @property
-    def spread(self) -> Spread:
+    def spread(self) -> VarianceEstimate:
         """Both parts."""
-        return added((self.rows, self.seeds))
+        return add_variances((self.rows, self.seeds))
 
     @property
     def defined(self) -> bool:
@@ -65,24 +65,24 @@ class Summary:
         return isfinite(self.value) and isfinite(self.rows.variance)
 
 
-def summary(sample: Sample | Summary) -> Summary:
+def summarise_sample(sample: Sample | Summary) -> Summary:
     """What an aggregate needs to know of a sample."""
-    return sample if isinstance(sample, Summary) else Summary(tuple(sample.per_seed), shared_spread(sample))
+    return sample if isinstance(sample, Summary) else Summary(tuple(sample.per_seed), estimate_shared_variance(sample))
 
 
-def normalised(found: Summary, scale: Scale) -> Summary:
+def normalise_summary(summary: Summary, scale: Scale) -> Summary:
     """The same on its benchmark's scale, seeds in rising order: in which order they were trained never shows."""
-    values = sorted((value - scale.chance) / scale.span for value in found.per_seed)
-    return Summary(tuple(values), Spread(found.rows.variance / scale.span**2, found.rows.df))
+    values = sorted((value - scale.chance) / scale.span for value in summary.per_seed)
+    return Summary(tuple(values), VarianceEstimate(summary.rows.variance / scale.span**2, summary.rows.df))
 
 
-def scale_of(scales: Mapping[str, Scale], benchmark: str) -> Scale:
+def get_scale(scales: Mapping[str, Scale], benchmark: str) -> Scale:
     """The scale of a benchmark; refuses one that has none."""
     if benchmark not in scales:
         raise FarshiftError(f"{benchmark} has no level of chance: leave it out of the aggregate, or give its scale")
     return scales[benchmark]
 
 
-def on_scales(found: Mapping[str, Sample | Summary], scales: Mapping[str, Scale]) -> list[Summary]:
+def normalise_entry(samples: Mapping[str, Sample | Summary], scales: Mapping[str, Scale]) -> list[Summary]:
     """An entry's normalised summaries of the benchmarks that `scales` names, in their order."""
-    return [normalised(summary(found[name]), scale) for name, scale in scales.items()]
+    return [normalise_summary(summarise_sample(samples[name]), scale) for name, scale in scales.items()]

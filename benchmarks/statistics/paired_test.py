@@ -30,12 +30,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import bits
-from .clusters import Codes, treated
-from .interval import crossed, paired_difference
+from ...core.draws import draw_bits
+from .clusters import Codes, choose_cluster_treatment
+from .interval import combine_crossed_variances, estimate_paired_difference
 from .sample import RowScores, Sample
-from .spread import average, seed_spread
-from .student_t import upper_tail
+from .spread import compute_average, estimate_seed_variance
+from .student_t import compute_upper_tail
 
 
 def compare_rows(left: Sample, right: Sample) -> dict[str, Any]:
@@ -47,63 +47,63 @@ def compare_rows(left: Sample, right: Sample) -> dict[str, Any]:
     that only_left and only_right has right. t: p and df of the t test over all that the interval covers."""
     if left.rows != right.rows:
         raise ValueError(f"two models are compared on the same rows, not on {left.rows} and {right.rows}")
-    found = paired_difference(left, right)
-    record: dict[str, Any] = {"difference": found.to_dict(), "test": None, "p": None, "tests": None, "t": None}
-    if not found.defined:
+    difference = estimate_paired_difference(left, right)
+    record: dict[str, Any] = {"difference": difference.to_dict(), "test": None, "p": None, "tests": None, "t": None}
+    if not difference.defined:
         return record
-    p, df = paired_t(left, right)
+    p, df = run_paired_t(left, right)
     record["t"] = {"p": p, "df": None if df is None else round(df, 1)}
     if not isinstance(left, RowScores) or not isinstance(right, RowScores):
         return record
     record["tests"] = "these trained models, on other rows like these"
-    if treated(left.clusters) == "random":
+    if choose_cluster_treatment(left.clusters) == "random":
         record["tests"] = "these trained models, on other clusters of rows like these"
-    return record | _exact(left, right)
+    return record | _run_exact_test(left, right)
 
 
-def _exact(left: RowScores, right: RowScores) -> dict[str, Any]:
-    clustered = treated(left.clusters) == "random"
-    if not clustered and (counts := _one_sided_rows(left, right)) is not None:
-        found = mcnemar(*counts)
+def _run_exact_test(left: RowScores, right: RowScores) -> dict[str, Any]:
+    clustered = choose_cluster_treatment(left.clusters) == "random"
+    if not clustered and (counts := _count_one_sided_rows(left, right)) is not None:
+        result = run_mcnemar(*counts)
         return {
             "test": "McNemar, exact binomial",
-            "p": found.p,
-            "mid_p": found.mid_p,
-            "only_left": found.left,
-            "only_right": found.right,
+            "p": result.p,
+            "mid_p": result.mid_p,
+            "only_left": result.left,
+            "only_right": result.right,
         }
-    flipped = units(left.scores.mean(axis=0) - right.scores.mean(axis=0), left.clusters)
+    flipped = compute_flip_units(left.scores.mean(axis=0) - right.scores.mean(axis=0), left.clusters)
     if len(flipped) > MOST:
         return {"tests": None}
-    flip = sign_flip(flipped)
+    flip = run_sign_flip(flipped)
     patterns = f"all 2^{flip.units} patterns" if flip.exact else f"{FLIPS:,} random patterns"
     return {"test": f"sign flips of {'cluster sums' if clustered else 'row differences'}, {patterns}", "p": flip.p}
 
 
-def _one_sided_rows(left: RowScores, right: RowScores) -> tuple[int, int] | None:
+def _count_one_sided_rows(left: RowScores, right: RowScores) -> tuple[int, int] | None:
     """The rows that only the left, and only the right model has right; None where rows are not simply right or wrong,
     as over several seeds."""
     if len(left.scores) > 1 or len(right.scores) > 1:
         return None
-    a, b = _right(left.scores[0]), _right(right.scores[0])
+    a, b = _find_right_rows(left.scores[0]), _find_right_rows(right.scores[0])
     return None if a is None or b is None else (int((a & ~b).sum()), int((b & ~a).sum()))
 
 
-def _right(scores: NDArray[np.float64]) -> NDArray[np.bool_] | None:
+def _find_right_rows(scores: NDArray[np.float64]) -> NDArray[np.bool_] | None:
     right: NDArray[np.bool_] = scores == 1
     return right if (right | (scores == 0)).all() else None
 
 
-def paired_t(left: Sample, right: Sample) -> tuple[float, float | None]:
+def run_paired_t(left: Sample, right: Sample) -> tuple[float, float | None]:
     """Two-sided p, and the degrees of freedom (None where nothing varies), of the t test that rejects at the 5 % level
-    exactly where the interval of `paired_difference`, before it is cut, excludes 0."""
+    exactly where the interval of `estimate_paired_difference`, before it is cut, excludes 0."""
     rows = left.pooled().minus(right.pooled()).spread()
-    seeds = [found for one in (left, right) if (found := seed_spread(one.per_seed)) is not None]
-    whole = crossed([rows], seeds, left.interaction() + right.interaction())
-    difference = average(left.per_seed) - average(right.per_seed)
-    if not whole.variance:
+    seeds = [spread for sample in (left, right) if (spread := estimate_seed_variance(sample.per_seed)) is not None]
+    total = combine_crossed_variances([rows], seeds, left.interaction() + right.interaction())
+    difference = compute_average(left.per_seed) - compute_average(right.per_seed)
+    if not total.variance:
         return (1.0 if difference == 0 else 0.0), None
-    return min(1.0, 2 * upper_tail(abs(difference) / sqrt(whole.variance), whole.df)), whole.df
+    return min(1.0, 2 * compute_upper_tail(abs(difference) / sqrt(total.variance), total.df)), total.df
 
 
 @dataclass(frozen=True)
@@ -116,28 +116,28 @@ class McNemar:
     mid_p: float
 
 
-def mcnemar(left: int, right: int) -> McNemar:
+def run_mcnemar(left: int, right: int) -> McNemar:
     """The exact test of `left` rows that only one model has right against `right` that only the other has."""
     fewer, rows = min(left, right), left + right
     if rows == 0:
         return McNemar(left, right, 1.0, 1.0)
-    point, below = _fair_coin(fewer, rows)
+    point, below = _compute_binomial_tails(fewer, rows)
     if left == right:
         return McNemar(left, right, 1.0, 1 - point / 2)
     return McNemar(left, right, min(1.0, 2 * below), min(1.0, 2 * below - point))
 
 
-def _fair_coin(most: int, throws: int) -> tuple[float, float]:
+def _compute_binomial_tails(most: int, throws: int) -> tuple[float, float]:
     """P(B = most) and P(B <= most) of B heads in `throws` throws, for most <= throws / 2.
 
     Downwards from `most`, each term is the one above it times k / (throws - k + 1); after some tens of standard
     deviations nothing is left to add."""
     point = exp(lgamma(throws + 1) - lgamma(most + 1) - lgamma(throws - most + 1) - throws * log(2))
-    k = np.arange(most, max(most - _terms(throws), 0), -1, dtype=np.float64)
+    k = np.arange(most, max(most - _count_terms(throws), 0), -1, dtype=np.float64)
     return point, point * (1 + float(np.cumprod(k / (throws - k + 1)).sum()))
 
 
-def _terms(throws: int) -> int:
+def _count_terms(throws: int) -> int:
     return 200 + int(20 * throws**0.5)
 
 
@@ -160,20 +160,21 @@ class SignFlip:
     units: int
 
 
-def units(differences: NDArray[np.float64], clusters: Codes | None = None) -> NDArray[np.float64]:
+def compute_flip_units(differences: NDArray[np.float64], clusters: Codes | None = None) -> NDArray[np.float64]:
     """What is flipped: the rows' differences (n,), or their sums over clusters, those of 0 left out. Clusters too few
     to stand for others (clusters.py) are taken as they are: rows are flipped."""
-    if clusters is None or treated(clusters) != "random":
-        found = differences
+    if clusters is None or choose_cluster_treatment(clusters) != "random":
+        flipped = differences
     else:
-        found = np.bincount(clusters, differences).astype(np.float64)
-        found[np.abs(found) <= _ROUNDING * np.abs(differences).sum()] = 0.0  # what cancels is rounding
-    there: NDArray[np.float64] = found[found != 0]
-    return there
+        flipped = np.bincount(clusters, differences).astype(np.float64)
+        flipped[np.abs(flipped) <= _ROUNDING * np.abs(differences).sum()] = 0.0  # what cancels is rounding
+    nonzero: NDArray[np.float64] = flipped[flipped != 0]
+    return nonzero
 
 
-def sign_flip(differences: NDArray[np.float64], stream: str = "sign-flip") -> SignFlip:
-    """The test of `units` (n,), at most MOST; `stream` names the draws, which are the same on every platform."""
+def run_sign_flip(differences: NDArray[np.float64], stream: str = "sign-flip") -> SignFlip:
+    """The test of `compute_flip_units` (n,), at most MOST; `stream` names the draws, which are the same on every
+    platform."""
     if not len(differences) <= MOST:
         raise ValueError(f"{len(differences)} differences are too many to flip (at most {MOST}): use the t test")
     if not len(differences):
@@ -181,12 +182,12 @@ def sign_flip(differences: NDArray[np.float64], stream: str = "sign-flip") -> Si
     sizes = np.abs(differences)
     observed = abs(differences.sum()) - _ROUNDING * sizes.sum()
     if len(differences) <= EXACT:
-        return SignFlip(float((np.abs(_all_sums(sizes)) >= observed).mean()), True, len(differences))
-    as_far = sum(int((np.abs(sums) >= observed).sum()) for sums in _random_sums(sizes, stream))
+        return SignFlip(float((np.abs(_compute_all_sums(sizes)) >= observed).mean()), True, len(differences))
+    as_far = sum(int((np.abs(sums) >= observed).sum()) for sums in _draw_random_sums(sizes, stream))
     return SignFlip((as_far + 1) / (FLIPS + 1), False, len(differences))
 
 
-def _all_sums(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_all_sums(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     """The sums over all signs of all but the first: the other half are these with their signs turned."""
     sums = sizes[:1]
     for size in sizes[1:].tolist():
@@ -194,14 +195,14 @@ def _all_sums(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     return sums
 
 
-def _random_sums(sizes: NDArray[np.float64], stream: str) -> list[NDArray[np.float64]]:
+def _draw_random_sums(sizes: NDArray[np.float64], stream: str) -> list[NDArray[np.float64]]:
     """FLIPS sums with random signs, in blocks: 64 signs from each draw."""
     words = -(-len(sizes) // _WORD)
-    found = []
+    sums = []
     for start in range(0, FLIPS, _BLOCK):
         count = min(_BLOCK, FLIPS - start)
         counters = np.arange(start * words, (start + count) * words, dtype=np.uint64)
-        drawn = bits(stream, counters).astype("<u8").view(np.uint8).reshape(count, words * _WORD // 8)
-        positive = np.unpackbits(drawn, axis=1, count=len(sizes), bitorder="little")
-        found.append(2 * (positive @ sizes) - sizes.sum())
-    return found
+        random_bits = draw_bits(stream, counters).astype("<u8").view(np.uint8).reshape(count, words * _WORD // 8)
+        positive = np.unpackbits(random_bits, axis=1, count=len(sizes), bitorder="little")
+        sums.append(2 * (positive @ sizes) - sizes.sum())
+    return sums

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .joint_covariance import MANY, JointCovariance, Matrix
 from .margin import LEVEL
-from .max_t import DRAWS, MaxT, max_t
+from .max_t import DRAWS, MaxT, compare_all_pairs
 
 Better = Literal["higher", "lower"]
 
@@ -48,36 +48,38 @@ class RankSets:
         return [{"low": low, "high": high, "best": round(best, 4)} for low, high, best in columns]
 
 
-def rank_sets(
+def compute_rank_sets(
     joint_covariance: JointCovariance, better: Better = "higher", level: float = LEVEL, stream: str = "ranks"
 ) -> RankSets:
     """The rank sets of M entries, all of them right with probability `level`.
 
     stream: the name that seeds the draws; under another NumPy version a set may move within their Monte Carlo error."""
-    pairs = max_t(joint_covariance, level, f"{stream}/max-t")
+    pairs = compare_all_pairs(joint_covariance, level, f"{stream}/max-t")
     ahead = pairs.differs & (
         (joint_covariance.difference > 0) if better == "higher" else (joint_covariance.difference < 0)
     )
     return RankSets(
         low=1 + ahead.sum(axis=0),
         high=len(joint_covariance) - ahead.sum(axis=1),
-        best=chances_of_being_best(joint_covariance, better, f"{stream}/best"),
+        best=estimate_best_probabilities(joint_covariance, better, f"{stream}/best"),
         differs=pairs.differs,
         critical=pairs.critical,
         pairs=pairs,
     )
 
 
-def chances_of_being_best(joint_covariance: JointCovariance, better: Better = "higher", stream: str = "best") -> Matrix:
+def estimate_best_probabilities(
+    joint_covariance: JointCovariance, better: Better = "higher", stream: str = "best"
+) -> Matrix:
     """The share of draws in which each entry is first, (M,); entries whose difference has no noise and whose values are
     equal share it."""
     same = (joint_covariance.variance == 0) & (joint_covariance.difference == 0)
     first = same.argmax(axis=1)  # the first of those with the same values as an entry
-    kept, where, copies = np.unique(first, return_inverse=True, return_counts=True)
+    distinct_entries, where, copies = np.unique(first, return_inverse=True, return_counts=True)
     sign = 1 if better == "higher" else -1
-    wins = np.zeros(len(kept), np.int64)
-    able = _able(joint_covariance.select(kept), sign)
-    distinct = joint_covariance.select(kept[able])
+    wins = np.zeros(len(distinct_entries), np.int64)
+    able = _find_contenders(joint_covariance.select(distinct_entries), sign)
+    distinct = joint_covariance.select(distinct_entries[able])
     values = sign * distinct.values[:, None]
     for noise in distinct.noise(DRAWS, stream):
         first_of_each = np.ascontiguousarray((values + noise).T).argmax(axis=1)
@@ -86,7 +88,7 @@ def chances_of_being_best(joint_covariance: JointCovariance, better: Better = "h
     return shares
 
 
-def _able(distinct: JointCovariance, sign: int) -> NDArray[np.int64]:
+def _find_contenders(distinct: JointCovariance, sign: int) -> NDArray[np.int64]:
     """The entries that may be first in a draw: of many, those that no more than FAR standard errors part from the best
     one, which others pass with a probability of 1e-15."""
     if len(distinct) < MANY:

@@ -15,11 +15,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
-from .clusters import INDEPENDENT, Clustering, Codes, clustering, codes, count, covariance_of_means, treated
-from .half_samples import Halves, balanced_halves, half_sample_spread
-from .jackknife import delete_group
-from .spread import Spread, average, mean_spread, together
+from ...core.draws import draw_permutation
+from .clusters import (
+    INDEPENDENT,
+    Clustering,
+    Codes,
+    choose_cluster_treatment,
+    count_clusters,
+    encode_clusters,
+    estimate_mean_covariance,
+    make_clustering,
+)
+from .half_samples import Halves, estimate_half_sample_variance, make_balanced_halves
+from .jackknife import estimate_jackknife_variance
+from .spread import VarianceEstimate, compute_average, estimate_row_variance, sum_variances
 
 Scores = NDArray[np.float64]
 
@@ -31,7 +40,7 @@ HALVED = 32
 
 
 @dataclass(frozen=True)
-class Ends:
+class BoundaryRows:
     """How far a wholly wrong and a wholly right row more would move a statistic that is no mean of rows: `moved`
     (seeds, 2, K), the wrong ones first, by one row of each of K kinds; `weight`: how many kinds each stands for."""
 
@@ -46,13 +55,13 @@ class Ends:
         """How far all of them together would move the seeds' mean."""
         return self.weight * float(np.sum(self.moved.mean(axis=0)))
 
-    def pooled(self) -> Ends:
+    def pooled(self) -> BoundaryRows:
         """The same with the seeds averaged: one seed."""
-        return Ends(self.moved.mean(axis=0)[None], self.weight)
+        return BoundaryRows(self.moved.mean(axis=0)[None], self.weight)
 
-    def minus(self, other: Ends) -> Ends:
+    def minus(self, other: BoundaryRows) -> BoundaryRows:
         """Of a difference on the same rows: a row at its end is wrong on one side, and right on the other."""
-        return Ends(self.moved - other.moved[:, ::-1], self.weight)
+        return BoundaryRows(self.moved - other.moved[:, ::-1], self.weight)
 
 
 class Sample(Protocol):
@@ -81,7 +90,7 @@ class Sample(Protocol):
         """What `spread` takes into account of the clusters in which the rows come."""
         ...
 
-    def spread(self) -> Spread:
+    def spread(self) -> VarianceEstimate:
         """The part of the variance of the seeds' mean that comes from the draw of rows."""
         ...
 
@@ -114,7 +123,7 @@ class RowScores:
 
     @property
     def per_seed(self) -> list[float]:
-        return [average(row) for row in self.scores.tolist()]
+        return [compute_average(row) for row in self.scores.tolist()]
 
     @property
     def rows(self) -> int:
@@ -129,34 +138,38 @@ class RowScores:
 
     @property
     def clustering(self) -> Clustering:
-        return clustering(self.clusters)
+        return make_clustering(self.clusters)
 
     @property
     def means(self) -> Scores:
         """The mean over seeds of each row, (rows,)."""
-        found: Scores = self.scores.mean(axis=0)
-        return found
+        row_means: Scores = self.scores.mean(axis=0)
+        return row_means
 
-    def spread(self) -> Spread:
-        return mean_spread(self.scores, self.bounds, self.clusters)
+    def spread(self) -> VarianceEstimate:
+        return estimate_row_variance(self.scores, self.bounds, self.clusters)
 
     def shift(self) -> float:
-        return (sum(self.bounds) - 2 * average(self.per_seed)) / (self.rows + 2) if finite(self.bounds) else 0.0
+        return (
+            (sum(self.bounds) - 2 * compute_average(self.per_seed)) / (self.rows + 2)
+            if has_finite_ends(self.bounds)
+            else 0.0
+        )
 
     def interaction(self) -> float:
         each = np.concatenate([self.scores, self.scores.mean(axis=0, keepdims=True)])
-        *alone, pooled = np.diag(covariance_of_means(each, self.clusters)[0])
-        return interaction(np.array(alone), pooled)
+        *alone, pooled = np.diag(estimate_mean_covariance(each, self.clusters)[0])
+        return estimate_interaction(np.array(alone), pooled)
 
     def pooled(self) -> RowScores:
         return RowScores(self.scores.mean(axis=0)[None, :], self.bounds, self.clusters)
 
     def minus(self, other: RowScores) -> RowScores:
-        return RowScores(self.scores - other.scores, _difference(self.bounds, other.bounds), self.clusters)
+        return RowScores(self.scores - other.scores, _subtract_bounds(self.bounds, other.bounds), self.clusters)
 
     def select(self, rows: NDArray[Any]) -> RowScores:
         """Some of the rows: positions or a mask."""
-        clusters = None if self.clusters is None else codes(self.clusters[rows])
+        clusters = None if self.clusters is None else encode_clusters(self.clusters[rows])
         return RowScores(self.scores[:, rows], self.bounds, clusters)
 
 
@@ -171,24 +184,24 @@ class Replicates:
     sizes: NDArray[np.int64]
     bounds: tuple[float, float]
     clustering: Clustering = INDEPENDENT
-    ends: Ends | None = None
+    ends: BoundaryRows | None = None
     why: str = ""
 
     @property
     def rows(self) -> int:
         return int(self.sizes.sum())
 
-    def spread(self) -> Spread:
-        drawn = self._drawn()
-        if self.ends is None or not isfinite(drawn.variance):
-            return drawn
-        return together([drawn, Spread(self.ends.variance(), len(self.sizes))])
+    def spread(self) -> VarianceEstimate:
+        group_part = self._drawn()
+        if self.ends is None or not isfinite(group_part.variance):
+            return group_part
+        return sum_variances([group_part, VarianceEstimate(self.ends.variance(), len(self.sizes))])
 
-    def _drawn(self) -> Spread:
+    def _drawn(self) -> VarianceEstimate:
         """The part of it that the groups show."""
         if len(self.sizes) < 2:
-            return Spread(nan, 0)
-        return delete_group(average(self.per_seed), self.without.mean(axis=0), self.sizes)
+            return VarianceEstimate(nan, 0)
+        return estimate_jackknife_variance(compute_average(self.per_seed), self.without.mean(axis=0), self.sizes)
 
     def shift(self) -> float:
         return 0.0 if self.ends is None else self.ends.shift()
@@ -197,71 +210,76 @@ class Replicates:
         if len(self.per_seed) < 2 or len(self.sizes) < 2:
             return 0.0
         seeds = zip(self.per_seed, self.without, strict=True)
-        alone = [delete_group(value, without, self.sizes).variance for value, without in seeds]
-        return interaction(np.array(alone), self._drawn().variance)
+        alone = [estimate_jackknife_variance(value, without, self.sizes).variance for value, without in seeds]
+        return estimate_interaction(np.array(alone), self._drawn().variance)
 
     def pooled(self) -> Replicates:
         without = self.without.mean(axis=0)[None, :]
         ends = None if self.ends is None else self.ends.pooled()
-        return replace(self, per_seed=[average(self.per_seed)], without=without, ends=ends)
+        return replace(self, per_seed=[compute_average(self.per_seed)], without=without, ends=ends)
 
     def minus(self, other: Replicates) -> Replicates:
         values = [a - b for a, b in zip(self.per_seed, other.per_seed, strict=True)]
         with np.errstate(invalid="ignore"):  # infinite on both sides: not defined
             without = self.without - other.without
         ends = None if self.ends is None or other.ends is None else self.ends.minus(other.ends)
-        bounds = _difference(self.bounds, other.bounds)
+        bounds = _subtract_bounds(self.bounds, other.bounds)
         return Replicates(values, without, self.sizes, bounds, self.clustering, ends, self.why or other.why)
 
 
-def interaction(alone: NDArray[np.float64], pooled: float) -> float:
+def estimate_interaction(alone: NDArray[np.float64], pooled: float) -> float:
     """The variance that rows and seeds make together in the mean of S seeds, from the row variances of each seed's own
     value, `alone` (S,), and that of their mean: R + I / S, where alone it is R + I, and what is wanted is I / S."""
-    seeds, more = len(alone), float(alone.mean()) - pooled
-    return more / (seeds - 1) if seeds > 1 and more > 0 else 0.0
+    seeds, excess = len(alone), float(alone.mean()) - pooled
+    return excess / (seeds - 1) if seeds > 1 and excess > 0 else 0.0
 
 
-def _difference(left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:
+def _subtract_bounds(left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:
     return left[0] - right[1], left[1] - right[0]
 
 
-def row_groups(row_ids: NDArray[np.uint64], clusters: Codes | None = None) -> NDArray[np.int64]:
-    """The jackknife group of each row, (n,), 0 .. G - 1 with G of `most_groups`, from the rows' `clusters` (n,)."""
-    return deal(row_ids, clusters, most_groups(row_ids, clusters))
+def assign_row_groups(row_ids: NDArray[np.uint64], clusters: Codes | None = None) -> NDArray[np.int64]:
+    """The jackknife group of each row, (n,), 0 .. G - 1 with G of `count_jackknife_groups`, from the rows' `clusters`
+    (n,)."""
+    return deal_rows(row_ids, clusters, count_jackknife_groups(row_ids, clusters))
 
 
-def most_groups(row_ids: NDArray[np.uint64], clusters: Codes | None) -> int:
+def count_jackknife_groups(row_ids: NDArray[np.uint64], clusters: Codes | None) -> int:
     """Into how many jackknife groups rows are dealt: GROUPS, or as many as there are clusters, or rows."""
-    return min(GROUPS, count(clusters) or 0) if treated(clusters) == "random" else min(GROUPS, len(row_ids))
+    return (
+        min(GROUPS, count_clusters(clusters) or 0)
+        if choose_cluster_treatment(clusters) == "random"
+        else min(GROUPS, len(row_ids))
+    )
 
 
-def deal(row_ids: NDArray[np.uint64], clusters: Codes | None, groups: int) -> NDArray[np.int64]:
+def deal_rows(row_ids: NDArray[np.uint64], clusters: Codes | None, groups: int) -> NDArray[np.int64]:
     """Rows dealt out to `groups` groups in an order drawn by row id, shape (n,).
 
     Where clusters are a sample of clusters they are dealt whole: groups differ by one in clusters. Where they are fixed
     each is dealt in turn, so that every group has its share of each. Else groups differ by one in rows."""
-    order, found = shuffled("jackknife", row_ids), np.empty(len(row_ids), np.int64)
-    how = treated(clusters)
+    order, row_group = draw_permutation("jackknife", row_ids), np.empty(len(row_ids), np.int64)
+    how = choose_cluster_treatment(clusters)
     if clusters is not None and how == "random":
         names, first = np.unique(clusters[order], return_index=True)
-        place = np.empty(int(names[-1]) + 1, np.int64)
-        place[names[np.argsort(first)]] = np.arange(len(names)) % groups
-        return place[clusters]
+        cluster_group = np.empty(int(names[-1]) + 1, np.int64)
+        cluster_group[names[np.argsort(first)]] = np.arange(len(names)) % groups
+        return cluster_group[clusters]
     if clusters is not None and how == "fixed":
-        return deal_within(row_ids, clusters, groups)
-    found[order] = np.arange(len(row_ids)) % groups
-    return found
+        return deal_within_strata(row_ids, clusters, groups)
+    row_group[order] = np.arange(len(row_ids)) % groups
+    return row_group
 
 
-def deal_within(row_ids: NDArray[np.uint64], strata: Codes, groups: int) -> NDArray[np.int64]:
+def deal_within_strata(row_ids: NDArray[np.uint64], strata: Codes, groups: int) -> NDArray[np.int64]:
     """Rows dealt out so that each group has its share of each of the `strata` (n,), shape (n,)."""
-    order, found = shuffled("jackknife", row_ids), np.empty(len(row_ids), np.int64)
+    order, row_group = draw_permutation("jackknife", row_ids), np.empty(len(row_ids), np.int64)
     order = order[np.argsort(strata[order], kind="stable")]
-    found[order] = np.arange(len(row_ids)) % groups
-    return found
+    row_group[order] = np.arange(len(row_ids)) % groups
+    return row_group
 
 
-def replicates(
+def make_replicates(
     states: Sequence[Sequence[Any]],
     merge: Callable[[Any, Any], Any],
     compute: Callable[[Any], float],
@@ -295,7 +313,7 @@ def replicates(
     return Replicates(values, np.array(without), sizes, bounds, clustering)
 
 
-def half_replicates(
+def make_half_replicates(
     states: Sequence[Sequence[Any]],
     merge: Callable[[Any, Any], Any],
     compute: Callable[[Any], float],
@@ -315,25 +333,25 @@ def half_replicates(
     half-samples themselves: it is above 1 by how much of that no sum over groups explains, the drift of the halves away
     from t among it."""
     if len(sizes) < 2:
-        return replicates(states, merge, compute, sizes, bounds, clustering)
-    halves = balanced_halves(len(sizes))
+        return make_replicates(states, merge, compute, sizes, bounds, clustering)
+    halves = make_balanced_halves(len(sizes))
     values, without = [], []
     for row in states:
         value = compute(reduce(merge, row))
         on_halves = [compute(reduce(merge, [row[group] for group in np.flatnonzero(half).tolist()])) for half in halves]
         values.append(value)
-        without.append(value - _by_groups(value, np.array(on_halves), halves, sizes))
+        without.append(value - _compute_group_effects(value, np.array(on_halves), halves, sizes))
     return Replicates(values, np.array(without), sizes, bounds, clustering)
 
 
-def _by_groups(value: float, on_halves: Scores, halves: Halves, sizes: NDArray[np.int64]) -> Scores:
+def _compute_group_effects(value: float, on_halves: Scores, halves: Halves, sizes: NDArray[np.int64]) -> Scores:
     """What each group adds to a value, (G,), from the values on halves of the groups."""
     adds: Scores = (np.where(halves, 1.0, -1.0) * (on_halves - value)[:, None]).mean(axis=0)
-    summed = delete_group(value, value - adds, sizes).variance
-    whole = half_sample_spread(value, on_halves, halves, sizes).variance
-    return adds * max(1.0, sqrt(whole / summed)) if summed > 0 else adds
+    summed = estimate_jackknife_variance(value, value - adds, sizes).variance
+    half_sample_variance = estimate_half_sample_variance(value, on_halves, halves, sizes).variance
+    return adds * max(1.0, sqrt(half_sample_variance / summed)) if summed > 0 else adds
 
 
-def finite(bounds: tuple[float, float]) -> bool:
+def has_finite_ends(bounds: tuple[float, float]) -> bool:
     """Whether both ends of a scale are finite."""
     return isfinite(bounds[0]) and isfinite(bounds[1])

@@ -15,15 +15,15 @@ from __future__ import annotations
 from math import isfinite
 
 from .sample import Sample
-from .spread import Spread
+from .spread import VarianceEstimate
 
 
-def shared_spread(sample: Sample) -> Spread:
+def estimate_shared_variance(sample: Sample) -> VarianceEstimate:
     """The part of the variance of the seeds' mean that comes from rows and that its seeds share."""
-    return less(sample.spread(), sample.interaction())
+    return subtract_interaction(sample.spread(), sample.interaction())
 
 
-def less(rows: Spread, interaction: float) -> Spread:
+def subtract_interaction(rows: VarianceEstimate, interaction: float) -> VarianceEstimate:
     """What is left of a row term without what lies in that of the seeds already."""
     # NaN, where rows have no variance that is known, must stay NaN.
-    return Spread(max(rows.variance - interaction, 0.0), rows.df) if isfinite(rows.variance) else rows
+    return VarianceEstimate(max(rows.variance - interaction, 0.0), rows.df) if isfinite(rows.variance) else rows

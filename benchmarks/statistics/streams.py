@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.draws import key
+from ...core.draws import derive_key
 
 
-def generator(name: str) -> np.random.Generator:
+def make_generator(name: str) -> np.random.Generator:
     """A generator of the stream called `name`, at its beginning."""
-    return np.random.Generator(np.random.PCG64(key(name)))
+    return np.random.Generator(np.random.PCG64(derive_key(name)))

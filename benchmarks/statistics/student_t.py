@@ -6,25 +6,25 @@ import math
 from functools import lru_cache
 
 
-def _continued_fraction(a: float, b: float, x: float) -> float:
+def _evaluate_continued_fraction(a: float, b: float, x: float) -> float:
     """The continued fraction of the incomplete beta function, by Lentz's method (Numerical Recipes, 6.4)."""
     tiny = 1e-300
-    c, d = 1.0, 1.0 / _away(1.0 - (a + b) * x / (a + 1.0), tiny)
+    c, d = 1.0, 1.0 / _avoid_zero(1.0 - (a + b) * x / (a + 1.0), tiny)
     fraction = d
     for m in range(1, 1000):
         for step in (
             m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
             -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
         ):
-            d = 1.0 / _away(1.0 + step * d, tiny)
-            c = _away(1.0 + step / c, tiny)
+            d = 1.0 / _avoid_zero(1.0 + step * d, tiny)
+            c = _avoid_zero(1.0 + step / c, tiny)
             fraction *= c * d
         if abs(c * d - 1.0) < 1e-15:
             break
     return fraction
 
 
-def _away(value: float, tiny: float) -> float:
+def _avoid_zero(value: float, tiny: float) -> float:
     return value if abs(value) > tiny else tiny
 
 
@@ -34,26 +34,26 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
         return float(x >= 1)
     front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
     if x < (a + 1) / (a + b + 2):
-        return front * _continued_fraction(a, b, x) / a
-    return 1.0 - front * _continued_fraction(b, a, 1 - x) / b
+        return front * _evaluate_continued_fraction(a, b, x) / a
+    return 1.0 - front * _evaluate_continued_fraction(b, a, 1 - x) / b
 
 
-def upper_tail(t: float, df: float) -> float:
+def compute_upper_tail(t: float, df: float) -> float:
     """P(T > t) for t >= 0."""
     return 0.5 * incomplete_beta(df / 2, 0.5, df / (df + t * t))
 
 
 @lru_cache(maxsize=1024)
-def two_sided(level: float, df: float) -> float:
+def find_two_sided_quantile(level: float, df: float) -> float:
     """The t with P(|T| <= t) = level, for df > 0 degrees of freedom (not necessarily whole); by bisection."""
     if not (0 < level < 1 and df > 0):
         raise ValueError(f"level {level} must lie in (0, 1) and df {df} above 0")
     tail, low, high = (1 - level) / 2, 0.0, 1.0
-    while upper_tail(high, df) > tail and high < 1e12:
+    while compute_upper_tail(high, df) > tail and high < 1e12:
         high *= 2
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if upper_tail(middle, df) > tail else (low, middle)
+        low, high = (middle, high) if compute_upper_tail(middle, df) > tail else (low, middle)
         if high - low <= 1e-12 * high:
             break
     return (low + high) / 2

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .clusters import Clustering, Codes, clustering, treated
-from .sample import RowScores, Sample, Scores, finite
-from .spread import Spread, average, counted_spread, mean_spread
+from .clusters import Clustering, Codes, choose_cluster_treatment, make_clustering
+from .sample import RowScores, Sample, Scores, has_finite_ends
+from .spread import VarianceEstimate, compute_average, estimate_counted_variance, estimate_row_variance
 
 MOST_SEEDS = 15
 """Seeds beyond which scores are left as they are: a pair's table of (seeds + 1)^2 cells would be no saving."""
@@ -52,26 +52,30 @@ class Tally:
 
     @property
     def clustering(self) -> Clustering:
-        return clustering(self.clusters)
+        return make_clustering(self.clusters)
 
     @property
     def means(self) -> Scores:
         """The mean over seeds of each row, (rows,)."""
         return self.counts / self.seeds
 
-    def spread(self) -> Spread:
+    def spread(self) -> VarianceEstimate:
         return self._spread
 
     @cached_property
-    def _spread(self) -> Spread:
-        if not independent(self.clusters):
-            return mean_spread(self.means[None], self.bounds, self.clusters)
+    def _spread(self) -> VarianceEstimate:
+        if not has_independent_rows(self.clusters):
+            return estimate_row_variance(self.means[None], self.bounds, self.clusters)
         times = np.bincount(self.counts, minlength=1)
-        there = np.flatnonzero(times)
-        return counted_spread((there / self.seeds).tolist(), times[there].tolist(), self.bounds)
+        occurring = np.flatnonzero(times)
+        return estimate_counted_variance((occurring / self.seeds).tolist(), times[occurring].tolist(), self.bounds)
 
     def shift(self) -> float:
-        return (sum(self.bounds) - 2 * average(self.per_seed)) / (self.rows + 2) if finite(self.bounds) else 0.0
+        return (
+            (sum(self.bounds) - 2 * compute_average(self.per_seed)) / (self.rows + 2)
+            if has_finite_ends(self.bounds)
+            else 0.0
+        )
 
     def interaction(self) -> float:
         return self.met
@@ -83,7 +87,7 @@ class Tally:
         raise TypeError("a tally keeps no row of a single seed: take differences of `pooled()`")
 
 
-class _Lazily(ABC):
+class _LazySample(ABC):
     """A sample that is seldom asked for its rows: they are made when they are."""
 
     @abstractmethod
@@ -114,7 +118,7 @@ class _Lazily(ABC):
     def clustering(self) -> Clustering:
         return self.whole().clustering
 
-    def spread(self) -> Spread:
+    def spread(self) -> VarianceEstimate:
         return self.whole().spread()
 
     def shift(self) -> float:
@@ -127,10 +131,10 @@ class _Lazily(ABC):
         return self
 
     def minus(self, other: Any) -> Sample:
-        return self.whole().minus(other.whole() if isinstance(other, _Lazily) else other)
+        return self.whole().minus(other.whole() if isinstance(other, _LazySample) else other)
 
 
-class PooledTally(_Lazily):
+class PooledTally(_LazySample):
     """A tally with its seeds averaged: one seed."""
 
     def __init__(self, tally: Tally) -> None:
@@ -140,11 +144,11 @@ class PooledTally(_Lazily):
         return RowScores(self.tally.means[None], self.tally.bounds, self.tally.clusters)
 
     def minus(self, other: Any) -> Sample:
-        both = isinstance(other, PooledTally) and independent(self.tally.clusters)
-        return TallyDifference(self.tally, other.tally) if both else super().minus(other)
+        is_countable = isinstance(other, PooledTally) and has_independent_rows(self.tally.clusters)
+        return TallyDifference(self.tally, other.tally) if is_countable else super().minus(other)
 
 
-class TallyDifference(_Lazily):
+class TallyDifference(_LazySample):
     """The difference of two tallies on the same rows, row by row."""
 
     def __init__(self, left: Tally, right: Tally) -> None:
@@ -165,30 +169,32 @@ class TallyDifference(_Lazily):
     def whole(self) -> RowScores:
         return RowScores((self.left.means - self.right.means)[None], self.bounds, self.left.clusters)
 
-    def spread(self) -> Spread:
+    def spread(self) -> VarianceEstimate:
         # Rows with the same two counts have the same difference: it is enough to count those.
         wide = self.right.seeds + 1
         narrow = np.uint8 if wide * (self.left.seeds + 1) <= 256 else np.int16
         times = np.bincount(self.left.counts * narrow(wide) + self.right.counts)
-        there = np.flatnonzero(times)
-        apart = (there // wide) / self.left.seeds - (there % wide) / self.right.seeds
+        occurring = np.flatnonzero(times)
+        differences = (occurring // wide) / self.left.seeds - (occurring % wide) / self.right.seeds
         values: dict[float, int] = {}
-        for value, count in zip(apart.tolist(), times[there].tolist(), strict=True):
+        for value, count in zip(differences.tolist(), times[occurring].tolist(), strict=True):
             values[value] = values.get(value, 0) + count
-        return counted_spread(list(values), list(values.values()), self.bounds)
+        return estimate_counted_variance(list(values), list(values.values()), self.bounds)
 
 
-def tally(sample: Sample) -> Tally | None:
+def tally_sample(sample: Sample) -> Tally | None:
     """The tally of a sample; None where it is no mean of rows that are 0 or 1, or of too many seeds."""
     if isinstance(sample, Tally):
         return sample
-    counts = counts_of(sample)
+    counts = count_right_seeds(sample)
     if counts is None or not isinstance(sample, RowScores):
         return None
-    return Tally(counts, sample.per_seed, sample.interaction(), key_of(sample), sample.bounds, sample.clusters)
+    return Tally(
+        counts, sample.per_seed, sample.interaction(), compute_score_key(sample), sample.bounds, sample.clusters
+    )
 
 
-def counts_of(sample: Sample) -> NDArray[np.uint8] | None:
+def count_right_seeds(sample: Sample) -> NDArray[np.uint8] | None:
     """How many seeds have each row right, (rows,); None where scores are not 0 or 1, or of too many seeds."""
     if isinstance(sample, Tally):
         return sample.counts
@@ -196,18 +202,18 @@ def counts_of(sample: Sample) -> NDArray[np.uint8] | None:
         return None
     if not ((sample.scores == 0) | (sample.scores == 1)).all():
         return None
-    found: NDArray[np.uint8] = sample.scores.sum(axis=0).astype(np.uint8)
-    return found
+    counts: NDArray[np.uint8] = sample.scores.sum(axis=0).astype(np.uint8)
+    return counts
 
 
-def key_of(sample: RowScores | Tally) -> bytes:
+def compute_score_key(sample: RowScores | Tally) -> bytes:
     """A digest of the very scores: which seed has which row right."""
     if isinstance(sample, Tally):
         return sample.key
     return blake2b(np.ascontiguousarray(sample.scores, np.float64).tobytes(), digest_size=32).digest()
 
 
-def covariance_of_counts(found: Sequence[NDArray[np.uint8]], seeds: Sequence[int]) -> NDArray[np.float64]:
+def estimate_count_covariance(entry_counts: Sequence[NDArray[np.uint8]], seeds: Sequence[int]) -> NDArray[np.float64]:
     """The covariance of the means of M entries over the same n independent rows, (M, M), as `covariance_of_means` has
     it, from whole numbers: with k_i the counts of S_i seeds,
 
@@ -215,16 +221,16 @@ def covariance_of_counts(found: Sequence[NDArray[np.uint8]], seeds: Sequence[int
 
     rounded once. So it depends on no order of adding up, and a matrix product of single precision gives it exactly as
     long as no sum reaches 2^24."""
-    n, most = len(found[0]), max(seeds)
-    counts = np.empty((len(found), n), np.float32 if most * most * n < 1 << 24 else np.float64)
-    for place, one in enumerate(found):
-        counts[place] = one
+    n, most = len(entry_counts[0]), max(seeds)
+    counts = np.empty((len(entry_counts), n), np.float32 if most * most * n < 1 << 24 else np.float64)
+    for index, right_seeds in enumerate(entry_counts):
+        counts[index] = right_seeds
     products = (counts @ counts.T).astype(np.float64)
     sums, over = counts.sum(axis=1, dtype=np.float64), np.array(seeds, np.float64) * n
     covariance: NDArray[np.float64] = (n * products - np.outer(sums, sums)) / (np.outer(over, over) * (n - 1))
     return covariance
 
 
-def independent(clusters: Codes | None) -> bool:
+def has_independent_rows(clusters: Codes | None) -> bool:
     """Whether means over these rows vary as means of independent rows do."""
-    return treated(clusters) in (None, "one")
+    return choose_cluster_treatment(clusters) in (None, "one")

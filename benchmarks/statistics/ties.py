@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from .ranks import Better
 
 
-def tie_groups(values: NDArray[np.float64], differs: NDArray[np.bool_], better: Better = "higher") -> list[list[int]]:
+def find_tie_groups(
+    values: NDArray[np.float64], differs: NDArray[np.bool_], better: Better = "higher"
+) -> list[list[int]]:
     """Groups of entries, by their positions, best first within each group and among them.
 
     values (M,); differs (M, M), symmetric: which pairs differ significantly. No two entries of a group differ, none
@@ -31,55 +33,55 @@ def tie_groups(values: NDArray[np.float64], differs: NDArray[np.bool_], better: 
     groups: list[list[int]] = []
     for first in range(len(order)):
         while (left := np.flatnonzero(open_pairs[first])).size:
-            group = _largest(tied, first, int(left[-1]))
+            group = _grow_group(tied, first, int(left[-1]))
             open_pairs[np.ix_(group, group)] = False
             groups.append(group)
-    return [[int(order[place]) for place in group] for group in sorted(_needed(groups))]
+    return [[int(order[index]) for index in group] for group in sorted(_drop_redundant_groups(groups))]
 
 
-def _largest(tied: NDArray[np.bool_], first: int, last: int) -> list[int]:
+def _grow_group(tied: NDArray[np.bool_], first: int, last: int) -> list[int]:
     """A group around two entries that nothing can be added to: those between them come first, then those outside."""
     group, allowed = {first, last}, tied[first] & tied[last]
     allowed[[first, last]] = False
     places = np.arange(len(tied))
     for part in (places[first : last + 1], places[last + 1 :], places[:first][::-1]):
         while (left := part[allowed[part]]).size:
-            place = int(left[0])
-            group.add(place)
-            allowed &= tied[place]
-            allowed[place] = False
+            entry = int(left[0])
+            group.add(entry)
+            allowed &= tied[entry]
+            allowed[entry] = False
             part = left[1:]
     return sorted(group)
 
 
-def _needed(groups: list[list[int]]) -> list[list[int]]:
+def _drop_redundant_groups(groups: list[list[int]]) -> list[list[int]]:
     """Without groups all of whose pairs lie in others; the latest found are tried first."""
     size = 1 + max(max(group) for group in groups) if groups else 0
     times = np.zeros((size, size), np.int64)
     for group in groups:
         times[np.ix_(group, group)] += 1
-    kept = []
+    needed = []
     for group in reversed(groups):
         square = np.ix_(group, group)
         if (times[square] > 1).all():
             times[square] -= 1
         else:
-            kept.append(group)
-    return kept
+            needed.append(group)
+    return needed
 
 
-def letters(groups: Sequence[Sequence[int]], entries: int) -> list[str]:
+def format_group_letters(groups: Sequence[Sequence[int]], entries: int) -> list[str]:
     """The letters of each entry, as tables print them: a for the first group, then b .. z, aa, ab ..; separated by
     blanks where a letter has two."""
     between = "" if len(groups) <= len(ascii_lowercase) else " "
-    found: list[list[str]] = [[] for _ in range(entries)]
+    by_entry: list[list[str]] = [[] for _ in range(entries)]
     for number, group in enumerate(groups):
-        name = _letter(number)
+        name = _format_letter(number)
         for entry in group:
-            found[entry].append(name)
-    return [between.join(names) for names in found]
+            by_entry[entry].append(name)
+    return [between.join(names) for names in by_entry]
 
 
-def _letter(number: int) -> str:
+def _format_letter(number: int) -> str:
     rest, last = divmod(number, len(ascii_lowercase))
-    return (_letter(rest - 1) if rest else "") + ascii_lowercase[last]
+    return (_format_letter(rest - 1) if rest else "") + ascii_lowercase[last]

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.listings.plural import counted
-from .clusters import Clustering, Codes, clustering, codes
+from ...core.listings.plural import format_count
+from .clusters import Clustering, Codes, encode_clusters, make_clustering
 from .sample import RowScores, Sample, Scores
 
 
@@ -72,32 +72,32 @@ class Components:
         }
 
 
-def components(scores: Scores, clusters: Codes | None = None) -> Components:
+def estimate_components(scores: Scores, clusters: Codes | None = None) -> Components:
     """The components of `scores` (seeds, rows) of two or more seeds and rows, with `clusters` (rows,)."""
     seeds, rows = scores.shape
     if seeds < 2 or rows < 2:
-        given = f"{counted(seeds, 'seed')} on {counted(rows, 'row')}"
+        given = f"{format_count(seeds, 'seed')} on {format_count(rows, 'row')}"
         raise ValueError(f"{given}: its components can be separated with two or more of each")
     by_row, by_seed, mean = scores.mean(axis=0), scores.mean(axis=1), scores.mean()
-    left_over = _mean_square(scores - by_row - by_seed[:, None] + mean, (rows - 1) * (seeds - 1))
-    seed = (rows * _mean_square(by_seed - mean, seeds - 1) - left_over) / rows
-    between, within = _of_clusters(by_row, clusters)
+    residual = _compute_mean_square(scores - by_row - by_seed[:, None] + mean, (rows - 1) * (seeds - 1))
+    seed = (rows * _compute_mean_square(by_seed - mean, seeds - 1) - residual) / rows
+    between, within = _estimate_cluster_variances(by_row, clusters)
     cluster = None if between is None else max(between, 0.0)
-    return Components(cluster, max(within - left_over / seeds, 0.0), max(seed, 0.0), left_over)
+    return Components(cluster, max(within - residual / seeds, 0.0), max(seed, 0.0), residual)
 
 
-def _mean_square(deviations: NDArray[np.float64], df: int) -> float:
+def _compute_mean_square(deviations: NDArray[np.float64], df: int) -> float:
     return float(np.sum(deviations**2)) / df
 
 
-def _of_clusters(means: NDArray[np.float64], clusters: Codes | None) -> tuple[float | None, float]:
+def _estimate_cluster_variances(means: NDArray[np.float64], clusters: Codes | None) -> tuple[float | None, float]:
     """The variance between clusters, None where there is one or none, and that of the rows' means within them."""
-    rows, count = len(means), clustering(clusters).count or 1
+    rows, count = len(means), make_clustering(clusters).count or 1
     if clusters is None or not 1 < count < rows:
-        return None, _mean_square(means - means.mean(), rows - 1)
+        return None, _compute_mean_square(means - means.mean(), rows - 1)
     sizes = np.bincount(clusters)
     of = np.bincount(clusters, means) / np.maximum(sizes, 1)
-    within = _mean_square(means - of[clusters], rows - count)
+    within = _compute_mean_square(means - of[clusters], rows - count)
     between = float(np.sum(sizes * (of - means.mean()) ** 2)) / (count - 1)
     return (between - within) / ((rows - float(np.sum(sizes**2)) / rows) / (count - 1)), within
 
@@ -112,40 +112,40 @@ class Draw:
     groups: NDArray[Any] | None = None
 
 
-def components_over_draws(draws: Sequence[Draw]) -> Components:
+def estimate_components_over_draws(draws: Sequence[Draw]) -> Components:
     """The components over two or more draws of the data: those within draws are the draws' means."""
-    within = [components(one.scores, codes(one.groups)) for one in draws]
-    rows, left_over = (_mean([getattr(one, name) for one in within]) for name in ("rows", "rows_by_seeds"))
-    seeds = _mean([one.seeds for one in within])
-    known = [one.clusters for one in within if one.clusters is not None]
-    clusters = _mean(known) if len(known) == len(within) else None
-    means = np.array([one.scores.mean() for one in draws])
-    noise = seeds * _mean([1 / len(one.scores) for one in draws])
-    noise += left_over * _mean([1 / one.scores.size for one in draws])
-    noise += rows * _unlike([one.row_ids for one in draws])
+    within = [estimate_components(item.scores, encode_clusters(item.groups)) for item in draws]
+    rows, residual = (_compute_mean([getattr(item, name) for item in within]) for name in ("rows", "rows_by_seeds"))
+    seeds = _compute_mean([item.seeds for item in within])
+    known = [item.clusters for item in within if item.clusters is not None]
+    clusters = _compute_mean(known) if len(known) == len(within) else None
+    means = np.array([item.scores.mean() for item in draws])
+    noise = seeds * _compute_mean([1 / len(item.scores) for item in draws])
+    noise += residual * _compute_mean([1 / item.scores.size for item in draws])
+    noise += rows * _compute_draw_contrast([item.row_ids for item in draws])
     if clusters is not None:
-        noise += clusters * _unlike([one.groups for one in draws if one.groups is not None])
-    between = _mean_square(means - means.mean(), len(draws) - 1)
-    return Components(clusters, rows, seeds, left_over, max(between - noise, 0.0))
+        noise += clusters * _compute_draw_contrast([item.groups for item in draws if item.groups is not None])
+    between = _compute_mean_square(means - means.mean(), len(draws) - 1)
+    return Components(clusters, rows, seeds, residual, max(between - noise, 0.0))
 
 
-def _mean(values: Sequence[float]) -> float:
+def _compute_mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _unlike(units: Sequence[NDArray[Any]]) -> float:
+def _compute_draw_contrast(units: Sequence[NDArray[Any]]) -> float:
     """How much of the variance of a unit's effect is in half the squared difference of two draws' means, over all pairs
     of draws; `units`: each draw's units, one a row."""
     weights: list[dict[Any, float]] = []
-    for one in units:
-        names, counts = np.unique(one, return_counts=True)
-        weights.append(dict(zip(names.tolist(), (counts / len(one)).tolist(), strict=True)))
-    squares = [fsum(value**2 for value in one.values()) for one in weights]
+    for draw_units in units:
+        names, counts = np.unique(draw_units, return_counts=True)
+        weights.append(dict(zip(names.tolist(), (counts / len(draw_units)).tolist(), strict=True)))
+    squares = [fsum(value**2 for value in draw_units.values()) for draw_units in weights]
     pairs = []
     for a, b in combinations(range(len(units)), 2):
         shared = fsum(weights[a][name] * weights[b][name] for name in weights[a].keys() & weights[b].keys())
         pairs.append((squares[a] + squares[b]) / 2 - shared)
-    return _mean(pairs)
+    return _compute_mean(pairs)
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ class Component:
 
 @dataclass(frozen=True)
 class Variation:
-    """The variance of a single prediction's score, by source; `components` has None for what does not vary here.
-    rows, seeds, clustering: of the sample that it was estimated from."""
+    """The variance of a single prediction's score, by source; `estimate_components` has None for what does not vary
+    here. rows, seeds, clustering: of the sample that it was estimated from."""
 
     components: Mapping[str, Component | None]
     total: float
@@ -170,7 +170,10 @@ class Variation:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         return {
-            "components": {name: None if one is None else {**one.__dict__} for name, one in self.components.items()},
+            "components": {
+                name: None if component is None else {**component.__dict__}
+                for name, component in self.components.items()
+            },
             "total": self.total,
             "rows": self.rows,
             "seeds": self.seeds,
@@ -180,14 +183,17 @@ class Variation:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Variation:
         """What `to_dict` wrote."""
-        found = {name: None if one is None else Component(**one) for name, one in record["components"].items()}
-        return cls(found, record["total"], record["rows"], record["seeds"], Clustering.from_dict(record))
+        components_by_name = {
+            name: None if component is None else Component(**component)
+            for name, component in record["components"].items()
+        }
+        return cls(components_by_name, record["total"], record["rows"], record["seeds"], Clustering.from_dict(record))
 
 
-def variation_of(sample: Sample) -> Variation | None:
+def estimate_variation(sample: Sample) -> Variation | None:
     """The components of a measured view, six decimals; None for what is no mean of rows, and for a single seed."""
     if not isinstance(sample, RowScores) or min(sample.scores.shape) < 2 or not np.isfinite(sample.scores).all():
         return None
-    found = components(sample.scores, sample.clusters).to_dict()
+    record = estimate_components(sample.scores, sample.clusters).to_dict()
     counts = {"rows": sample.rows, "seeds": len(sample.scores), **sample.clustering.to_dict()}
-    return Variation.from_dict(found | counts)
+    return Variation.from_dict(record | counts)

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .margin import LEVEL, added
-from .max_t import t_quantiles
+from .margin import LEVEL, add_variances
+from .max_t import find_t_quantiles
 from .ranks import Better
-from .sample import RowScores, finite
-from .spread import Spread, average, seed_spread
-from .streams import generator
+from .sample import RowScores, has_finite_ends
+from .spread import VarianceEstimate, compute_average, estimate_seed_variance
+from .streams import make_generator
 
 RESAMPLES = 2_000
 _SELECTING = 0.1
@@ -71,7 +71,7 @@ class _Groups:
     noise: Array
 
 
-def worst_group(
+def estimate_worst_group(
     sample: RowScores,
     groups: NDArray[np.int64],
     better: Better = "higher",
@@ -82,13 +82,13 @@ def worst_group(
     """The worst of the groups 0 .. G - 1 of the rows, `groups` (rows,), each of which has two rows or more.
 
     The clusters of the sample are those within groups; a group that is a single cluster has independent rows."""
-    found = _measured(sample, groups, resamples, stream)
+    measured_groups = _measure_groups(sample, groups, resamples, stream)
     sign = 1.0 if better == "higher" else -1.0
-    means, bounds = sign * found.means, sorted(sign * end for end in sample.bounds)
+    means, bounds = sign * measured_groups.means, sorted(sign * end for end in sample.bounds)
     error, count = 1 - level, len(means)
 
     def reach(tail: float) -> Array:
-        return t_quantiles(tail, found.df) * found.se
+        return find_t_quantiles(tail, measured_groups.df) * measured_groups.se
 
     own = reach(error)
     selecting = reach(-np.expm1(np.log1p(-error * _SELECTING) / count))
@@ -97,46 +97,49 @@ def worst_group(
     joint = reach(-2 * np.expm1(np.log1p(-one_sided) / np.count_nonzero(possible)))
     low, high = float((means - own).min()), float((means + joint)[possible].min())
     all_groups = reach(-np.expm1(np.log(level) / count))
-    drawn = means + sign * found.noise
+    resampled_means = means + sign * measured_groups.noise
     ends = sorted((sign * max(low, bounds[0]), sign * min(high, bounds[1])))
     return WorstGroup(
         group=int(means.argmin()),
-        value=float(found.means[means.argmin()]),
+        value=float(measured_groups.means[means.argmin()]),
         low=ends[0],
         high=ends[1],
-        bias=float(sign * (drawn.min(axis=1).mean() - means.min())),
-        chance=np.bincount(drawn.argmin(axis=1), minlength=count) / resamples,
-        means=found.means,
-        lows=np.maximum(found.means - all_groups, sample.bounds[0]),
-        highs=np.minimum(found.means + all_groups, sample.bounds[1]),
+        bias=float(sign * (resampled_means.min(axis=1).mean() - means.min())),
+        chance=np.bincount(resampled_means.argmin(axis=1), minlength=count) / resamples,
+        means=measured_groups.means,
+        lows=np.maximum(measured_groups.means - all_groups, sample.bounds[0]),
+        highs=np.minimum(measured_groups.means + all_groups, sample.bounds[1]),
     )
 
 
-def _measured(sample: RowScores, groups: NDArray[np.int64], resamples: int, stream: str) -> _Groups:
+def _measure_groups(sample: RowScores, groups: NDArray[np.int64], resamples: int, stream: str) -> _Groups:
     sizes = np.bincount(groups)
     if len(groups) != sample.rows or sizes.min() < 2:
         raise ValueError("every row needs a group, and every group two rows or more")
     means = (np.stack([np.bincount(groups, row) for row in sample.scores]) / sizes).T.tolist()
     table = None
-    if sample.clusters is None or _one_cluster_each(sample.clusters, groups):
-        table = _table(sample, groups, sizes)
-    rows = _by_rows(sample, groups) if table is None else _by_counts(table, sample.bounds)
-    spreads = [added([row, seed_spread(own) or Spread(0.0, 1)]) for row, own in zip(rows, means, strict=True)]
-    source = generator(stream)
+    if sample.clusters is None or _has_single_cluster_each(sample.clusters, groups):
+        table = _make_table(sample, groups, sizes)
+    rows = _estimate_from_rows(sample, groups) if table is None else _estimate_from_counts(table, sample.bounds)
+    spreads = [
+        add_variances([row, estimate_seed_variance(own) or VarianceEstimate(0.0, 1)])
+        for row, own in zip(rows, means, strict=True)
+    ]
+    source = make_generator(stream)
     if table is None:  # a mean of many rows, or of clusters: what resampling them tends to
         noise = np.sqrt([row.variance for row in rows]) * source.standard_normal((resamples, len(sizes)))
     else:
-        drawn = source.multinomial(sizes, table.counts / sizes[:, None], (resamples, len(sizes)))
-        noise = (drawn @ table.worth - table.counts @ table.worth) / sizes
+        resampled = source.multinomial(sizes, table.counts / sizes[:, None], (resamples, len(sizes)))
+        noise = (resampled @ table.worth - table.counts @ table.worth) / sizes
     return _Groups(
-        means=np.array([average(own) for own in means]),
-        se=np.sqrt([one.variance for one in spreads]),
-        df=np.array([one.df for one in spreads]),
+        means=np.array([compute_average(own) for own in means]),
+        se=np.sqrt([spread.variance for spread in spreads]),
+        df=np.array([spread.df for spread in spreads]),
         noise=noise,
     )
 
 
-def _one_cluster_each(clusters: NDArray[np.int64], groups: NDArray[np.int64]) -> bool:
+def _has_single_cluster_each(clusters: NDArray[np.int64], groups: NDArray[np.int64]) -> bool:
     pairs = np.unique(groups.astype(np.int64) * (int(clusters.max()) + 1) + clusters)
     return len(pairs) == int(groups.max()) + 1
 
@@ -149,7 +152,7 @@ class _Table:
     worth: Array
 
 
-def _table(sample: RowScores, groups: NDArray[np.int64], sizes: NDArray[np.int64]) -> _Table | None:
+def _make_table(sample: RowScores, groups: NDArray[np.int64], sizes: NDArray[np.int64]) -> _Table | None:
     """Of right and wrong answers of some seeds; None of scores that are no such counts."""
     right = sample.scores[0] if len(sample.scores) == 1 else sample.scores.sum(axis=0)
     if not 0 <= right.min() <= right.max() < _FEW_VALUES:
@@ -162,17 +165,17 @@ def _table(sample: RowScores, groups: NDArray[np.int64], sizes: NDArray[np.int64
     return _Table(counts, np.arange(top) / len(sample.scores))
 
 
-def _by_counts(table: _Table, bounds: tuple[float, float]) -> list[Spread]:
+def _estimate_from_counts(table: _Table, bounds: tuple[float, float]) -> list[VarianceEstimate]:
     """The row part of each group's variance, with a row more at each end of the scale (as `spread.mean_spread`)."""
-    ends = np.array(bounds if finite(bounds) else ())
+    ends = np.array(bounds if has_finite_ends(bounds) else ())
     counts = np.concatenate([table.counts, np.ones((len(table.counts), len(ends)))], axis=1)
     worth = np.concatenate([table.worth, ends])
     n = counts.sum(axis=1)
     squares = (counts * (worth - (counts @ worth / n)[:, None]) ** 2).sum(axis=1)
-    return [Spread(*one) for one in zip((squares / (n - 1) / n).tolist(), (n - 1).tolist(), strict=True)]
+    return [VarianceEstimate(*pair) for pair in zip((squares / (n - 1) / n).tolist(), (n - 1).tolist(), strict=True)]
 
 
-def _by_rows(sample: RowScores, groups: NDArray[np.int64]) -> list[Spread]:
+def _estimate_from_rows(sample: RowScores, groups: NDArray[np.int64]) -> list[VarianceEstimate]:
     order = np.argsort(groups, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(groups))[:-1])
     return [sample.select(part).spread() for part in parts]

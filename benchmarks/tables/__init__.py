@@ -1,7 +1,7 @@
 """Tables of score records: one file per format, found by its name, so that a new format is a new file.
 
-A format's module has `render(records) -> str`; it sees records that are whole. `OPTIONS` names the options that it
-takes besides, by keyword: `caption` and `label` (text; empty for its own), `leaders` (which records lead).
+A format's module has `render_table(records) -> str`; it sees records that are whole. `OPTIONS` names the options that
+it takes besides, by keyword: `caption` and `label` (text; empty for its own), `leaders` (which records lead).
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.errors import FarshiftError
-from ...core.plugins import module, named
-from ..plot._panels import checked
+from ...core.plugins import find_files_by_name, load_module
+from ..plot._panels import check_records
 from ..scoring.record import Score
 
 
-def formats() -> list[str]:
+def list_formats() -> list[str]:
     """The names of the formats there are, sorted."""
-    return sorted(named("benchmarks/tables", ".py"))
+    return sorted(find_files_by_name("benchmarks/tables", ".py"))
 
 
-def render(
+def render_table(
     records: Sequence[Score], format: str, *, caption: str = "", label: str = "", leaders: Sequence[bool] | None = None
 ) -> str:
     """The records as a table: ID, OOD, gap and worst group with their intervals.
@@ -30,11 +30,13 @@ def render(
     lies in [0, 1]. `csv` is for machines: all digits, as recorded. A score that there is not is an empty cell. Raises
     `UnknownName` for another format, and `FarshiftError` for no record, one of another version, or a caption or label
     of a format that has none."""
-    writer = module("benchmarks/tables", format, "table format")
-    takes = getattr(writer, "OPTIONS", ())
+    writer = load_module("benchmarks/tables", format, "table format")
+    accepted = getattr(writer, "OPTIONS", ())
     for name, given in (("caption", caption), ("label", label)):
-        if given and name not in takes:
+        if given and name not in accepted:
             raise FarshiftError(f"the format {format} has no {name}: leave --{name} out")
     options = {"caption": caption, "label": label, "leaders": leaders}
-    text: str = writer.render(checked(records), **{name: value for name, value in options.items() if name in takes})
+    text: str = writer.render(
+        check_records(records), **{name: value for name, value in options.items() if name in accepted}
+    )
     return text

@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..statistics.interval import HasInterval
-from ._booktabs import Column, Notes, escaped, interval, slug, table, tabular, value
+from ._booktabs import (
+    Column,
+    Notes,
+    escape_latex,
+    format_interval,
+    format_table,
+    format_tabular,
+    format_value,
+    make_slug,
+)
 
 PAGE, LETTER, NUMBER = 397.0, 4.6, 47.0
 """Points of a page's width (5.5 inches), and about how wide a letter of a name and a column of numbers are."""
@@ -40,71 +49,73 @@ class Block:
     models: Mapping[str, tuple[Cell, ...]]
 
 
-def rendered(blocks: Sequence[Block], caption: str, label: str, sentences: Sequence[str]) -> str:
-    """One `table` environment with all of the blocks, as many beside each other as the page is wide; where there are
-    several, intervals stand beneath the numbers. Models come in the order in which they first do. An empty caption or
-    label is made of the benchmarks' names."""
-    notes = Notes([_metrics(blocks), *filter(None, sentences)])
+def render_blocks(blocks: Sequence[Block], caption: str, label: str, sentences: Sequence[str]) -> str:
+    """One `table` environment with all of the blocks, as many beside each other as the page is wide; where there
+    are several, intervals stand beneath the numbers. Models come in the order in which they first do. An empty caption
+    or label is made of the benchmarks' names."""
+    notes = Notes([_format_metrics(blocks), *filter(None, sentences)])
     stacked = len(blocks) > 1
-    tabulars = [_tabular(part, stacked, notes) for part in _parts(blocks)]
+    tabulars = [_format_part(part, stacked, notes) for part in _split_parts(blocks)]
     titles = [block.title for block in blocks]
-    return table(tabulars, caption or f"Scores on {_listed(titles)}.", label or slug(titles), notes)
+    return format_table(tabulars, caption or f"Scores on {_join_names(titles)}.", label or make_slug(titles), notes)
 
 
-def best(blocks: Mapping[str, HasInterval], better: str) -> frozenset[str]:
+def find_best_names(blocks: Mapping[str, HasInterval], better: str) -> frozenset[str]:
     """Of several models those whose intervals overlap with that of the best; of a single one none."""
     if len(blocks) < 2:
         return frozenset()
     sign = -1 if better == "lower" else 1
-    first = max(blocks.values(), key=lambda one: sign * one.value)
-    return frozenset(name for name, one in blocks.items() if one.low <= first.high and first.low <= one.high)
+    first = max(blocks.values(), key=lambda block: sign * block.value)
+    return frozenset(name for name, block in blocks.items() if block.low <= first.high and first.low <= block.high)
 
 
-def _parts(blocks: Sequence[Block]) -> list[list[Block]]:
+def _split_parts(blocks: Sequence[Block]) -> list[list[Block]]:
     """The blocks in their order, as many beside each other as the page is wide, and at least one."""
     parts: list[list[Block]] = []
     for block in blocks:
-        together = [*(parts[-1] if parts else []), block]
-        names = max(len(name) for one in together for name in one.models)
-        fits = LETTER * names + NUMBER * sum(len(one.heads) for one in together) <= PAGE
+        neighbours = [*(parts[-1] if parts else []), block]
+        names = max(len(name) for neighbour in neighbours for name in neighbour.models)
+        fits = LETTER * names + NUMBER * sum(len(neighbour.heads) for neighbour in neighbours) <= PAGE
         if parts and fits:
-            parts[-1] = together
+            parts[-1] = neighbours
         else:
             parts.append([block])
     return parts
 
 
-def _tabular(blocks: Sequence[Block], stacked: bool, notes: Notes) -> str:
+def _format_part(blocks: Sequence[Block], stacked: bool, notes: Notes) -> str:
     columns = [Column("model", number=False)]
-    columns += [Column(head, escaped(block.title)) for block in blocks for head in block.heads]
+    columns += [Column(head, escape_latex(block.title)) for block in blocks for head in block.heads]
     rows = []
     for name in dict.fromkeys(name for block in blocks for name in block.models):
         cells = [(block, cell) for block in blocks for cell in block.models.get(name, [Cell(None)] * len(block.heads))]
         numbers = [
-            "--" if cell.found is None else value(cell.found, block.percent, cell.bold) + _mark(cell, notes)
+            "--"
+            if cell.found is None
+            else format_value(cell.found, block.percent, cell.bold) + _format_mark(cell, notes)
             for block, cell in cells
         ]
-        ends = ["" if cell.found is None else interval(cell.found, block.percent) for block, cell in cells]
+        ends = ["" if cell.found is None else format_interval(cell.found, block.percent) for block, cell in cells]
         if stacked:
-            rows += [[escaped(name), *numbers], ["", *ends]]
+            rows += [[escape_latex(name), *numbers], ["", *ends]]
         else:
-            rows.append([escaped(name), *(" ".join(both).strip() for both in zip(numbers, ends, strict=True))])
-    return tabular(columns, rows)
+            rows.append([escape_latex(name), *(" ".join(both).strip() for both in zip(numbers, ends, strict=True))])
+    return format_tabular(columns, rows)
 
 
-def _mark(cell: Cell, notes: Notes) -> str:
+def _format_mark(cell: Cell, notes: Notes) -> str:
     return notes.mark(cell.remark) if cell.remark else ""
 
 
-def _metrics(blocks: Sequence[Block]) -> str:
+def _format_metrics(blocks: Sequence[Block]) -> str:
     """Which metric is whose: `accuracy@1 (%).`, or `accuracy@1 (%): a, b; mae@1, lower is better: c.`"""
     whose: dict[str, list[str]] = {}
     for block in blocks:
         whose.setdefault(block.metric, []).append(block.title)
     if len(whose) == 1:
         return f"Metric: {blocks[0].metric}."
-    return f"Metrics: {'; '.join(f'{metric}: {_listed(names)}' for metric, names in whose.items())}."
+    return f"Metrics: {'; '.join(f'{metric}: {_join_names(names)}' for metric, names in whose.items())}."
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

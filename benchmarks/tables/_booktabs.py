@@ -10,7 +10,7 @@ from itertools import groupby
 from string import ascii_lowercase
 
 from ...core.errors import FarshiftError
-from ..plot._panels import in_words
+from ..plot._panels import format_estimate
 from ..statistics.interval import HasInterval
 
 SPECIAL = {
@@ -46,20 +46,20 @@ class Notes:
         """A mark in a cell for a note; the same mark for the same text."""
         if text not in self.marked:
             self.marked.append(text)
-        return rf"\textsuperscript{{{_letter(self.marked.index(text))}}}"
+        return rf"\textsuperscript{{{_format_letter(self.marked.index(text))}}}"
 
     def written(self) -> str:
         """Plain LaTeX: sentences first, then each mark with its note."""
-        marks = [rf"{self.mark(text)}\,{escaped(text)}" for text in self.marked]
-        return " ".join([*map(escaped, self.sentences), *marks])
+        marks = [rf"{self.mark(text)}\,{escape_latex(text)}" for text in self.marked]
+        return " ".join([*map(escape_latex, self.sentences), *marks])
 
 
-def table(tabulars: Sequence[str], caption: str, label: str, notes: Notes) -> str:
-    """A `table` environment of one `tabular` above the other. caption: plain text. `FarshiftError` for a label that
-    LaTeX cannot refer to."""
+def format_table(tabulars: Sequence[str], caption: str, label: str, notes: Notes) -> str:
+    """A `table` environment of one `tabular` above the other. caption: plain text. `FarshiftError` for a
+    label that LaTeX cannot refer to."""
     if not LABEL.fullmatch(label):
         raise FarshiftError(f"{label!r} is no label for LaTeX: write letters, digits and : . / + _ - (tab:results)")
-    head = [rf"\caption{{{escaped(caption)}}}", rf"\label{{{label}}}"]
+    head = [rf"\caption{{{escape_latex(caption)}}}", rf"\label{{{label}}}"]
     lines = [r"\begin{table}", r"\centering", *head, r"\small\setlength{\tabcolsep}{4pt}"]
     for number, text in enumerate(tabulars):
         lines += [r"\par\medskip"] * (number > 0) + [text]
@@ -67,7 +67,7 @@ def table(tabulars: Sequence[str], caption: str, label: str, notes: Notes) -> st
     return "\n".join([*lines, beneath, r"\end{table}"]) + "\n"
 
 
-def tabular(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
+def format_tabular(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
     """A `tabular` of cells that are LaTeX already; a rule under the head of each group of columns."""
     shape = "".join("r" if column.number else "l" for column in columns)
     lines = [rf"\begin{{tabular}}{{{shape}}}", r"\toprule"]
@@ -81,43 +81,43 @@ def tabular(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
             else:
                 over += [""] * (last - first + 1)
             first = last + 1
-        lines += [_row(over), " ".join(rules)]
-    lines += [_row([column.head for column in columns]), r"\midrule", *map(_row, rows), r"\bottomrule"]
+        lines += [_format_row(over), " ".join(rules)]
+    lines += [_format_row([column.head for column in columns]), r"\midrule", *map(_format_row, rows), r"\bottomrule"]
     return "\n".join([*lines, r"\end{tabular}"])
 
 
-def value(found: HasInterval, percent: bool, bold: bool = False) -> str:
+def format_value(estimate: HasInterval, percent: bool, bold: bool = False) -> str:
     """An estimate's value, in percent or as it is."""
-    text = in_words(found, percent).partition(" ")[0].replace("-", "$-$")
+    text = format_estimate(estimate, percent).partition(" ")[0].replace("-", "$-$")
     return rf"\textbf{{{text}}}" if bold else text
 
 
-def interval(found: HasInterval, percent: bool) -> str:
+def format_interval(estimate: HasInterval, percent: bool) -> str:
     """An estimate's interval, small."""
-    text = in_words(found, percent).partition(" ")[2].replace("-", "$-$")
+    text = format_estimate(estimate, percent).partition(" ")[2].replace("-", "$-$")
     # A bracket that begins a cell must not be an argument of what ends the line before.
     return rf"{{\scriptsize {text}}}"
 
 
-def slug(names: Sequence[str]) -> str:
+def make_slug(names: Sequence[str]) -> str:
     """A label of names: `tab:modadd97-xi35`."""
     plain = re.sub(r"[^a-z0-9.]+", "-", " ".join(dict.fromkeys(names)).lower()).strip("-.")
     return f"tab:{plain[:60].rstrip('-.') or 'results'}"
 
 
-def escaped(text: str) -> str:
+def escape_latex(text: str) -> str:
     """The text as LaTeX prints it: special characters escaped, hyphens kept from joining to a dash; accents and other
     scripts are left as UTF-8."""
     plain = "".join(SPECIAL.get(character, character) for character in text)
     return re.sub("-(?=-)", "-{}", plain)
 
 
-def _letter(number: int) -> str:
+def _format_letter(number: int) -> str:
     rest, last = divmod(number, len(ascii_lowercase))
-    return (_letter(rest - 1) if rest else "") + ascii_lowercase[last]
+    return (_format_letter(rest - 1) if rest else "") + ascii_lowercase[last]
 
 
-def _row(cells: Sequence[str]) -> str:
+def _format_row(cells: Sequence[str]) -> str:
     # After the line before, a bracket or a star would be an argument of its end.
     guard = "{}" if cells[0].startswith(("[", "*")) else ""
     return f"{guard}{' & '.join(cells)} \\\\"

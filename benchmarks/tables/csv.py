@@ -8,7 +8,7 @@ from io import StringIO
 from typing import Any
 
 from ..scoring.record import Score
-from ..statistics.interval import Estimate, measured
+from ..statistics.interval import Estimate, is_measured
 from ..statistics.not_available import NotAvailable
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -16,10 +16,10 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 def render(records: Sequence[Score]) -> str:
     """A header and one line per record. `seeds` counts them; `steps` is empty where the budget's own hold."""
-    return written([_cells(record) for record in records])
+    return format_csv([_list_cells(record) for record in records])
 
 
-def written(rows: Sequence[Mapping[str, Any]]) -> str:
+def format_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """A header and one line per row, each ending in CRLF; all rows have the same columns, and no row gives no text.
 
     A text that a spreadsheet would run as a formula begins with an apostrophe (OWASP, CSV Injection)."""
@@ -27,11 +27,11 @@ def written(rows: Sequence[Mapping[str, Any]]) -> str:
     if rows:
         writer = csv.DictWriter(text, list(rows[0]))
         writer.writeheader()
-        writer.writerows({name: _defused(cell) for name, cell in row.items()} for row in rows)
+        writer.writerows({name: _defuse_formula(cell) for name, cell in row.items()} for row in rows)
     return text.getvalue()
 
 
-def _cells(record: Score) -> dict[str, Any]:
+def _list_cells(record: Score) -> dict[str, Any]:
     worst = record.worst_group
     return {
         **{
@@ -40,19 +40,19 @@ def _cells(record: Score) -> dict[str, Any]:
         },
         "seeds": len(record.seeds),
         **{name: getattr(record, name) for name in ("protocol_seeds", "selection")},
-        **_numbers("id", record.id),
-        **_numbers("ood", record.ood),
-        **_numbers("gap", record.gap),
+        **_list_numbers("id", record.id),
+        **_list_numbers("ood", record.ood),
+        **_list_numbers("gap", record.gap),
         "worst_group": worst.group if worst else None,
-        **_numbers("worst_group_score", worst.estimate if worst else None),
+        **_list_numbers("worst_group_score", worst.estimate if worst else None),
         **{name: getattr(record, name) for name in ("interval", "scorer", "entry_identity")},
     }
 
 
-def _numbers(name: str, found: Estimate | NotAvailable | None) -> dict[str, float | None]:
-    ends = (found.value, found.low, found.high) if measured(found) else (None, None, None)
+def _list_numbers(name: str, estimate: Estimate | NotAvailable | None) -> dict[str, float | None]:
+    ends = (estimate.value, estimate.low, estimate.high) if is_measured(estimate) else (None, None, None)
     return {f"{name}{end}": number for end, number in zip(("", "_low", "_high"), ends, strict=True)}
 
 
-def _defused(cell: Any) -> Any:
+def _defuse_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..scoring.record import Score
-from ._grid import Grid, grid
+from ._grid import Grid, make_grid
 
 MEANT = re.compile(r"[\\|*`<>\[\]~$&]|(?<![^\W_])_|_(?![^\W_])")
 """Characters that would mean something; an underscore inside a word means nothing, and is left readable."""
@@ -14,23 +14,25 @@ MEANT = re.compile(r"[\\|*`<>\[\]~$&]|(?<![^\W_])_|_(?![^\W_])")
 
 def render(records: Sequence[Score]) -> str:
     """The records as a table."""
-    return written(grid(records))
+    return format_markdown(make_grid(records))
 
 
-def written(table: Grid) -> str:
+def format_markdown(table: Grid) -> str:
     """Header, rule and one line per row, numbers to the right; the caption beneath."""
     number = [name in table.numbers for name in table.columns]
-    head = [escaped(name) for name in table.columns]
+    head = [escape_markdown(name) for name in table.columns]
     rule = ["---:" if each else "---" for each in number]
-    rows = [[cell if each else escaped(cell) for cell, each in zip(row, number, strict=True)] for row in table.rows]
-    lines = [_line(cells) for cells in (head, rule, *rows)]
-    return "\n".join(lines) + f"\n\n{escaped(table.caption)}\n"
+    rows = [
+        [cell if each else escape_markdown(cell) for cell, each in zip(row, number, strict=True)] for row in table.rows
+    ]
+    lines = [_format_line(cells) for cells in (head, rule, *rows)]
+    return "\n".join(lines) + f"\n\n{escape_markdown(table.caption)}\n"
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """The text as Markdown prints it."""
     return MEANT.sub(r"\\\g<0>", text)
 
 
-def _line(cells: Sequence[str]) -> str:
+def _format_line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"

@@ -1,4 +1,4 @@
-"""Engines: where jobs run; one file each, with `opened(needs)`, a context that gives an `Engine`.
+"""Engines: where jobs run; one file each, with `open_engine(needs)`, a context that gives an `Engine`.
 
 A job's function is importable by name; jobs and results are picklable. Results do not depend on the engine.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ..errors import FarshiftError
-from ..plugins import module
+from ..plugins import load_module
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -42,7 +42,7 @@ class Engine(Protocol):
     def first_done(self, started: Sequence[Any]) -> Any:
         """Wait until one of the started jobs is done, and say which."""
 
-    def result(self, one: Any) -> Any:
+    def result(self, handle: Any) -> Any:
         """Wait for a job; its result. Raises what the job raised, or `FarshiftError` where its worker was lost."""
 
     def stop(self, started: Sequence[Any]) -> None:
@@ -57,18 +57,18 @@ class Outcome(NamedTuple):
     error: FarshiftError | None
 
 
-def opened(name: str, needs: Needs | None = None) -> AbstractContextManager[Engine]:
+def open_engine(name: str, needs: Needs | None = None) -> AbstractContextManager[Engine]:
     """The engine called `name` (local, processes, ray, or one's own), while the context lasts."""
-    found: AbstractContextManager[Engine] = module("core/engines", name, "engine").opened(needs or Needs())
-    return found
+    engine: AbstractContextManager[Engine] = load_module("core/engines", name, "engine").opened(needs or Needs())
+    return engine
 
 
 def check_engine(name: str) -> None:
     """Raises `UnknownName` where there is no engine called `name`."""
-    module("core/engines", name, "engine")
+    load_module("core/engines", name, "engine")
 
 
-def usable_cores() -> int:
+def count_usable_cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -78,15 +78,15 @@ def map_jobs(name: str, function: Callable[[J], R], jobs: Sequence[J], needs: Ne
 
     Only a few results are held that the caller has not taken yet. The first error ends it."""
     check_engine(name)
-    return map(function, jobs) if len(jobs) < 2 else _mapped(name, function, jobs, needs)
+    return map(function, jobs) if len(jobs) < 2 else _map_each(name, function, jobs, needs)
 
 
-def _mapped(name: str, function: Callable[[J], R], jobs: Sequence[J], needs: Needs | None) -> Iterator[R]:
-    with opened(name, needs) as engine:
-        yield from in_order(engine, function, jobs)
+def _map_each(name: str, function: Callable[[J], R], jobs: Sequence[J], needs: Needs | None) -> Iterator[R]:
+    with open_engine(name, needs) as engine:
+        yield from run_in_order(engine, function, jobs)
 
 
-def in_order(engine: Engine, function: Callable[[J], R], jobs: Sequence[J]) -> Iterator[R]:
+def run_in_order(engine: Engine, function: Callable[[J], R], jobs: Sequence[J]) -> Iterator[R]:
     """The results of jobs in their order, of which at most two for each worker are started and not yet taken. What is
     under way ends when the caller stops early."""
     started: deque[Any] = deque()
@@ -102,26 +102,26 @@ def in_order(engine: Engine, function: Callable[[J], R], jobs: Sequence[J]) -> I
             engine.stop(started)
 
 
-def as_completed(engine: Engine, function: Callable[[J], R], jobs: Sequence[J]) -> Iterator[Outcome]:
+def iterate_outcomes(engine: Engine, function: Callable[[J], R], jobs: Sequence[J]) -> Iterator[Outcome]:
     """The outcomes of jobs as they end; jobs start in their order. A `FarshiftError` is an outcome, and does not stop
     the other jobs; any other error does. What is under way ends when the caller stops early."""
     started: list[tuple[int, Any]] = []
-    left = iter(enumerate(jobs))
+    remaining = iter(enumerate(jobs))
     try:
         while True:
-            while len(started) < 2 * engine.workers and (following := next(left, None)) is not None:
-                place, job = following
-                started.append((place, engine.start(function, job)))
+            while len(started) < 2 * engine.workers and (following := next(remaining, None)) is not None:
+                position, job = following
+                started.append((position, engine.start(function, job)))
             if not started:
                 return
-            done = engine.first_done([one for _, one in started])
-            place = next(place for place, one in started if one is done)
+            done = engine.first_done([handle for _, handle in started])
+            position = next(position for position, handle in started if handle is done)
             try:
-                outcome = Outcome(place, engine.result(done), None)
+                outcome = Outcome(position, engine.result(done), None)
             except FarshiftError as error:
-                outcome = Outcome(place, None, error)
-            started.remove((place, done))
+                outcome = Outcome(position, None, error)
+            started.remove((position, done))
             yield outcome
     finally:
         if started:
-            engine.stop([one for _, one in started])
+            engine.stop([handle for _, handle in started])

@@ -23,8 +23,8 @@ class Local:
     def first_done(self, started: Sequence[Job]) -> Job:
         return started[0]
 
-    def result(self, one: Job) -> Any:
-        return one()
+    def result(self, handle: Job) -> Any:
+        return handle()
 
     def stop(self, started: Sequence[Job]) -> None:
         """No job is under way."""

@@ -14,7 +14,7 @@ from multiprocessing.connection import wait as wait_for
 from typing import Any
 
 from ..errors import FarshiftError
-from . import Engine, Needs, usable_cores
+from . import Engine, Needs, count_usable_cores
 from .local import Local
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -32,7 +32,7 @@ class Processes:
 
     def start(self, function: Callable[[Any], Any], job: Any) -> Future[Any]:
         try:
-            with _threads(self.threads), _ctrl_c_waits():
+            with _limit_threads(self.threads), _defer_interrupt():
                 return self._pool.submit(function, job)
         except BrokenProcessPool as error:
             refused: Future[Any] = Future()
@@ -41,11 +41,11 @@ class Processes:
 
     def first_done(self, started: Sequence[Future[Any]]) -> Future[Any]:
         done, _ = wait(started, return_when=FIRST_COMPLETED)
-        return next(one for one in started if one in done)
+        return next(future for future in started if future in done)
 
-    def result(self, one: Future[Any]) -> Any:
+    def result(self, handle: Future[Any]) -> Any:
         try:
-            return one.result()
+            return handle.result()
         except BrokenProcessPool as error:
             raise FarshiftError("a worker process died (killed, or out of memory): repeat the command") from error
 
@@ -61,7 +61,7 @@ class Processes:
 
 @contextmanager
 def opened(needs: Needs) -> Iterator[Engine]:
-    workers = min(needs.workers or usable_cores(), usable_cores())
+    workers = min(needs.workers or count_usable_cores(), count_usable_cores())
     if workers == 1:
         yield Local()
         return
@@ -75,7 +75,7 @@ def opened(needs: Needs) -> Iterator[Engine]:
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
+def _limit_threads(count: int) -> Iterator[None]:
     """An environment for processes that are begun meanwhile: they read it before they load a library."""
     before = {name: os.environ.get(name) for name in THREADS}
     if count:
@@ -91,7 +91,7 @@ def _threads(count: int) -> Iterator[None]:
 
 
 @contextmanager
-def _ctrl_c_waits() -> Iterator[None]:
+def _defer_interrupt() -> Iterator[None]:
     """Ctrl-C reaches a process that is begun meanwhile once it ignores it, and this one after that."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:

@@ -22,7 +22,7 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Ray:
-    """A cluster that is connected. task: `_called` on one of its workers."""
+    """A cluster that is connected. task: `_call_job` on one of its workers."""
 
     workers: int
     task: Any
@@ -36,11 +36,11 @@ class Ray:
         (done,), _ = ray.wait(list(started), num_returns=1)
         return done
 
-    def result(self, one: Any) -> Any:
+    def result(self, handle: Any) -> Any:
         import ray
 
         try:
-            result, error = ray.get(one)
+            result, error = ray.get(handle)
         except ray.exceptions.RayTaskError as failed:
             raise failed.cause from failed
         except ray.exceptions.RayError as lost:
@@ -52,8 +52,8 @@ class Ray:
     def stop(self, started: Sequence[Any]) -> None:
         import ray
 
-        for one in started:
-            ray.cancel(one, force=True)
+        for handle in started:
+            ray.cancel(handle, force=True)
 
 
 @contextmanager
@@ -62,8 +62,8 @@ def opened(needs: Needs) -> Iterator[Ray]:
         raise MissingExtra("the engine ray", "ray")
     import ray
 
-    mine = not ray.is_initialized()
-    if mine:
+    owns_cluster = not ray.is_initialized()
+    if owns_cluster:
         # Workers of a cluster that runs already have an environment of their own.
         settings = {name: value for name, value in os.environ.items() if name.startswith("FARSHIFT_")}
         address = os.environ.get("RAY_ADDRESS")
@@ -77,14 +77,14 @@ def opened(needs: Needs) -> Iterator[Ray]:
         workers = int(cluster.cluster_resources().get(unit, 0))
         if workers < 1:
             raise FarshiftError(f"the Ray cluster has no {unit}, which --device {needs.device} needs: choose another")
-        task = cluster.remote(max_retries=_TRIES, **{f"num_{unit.lower()}s": 1})(_called)
+        task = cluster.remote(max_retries=_TRIES, **{f"num_{unit.lower()}s": 1})(_call_job)
         yield Ray(min(needs.workers or workers, workers), task)
     finally:
-        if mine:
+        if owns_cluster:
             ray.shutdown()
 
 
-def _called(function: Callable[[Any], Any], job: Any) -> tuple[Any, FarshiftError | None]:
+def _call_job(function: Callable[[Any], Any], job: Any) -> tuple[Any, FarshiftError | None]:
     """What a job fails with is a result: Ray tries again only where a worker is lost."""
     try:
         return function(job), None

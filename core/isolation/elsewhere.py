@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from .. import errors
-from ..errors import FarshiftError, restated
-from ..progress import advance, listening, say
+from ..errors import FarshiftError, replace_error_message
+from ..progress import log_message, report_progress, report_to
 
 _GRACE = 5.0
 """Seconds that an interrupted process is given to keep what it has."""
@@ -21,9 +21,9 @@ Fail = Callable[[FarshiftError], NoReturn]
 """Reports an error from any thread, and ends the process at once."""
 
 
-def done_elsewhere(module: str, request: Any, what: str) -> None:
-    """Have a process run `module`, whose main is `serve`, on a request (plain JSON). Its progress is reported here, its
-    error is raised here. what: the work, for people."""
+def run_in_subprocess(module: str, request: Any, what: str) -> None:
+    """Have a process run `module`, whose main is `serve_request`, on a request (plain JSON). Its progress is reported
+    here, its error is raised here. what: the work, for people."""
     # -P: what lies in the folder that the user happens to be in is not imported.
     command = [sys.executable, "-P", "-m", module]
     pipe = subprocess.PIPE
@@ -33,7 +33,7 @@ def done_elsewhere(module: str, request: Any, what: str) -> None:
             child.stdin.write(json.dumps(request))
             child.stdin.close()
             for line in child.stdout:
-                _received(json.loads(line))
+                _handle_message(json.loads(line))
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):  # which the child heard too: it keeps what it has
                 with suppress(subprocess.TimeoutExpired):
@@ -44,22 +44,22 @@ def done_elsewhere(module: str, request: Any, what: str) -> None:
         raise FarshiftError(f"{what} ended with code {child.returncode}; what it said stands above; repeat the command")
 
 
-def _received(message: dict[str, Any]) -> None:
+def _handle_message(message: dict[str, Any]) -> None:
     if "say" in message:
-        say(message["say"])
+        log_message(message["say"])
     elif "advance" in message:
-        advance(*message["advance"])
+        report_progress(*message["advance"])
     elif "error" in message:
-        raise restated(_kind(message["error"]), message["message"])
+        raise replace_error_message(_find_error_class(message["error"]), message["message"])
 
 
-def _kind(names: Sequence[str]) -> type[FarshiftError]:
+def _find_error_class(names: Sequence[str]) -> type[FarshiftError]:
     """The error that the names of a class and of those it derives from stand for: the nearest that every caller may
     catch."""
     return next((getattr(errors, name) for name in names if hasattr(errors, name)), FarshiftError)
 
 
-def _error(error: FarshiftError) -> dict[str, Any]:
+def _describe_error(error: FarshiftError) -> dict[str, Any]:
     return {"error": [kind.__name__ for kind in type(error).__mro__], "message": str(error)}
 
 
@@ -80,19 +80,19 @@ class _Sender:
         self.send({"advance": [label, done, total, note]})
 
     def fail(self, error: FarshiftError) -> NoReturn:
-        self.send(_error(error))
+        self.send(_describe_error(error))
         os._exit(2)
 
 
-def serve(work: Callable[[Any, Fail], None]) -> None:
+def serve_request(work: Callable[[Any, Fail], None]) -> None:
     """The main of such a process: read the request from stdin, do the work, report on stdout."""
     sender = _Sender(os.dup(1))
     os.dup2(2, 1)  # whatever else is printed must not be taken for a message
     request = json.load(sys.stdin)
     try:
-        with listening(sender):
+        with report_to(sender):
             work(request, sender.fail)
     except FarshiftError as error:
-        sender.send(_error(error))
+        sender.send(_describe_error(error))
     except KeyboardInterrupt:
         os._exit(130)  # the parent heard it too, and says so

@@ -23,7 +23,7 @@ _VARIABLE = "FARSHIFT_LABELS_WITHHELD"
 _permitted: ContextVar[bool] = ContextVar("the harness itself opens rows", default=False)
 
 
-class _Withheld:
+class _HiddenLabels:
     """How many models are trained or asked in this process now, by whichever thread, and the file that says so."""
 
     def __init__(self) -> None:
@@ -54,11 +54,11 @@ class _Withheld:
                 os.environ[_VARIABLE] = self.before
 
 
-_here = _Withheld()
+_here = _HiddenLabels()
 
 
 @contextmanager
-def labels_withheld() -> Iterator[None]:
+def hide_labels() -> Iterator[None]:
     """Refuse labels in this process, and in those that it starts, while the context lasts."""
     _here.begin()
     try:
@@ -68,7 +68,7 @@ def labels_withheld() -> Iterator[None]:
 
 
 @contextmanager
-def for_the_harness() -> Iterator[None]:
+def allow_label_access() -> Iterator[None]:
     """Let the harness open rows for a training, of which it hands over what the protocol opens."""
     token = _permitted.set(True)
     try:

@@ -14,12 +14,12 @@ from typing import Any
 
 class _Callable(ModuleType):
     def __call__(self, *values: Any, **named: Any) -> Any:
-        place, name = self.__dict__["_LISTS"]
-        return getattr(import_module(f"{self.__name__.partition('.')[0]}.{place}"), name)(*values, **named)
+        module_path, name = self.__dict__["_LISTS"]
+        return getattr(import_module(f"{self.__name__.partition('.')[0]}.{module_path}"), name)(*values, **named)
 
 
-def lists(package: str, place: str, name: str) -> None:
-    """Calling the package calls the function `name` of the module `place`, relative to the whole package."""
+def make_callable(package: str, module_path: str, name: str) -> None:
+    """Calling the package calls the function `name` of the module `module_path`, relative to the whole package."""
     module = sys.modules[package]
-    module.__dict__["_LISTS"] = place, name
+    module.__dict__["_LISTS"] = module_path, name
     module.__class__ = _Callable

@@ -15,12 +15,12 @@ def write_inline(value: Any) -> str:
     '{ duplicates = { "train/ood_test" = 57 }, names = ["a", "b"] }'
     """
     if isinstance(value, Mapping):
-        items = ", ".join(f"{_key(key)} = {write_inline(one)}" for key, one in value.items())
+        items = ", ".join(f"{_format_key(key)} = {write_inline(item)}" for key, item in value.items())
         return f"{{ {items} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(write_inline, value))}]"
     return json.dumps(value, ensure_ascii=False)
 
 
-def _key(key: str) -> str:
+def _format_key(key: str) -> str:
     return key if re.fullmatch("[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)

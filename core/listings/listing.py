@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
-from .frame import frame
-from .html import table
+from .frame import to_data_frame
+from .html import render_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Listed(Protocol):
+class ListingRecord(Protocol):
     """What a listing holds."""
 
     def to_dict(self) -> dict[str, Any]: ...
 
 
-R = TypeVar("R", bound=Listed)
+R = TypeVar("R", bound=ListingRecord)
 
 _IN_A_REPR = 8
 _IN_HTML = 200
@@ -41,22 +41,22 @@ class Listing(Sequence[R], Generic[R]):
         return iter(self._records)
 
     @overload
-    def __getitem__(self, place: int) -> R: ...
+    def __getitem__(self, index: int) -> R: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Listing[R]: ...
+    def __getitem__(self, index: slice) -> Listing[R]: ...
 
-    def __getitem__(self, place: int | slice) -> R | Listing[R]:
-        if isinstance(place, slice):
-            return Listing(self._records[place], self._name, self._shown)
-        return self._records[place]
+    def __getitem__(self, index: int | slice) -> R | Listing[R]:
+        if isinstance(index, slice):
+            return Listing(self._records[index], self._name, self._shown)
+        return self._records[index]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Listing) and self._records == other._records
 
     def cells(self) -> list[dict[str, str]]:
         """Each record as a table shows it: text by column."""
-        return [{column: str(value) for column, value in self._shown(one).items()} for one in self._records]
+        return [{column: str(value) for column, value in self._shown(record).items()} for record in self._records]
 
     def __repr__(self) -> str:
         count = f"{len(self):,} {self._name}{'' if len(self) == 1 else 's'}"
@@ -67,19 +67,19 @@ class Listing(Sequence[R], Generic[R]):
     def _repr_html_(self) -> str:
         rest = len(self) - _IN_HTML
         caption = f"{len(self):,} {self._name}{'' if len(self) == 1 else 's'}"
-        return table(self[:_IN_HTML].cells(), f"{caption}, the first {_IN_HTML} here" if rest > 0 else caption)
+        return render_table(self[:_IN_HTML].cells(), f"{caption}, the first {_IN_HTML} here" if rest > 0 else caption)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Plain JSON: a list of records."""
-        return [one.to_dict() for one in self._records]
+        return [record.to_dict() for record in self._records]
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row for each record; what a record nests has a column each (`ood.value`). `MissingExtra`
         without pandas."""
-        return frame(self.to_dicts())
+        return to_data_frame(self.to_dicts())
 
 
 def has_words(search: str, *texts: str) -> bool:
     """Whether every word of `search` stands in one of the texts, in whatever case."""
-    whole = "\n".join(texts).casefold()
-    return all(word in whole for word in search.casefold().split())
+    joined = "\n".join(texts).casefold()
+    return all(word in joined for word in search.casefold().split())

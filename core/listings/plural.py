@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """A number and what it counts: `one` of it, or `many`, by default `one` with an s.
+def format_count(number: int, singular: str, plural: str = "") -> str:
+    """A number and what it counts: `singular` of it, or `plural`, by default `singular` with an s.
 
     >>> counted(1, "seed"), counted(0, "seed"), counted(1200, "entry", "entries")
     ('1 seed', '0 seeds', '1,200 entries')
     """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

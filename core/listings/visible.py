@@ -13,30 +13,36 @@ LINES = "\n\t"
 """What a text of several lines may hold besides."""
 
 
-def visible(text: str, kept: str = "") -> str:
-    """The text with every character that is not printable, but those of `kept`, written as Python escapes it: control
-    characters, directions of writing, zero widths, separators of lines, halves of pairs."""
+def escape_untrusted(text: str, allowed: str = "") -> str:
+    """The text with every character that is not printable, but those of `allowed`, written as Python escapes it:
+    control characters, directions of writing, zero widths, separators of lines, halves of pairs."""
     if text.isprintable():
         return text
-    return "".join(one if one in kept or _is_seen(one) else _escaped(one) for one in text)
+    return "".join(
+        character if character in allowed or _is_harmless(character) else _escape_character(character)
+        for character in text
+    )
 
 
-def visible_json(text: str) -> str:
+def escape_untrusted_json(text: str) -> str:
     """A JSON document with such characters as JSON escapes them, so that it says the same."""
     if text.isprintable():
         return text
-    return "".join(one if one in LINES or _is_seen(one) else _escaped_in_json(one) for one in text)
+    return "".join(
+        character if character in LINES or _is_harmless(character) else _escape_character_json(character)
+        for character in text
+    )
 
 
-def _is_seen(one: str) -> bool:
+def _is_harmless(character: str) -> bool:
     # Spaces of other widths, private and unassigned characters are not printable for Python; they harm nobody.
-    return one.isprintable() or unicodedata.category(one) in ("Zs", "Co", "Cn")
+    return character.isprintable() or unicodedata.category(character) in ("Zs", "Co", "Cn")
 
 
-def _escaped(one: str) -> str:
-    return one.encode("unicode_escape", "surrogatepass").decode("ascii")
+def _escape_character(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-def _escaped_in_json(one: str) -> str:
-    pair = one.encode("utf-16-be", "surrogatepass").hex()
+def _escape_character_json(character: str) -> str:
+    pair = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{pair[at : at + 4]}" for at in range(0, len(pair), 4))

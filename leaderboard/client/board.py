@@ -15,12 +15,12 @@ from typing import Any
 from ...core.errors import FarshiftError, UnknownName
 from ...core.listings.listing import Listing
 from ..board_view import BoardView
-from ..entries import entries
-from ..operations.places import is_url, submit_at, viewed
-from ..sealed.results import all_results
+from ..entries import read_valid_entries
+from ..operations.places import is_url, open_board_view, submit_at
+from ..sealed.results import list_window_results
 from ..tables.snapshot import Snapshot, take_snapshot
-from .entries import BoardEntry, board_entries, listed, read_board_entry
-from .server import RemoteStandings, server_at
+from .entries import BoardEntry, make_board_entries, make_listing, read_board_entry
+from .server import RemoteStandings, find_server
 
 
 class Board:
@@ -36,9 +36,9 @@ class Board:
     ('Our board', 0, [])
     """
 
-    def __init__(self, place: Path | str, token: str = "") -> None:
-        self.place, self.token = str(place), token
-        self._server = server_at(self.place) if is_url(self.place) else None
+    def __init__(self, location: Path | str, token: str = "") -> None:
+        self.place, self.token = str(location), token
+        self._server = find_server(self.place) if is_url(self.place) else None
 
     def __repr__(self) -> str:
         return f"Board({self.place!r})"
@@ -61,36 +61,36 @@ class Board:
 
     def entries(self, benchmark: str = "", kind: str = "", team: str = "", model: str = "") -> Listing[BoardEntry]:
         """Its entries in the ledger's order, those that were withdrawn or removed among them."""
-        wanted = {"benchmark": benchmark, "kind": kind, "team": team, "model": model}
+        filters = {"benchmark": benchmark, "kind": kind, "team": team, "model": model}
         if self._server is not None:
-            said = self._server.entries({name: value for name, value in wanted.items() if value})
-            return listed(read_board_entry(one, self.place) for one in said)
+            answer = self._server.entries({name: value for name, value in filters.items() if value})
+            return make_listing(read_board_entry(entry, self.place) for entry in answer)
         with self._viewed() as view:
-            order = {record: number for number, record in enumerate(_submitted(view))}
-            every = sorted([*view.standings(), *view.apart()], key=lambda one: order[one.entry])
-        found = board_entries(every)
-        return listed(
-            one
-            for one in found
-            if all(value in ("", getattr(one, name)) for name, value in wanted.items() if name != "team")
-            and team in ("", one.team, one.team_key)
+            order = {record: number for number, record in enumerate(_list_submitted(view))}
+            every = sorted([*view.standings(), *view.apart()], key=lambda entry: order[entry.entry])
+        entries = make_board_entries(every)
+        return make_listing(
+            entry
+            for entry in entries
+            if all(value in ("", getattr(entry, name)) for name, value in filters.items() if name != "team")
+            and team in ("", entry.team, entry.team_key)
         )
 
     def entry(self, name: str) -> BoardEntry:
         """An entry by its name. `UnknownName` where there is none."""
         if self._server is not None:
             return read_board_entry(self._server.entry(name)["entry"], self.place)
-        found = {one.entry: one for one in self.entries()}
-        if name not in found:
-            raise UnknownName("entry", name, found)
-        return found[name]
+        entries = {entry.entry: entry for entry in self.entries()}
+        if name not in entries:
+            raise UnknownName("entry", name, entries)
+        return entries[name]
 
     def windows(self) -> list[dict[str, Any]]:
         """Its sealed windows, by their state, as plain JSON."""
         if self._server is not None:
             return self._server.windows()
         with self._viewed() as view:
-            return all_results(view)
+            return list_window_results(view)
 
     def submit(self, file: Path | str) -> list[str]:
         """Hand a submission in (`farshift pack` writes one). Its entries; the same again for one that is there.
@@ -101,9 +101,9 @@ class Board:
 
     @contextmanager
     def _viewed(self) -> Iterator[BoardView]:
-        with viewed(self.place) as view:
+        with open_board_view(self.place) as view:
             yield view
 
 
-def _submitted(view: BoardView) -> list[str]:
-    return list(entries(view.records()))
+def _list_submitted(view: BoardView) -> list[str]:
+    return list(read_valid_entries(view.records()))

@@ -8,8 +8,8 @@ from typing import Any
 
 from ...core.errors import BadData
 from ...core.listings.listing import Listing
-from ..entries import Standing
-from ..teams import shown_names
+from ..entries import ScoredEntry
+from ..teams import make_display_names
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class BoardEntry:
 _OF_ENTRY = ("entry", "run", "benchmark", "model", "team_key", "name", "note", "budget", "steps", "selection")
 
 
-def board_entry(standing: Standing, team: str) -> BoardEntry:
+def make_board_entry(standing: ScoredEntry, team: str) -> BoardEntry:
     """An entry, under the name that is shown of its team."""
     score = standing.score
     return BoardEntry(
@@ -63,32 +63,32 @@ def board_entry(standing: Standing, team: str) -> BoardEntry:
     )
 
 
-def read_board_entry(said: Mapping[str, Any], where: str) -> BoardEntry:
+def read_board_entry(answer: Mapping[str, Any], where: str) -> BoardEntry:
     """An entry as a server says it; `BadData` where it lacks something."""
     names = [field.name for field in fields(BoardEntry)]
-    if missing := [name for name in names if name not in said]:
+    if missing := [name for name in names if name not in answer]:
         raise BadData(f"{where}: an entry has no {missing[0]}: the server is of another version")
-    return BoardEntry(**{name: said[name] for name in names})
+    return BoardEntry(**{name: answer[name] for name in names})
 
 
-def board_entries(standings: Iterable[Standing]) -> list[BoardEntry]:
+def make_board_entries(standings: Iterable[ScoredEntry]) -> list[BoardEntry]:
     """The entries of standings, teams under the names that are shown."""
     every = list(standings)
-    shown = shown_names(every)
-    return [board_entry(one, shown[one.team, one.team_key]) for one in every]
+    shown = make_display_names(every)
+    return [make_board_entry(entry, shown[entry.team, entry.team_key]) for entry in every]
 
 
-def listed(found: Iterable[BoardEntry]) -> Listing[BoardEntry]:
+def make_listing(entries: Iterable[BoardEntry]) -> Listing[BoardEntry]:
     """Entries as a listing."""
     return Listing(
-        list(found),
+        list(entries),
         "run",  # an entry is a run of a submission
-        lambda one: {
-            "entry": one.entry,
-            "model": one.model,
-            "benchmark": one.benchmark,
-            "team": one.team,
-            "ID": f"{one.id:.4g}",
-            "OOD": f"{one.ood:.4g}",
+        lambda entry: {
+            "entry": entry.entry,
+            "model": entry.model,
+            "benchmark": entry.benchmark,
+            "team": entry.team,
+            "ID": f"{entry.id:.4g}",
+            "OOD": f"{entry.ood:.4g}",
         },
     )

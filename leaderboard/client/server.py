@@ -7,12 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName, first_line
-from ...core.files import offline
-from ...core.listings.frame import frame
-from ...core.listings.html import table
-from ...core.retry import Broken, may_pass, persist, retry_after
-from ...loaders.remote.received import json_object
+from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName, get_first_line
+from ...core.files import is_offline
+from ...core.listings.frame import to_data_frame
+from ...core.listings.html import render_table
+from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
+from ...loaders.remote.received import parse_json_object
 from ..ledger import Record
 from ..operations.places import read_history
 from ..storage.readers import UrlReader
@@ -38,17 +38,28 @@ class RemoteStandings:
 
     def _repr_html_(self) -> str:
         rows = [
-            {"table": one["benchmark"], "model": row["model"], "team": row["team"], "rank": row["rank"] or ""}
+            {
+                "table": standings_table["benchmark"],
+                "model": row["model"],
+                "team": row["team"],
+                "rank": row["rank"] or "",
+            }
             | {name.upper(): f"{row[name]['value']:.4g}" for name in ("id", "ood", "gap")}
-            for one in self.said["tables"]
-            for row in one["rows"]
+            for standings_table in self.said["tables"]
+            for row in standings_table["rows"]
         ]
-        return table(rows, str(self.said["board"]))
+        return render_table(rows, str(self.said["board"]))
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row for each entry in its table. `MissingExtra` without pandas."""
         placed = ("benchmark", "budget", "steps", "selection", "metric", "identity")
-        return frame([{name: one[name] for name in placed} | row for one in self.said["tables"] for row in one["rows"]])
+        return to_data_frame(
+            [
+                {name: standings_table[name] for name in placed} | row
+                for standings_table in self.said["tables"]
+                for row in standings_table["rows"]
+            ]
+        )
 
 
 @dataclass
@@ -63,20 +74,22 @@ class Server:
         return self._held(self._json("api/v1/"))
 
     def standings(self, benchmark: str = "") -> RemoteStandings:
-        found = self._held(self._json("api/v1/standings"))
+        answer = self._held(self._json("api/v1/standings"))
         if benchmark:
-            found["tables"] = [one for one in found["tables"] if one["benchmark"] == benchmark]
-        return RemoteStandings(found)
+            answer["tables"] = [
+                standings_table for standings_table in answer["tables"] if standings_table["benchmark"] == benchmark
+            ]
+        return RemoteStandings(answer)
 
-    def entries(self, wanted: dict[str, str]) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
+    def entries(self, filters: dict[str, str]) -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = []
         cursor = ""
         while True:
-            more = wanted | {"limit": str(_PAGE)} | ({"cursor": cursor} if cursor else {})
+            more = filters | {"limit": str(_PAGE)} | ({"cursor": cursor} if cursor else {})
             page = self._held(self._json("api/v1/entries", more))
-            found += page["entries"]
+            entries += page["entries"]
             if not page["next"] or page["next"] == cursor:
-                return found
+                return entries
             cursor = str(page["next"])
 
     def entry(self, name: str) -> dict[str, Any]:
@@ -86,7 +99,7 @@ class Server:
 
     def windows(self) -> list[dict[str, Any]]:
         listed = self._held(self._json("api/v1/windows"))["windows"]
-        return [self._held(self._json(f"api/v1/windows/{one['window']}")) for one in listed]
+        return [self._held(self._json(f"api/v1/windows/{window['window']}")) for window in listed]
 
     def _held(self, answer: dict[str, Any]) -> dict[str, Any]:
         """An answer whose record is in the server's ledger, which extends what was seen."""
@@ -103,36 +116,36 @@ class Server:
 
     def _json(self, path: str, parameters: dict[str, str] | None = None) -> dict[str, Any]:
         try:
-            return json_object(self._content(path, parameters))
+            return parse_json_object(self._content(path, parameters))
         except ValueError as error:
             raise BadData(f"{self.url}/{path} is not as a board's server answers: {error}") from error
 
     def _content(self, path: str, parameters: dict[str, str] | None = None) -> bytes:
-        return fetched(f"{self.url}/{path}", parameters)
+        return fetch_url(f"{self.url}/{path}", parameters)
 
 
-class NotThere(FarshiftError):
+class NotFound(FarshiftError):
     """There is nothing at an address."""
 
 
-def server_at(url: str) -> Server | None:
+def find_server(url: str) -> Server | None:
     """The server at an address; None where it has none of its answers, as a static export."""
     url = url.rstrip("/")
     try:
-        said = json_object(fetched(f"{url}/api/v1/"))
-    except (NotThere, ValueError):
+        answer = parse_json_object(fetch_url(f"{url}/api/v1/"))
+    except (NotFound, ValueError):
         return None
-    key = said.get("key")
-    if not isinstance(key, str) or len(key) != 64 or said.get("read_only"):
+    key = answer.get("key")
+    if not isinstance(key, str) or len(key) != 64 or answer.get("read_only"):
         return None  # a copy is read as an export is
     return Server(url)
 
 
-def fetched(target: str, parameters: dict[str, str] | None = None) -> bytes:
-    """What is at an address. `NotThere` for 404, `Unavailable` where nothing answers."""
+def fetch_url(target: str, parameters: dict[str, str] | None = None) -> bytes:
+    """What is at an address. `NotFound` for 404, `Unavailable` where nothing answers."""
     import httpx2
 
-    if offline():
+    if is_offline():
         raise Unavailable(f"{target} was not contacted: FARSHIFT_OFFLINE is set")
 
     def ask() -> bytes:
@@ -141,32 +154,34 @@ def fetched(target: str, parameters: dict[str, str] | None = None) -> bytes:
                 httpx2.Client(timeout=PATIENCE) as client,
                 client.stream("GET", target, params=parameters, headers={"User-Agent": "farshift"}) as answer,
             ):
-                return _read(answer, target)
+                return _read_body(answer, target)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
-            raise Unavailable(f"{target} cannot be reached: {first_line(error)}") from error
+            raise Unavailable(f"{target} cannot be reached: {get_first_line(error)}") from error
         except httpx2.TransportError as error:
-            raise Broken(str(error) or type(error).__name__) from error
+            raise TransientError(str(error) or type(error).__name__) from error
 
-    return persist(ask, f"{target} could not be had")
+    return call_with_retries(ask, f"{target} could not be had")
 
 
-def _read(answer: Any, target: str) -> bytes:
-    if may_pass(answer.status_code):
-        raise Broken(f"the server answered {answer.status_code}", retry_after(answer.headers.get("Retry-After")))
+def _read_body(answer: Any, target: str) -> bytes:
+    if is_retryable(answer.status_code):
+        raise TransientError(
+            f"the server answered {answer.status_code}", parse_retry_after(answer.headers.get("Retry-After"))
+        )
     got = bytearray()
     for piece in answer.iter_bytes():
         got += piece
         if len(got) > MOST_BYTES:
             raise BadData(f"{target} answered with over {MOST_BYTES} bytes")
     if answer.status_code == 404:
-        raise NotThere(f"{target}: {_error(bytes(got))}")
+        raise NotFound(f"{target}: {_parse_error(bytes(got))}")
     if answer.status_code != 200:
-        raise FarshiftError(f"{target} answered {answer.status_code}: {_error(bytes(got))}")
+        raise FarshiftError(f"{target} answered {answer.status_code}: {_parse_error(bytes(got))}")
     return bytes(got)
 
 
-def _error(content: bytes) -> str:
+def _parse_error(content: bytes) -> str:
     try:
-        return str(json_object(content).get("error", ""))[:200]
+        return str(parse_json_object(content).get("error", ""))[:200]
     except ValueError:
         return "there is nothing here"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.canary import TEXT, guid
+from ...benchmarks.canary import TEXT, make_guid
 from ...benchmarks.model import Model
 from ...core.errors import FarshiftError, ModelError
 from ...splits.schema import Schema
@@ -17,40 +17,40 @@ from ...splits.schema import Schema
 _KNOWN = 16
 """Hexadecimal digits of the GUID that a model is shown; it is asked for the other sixteen."""
 
-_TOLD = 8
+_MIN_DIGITS = 8
 """Digits in a row of the hidden half that no model guesses (1 in 2^32)."""
 
 
-def in_texts(benchmark: Benchmark, texts: Iterable[str]) -> dict[str, Any]:
+def search_texts(benchmark: Benchmark, texts: Iterable[str]) -> dict[str, Any]:
     """In how many texts the canary stands, with or without dashes, whatever its case; and the first of them, from 0."""
-    wanted = guid(benchmark)
-    bare = wanted.replace("-", "")
-    found, first, count = 0, None, 0
+    canary = make_guid(benchmark)
+    bare = canary.replace("-", "")
+    matches, first, count = 0, None, 0
     for count, text in enumerate(texts, 1):
         low = text.lower()
-        if wanted in low or bare in low:
-            found += 1
+        if canary in low or bare in low:
+            matches += 1
             first = count - 1 if first is None else first
-    return {"probe": "canary in texts", "benchmark": benchmark.name, "texts": count, "found": found, "first": first}
+    return {"probe": "canary in texts", "benchmark": benchmark.name, "texts": count, "found": matches, "first": first}
 
 
-def continued(benchmark: Benchmark, schema: Schema, model: Model) -> dict[str, Any]:
+def probe_continuation(benchmark: Benchmark, schema: Schema, model: Model) -> dict[str, Any]:
     """Whether a model that answers texts with texts continues the canary: it is shown half of the GUID as an input of
     the benchmark's task. `FarshiftError` where the task takes or gives anything but text."""
     task = benchmark.task
     if task.type != "sequence" or len(task.inputs) != 1 or schema[task.inputs[0]].type != "string":
         raise FarshiftError(f"{benchmark.name} does not ask texts for texts: a canary cannot be asked for there")
-    digits = guid(benchmark).replace("-", "")
+    digits = make_guid(benchmark).replace("-", "")
     known, hidden = digits[:_KNOWN], digits[_KNOWN:]
-    shown = f"{TEXT} {benchmark.name} {known[:8]}-{known[8:12]}-{known[12:]}-"
-    answer = model.predict({task.inputs[0]: np.array([shown], object)})
-    said = _text(answer)
-    bare = "".join(letter for letter in said.lower() if letter in "0123456789abcdef")
-    knows = any(hidden[start : start + _TOLD] in bare for start in range(len(hidden) - _TOLD + 1))
-    return {"probe": "canary continued", "benchmark": benchmark.name, "continued": knows, "said": said[:200]}
+    prompt = f"{TEXT} {benchmark.name} {known[:8]}-{known[8:12]}-{known[12:]}-"
+    answer = model.predict({task.inputs[0]: np.array([prompt], object)})
+    reply = _get_text(answer)
+    bare = "".join(letter for letter in reply.lower() if letter in "0123456789abcdef")
+    knows = any(hidden[start : start + _MIN_DIGITS] in bare for start in range(len(hidden) - _MIN_DIGITS + 1))
+    return {"probe": "canary continued", "benchmark": benchmark.name, "continued": knows, "said": reply[:200]}
 
 
-def _text(answer: Any) -> str:
+def _get_text(answer: Any) -> str:
     values = list(getattr(answer, "prediction", answer))
     if len(values) != 1:
         raise ModelError(f"the model gave {len(values)} answers to one text")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadData, FarshiftError, first_line
+from ...core.errors import BadData, FarshiftError, get_first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,23 +28,25 @@ class Corpus:
     files: tuple[Path, ...]
 
     @classmethod
-    def at(cls, place: Path | str) -> Corpus:
+    def at(cls, location: Path | str) -> Corpus:
         """The texts at a path; `FarshiftError` where there are none that can be read."""
-        place = Path(place)
+        location = Path(location)
         known = (*_LINES, *_JSON, *_PARQUET)
-        if place.is_dir():
-            found = sorted(path for path in place.rglob("*") if path.is_file() and path.suffix.lower() in known)
+        if location.is_dir():
+            files = sorted(path for path in location.rglob("*") if path.is_file() and path.suffix.lower() in known)
         else:
-            found = [place] if place.is_file() and place.suffix.lower() in known else []
-        if not found:
-            raise FarshiftError(f"{place}: no texts there; give a folder or a file that ends with {', '.join(known)}")
-        return cls(tuple(found))
+            files = [location] if location.is_file() and location.suffix.lower() in known else []
+        if not files:
+            raise FarshiftError(
+                f"{location}: no texts there; give a folder or a file that ends with {', '.join(known)}"
+            )
+        return cls(tuple(files))
 
     def pieces(self) -> Iterator[list[str]]:
         """The texts, in pieces of at most 100,000: every line, every text in a JSON line, every text column's value."""
         piece: list[str] = []
         for path in self.files:
-            for text in _texts(path):
+            for text in _iterate_texts(path):
                 piece.append(text)
                 if len(piece) == PIECE:
                     yield piece
@@ -59,35 +61,35 @@ class Corpus:
         for path in self.files:
             if path.suffix.lower() not in _PARQUET:
                 continue
-            file = _opened(path)
+            file = _open_corpus_file(path)
             if set(columns) <= set(file.schema_arrow.names):
                 try:
                     for batch in file.iter_batches(PIECE, columns=list(columns)):
                         yield pa.Table.from_batches([batch])
                 except (pa.ArrowException, OSError) as error:
-                    raise _unreadable(path, error) from error
+                    raise _make_read_error(path, error) from error
 
 
-def _opened(path: Path) -> Any:
+def _open_corpus_file(path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from error
+        raise _make_read_error(path, error) from error
 
 
-def _unreadable(path: Path, error: Exception) -> BadData:
-    return BadData(f"{path}: cannot be read: {first_line(error, 200)}")
+def _make_read_error(path: Path, error: Exception) -> BadData:
+    return BadData(f"{path}: cannot be read: {get_first_line(error, 200)}")
 
 
-def _texts(path: Path) -> Iterator[str]:
+def _iterate_texts(path: Path) -> Iterator[str]:
     import pyarrow as pa
 
     suffix = path.suffix.lower()
     if suffix in _PARQUET:
-        file = _opened(path)
+        file = _open_corpus_file(path)
         names = [field.name for field in file.schema_arrow if str(field.type) in ("string", "large_string")]
         if not names:
             return
@@ -96,17 +98,17 @@ def _texts(path: Path) -> Iterator[str]:
                 for column in batch.columns:
                     yield from (text for text in column.to_pylist() if text)
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from error
+            raise _make_read_error(path, error) from error
         return
     with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             if suffix in _JSON:
-                yield from _in_json(line, f"{path}, line {number}")
+                yield from _iterate_json_texts(line, f"{path}, line {number}")
             elif text := line.strip():
                 yield text
 
 
-def _in_json(line: str, where: str) -> Iterator[str]:
+def _iterate_json_texts(line: str, where: str) -> Iterator[str]:
     """Every text in a line of JSON."""
     if not line.strip():
         return

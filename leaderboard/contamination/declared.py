@@ -8,45 +8,51 @@ from typing import Any
 
 import numpy as np
 
-from ...benchmarks.benchmark import Benchmark, benchmarks
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...core.errors import Unavailable
-from ...loaders.acquire.source import Source, find_source, sources
+from ...loaders.acquire.source import Source, find_source, load_sources
 from ...loaders.split import open_split
-from ...splits.catalogue import manifests
+from ...splits.catalogue import list_manifests
 from ..validation.card import UNKNOWN, ModelCard
 
 FIELDS = ("training_data", "pretraining")
 _VIEWS = ("id", "ood")
 
 
-def declared(card: ModelCard, benchmark: Benchmark) -> list[dict[str, Any]]:
+def list_declared_overlaps(card: ModelCard, benchmark: Benchmark) -> list[dict[str, Any]]:
     """One record for each name that a card declares: `overlap` is "test" where test rows of the benchmark are among
     what it names, "source" where it names the source that they lie in, "related" where it names a source made from the
     same files or the same seed, "training" for the benchmark's own training rows, "none" for anything else that is
     known or not known here, and "unknown" where the card says so. `why` says it in words."""
-    return [_record(benchmark, field, name) for field in FIELDS for name in getattr(card, field)]
+    return [_make_record(benchmark, field, name) for field in FIELDS for name in getattr(card, field)]
 
 
-def _record(benchmark: Benchmark, field: str, name: str) -> dict[str, Any]:
-    overlap, why, rows = _overlap(benchmark, name)
-    said = {"probe": "declared training data", "benchmark": benchmark.name, "field": field, "declared": name}
-    return said | {"overlap": overlap, "rows": rows, "why": why}
+def _make_record(benchmark: Benchmark, field: str, name: str) -> dict[str, Any]:
+    overlap, why, rows = _find_overlap(benchmark, name)
+    record = {"probe": "declared training data", "benchmark": benchmark.name, "field": field, "declared": name}
+    return record | {"overlap": overlap, "rows": rows, "why": why}
 
 
-def _overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
+def _find_overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
     if name == UNKNOWN:
         return "unknown", "the card does not say what it was", None
     own = find_source(benchmark.manifest.definition.source.name)
-    wanted = plain(name)
-    if wanted in (plain(own.name), plain(own.definition.title)):
+    plain_name = normalise_name(name)
+    if plain_name in (normalise_name(own.name), normalise_name(own.definition.title)):
         return "source", f"declares training on {own.name}: the split's test rows lie there", None
-    if wanted in (plain(benchmark.name), plain(benchmark.manifest.name), plain(benchmark.manifest.full_name)):
+    if plain_name in (
+        normalise_name(benchmark.name),
+        normalise_name(benchmark.manifest.name),
+        normalise_name(benchmark.manifest.full_name),
+    ):
         return "training", f"declares {benchmark.name} itself: its training rows are what every entry may train on", 0
-    split = _split(wanted)
+    split = _find_split(plain_name)
     if split is not None:
-        return _of_split(benchmark, split)
-    for other in sources().values():
-        if wanted in (plain(other.name), plain(other.definition.title)) and (shared := related(own, other)):
+        return _find_split_overlap(benchmark, split)
+    for other in load_sources().values():
+        if plain_name in (normalise_name(other.name), normalise_name(other.definition.title)) and (
+            shared := describe_relation(own, other)
+        ):
             return (
                 "related",
                 f"declares training on {other.name}, which {shared} as {own.name}, where the test lies",
@@ -55,29 +61,29 @@ def _overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
     return "none", f"{name} is not a source or split that the test rows of {benchmark.name} are known to lie in", 0
 
 
-def plain(name: str) -> str:
+def normalise_name(name: str) -> str:
     """A name as it is compared: lower case, letters and digits alone."""
     return re.sub("[^a-z0-9]+", "", name.lower())
 
 
-def _split(wanted: str) -> str | None:
+def _find_split(plain_name: str) -> str | None:
     """The full name of the split that a declared name stands for: its own, or a benchmark's."""
-    for one in benchmarks().values():
-        if plain(one.name) == wanted:
-            return one.definition.split
-    for manifest in manifests():
-        if manifest.frozen and wanted in (plain(manifest.name), plain(manifest.full_name)):
+    for benchmark in load_benchmarks().values():
+        if normalise_name(benchmark.name) == plain_name:
+            return benchmark.definition.split
+    for manifest in list_manifests():
+        if manifest.frozen and plain_name in (normalise_name(manifest.name), normalise_name(manifest.full_name)):
             return manifest.full_name
     return None
 
 
-def _of_split(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
+def _find_split_overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
     """The overlap with the training rows of another split."""
     try:
         split = open_split(name)
         own = benchmark.split.source
         if split.source.name != own.name:
-            shared = related(own, split.source)
+            shared = describe_relation(own, split.source)
             if not shared:
                 return "none", f"{name} is over {split.source.name}, and {benchmark.name} over {own.name}", 0
             return "related", f"declares {name}, over {split.source.name}, which {shared} as {own.name}", None
@@ -92,16 +98,20 @@ def _of_split(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
     return "test", why, count
 
 
-def related(one: Source, other: Source) -> str:
+def describe_relation(first: Source, second: Source) -> str:
     """How two sources have rows of one origin, in words: the same files, or one generator and seed; empty where
     nothing says so."""
-    mine, theirs = (_origins(source.definition.distributions) for source in (one, other))
-    if mine[0] & theirs[0]:
+    first_origins, second_origins = (_list_origins(source.definition.distributions) for source in (first, second))
+    if first_origins[0] & second_origins[0]:
         return "is made of the same files"
-    return "is drawn by the same generator and seed" if mine[1] & theirs[1] else ""
+    return "is drawn by the same generator and seed" if first_origins[1] & second_origins[1] else ""
 
 
-def _origins(distributions: Sequence[Any]) -> tuple[set[str], set[tuple[str, str]]]:
-    files = {pin.sha256 for one in distributions for pin in one.files}
-    seeds = {(one.generator, str(one.options["seed"])) for one in distributions if one.options.get("seed")}
+def _list_origins(distributions: Sequence[Any]) -> tuple[set[str], set[tuple[str, str]]]:
+    files = {pin.sha256 for distribution in distributions for pin in distribution.files}
+    seeds = {
+        (distribution.generator, str(distribution.options["seed"]))
+        for distribution in distributions
+        if distribution.options.get("seed")
+    }
     return files, seeds

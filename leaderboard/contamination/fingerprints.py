@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ...benchmarks.benchmark import Benchmark
 from ...core.errors import BadData, FarshiftError
 from ...loaders.part import Part
-from ...splits.measures.near_duplicates import shingled
-from ...splits.rows import first_ids
+from ...splits.measures.near_duplicates import make_shingles
+from ...splits.rows import compute_first_ids
 from .corpus import PIECE, Corpus
 
 _VIEWS = ("id", "ood")
@@ -28,31 +28,33 @@ _NAMED = 5
 Flags = NDArray[np.bool_]
 
 
-def fingerprints(corpus: Corpus, benchmark: Benchmark) -> dict[str, Any]:
+def count_duplicate_rows(corpus: Corpus, benchmark: Benchmark) -> dict[str, Any]:
     """A record: how many rows of each test view stand in the corpus exactly, or nearly, the first few of them by row
     id, and how many resemble training rows of the benchmark itself. `FarshiftError` where the benchmark's inputs are no
     texts and no Parquet file has columns of their names."""
     views = {name: benchmark.view(name)[0] for name in _VIEWS}
-    texts = {name: row_texts(part, benchmark) for name, part in views.items()}
+    texts = {name: join_row_texts(part, benchmark) for name, part in views.items()}
     exact = {name: np.zeros(len(part), bool) for name, part in views.items()}
     near = {name: np.zeros(len(part), bool) for name, part in views.items()}
-    rows = _by_columns(corpus, benchmark, views, exact)
+    rows = _mark_column_matches(corpus, benchmark, views, exact)
     if not rows and not all(texts.values()):
         needed = ", ".join(benchmark.task.inputs)
         raise FarshiftError(f"{benchmark.name} is not of texts: give Parquet with its inputs as columns ({needed})")
     count = 0
     for piece in corpus.pieces():
         count += len(piece)
-        known = {fingerprint(text) for text in piece}
-        for name, mine in texts.items():
-            exact[name] |= np.array([fingerprint(text) in known for text in mine], bool) if mine else False
-            near[name] |= _resembling(mine, piece) if mine else False
-    base = {name: _base(benchmark, mine) for name, mine in texts.items()}
-    found = {name: _counts(views[name], exact[name], near[name], base[name]) for name in _VIEWS}
-    return {"probe": "duplicates", "benchmark": benchmark.name, "texts": count, "rows": rows, "views": found}
+        known = {compute_fingerprint(text) for text in piece}
+        for name, view_texts in texts.items():
+            exact[name] |= (
+                np.array([compute_fingerprint(text) in known for text in view_texts], bool) if view_texts else False
+            )
+            near[name] |= _find_resembling(view_texts, piece) if view_texts else False
+    base = {name: _count_training_matches(benchmark, view_texts) for name, view_texts in texts.items()}
+    counts = {name: _make_counts(views[name], exact[name], near[name], base[name]) for name in _VIEWS}
+    return {"probe": "duplicates", "benchmark": benchmark.name, "texts": count, "rows": rows, "views": counts}
 
 
-def row_texts(part: Part, benchmark: Benchmark) -> list[str]:
+def join_row_texts(part: Part, benchmark: Benchmark) -> list[str]:
     """The text of each row's inputs, fields joined by spaces; empty where an input is not text."""
     schema = benchmark.split.source.schema
     if any(schema[name].type != "string" for name in benchmark.task.inputs):
@@ -62,55 +64,55 @@ def row_texts(part: Part, benchmark: Benchmark) -> list[str]:
     return [" ".join(values) for values in zip(*fields, strict=True)]
 
 
-def fingerprint(text: str) -> bytes:
+def compute_fingerprint(text: str) -> bytes:
     """16 bytes that stand for a text, without regard to case and spaces."""
     return blake2b(" ".join(text.casefold().split()).encode("utf-8", "replace"), digest_size=16).digest()
 
 
-def _by_columns(corpus: Corpus, benchmark: Benchmark, views: dict[str, Part], exact: dict[str, Flags]) -> int:
+def _mark_column_matches(corpus: Corpus, benchmark: Benchmark, views: dict[str, Part], exact: dict[str, Flags]) -> int:
     """Mark the rows whose inputs stand in columns of their names; how many rows were compared."""
     schema = benchmark.split.source.schema
     fields = schema.of_role("input")
     compared = 0
     for table in corpus.tables(tuple(field.name for field in fields)):
         try:
-            ids = first_ids(table.cast(_arrow(fields)), schema)
+            ids = compute_first_ids(table.cast(_to_arrow(fields)), schema)
         except (ValueError, BadData):  # columns of these names, and of other things
             continue
         compared += len(ids)
         for name, part in views.items():
-            exact[name] |= np.isin(first_ids(part.arrow([field.name for field in fields]), schema), ids)
+            exact[name] |= np.isin(compute_first_ids(part.arrow([field.name for field in fields]), schema), ids)
     return compared
 
 
-def _arrow(fields: Any) -> Any:
+def _to_arrow(fields: Any) -> Any:
     import pyarrow as pa
 
     return pa.schema([(field.name, field.arrow()) for field in fields])
 
 
-def _resembling(rows: list[str], texts: list[str]) -> Flags:
+def _find_resembling(rows: list[str], texts: list[str]) -> Flags:
     """Whether each row resembles one of the texts."""
     import pyarrow as pa
 
-    both = shingled(pa.chunked_array([pa.array([*rows, *texts], pa.large_string())]))
+    both = make_shingles(pa.chunked_array([pa.array([*rows, *texts], pa.large_string())]))
     return both.resembling(np.arange(len(rows)), np.arange(len(rows), len(rows) + len(texts)))
 
 
-def _base(benchmark: Benchmark, rows: list[str]) -> int:
+def _count_training_matches(benchmark: Benchmark, rows: list[str]) -> int:
     """How many rows resemble a training row of the benchmark itself (of its first 100,000)."""
     if not rows:
         return 0
     train = benchmark.part("train")
-    return int(_resembling(rows, row_texts(train.select(np.arange(min(len(train), PIECE))), benchmark)).sum())
+    return int(_find_resembling(rows, join_row_texts(train.select(np.arange(min(len(train), PIECE))), benchmark)).sum())
 
 
-def _counts(part: Part, exact: Flags, near: Flags, base: int) -> dict[str, Any]:
-    found = exact | near
+def _make_counts(part: Part, exact: Flags, near: Flags, base: int) -> dict[str, Any]:
+    matches = exact | near
     return {
         "rows": len(part),
         "exact": int(exact.sum()),
         "near": int((near & ~exact).sum()),
         "near_own_training": base,
-        "first": [f"{row:016x}" for row in part.row_ids[found][:_NAMED].tolist()],
+        "first": [f"{row:016x}" for row in part.row_ids[matches][:_NAMED].tolist()],
     }

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
-from ...benchmarks.harness.factory import factory
+from ...benchmarks.harness.factory import make_factory
 from ...core.errors import FarshiftError
 from ...core.plugins import read_toml
-from ..validation.card import who_and_model
+from ..validation.card import parse_team_and_model
 from ..validation.problem import Problems
-from .canaries import continued, in_texts
+from .canaries import probe_continuation, search_texts
 from .corpus import Corpus
-from .declared import declared
-from .fingerprints import fingerprints
+from .declared import list_declared_overlaps
+from .fingerprints import count_duplicate_rows
 
 Record = dict[str, Any]
 
@@ -25,32 +25,32 @@ def probe(on: str, data: Path | str | None = None, card: Path | str | None = Non
     if data is None and card is None and model is None:
         raise FarshiftError("probe: give training texts (--data), a model card (--card), or a model (--model)")
     benchmark = find_benchmark(on)
-    found: list[Record] = []
+    records: list[Record] = []
     if card is not None:
-        found += _of_card(Path(card), benchmark)
+        records += _probe_card(Path(card), benchmark)
     if data is not None:
         corpus = Corpus.at(data)
-        found.append(in_texts(benchmark, (text for piece in corpus.pieces() for text in piece)))
-        found.append(fingerprints(corpus, benchmark))
+        records.append(search_texts(benchmark, (text for piece in corpus.pieces() for text in piece)))
+        records.append(count_duplicate_rows(corpus, benchmark))
     if model is not None:
         schema = benchmark.split.source.schema
-        found.append(continued(benchmark, schema, factory(model, benchmark.task)(0, {})))
-    return found
+        records.append(probe_continuation(benchmark, schema, make_factory(model, benchmark.task)(0, {})))
+    return records
 
 
-def _of_card(card: Path, benchmark: Benchmark) -> list[Record]:
+def _probe_card(card: Path, benchmark: Benchmark) -> list[Record]:
     problems = Problems()
-    said = who_and_model(read_toml(card), str(card), problems)
+    contents = parse_team_and_model(read_toml(card), str(card), problems)
     problems.refuse_if_any("probe")
-    return declared(said.model, benchmark)
+    return list_declared_overlaps(contents.model, benchmark)
 
 
-def found_some(records: list[Record]) -> bool:
+def has_findings(records: list[Record]) -> bool:
     """Whether a probe found what should not be there."""
-    return any(_found(record) for record in records)
+    return any(_is_finding(record) for record in records)
 
 
-def _found(record: Record) -> bool:
+def _is_finding(record: Record) -> bool:
     if record["probe"] == "declared training data":
         return record["overlap"] in ("test", "source", "related")
     if record["probe"] == "duplicates":
@@ -58,20 +58,22 @@ def _found(record: Record) -> bool:
     return bool(record.get("found") or record.get("continued"))
 
 
-def in_words(record: Record) -> str:
+def describe_record(record: Record) -> str:
     """A record in a line: FOUND, ok, or a question mark where nothing is known."""
-    mark = "FOUND" if _found(record) else "?" if record.get("overlap") == "unknown" else "ok"
+    mark = "FOUND" if _is_finding(record) else "?" if record.get("overlap") == "unknown" else "ok"
     if record["probe"] == "declared training data":
-        said = f"{record['field']}: {record['why']}"
+        description = f"{record['field']}: {record['why']}"
     elif record["probe"] == "duplicates":
         views = (
             f"{name}: {view['exact']} exact and {view['near']} near of {view['rows']} rows "
             f"({view['near_own_training']} resemble the benchmark's own training)"
             for name, view in record["views"].items()
         )
-        said = f"{record['texts']:,} texts and {record['rows']:,} rows of columns; {'; '.join(views)}"
+        description = f"{record['texts']:,} texts and {record['rows']:,} rows of columns; {'; '.join(views)}"
     elif record["probe"] == "canary in texts":
-        said = f"the canary stands in {record['found']} of {record['texts']:,} texts"
+        description = f"the canary stands in {record['found']} of {record['texts']:,} texts"
     else:
-        said = "the model continues the canary" if record["continued"] else "the model does not continue the canary"
-    return f"{mark:>5}  {record['probe']} on {record['benchmark']}: {said}"
+        description = (
+            "the model continues the canary" if record["continued"] else "the model does not continue the canary"
+        )
+    return f"{mark:>5}  {record['probe']} on {record['benchmark']}: {description}"

@@ -12,21 +12,21 @@ from pathlib import Path
 
 from ...core.errors import FarshiftError
 from ...core.files import write_atomically
-from ...core.plugins import module, named
+from ...core.plugins import find_files_by_name, load_module
 from ..tables.snapshot import Snapshot
 
-PLACE = "leaderboard/exports"
+FOLDER = "leaderboard/exports"
 
 
-def formats() -> list[str]:
+def list_formats() -> list[str]:
     """The names of the formats there are, sorted."""
-    return sorted(named(PLACE, ".py"))
+    return sorted(find_files_by_name(FOLDER, ".py"))
 
 
-def exported(board: Snapshot, format: str, options: Mapping[str, str] | None = None) -> dict[str, bytes]:
+def make_export_files(board: Snapshot, format: str, options: Mapping[str, str] | None = None) -> dict[str, bytes]:
     """The files of an export by their relative paths. `UnknownName` for another format, `FarshiftError` for an option
     that it does not take, or lacks."""
-    writer = module(PLACE, format, "export format")
+    writer = load_module(FOLDER, format, "export format")
     known: dict[str, str] = getattr(writer, "OPTIONS", {})
     given = {name: value for name, value in (options or {}).items() if value}
     for name in given:
@@ -35,23 +35,25 @@ def exported(board: Snapshot, format: str, options: Mapping[str, str] | None = N
     for name in getattr(writer, "NEEDED", ()):
         if name not in given:
             raise FarshiftError(f"the format {format} needs --{name}: {known[name]}")
-    made: dict[str, bytes] = writer.files(board, given)
-    return made
+    files: dict[str, bytes] = writer.files(board, given)
+    return files
 
 
-def publish(board: Snapshot, format: str, out: Path | str, options: Mapping[str, str] | None = None) -> list[Path]:
+def write_export(board: Snapshot, format: str, out: Path | str, options: Mapping[str, str] | None = None) -> list[Path]:
     """Write an export: a single file to `out` where `out` has the file's suffix, else all files into the folder `out`.
     Returns what was written, sorted."""
-    targets = _targets(board, format, Path(out), options)
+    targets = _make_targets(board, format, Path(out), options)
     for path, content in targets.items():
         write_atomically(path, content, "write it to another place")
     return sorted(targets)
 
 
-def unlike(board: Snapshot, format: str, out: Path | str, options: Mapping[str, str] | None = None) -> list[str]:
+def list_differences(
+    board: Snapshot, format: str, out: Path | str, options: Mapping[str, str] | None = None
+) -> list[str]:
     """What of an export that was written to `out` is not what the board gives."""
     problems = []
-    for path, content in sorted(_targets(board, format, Path(out), options).items()):
+    for path, content in sorted(_make_targets(board, format, Path(out), options).items()):
         if not path.is_file():
             problems.append(f"{path} is missing")
         elif path.read_bytes() != content:
@@ -59,10 +61,10 @@ def unlike(board: Snapshot, format: str, out: Path | str, options: Mapping[str, 
     return problems
 
 
-def _targets(board: Snapshot, format: str, out: Path, options: Mapping[str, str] | None) -> dict[Path, bytes]:
+def _make_targets(board: Snapshot, format: str, out: Path, options: Mapping[str, str] | None) -> dict[Path, bytes]:
     """What belongs where."""
-    made = exported(board, format, options)
-    only = next(iter(made)) if len(made) == 1 else ""
+    files = make_export_files(board, format, options)
+    only = next(iter(files)) if len(files) == 1 else ""
     if only and out.suffix == Path(only).suffix and not out.is_dir():
-        return {out: made[only]}
-    return {out / name: content for name, content in made.items()}
+        return {out: files[only]}
+    return {out / name: content for name, content in files.items()}

@@ -6,26 +6,28 @@ from collections.abc import Mapping
 from math import hypot
 from typing import Any
 
-from ...benchmarks.plot._panels import in_percent, in_words, one_line
+from ...benchmarks.plot._panels import collapse_whitespace, format_estimate, is_percent
 from ...benchmarks.statistics.interval import Estimate, Interval
-from ...benchmarks.tables._grid import Grid, seeds
+from ...benchmarks.tables._grid import Grid, format_seeds
 from ..tables.table_view import Row, TableView
 
 NUMBERS = ("OOD", "ID", "gap", "behind the first")
 """Columns that hold a number and its interval."""
 
 
-def grid(table_view: TableView) -> Grid:
+def make_grid(table_view: TableView) -> Grid:
     """One row per entry, best first; of the columns those that hold something for at least one of the entries."""
-    names = _columns(table_view)
-    rows = (_cells(table_view, row) for row in table_view.rows)
-    return Grid(tuple(names), tuple(tuple(row[name] for name in names) for row in rows), caption(table_view), NUMBERS)
+    names = _list_columns(table_view)
+    rows = (_make_cells(table_view, row) for row in table_view.rows)
+    return Grid(
+        tuple(names), tuple(tuple(row[name] for name in names) for row in rows), make_caption(table_view), NUMBERS
+    )
 
 
-def _columns(table_view: TableView) -> list[str]:
+def _list_columns(table_view: TableView) -> list[str]:
     ranked = ["rank", "ties"] if table_view.ranked else []
     behind = ["behind the first", "best"] if table_view.ranked > 1 else []
-    against = [f"beats {one_line(table_view.baseline)}"] if table_view.baseline else []
+    against = [f"beats {collapse_whitespace(table_view.baseline)}"] if table_view.baseline else []
     worst = ["worst group"] if any(row.worst for row in table_view.rows) else []
     team = ["team"] if len({row.standing.team for row in table_view.rows}) > 1 else []
     # Names first: a terminal never breaks the first two columns, so that they can be copied.
@@ -33,28 +35,28 @@ def _columns(table_view: TableView) -> list[str]:
     return [*named, "OOD", "ID", "gap", *behind, *against, *worst, "seeds", "attempts"]
 
 
-def _cells(table_view: TableView, row: Row) -> dict[str, str]:
+def _make_cells(table_view: TableView, row: Row) -> dict[str, str]:
     """A row's cells by column, plain text."""
     score = row.standing.score
-    percent = in_percent(score)
+    percent = is_percent(score)
     return {
-        "rank": rank_set(row),
+        "rank": format_rank_set(row),
         "ties": row.ties,
-        "model": one_line(score.model),
-        "team": one_line(row.standing.team),
-        "ID": in_words(score.id, percent),
-        "OOD": in_words(score.ood, percent),
-        "gap": in_words(score.gap, percent),
-        "behind the first": words(row.behind, percent),
+        "model": collapse_whitespace(score.model),
+        "team": collapse_whitespace(row.standing.team),
+        "ID": format_estimate(score.id, percent),
+        "OOD": format_estimate(score.ood, percent),
+        "gap": format_estimate(score.gap, percent),
+        "behind the first": format_interval(row.behind, percent),
         "best": "" if row.best is None else f"{row.best:.2f}",
-        f"beats {one_line(table_view.baseline)}": _beats(row),
-        "worst group": f"{words(row.worst, percent)} {row.worst['group']}" if row.worst else "",
-        "seeds": seeds(score),
-        "attempts": _attempts(row, percent),
+        f"beats {collapse_whitespace(table_view.baseline)}": _format_verdict(row),
+        "worst group": f"{format_interval(row.worst, percent)} {row.worst['group']}" if row.worst else "",
+        "seeds": format_seeds(score),
+        "attempts": _format_attempts(row, percent),
     }
 
 
-def rank_set(row: Row) -> str:
+def format_rank_set(row: Row) -> str:
     """A rank set, such as `1-4`, or `3` where it holds one rank."""
     if row.rank is None:
         return "n/a"
@@ -62,24 +64,24 @@ def rank_set(row: Row) -> str:
     return str(low) if low == high else f"{low}-{high}"
 
 
-def words(found: Mapping[str, Any] | None, percent: bool) -> str:
+def format_interval(interval: Mapping[str, Any] | None, percent: bool) -> str:
     """A number and its interval; empty where there is none."""
-    return in_words(Interval(found["value"], found["low"], found["high"]), percent) if found else ""
+    return format_estimate(Interval(interval["value"], interval["low"], interval["high"]), percent) if interval else ""
 
 
-def standard_error(found: Estimate) -> float:
+def compute_standard_error(estimate: Estimate) -> float:
     """The standard error of an estimate over rows and, where it has several, seeds."""
-    return hypot(found.row_se, found.seed_se or 0.0)
+    return hypot(estimate.row_se, estimate.seed_se or 0.0)
 
 
-def _beats(row: Row) -> str:
+def _format_verdict(row: Row) -> str:
     if row.against is None:
         return ""
     words = {"better": "yes", "worse": "worse", "none": "no"}[row.against["verdict"]]
     return f"{words} (p {row.against['p_holm']:.3g})"
 
 
-def _attempts(row: Row, percent: bool) -> str:
+def _format_attempts(row: Row, percent: bool) -> str:
     if row.attempts is None:
         return ""
     if row.optimism is None:
@@ -88,6 +90,6 @@ def _attempts(row: Row, percent: bool) -> str:
     return f"{row.attempts} (up to +{scale * row.optimism:.{digits}f})"
 
 
-def caption(table_view: TableView) -> str:
+def make_caption(table_view: TableView) -> str:
     """What the columns mean, in sentences."""
     return " ".join(table_view.notes)

@@ -7,20 +7,20 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 
-def slug(text: str) -> str:
+def make_slug(text: str) -> str:
     """Lower-case letters, digits, dots, dashes and underscores; `unnamed` where nothing is left."""
     plain = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-._")
     return plain[:80].rstrip("-._") or "unnamed"
 
 
-def slugs(texts: Iterable[str]) -> dict[str, str]:
+def make_slugs(texts: Iterable[str]) -> dict[str, str]:
     """A slug for each text; where two would share one, all but a text that is its own slug get a digest's head."""
     unique = sorted(set(texts))
-    taken: dict[str, list[str]] = {}
+    texts_by_slug: dict[str, list[str]] = {}
     for text in unique:
-        taken.setdefault(slug(text), []).append(text)
+        texts_by_slug.setdefault(make_slug(text), []).append(text)
     return {
         text: name if len(sharing) == 1 or text == name else f"{name}-{sha256(text.encode()).hexdigest()[:8]}"
-        for name, sharing in taken.items()
+        for name, sharing in texts_by_slug.items()
         for text in sharing
     }

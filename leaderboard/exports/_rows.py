@@ -9,12 +9,12 @@ from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
 
 
-def rows_of(board: Snapshot) -> list[dict[str, Any]]:
+def list_rows(board: Snapshot) -> list[dict[str, Any]]:
     """The rows, in the order of the tables. What there is not is None."""
-    return [_line(table_view, row) for table_view in board.views for row in table_view.rows]
+    return [_make_row(table_view, row) for table_view in board.views for row in table_view.rows]
 
 
-def _line(table_view: TableView, row: Row) -> dict[str, Any]:
+def _make_row(table_view: TableView, row: Row) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     low, high = row.rank or (None, None)
     return {
@@ -31,15 +31,15 @@ def _line(table_view: TableView, row: Row) -> dict[str, Any]:
         "not_learnt": row.not_learnt,
         "ties": row.ties,
         "probability_best": row.best,
-        **_numbers("id", score.id.to_dict()),
-        **_numbers("ood", score.ood.to_dict()),
-        **_numbers("gap", score.gap.to_dict()),
-        **_numbers("behind_first", row.behind),
+        **_flatten_numbers("id", score.id.to_dict()),
+        **_flatten_numbers("ood", score.ood.to_dict()),
+        **_flatten_numbers("gap", score.gap.to_dict()),
+        **_flatten_numbers("behind_first", row.behind),
         "baseline": table_view.baseline,
-        **_numbers("against_baseline", row.against),
+        **_flatten_numbers("against_baseline", row.against),
         "against_baseline_p_holm": row.against["p_holm"] if row.against else None,
         "worst_group": row.worst["group"] if row.worst else None,
-        **_numbers("worst_group_score", row.worst),
+        **_flatten_numbers("worst_group_score", row.worst),
         "worst_group_bias": row.worst["bias"] if row.worst else None,
         "seeds": len(score.seeds),
         "protocol_seeds": score.protocol_seeds,
@@ -50,7 +50,7 @@ def _line(table_view: TableView, row: Row) -> dict[str, Any]:
     }
 
 
-def _numbers(name: str, found: Mapping[str, Any] | None) -> dict[str, float | None]:
-    known = found or {}
+def _flatten_numbers(name: str, values: Mapping[str, Any] | None) -> dict[str, float | None]:
+    known = values or {}
     ends = (("", "value"), ("_low", "low"), ("_high", "high"), ("_row_se", "row_se"), ("_seed_se", "seed_se"))
     return {f"{name}{end}": known.get(key) for end, key in ends}

@@ -14,11 +14,11 @@ from typing import Any
 from uuid import UUID
 
 from ...benchmarks.statistics.interval import Estimate
-from ...core.version import version
+from ...core.version import get_version
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
-from ._grid import rank_set, standard_error
-from ._names import slug, slugs
+from ._grid import compute_standard_error, format_rank_set
+from ._names import make_slug, make_slugs
 
 SCHEMA = "0.3.0"
 COLLECTION = "farshift"
@@ -33,69 +33,69 @@ METHOD = "analytic: cluster-robust over test rows, and over training seeds (t in
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """A file per entry, sorted by path."""
-    teams = slugs(_team(row) for table_view in board.views for row in table_view.rows)
-    models = slugs(str(row.standing.score.model) for table_view in board.views for row in table_view.rows)
-    found = {}
+    teams = make_slugs(_get_team(row) for table_view in board.views for row in table_view.rows)
+    models = make_slugs(str(row.standing.score.model) for table_view in board.views for row in table_view.rows)
+    documents = {}
     for table_view in board.views:
         for row in table_view.rows:
-            developer, model = teams[_team(row)], models[str(row.standing.score.model)]
-            place = f"data/{COLLECTION}/{developer}/{model}/{_uuid(row)}.json"
-            content = _log(board, table_view, row, f"{developer}/{model}", options.get("source", ""))
-            found[place] = (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
-    return dict(sorted(found.items()))
+            developer, model = teams[_get_team(row)], models[str(row.standing.score.model)]
+            path = f"data/{COLLECTION}/{developer}/{model}/{_make_uuid(row)}.json"
+            content = _make_log(board, table_view, row, f"{developer}/{model}", options.get("source", ""))
+            documents[path] = (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+    return dict(sorted(documents.items()))
 
 
-def _team(row: Row) -> str:
+def _get_team(row: Row) -> str:
     return row.standing.team or "unknown"
 
 
-def _uuid(row: Row) -> UUID:
+def _make_uuid(row: Row) -> UUID:
     return UUID(bytes=sha256(f"farshift/eee/{row.standing.entry}".encode()).digest()[:16], version=4)
 
 
-def _seconds(time: str) -> str:
+def _to_epoch_seconds(time: str) -> str:
     return str(int(datetime.fromisoformat(time).timestamp()))
 
 
-def _log(board: Snapshot, table_view: TableView, row: Row, model: str, source: str) -> dict[str, Any]:
+def _make_log(board: Snapshot, table_view: TableView, row: Row, model: str, source: str) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     where = {
         "source_name": board.name,
         "source_type": "evaluation_run",
-        "source_organization_name": _team(row),
+        "source_organization_name": _get_team(row),
         # Teams hand in predictions of their own runs; a board cannot know whether the model is theirs.
         "evaluator_relationship": "other",
         "additional_details": {"entry": standing.entry, "submission_sha256": standing.submission},
     }
     return {
         "schema_version": SCHEMA,
-        "evaluation_id": f"{slug(table_view.table.benchmark)}/{model}/{_seconds(standing.time)}",
+        "evaluation_id": f"{make_slug(table_view.table.benchmark)}/{model}/{_to_epoch_seconds(standing.time)}",
         "evaluation_timestamp": standing.time,
-        "retrieved_timestamp": _seconds(standing.time),
+        "retrieved_timestamp": _to_epoch_seconds(standing.time),
         "source_metadata": where | ({"source_organization_url": source} if source else {}),
         "model_info": {
             "name": score.model,
             "id": model,
-            "developer": _team(row),
+            "developer": _get_team(row),
             "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
         },
         "eval_library": {
             "name": "farshift",
-            "version": version(),
+            "version": get_version(),
             "additional_details": {"scorer": str(score.scorer), "entry_identity": score.entry_identity},
         },
-        "evaluation_results": [_result(table_view, row, view) for view in VIEWS],
+        "evaluation_results": [_make_result(table_view, row, view) for view in VIEWS],
     }
 
 
-def _result(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
+def _make_result(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
     score = row.standing.score
-    found: Estimate = getattr(score, view)
-    details = {"per_seed": json.dumps(list(found.per_seed)), "selection": score.selection}
+    estimate: Estimate = getattr(score, view)
+    details = {"per_seed": json.dumps(list(estimate.per_seed)), "selection": score.selection}
     if view == "ood" and row.unranked:
         details |= {"not_ranked": row.unranked}
     if view == "ood" and row.rank:
-        details |= {"rank_set": rank_set(row), "ranked_entries": str(table_view.ranked), "tie_groups": row.ties}
+        details |= {"rank_set": format_rank_set(row), "ranked_entries": str(table_view.ranked), "tie_groups": row.ties}
     return {
         "evaluation_result_id": f"{row.standing.entry}/{view}",
         "evaluation_name": f"{score.benchmark} {view}",
@@ -104,28 +104,28 @@ def _result(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
             "source_type": "other",
             "additional_details": {"kind_of_shift": score.kind, "entry_identity": score.entry_identity},
         },
-        "metric_config": _metric(table_view, row, view),
+        "metric_config": _describe_metric(table_view, row, view),
         "score_details": {
-            "score": found.value,
+            "score": estimate.value,
             "details": details,
             "uncertainty": {
-                "standard_error": {"value": round(standard_error(found), 6), "method": METHOD},
+                "standard_error": {"value": round(compute_standard_error(estimate), 6), "method": METHOD},
                 "confidence_interval": {
-                    "lower": found.low,
-                    "upper": found.high,
+                    "lower": estimate.low,
+                    "upper": estimate.high,
                     "confidence_level": 0.95,
                     "method": METHOD,
                 },
-                "num_samples": found.rows,
+                "num_samples": estimate.rows,
             },
         },
     }
 
 
-def _metric(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
+def _describe_metric(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
     score = row.standing.score
     name, _, number = score.metric.partition("@")
-    low, high = _ends(score.bounds, view)
+    low, high = _find_bounds(score.bounds, view)
     lower = score.better == "lower"
     return {
         "evaluation_description": f"{table_view.table.title}: {name} {VIEWS[view]}",
@@ -142,7 +142,7 @@ def _metric(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
     }
 
 
-def _ends(bounds: tuple[float, float] | None, view: str) -> tuple[float | None, float | None]:
+def _find_bounds(bounds: tuple[float, float] | None, view: str) -> tuple[float | None, float | None]:
     """The least and the greatest value of a view; None where the metric has no two ends."""
     if bounds is None:
         return None, None

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...benchmarks.plot._panels import in_percent, in_words
+from ...benchmarks.plot._panels import format_estimate, is_percent
 from ...core.errors import FarshiftError
 from ..tables.snapshot import Snapshot
-from ..tables.suite_table import as_published, who
+from ..tables.suite_table import format_model_name, is_published_protocol
 from ..tables.table_view import Row, TableView
-from ._grid import rank_set
-from ._names import slug, slugs
+from ._grid import format_rank_set
+from ._names import make_slug, make_slugs
 
 OPTIONS = {
     "dataset": "the Hub data set that hosts the benchmark, OWNER/NAME",
@@ -35,18 +35,18 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """The data set's file, and one file per model and table."""
     if options["dataset"].count("/") != 1:
         raise FarshiftError(f"--dataset {options['dataset']!r}: name the data set as OWNER/NAME")
-    views = [table_view for table_view in board.views if as_published(table_view.table)]
-    found = {"eval.yaml": dumped(_benchmark(board, views))}
-    models = slugs(who(row.standing) for table_view in views for row in table_view.rows)
+    views = [table_view for table_view in board.views if is_published_protocol(table_view.table)]
+    documents = {"eval.yaml": dump_yaml(_describe_benchmark(board, views))}
+    models = make_slugs(format_model_name(row.standing) for table_view in views for row in table_view.rows)
     for table_view in views:
         # The latest of a model's entries: a repository has one value a task.
         for row in sorted(table_view.rows, key=lambda row: (row.standing.time, row.standing.entry)):
-            place = f"models/{models[who(row.standing)]}/.eval_results/{_place(table_view)}.yaml"
-            found[place] = dumped([_result(table_view, row, view, options) for view in VIEWS])
-    return dict(sorted(found.items()))
+            path = f"models/{models[format_model_name(row.standing)]}/.eval_results/{_make_table_name(table_view)}.yaml"
+            documents[path] = dump_yaml([_make_result(table_view, row, view, options) for view in VIEWS])
+    return dict(sorted(documents.items()))
 
 
-def dumped(value: Any) -> bytes:
+def dump_yaml(value: Any) -> bytes:
     """Plain data as YAML, keys in their order; letters beyond ASCII are escaped, as PyYAML writes some so that
     they are read back as others."""
     import yaml
@@ -55,47 +55,47 @@ def dumped(value: Any) -> bytes:
     return text.encode()
 
 
-def _benchmark(board: Snapshot, views: list[TableView]) -> dict[str, Any]:
+def _describe_benchmark(board: Snapshot, views: list[TableView]) -> dict[str, Any]:
     return {
         "name": board.name,
         "description": "How far a model's skill carries when the data shifts: scores on data like training (id) and on "
         "shifted data (ood), recomputed from stored predictions.",
         "evaluation_framework": FRAMEWORK,
         "tasks": [
-            {"id": _task(table_view, view), "config": slug(table_view.table.benchmark), "split": "test"}
+            {"id": _make_task_id(table_view, view), "config": make_slug(table_view.table.benchmark), "split": "test"}
             for table_view in views
             for view in VIEWS
         ],
     }
 
 
-def _task(table_view: TableView, view: str) -> str:
-    return f"{_place(table_view)}-{view}"
+def _make_task_id(table_view: TableView, view: str) -> str:
+    return f"{_make_table_name(table_view)}-{view}"
 
 
-def _place(table_view: TableView) -> str:
+def _make_table_name(table_view: TableView) -> str:
     """A name for a table: quick results have one of their own."""
-    return slug(table_view.table.benchmark) + (
+    return make_slug(table_view.table.benchmark) + (
         "" if table_view.table.budget == "full" else f"-{table_view.table.budget}"
     )
 
 
-def _result(table_view: TableView, row: Row, view: str, options: Mapping[str, str]) -> dict[str, Any]:
+def _make_result(table_view: TableView, row: Row, view: str, options: Mapping[str, str]) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
-    found = score.ood if view == "ood" else score.id
-    percent = in_percent(score)
-    rank = f"; rank set {rank_set(row)} of {table_view.ranked}" if view == "ood" and row.rank else ""
+    estimate = score.ood if view == "ood" else score.id
+    percent = is_percent(score)
+    rank = f"; rank set {format_rank_set(row)} of {table_view.ranked}" if view == "ood" and row.rank else ""
     rank += f"; not ranked: {row.unranked}" if view == "ood" and row.unranked else ""
     result: dict[str, Any] = {
-        "dataset": {"id": options["dataset"], "task_id": _task(table_view, view)},
-        "value": round((100 if percent else 1) * found.value, 4),
+        "dataset": {"id": options["dataset"], "task_id": _make_task_id(table_view, view)},
+        "value": round((100 if percent else 1) * estimate.value, 4),
         "date": standing.time,
     }
     if options.get("source"):
         result["source"] = {"url": options["source"], "name": "Board with stored predictions"}
     result["evaluation_framework"] = FRAMEWORK
     result["notes"] = (
-        f"{score.metric}{' in percent' if percent else ''} {VIEWS[view]}, {in_words(found, percent)}: 95 % t "
+        f"{score.metric}{' in percent' if percent else ''} {VIEWS[view]}, {format_estimate(estimate, percent)}: 95 % t "
         f"interval over test rows and {len(score.seeds)} training seeds{rank}; entry {standing.entry}, "
         f"identity {score.entry_identity[:16]}"
     )

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...benchmarks.plot._panels import one_line
-from ...benchmarks.tables.markdown import escaped, written
-from ..entries import Standing
+from ...benchmarks.plot._panels import collapse_whitespace
+from ...benchmarks.tables.markdown import escape_markdown, format_markdown
+from ..entries import ScoredEntry
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import TableView
-from ._grid import grid
+from ._grid import make_grid
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """One file: every table, and what is listed apart."""
-    parts = [f"# {escaped(board.name)}\n", *(_table(table_view) for table_view in board.views)]
+    parts = [f"# {escape_markdown(board.name)}\n", *(_format_table(table_view) for table_view in board.views)]
     if board.apart:
-        lines = [f"- {escaped(_apart(one))}" for one in board.apart]
+        lines = [f"- {escape_markdown(_format_removed(entry))}" for entry in board.apart]
         parts.append("\n".join(["## Listed apart\n", *lines]) + "\n")
     return {"standings.md": "\n".join(parts).encode()}
 
 
-def _apart(one: Standing) -> str:
-    score, left = one.score, one.left
+def _format_removed(entry: ScoredEntry) -> str:
+    score, left = entry.score, entry.left
     assert left is not None
-    return f"{one_line(score.model)} on {score.benchmark}: {left.kind}, {left.reason}"
+    return f"{collapse_whitespace(score.model)} on {score.benchmark}: {left.kind}, {left.reason}"
 
 
-def _table(table_view: TableView) -> str:
-    return f"## {escaped(table_view.table.heading)}\n\n{written(grid(table_view))}"
+def _format_table(table_view: TableView) -> str:
+    return f"## {escape_markdown(table_view.table.heading)}\n\n{format_markdown(make_grid(table_view))}"

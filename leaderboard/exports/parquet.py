@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..tables.snapshot import Snapshot
-from ._rows import rows_of
+from ._rows import list_rows
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
@@ -15,14 +15,14 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = rows_of(board)
-    columns = {name: _column([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    rows = list_rows(board)
+    columns = {name: _to_column([row[name] for row in rows]) for name in (rows[0] if rows else ())}
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer, compression="zstd")
     return {"standings.parquet": buffer.getvalue()}
 
 
-def _column(values: list[Any]) -> Any:
+def _to_column(values: list[Any]) -> Any:
     """Numbers are whole where all are, text is text; a column of nulls alone counts as numbers."""
     import pyarrow as pa
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.clock import now
+from ...core.clock import get_utc_now
 from ...core.errors import FarshiftError
-from .chain import chain_problems, follow_problems, link_problems
-from .keys import SigningKey, signed_by
-from .record import GENESIS, KINDS, Record, hash_of
+from .chain import find_chain_problems, find_continuation_problems, find_link_problems
+from .keys import SigningKey, is_signed_by
+from .record import GENESIS, KINDS, Record, hash_record
 from .rotation import KIND as ROTATED
-from .rotation import current_key, rotations
+from .rotation import find_current_key, list_rotations
 from .store import Store
 
 Event = tuple[str, dict[str, Any]]
@@ -38,7 +38,7 @@ class Ledger:
 
     def current(self) -> str:
         """The public key that signs now."""
-        return current_key(self.store.of_kind(ROTATED), self.key)
+        return find_current_key(self.store.of_kind(ROTATED), self.key)
 
     def _require(self, key: str) -> None:
         if self.signing.public != key:  # another process may have put a new one in its place
@@ -47,20 +47,20 @@ class Ledger:
             raise FarshiftError(f"{self.signing.path} is not this board's key, whose public half is {key}")
 
     def _continued(self, head: Record | None, rotated: Sequence[Record], events: Sequence[Event]) -> list[Record]:
-        key = current_key(rotated, self.key)
+        key = find_current_key(rotated, self.key)
         self._require(key)
         # A rotation is signed by the key before it.
-        by = current_key(rotated[:-1], self.key) if head is not None and head.kind == ROTATED else key
-        if head is not None and not (head.fits() and signed_by(by, head.hash, head.signature)):
+        by = find_current_key(rotated[:-1], self.key) if head is not None and head.kind == ROTATED else key
+        if head is not None and not (head.fits() and is_signed_by(by, head.hash, head.signature)):
             raise FarshiftError(
                 f"the last record of the ledger in {self.store.name} was changed: nothing is appended to it "
                 "(farshift board verify lists what differs)"
             )
         seq, previous = (head.seq + 1, head.hash) if head else (0, GENESIS)
-        time = _not_before(head, now())
+        time = _clamp_time(head, get_utc_now())
         added = []
         for number, (kind, body) in enumerate(events, seq):
-            hash = hash_of(number, time, kind, body, previous)
+            hash = hash_record(number, time, kind, body, previous)
             added.append(Record(number, time, kind, body, previous, hash, self.signing.sign(hash)))
             previous = hash
         return added
@@ -68,39 +68,39 @@ class Ledger:
     def records(self) -> list[Record]:
         """All records, checked against their chain and the signature of the last one, which stands for all before it;
         `FarshiftError` names the first thing that is wrong."""
-        found = self.store.records()
-        problems = link_problems(found)
-        key = current_key(rotations(found[:-1]), self.key)
-        if not problems and not signed_by(key, found[-1].hash, found[-1].signature):
-            problems = [f"record {found[-1].seq} is not signed by the board's key"]
+        records = self.store.records()
+        problems = find_link_problems(records)
+        key = find_current_key(list_rotations(records[:-1]), self.key)
+        if not problems and not is_signed_by(key, records[-1].hash, records[-1].signature):
+            problems = [f"record {records[-1].seq} is not signed by the board's key"]
         if problems:
             raise FarshiftError(f"the ledger in {self.store.name}: {problems[0]}")
-        return found
+        return records
 
     def following(self, last: Record) -> list[Record]:
         """The records after one that was read, checked as by `records`; those before it are not read again.
         `FarshiftError` where the ledger does not go on from it."""
         since = self.store.records(last.seq)
-        found = since[1:]
-        problems = follow_problems(last, found)
+        records = since[1:]
+        problems = find_continuation_problems(last, records)
         if not since or since[0].hash != last.hash or not since[0].fits():
             problems = [f"record {last.seq} is not the one that it was before"]
-        if not problems and found and not self._signed(found[-1]):
-            problems = [f"record {found[-1].seq} is not signed by the board's key"]
+        if not problems and records and not self._signed(records[-1]):
+            problems = [f"record {records[-1].seq} is not signed by the board's key"]
         if problems:
             raise FarshiftError(f"the ledger in {self.store.name}: {problems[0]}")
-        return found
+        return records
 
     def _signed(self, record: Record) -> bool:
-        rotated = [one for one in self.store.of_kind(ROTATED) if one.seq < record.seq]
-        return signed_by(current_key(rotated, self.key), record.hash, record.signature)
+        rotated = [rotation for rotation in self.store.of_kind(ROTATED) if rotation.seq < record.seq]
+        return is_signed_by(find_current_key(rotated, self.key), record.hash, record.signature)
 
     def read(self, head: str | None = None) -> tuple[list[Record], list[str]]:
         """All records as they are, and everything that is wrong with them, every signature checked."""
-        found = self.store.records()
-        return found, chain_problems(found, self.key, head)
+        records = self.store.records()
+        return records, find_chain_problems(records, self.key, head)
 
 
-def _not_before(head: Record | None, time: str) -> str:
+def _clamp_time(head: Record | None, time: str) -> str:
     """A record's time is never before that of the one it follows, whatever the clock of this machine says."""
     return max(time, head.time) if head else time

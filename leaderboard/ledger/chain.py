@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .record import GENESIS, HISTORY, KINDS, Record
-from .rotation import unsigned
+from .rotation import find_unsigned
 
 
-def chain_problems(records: Sequence[Record], key: str, head: str | None = None) -> list[str]:
+def find_chain_problems(records: Sequence[Record], key: str, head: str | None = None) -> list[str]:
     """Everything wrong with a ledger's records, in order; empty where nothing is.
 
     key: the board's first public key, hexadecimal. head: a record's hash known from an earlier look. Without it nobody
     can tell that the last records were cut off: what is left of a chain is a chain.
     """
-    problems = link_problems(records) + _signature_problems(records, key)
+    problems = find_link_problems(records) + _find_signature_problems(records, key)
     if head is not None and all(record.hash != head for record in records):
         problems.append(f"no record has the hash {head} that was given: records were cut off or rewritten")
     return problems
 
 
-def link_problems(records: Sequence[Record]) -> list[str]:
+def find_link_problems(records: Sequence[Record]) -> list[str]:
     """What is wrong with the chain itself, signatures aside."""
     problems = []
     if not records or records[0].kind != "opened" or records[0].seq:
         problems.append("the ledger does not begin with the board's opening: records were removed")
-    return problems + _unlinked(records, 0, GENESIS)
+    return problems + _find_broken_links(records, 0, GENESIS)
 
 
-def follow_problems(last: Record, records: Sequence[Record]) -> list[str]:
+def find_continuation_problems(last: Record, records: Sequence[Record]) -> list[str]:
     """What is wrong with the chain of records that are to follow the `last` one, signatures aside."""
-    return _unlinked(records, last.seq + 1, last.hash)
+    return _find_broken_links(records, last.seq + 1, last.hash)
 
 
-def _unlinked(records: Sequence[Record], due: int, previous: str) -> list[str]:
+def _find_broken_links(records: Sequence[Record], due: int, previous: str) -> list[str]:
     problems, begun = [], due
     for number, record in enumerate(records, begun):
         if record.seq > due:
-            problems.append(f"{_span(due, record.seq - 1)} missing before record {record.seq}")
+            problems.append(f"{_format_span(due, record.seq - 1)} missing before record {record.seq}")
         elif record.seq < due:
             problems.append(f"record {record.seq} stands after record {due - 1}: records were reordered or repeated")
         elif record.previous != previous:
@@ -52,12 +52,12 @@ def _unlinked(records: Sequence[Record], due: int, previous: str) -> list[str]:
     return problems
 
 
-def _span(first: int, last: int) -> str:
+def _format_span(first: int, last: int) -> str:
     return f"record {first} is" if first == last else f"records {first} to {last} are"
 
 
-def _signature_problems(records: Sequence[Record], key: str) -> list[str]:
-    wrong = unsigned(records, key)
+def _find_signature_problems(records: Sequence[Record], key: str) -> list[str]:
+    wrong = find_unsigned(records, key)
     if len(wrong) == len(records) > 1:
         return [f"no record is signed by the board's key {key}"]
     return [f"record {seq} is not signed by the board's key" for seq in wrong]

@@ -13,15 +13,15 @@ from hashlib import sha256
 from pathlib import Path
 
 from ...core.errors import FarshiftError
-from ...core.files import locked, user_home, write_atomically
+from ...core.files import get_user_home, hold_lock, write_atomically
 from .record import Record
 
 _HASH = 32
 
 
-def unlike_seen(records: Sequence[Record], key: str) -> list[str]:
+def find_history_conflicts(records: Sequence[Record], key: str) -> list[str]:
     """What says that a history is not the continuation of the one that was last seen under a key."""
-    path = _place(key)
+    path = _get_history_path(key)
     if not path.is_file():
         return []
     content = path.read_bytes()
@@ -41,33 +41,33 @@ def unlike_seen(records: Sequence[Record], key: str) -> list[str]:
     return []
 
 
-def unlike_place(place: str, key: str) -> list[str]:
-    """What says that another board was seen at an address before. Call it before `remember`."""
-    path = _address(place)
+def find_address_conflicts(address: str, key: str) -> list[str]:
+    """What says that another board was seen at an address before. Call it before `remember_history`."""
+    path = _get_address_path(address)
     if not path.is_file() or (known := path.read_text("ascii", "replace").strip()) == key:
         return []
-    return [f"{place} has the key {key}, and had {known} when this user first looked (kept in {path})"]
+    return [f"{address} has the key {key}, and had {known} when this user first looked (kept in {path})"]
 
 
-def remember(records: Sequence[Record], key: str, place: str = "") -> str:
-    """Keep a history that was verified and extends what was seen; `place`: the address that it was read from, if any.
+def remember_history(records: Sequence[Record], key: str, address: str = "") -> str:
+    """Keep a history that was verified and extends what was seen; `address`: the address that it was read from, if any.
     Returns why it could not be kept, or ""."""
-    path = _place(key)
+    path = _get_history_path(key)
     hashes = b"".join(bytes.fromhex(record.hash) for record in records)
     try:
-        with locked(path):
+        with hold_lock(path):
             if not path.is_file() or path.stat().st_size <= len(hashes):
                 write_atomically(path, hashes)
-            if place and not _address(place).is_file():
-                write_atomically(_address(place), key.encode())
+            if address and not _get_address_path(address).is_file():
+                write_atomically(_get_address_path(address), key.encode())
     except FarshiftError as error:
         return str(error)
     return ""
 
 
-def _place(key: str) -> Path:
-    return user_home() / "heads" / f"{key[:64]}.hashes"
+def _get_history_path(key: str) -> Path:
+    return get_user_home() / "heads" / f"{key[:64]}.hashes"
 
 
-def _address(place: str) -> Path:
-    return user_home() / "heads" / "places" / f"{sha256(place.rstrip('/').encode()).hexdigest()[:32]}.key"
+def _get_address_path(address: str) -> Path:
+    return get_user_home() / "heads" / "places" / f"{sha256(address.rstrip('/').encode()).hexdigest()[:32]}.key"

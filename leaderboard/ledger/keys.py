@@ -22,7 +22,7 @@ class SigningKey:
 
     @cached_property
     def _private(self) -> Ed25519PrivateKey:
-        _require()
+        _require_cryptography()
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -53,7 +53,7 @@ class SigningKey:
 
 def create_key(path: Path, whose: str = "board") -> SigningKey:
     """The key in `path`; a new one where there is no file yet."""
-    _require()
+    _require_cryptography()
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -63,27 +63,27 @@ def create_key(path: Path, whose: str = "board") -> SigningKey:
     return SigningKey(path, whose)
 
 
-def signed_by(public: str, hash: str, signature: str) -> bool:
+def is_signed_by(public: str, hash: str, signature: str) -> bool:
     """Whether `signature` over `hash` was made with the private half of `public`; False for whatever is not hexadecimal
     of the right length."""
-    _require()
+    _require_cryptography()
     from cryptography.exceptions import InvalidSignature
 
     try:
-        _public_key(public).verify(bytes.fromhex(signature), bytes.fromhex(hash))
+        _load_public_key(public).verify(bytes.fromhex(signature), bytes.fromhex(hash))
     except (InvalidSignature, ValueError):
         return False
     return True
 
 
 @lru_cache(maxsize=16)
-def _public_key(public: str) -> Ed25519PublicKey:
+def _load_public_key(public: str) -> Ed25519PublicKey:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     return Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
 
 
-def _require() -> None:
+def _require_cryptography() -> None:
     try:
         import cryptography  # noqa: F401
     except ImportError as error:

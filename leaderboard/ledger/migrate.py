@@ -10,7 +10,7 @@ from .store import SCHEMA, Store
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def migrate(store: Store, to: str = "head") -> tuple[str | None, str | None]:
+def migrate_store(store: Store, to: str = "head") -> tuple[str | None, str | None]:
     """Apply the migrations that are missing, in one transaction. Returns the schema before and after it."""
     try:
         from alembic import command
@@ -28,21 +28,21 @@ def migrate(store: Store, to: str = "head") -> tuple[str | None, str | None]:
     return before, store.schema()
 
 
-def refuse_newer(store: Store, found: str) -> None:
+def refuse_newer(store: Store, schema: str) -> None:
     """`FarshiftError` where a schema is one that this version does not know."""
-    if found > SCHEMA:
+    if schema > SCHEMA:
         raise FarshiftError(
-            f"the ledger in {store.name} has schema {found}, of a newer Farshift (this one knows {SCHEMA}): upgrade it"
+            f"the ledger in {store.name} has schema {schema}, of a newer Farshift (this one knows {SCHEMA}): upgrade it"
         )
 
 
 def require_current(store: Store, where: Path) -> None:
     """`FarshiftError` unless the database holds a ledger of exactly this version's schema."""
-    found = store.schema()
-    if found is None:
+    schema = store.schema()
+    if schema is None:
         raise FarshiftError(f"{where}: its ledger, {store.name}, is missing: put it back")
-    refuse_newer(store, found)
-    if found < SCHEMA:
+    refuse_newer(store, schema)
+    if schema < SCHEMA:
         raise FarshiftError(
-            f"{where}: its ledger has schema {found}, this version needs {SCHEMA}: farshift board rescore {where}"
+            f"{where}: its ledger has schema {schema}, this version needs {SCHEMA}: farshift board rescore {where}"
         )

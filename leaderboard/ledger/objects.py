@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from .migrate import migrate
+from .migrate import migrate_store
 from .store import Store
 
 if TYPE_CHECKING:
@@ -41,52 +41,54 @@ Objects = dict[tuple[str, str], str]
 """By kind and name what an object does, blanks aside."""
 
 
-def foreign_objects(store: Store) -> list[str]:
+def find_foreign_objects(store: Store) -> list[str]:
     """What in a ledger's database is not as the migrations of this version make it, sorted."""
     with store.reading() as connection:
-        found = _objects(connection)
+        objects = _read_objects(connection)
     if store.dialect == "sqlite":
         with TemporaryDirectory(prefix="farshift-schema-") as folder:
             fresh = Store.in_file(Path(folder) / "ledger.sqlite")
-            migrate(fresh)
+            migrate_store(fresh)
             with fresh.reading() as connection:
-                due = _objects(connection)
+                expected = _read_objects(connection)
             fresh.close()
     else:
-        due = _made_in_postgresql(found)
-    problems = [f"has the {kind} {name}, which no migration makes" for kind, name in found if (kind, name) not in due]
-    problems += [f"lacks the {kind} {name}" for kind, name in due if (kind, name) not in found]
-    for what, does in due.items():
-        if does and found.get(what, does) != does:
+        expected = _list_expected_postgresql(objects)
+    problems = [
+        f"has the {kind} {name}, which no migration makes" for kind, name in objects if (kind, name) not in expected
+    ]
+    problems += [f"lacks the {kind} {name}" for kind, name in expected if (kind, name) not in objects]
+    for what, does in expected.items():
+        if does and objects.get(what, does) != does:
             problems.append(f"has the {what[0]} {what[1]} otherwise than the migrations make it")
     return sorted(f"the ledger's database {problem[:200]}" for problem in problems)
 
 
-def _objects(connection: Connection) -> Objects:
+def _read_objects(connection: Connection) -> Objects:
     from sqlalchemy import text
 
     query = _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL
-    found: Objects = {}
+    objects: Objects = {}
     for kind, name, on, does in connection.execute(text(query)).all():
         # What a table's definition says differs by Alembic's version; its columns are read by their names.
         plain = "" if kind in ("table", "index") else " ".join(str(does).split()).lower()
-        found[kind, f"{name} on {on}" if kind in ("trigger", "rule") else str(name)] = plain
-    return found
+        objects[kind, f"{name} on {on}" if kind in ("trigger", "rule") else str(name)] = plain
+    return objects
 
 
-def _made_in_postgresql(found: Objects) -> Objects:
+def _list_expected_postgresql(objects: Objects) -> Objects:
     """What the migrations make in PostgreSQL, in the schema that the records lie in."""
     from .migrations.versions.v0002_append_only import POSTGRESQL
     from .migrations.versions.v0003_server import TABLES
 
     schema = next(
-        (name.split(".")[0] for kind, name in found if kind == "table" and name.endswith(".records")), "public"
+        (name.split(".")[0] for kind, name in objects if kind == "table" and name.endswith(".records")), "public"
     )
-    due: Objects = {("table", f"{schema}.{name}"): "" for name in ("records", "alembic_version", *TABLES)}
+    expected: Objects = {("table", f"{schema}.{name}"): "" for name in ("records", "alembic_version", *TABLES)}
     for statement in POSTGRESQL:
         words = statement.split()
         if words[1] == "FUNCTION":
-            due["function", f"{schema}.{words[2].removesuffix('()')}"] = " ".join(
+            expected["function", f"{schema}.{words[2].removesuffix('()')}"] = " ".join(
                 statement.split("$$")[1].split()
             ).lower()
         else:
@@ -94,5 +96,5 @@ def _made_in_postgresql(found: Objects) -> Objects:
             _, _, event = " ".join(words).partition(f"{words[2]} ")
             timing, _, action = event.partition(" ON records ")
             shown = f"create trigger {words[2]} {timing} on {schema}.records {action} enabled o"
-            due["trigger", name] = shown.lower().replace("update or delete", "delete or update")  # as it is shown
-    return due
+            expected["trigger", name] = shown.lower().replace("update or delete", "delete or update")  # as it is shown
+    return expected

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.canonical import canonical_json, identity_of
+from ...core.canonical import compute_identity, to_canonical_json
 
 GENESIS = "0" * 64
 """What the first record has as `previous`."""
@@ -53,16 +53,16 @@ class Record:
 
     def line(self) -> bytes:
         """Its canonical JSON: a line of an export, without the newline."""
-        return canonical_json(self.__dict__)
+        return to_canonical_json(self.__dict__)
 
     def fits(self) -> bool:
         """Whether the hash is that of the rest."""
-        return self.hash == hash_of(self.seq, self.time, self.kind, self.body, self.previous)
+        return self.hash == hash_record(self.seq, self.time, self.kind, self.body, self.previous)
 
 
-def hash_of(seq: int, time: str, kind: str, body: dict[str, Any], previous: str) -> str:
+def hash_record(seq: int, time: str, kind: str, body: dict[str, Any], previous: str) -> str:
     """The hash of a record. `ValueError` for a body that JSON cannot hold (NaN)."""
-    return identity_of({"seq": seq, "time": time, "kind": kind, "body": body, "previous": previous})
+    return compute_identity({"seq": seq, "time": time, "kind": kind, "body": body, "previous": previous})
 
 
 def read_line(line: bytes) -> Record:

@@ -14,8 +14,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from ...core.canonical import canonical_json
-from ...core.errors import FarshiftError, MissingExtra, first_line
+from ...core.canonical import to_canonical_json
+from ...core.errors import FarshiftError, MissingExtra, get_first_line
 from .record import Record
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Store:
     """A database that holds one ledger. url: `sqlite:///FILE` or `postgresql+psycopg://USER@HOST/DATABASE`."""
 
     def __init__(self, url: str) -> None:
-        self.url = _parsed(url)
+        self.url = _parse_url(url)
         self._writes = Lock()
 
     @classmethod
@@ -64,7 +64,7 @@ class Store:
 
         with self._plainly():
             if self.dialect == "sqlite":
-                return _in_sqlite(create_engine(self.url, connect_args={"timeout": WAIT}))
+                return _prepare_sqlite(create_engine(self.url, connect_args={"timeout": WAIT}))
             arguments = {"connect_timeout": 10, "application_name": "farshift"}
             return create_engine(self.url, pool_pre_ping=True, connect_args=arguments)
 
@@ -128,8 +128,8 @@ class Store:
         except ModuleNotFoundError as error:
             raise MissingExtra(f"a ledger in {self.dialect}", "board") from error
         except SQLAlchemyError as error:
-            said = first_line(getattr(error, "orig", None) or error)
-            raise FarshiftError(f"the ledger in {self.name}: {said}") from error
+            message = get_first_line(getattr(error, "orig", None) or error)
+            raise FarshiftError(f"the ledger in {self.name}: {message}") from error
 
     def schema(self) -> str | None:
         """The migration that the database is at; None where it holds no ledger."""
@@ -140,8 +140,8 @@ class Store:
         with self.reading() as connection:
             if not inspect(connection).has_table("alembic_version"):
                 return None
-            found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-        return None if found is None else str(found)
+            version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+        return None if version is None else str(version)
 
     @contextmanager
     def committing(self) -> Iterator[Connection]:
@@ -162,14 +162,14 @@ class Store:
                 connection.exec_driver_sql("LOCK TABLE records IN EXCLUSIVE MODE")
             added = continued(self._head(connection), self._of_kind(connection, kind))
             if added:
-                rows = [record.__dict__ | {"body": canonical_json(record.body).decode()} for record in added]
-                connection.execute(insert(_records()), rows)
+                rows = [record.__dict__ | {"body": to_canonical_json(record.body).decode()} for record in added]
+                connection.execute(insert(_make_records_table()), rows)
         return added
 
     def _head(self, connection: Connection) -> Record | None:
         from sqlalchemy import select
 
-        records = _records()
+        records = _make_records_table()
         row = connection.execute(select(records).order_by(records.c.seq.desc()).limit(1)).first()
         return None if row is None else self._record(row)
 
@@ -186,59 +186,61 @@ class Store:
     def _of_kind(self, connection: Connection, kind: str) -> list[Record]:
         from sqlalchemy import select
 
-        records = _records()
-        wanted = select(records).where(records.c.kind == kind).order_by(records.c.seq)
-        return [self._record(row) for row in connection.execute(wanted)]
+        records = _make_records_table()
+        query = select(records).where(records.c.kind == kind).order_by(records.c.seq)
+        return [self._record(row) for row in connection.execute(query)]
 
     def records(self, since: int = 0) -> list[Record]:
         """All records from the one `since` on, by `seq`, as they are: see `chain.py` for what may be wrong with
         them."""
         from sqlalchemy import select
 
-        records = _records()
-        wanted = select(records).where(records.c.seq >= since) if since else select(records)
+        records = _make_records_table()
+        query = select(records).where(records.c.seq >= since) if since else select(records)
         with self.reading() as connection:
-            rows: Sequence[Row[Any]] = connection.execute(wanted.order_by(records.c.seq)).all()
+            rows: Sequence[Row[Any]] = connection.execute(query.order_by(records.c.seq)).all()
         return [self._record(row) for row in rows]
 
     def _record(self, row: Row[Any]) -> Record:
-        found = dict(zip(_COLUMNS, row, strict=True))
+        values = dict(zip(_COLUMNS, row, strict=True))
         try:
-            body = json.loads(found["body"])
+            body = json.loads(values["body"])
         except (TypeError, ValueError, RecursionError) as error:
-            raise FarshiftError(f"the ledger in {self.name}: the body of record {found['seq']} is not JSON") from error
-        return Record(**found | {"body": body})
+            raise FarshiftError(f"the ledger in {self.name}: the body of record {values['seq']} is not JSON") from error
+        return Record(**values | {"body": body})
 
     def close(self) -> None:
         """Give up all connections."""
         self._engine.dispose()
 
 
-def _records() -> Table:
+def _make_records_table() -> Table:
     from sqlalchemy import Column, Integer, MetaData, Table, Text
 
     kinds = {"seq": Integer}
     return Table("records", MetaData(), *(Column(name, kinds.get(name, Text)) for name in _COLUMNS))
 
 
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     try:
         from sqlalchemy.engine import make_url
         from sqlalchemy.exc import ArgumentError
     except ImportError as error:
         raise MissingExtra("a board's ledger", "board") from error
     try:
-        found = make_url(url)
+        database_url = make_url(url)
     except (ArgumentError, ValueError) as error:
         raise FarshiftError("the store is not a database URL: try postgresql+psycopg://USER@HOST/DATABASE") from error
-    if found.drivername == "postgresql":
-        found = found.set(drivername="postgresql+psycopg")
-    if found.drivername not in ("sqlite", "postgresql+psycopg"):
-        raise FarshiftError(f"a ledger cannot lie in {found.drivername}: use postgresql+psycopg://USER@HOST/DATABASE")
-    return found
+    if database_url.drivername == "postgresql":
+        database_url = database_url.set(drivername="postgresql+psycopg")
+    if database_url.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise FarshiftError(
+            f"a ledger cannot lie in {database_url.drivername}: use postgresql+psycopg://USER@HOST/DATABASE"
+        )
+    return database_url
 
 
-def _in_sqlite(engine: Engine) -> Engine:
+def _prepare_sqlite(engine: Engine) -> Engine:
     """Make transactions begin where they are said to begin, and commits durable."""
     from sqlalchemy import event
 

@@ -17,22 +17,22 @@ from typing import Any
 from ...benchmarks.runs.run import Run
 from ...core.clock import Stopwatch
 from ...core.durable import ADVICE
-from ...core.engines import Needs, as_completed, opened
+from ...core.engines import Needs, iterate_outcomes, open_engine
 from ...core.errors import FarshiftError, Unavailable
 from ...core.files import write_atomically
-from ...core.listings.plural import counted
-from ...core.progress import advance, say
+from ...core.listings.plural import format_count
+from ...core.progress import log_message, report_progress
 from ..board import Board
-from ..entries import entries
+from ..entries import read_valid_entries
 from ..publish.site import Site
 from ..publish.write import SITE, write_site
 from ..settings import write_baselines
-from ..submission.pack import pack
-from ..tables.row_scores import rows_of_entries
+from ..submission.pack import pack_runs
+from ..tables.row_scores import read_entry_rows
 from ..tables.snapshot import take_snapshot
-from .reference import reference
-from .submit import submit
-from .verify import verify
+from .reference import declare_references
+from .submit import submit_runs
+from .verify import verify_board
 
 BUILT = Path("derived") / "built.json"
 """Which run each job gave: job by its key. May be deleted: its jobs then run again."""
@@ -52,7 +52,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuildReport:
     """What a build did. left_out: jobs whose data cannot be had here, with why; differences: what verifying found."""
 
     board: Path
@@ -69,9 +69,9 @@ class Built:
         return self.__dict__ | {"board": str(self.board), "page": str(self.page)}
 
     def __str__(self) -> str:
-        state = counted(len(self.differences), "difference") if self.differences else "verified"
+        state = format_count(len(self.differences), "difference") if self.differences else "verified"
         took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in self.seconds.items())
-        entered, entries = counted(self.entered, "run"), counted(self.entries, "entry", "entries")
+        entered, entries = format_count(self.entered, "run"), format_count(self.entries, "entry", "entries")
         lines = [f"{self.board}: {entered} entered, {self.there} there before; {entries}, {state}"]
         lines += [f"left out: {why}" for why in self.left_out] + self.differences
         return "\n".join([*lines, f"({took})", f"open {self.page.resolve()}"])
@@ -85,7 +85,7 @@ def build(
     fetch: Fetch,
     baselines: Mapping[str, str] | None = None,
     workers: int = 2,
-) -> Built:
+) -> BuildReport:
     """Enter the runs of all jobs into the board at `folder`, which is made where there is none; verify everything;
     write the pages.
 
@@ -98,71 +98,84 @@ def build(
     if baselines:
         write_baselines(folder, baselines)
     watch = Stopwatch()
-    todo = _missing(board, jobs)
+    todo = _find_missing_jobs(board, jobs)
     if len(todo) < len(jobs):
-        say(f"{len(jobs) - len(todo)} of {len(jobs)} runs are on {folder} already")
-    left_out = _enter(board, todo, fetch, team, workers)
-    _declare(board, jobs)
+        log_message(f"{len(jobs) - len(todo)} of {len(jobs)} runs are on {folder} already")
+    left_out = _submit_jobs(board, todo, fetch, team, workers)
+    _declare_references(board, jobs)
     seconds = {"entering": watch.seconds()}
-    found = verify(board)
+    verification = verify_board(board)
     seconds["verifying"] = watch.seconds() - seconds["entering"]
     page = write_site(Site(take_snapshot(board), board), folder / SITE)
     seconds["pages"] = watch.seconds() - sum(seconds.values())
     entered = len(todo) - len(left_out)
-    there = len(jobs) - len(todo)
-    return Built(folder, page, entered, there, left_out, len(board.standings()), list(found.differences), seconds)
+    already_entered = len(jobs) - len(todo)
+    return BuildReport(
+        folder,
+        page,
+        entered,
+        already_entered,
+        left_out,
+        len(board.standings()),
+        list(verification.differences),
+        seconds,
+    )
 
 
-def _missing(board: Board, jobs: Sequence[Job]) -> list[Job]:
+def _find_missing_jobs(board: Board, jobs: Sequence[Job]) -> list[Job]:
     """The jobs whose run is not on the board."""
-    there = {one.run_digest for one in entries(board.settled()).values()}
-    known = _read_built(board)
-    return [job for job in jobs if known.get(job.key) not in there]
+    entered_runs = {entry.run_digest for entry in read_valid_entries(board.settled()).values()}
+    known = _read_run_digests(board)
+    return [job for job in jobs if known.get(job.key) not in entered_runs]
 
 
-def _declare(board: Board, jobs: Sequence[Job]) -> None:
+def _declare_references(board: Board, jobs: Sequence[Job]) -> None:
     """Declare the entries of the jobs to be of their tables' fields: all are of one team, and are ranked all."""
-    built = _read_built(board)
+    built = _read_run_digests(board)
     runs = {built[job.key] for job in jobs if job.key in built}
-    reference(board, [one.entry for one in entries(board.settled()).values() if one.run_digest in runs])
+    declare_references(
+        board, [entry.entry for entry in read_valid_entries(board.settled()).values() if entry.run_digest in runs]
+    )
 
 
-def _read_built(board: Board) -> dict[str, str]:
+def _read_run_digests(board: Board) -> dict[str, str]:
     try:
-        found = json.loads((board.path / BUILT).read_text("utf-8"))
+        digests = json.loads((board.path / BUILT).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return digests if isinstance(digests, dict) else {}
 
 
-def _enter(board: Board, jobs: Sequence[Job], fetch: Fetch, team: str, workers: int) -> list[str]:
+def _submit_jobs(board: Board, jobs: Sequence[Job], fetch: Fetch, team: str, workers: int) -> list[str]:
     """Enter the runs of all jobs; returns why some were left out."""
     batches: dict[str, list[Job]] = {}
     for job in jobs:
         batches.setdefault(job.batch, []).append(job)
     done, left_out = 0, []
-    built = _read_built(board)
-    advance("entering runs", 0, len(jobs) or None)
+    built = _read_run_digests(board)
+    report_progress("entering runs", 0, len(jobs) or None)
     # The largest first: the processes then end together.
     order = sorted(batches.values(), key=lambda batch: (-len(batch), batch[0].batch))
-    with opened("processes", Needs(workers=workers)) as engine:
-        for index, found, error in as_completed(engine, partial(_enter_batch, str(board.path), fetch, team), order):
+    with open_engine("processes", Needs(workers=workers)) as engine:
+        for index, result, error in iterate_outcomes(
+            engine, partial(_submit_batch, str(board.path), fetch, team), order
+        ):
             if error is not None:
                 raise error
-            digests, why = found
+            digests, why = result
             built |= digests
             left_out += why
             done += len(order[index])
             write_atomically(board.path / BUILT, json.dumps(built, sort_keys=True, indent=1).encode(), ADVICE)
-            advance("entering runs", done, len(jobs))
+            report_progress("entering runs", done, len(jobs))
     return sorted(left_out)
 
 
-def _enter_batch(folder: str, fetch: Fetch, team: str, jobs: Sequence[Job]) -> tuple[dict[str, str], list[str]]:
+def _submit_batch(folder: str, fetch: Fetch, team: str, jobs: Sequence[Job]) -> tuple[dict[str, str], list[str]]:
     """Enter the runs of a batch, and keep the scores of their rows. Returns the digest of each job's run, by its key,
     and why some were left out."""
     board = Board(folder)
-    there = {one.run_digest for one in entries(board.settled()).values()}
+    entered_runs = {entry.run_digest for entry in read_valid_entries(board.settled()).values()}
     runs, digests, left_out = [], {}, []
     for job in jobs:
         try:
@@ -171,11 +184,11 @@ def _enter_batch(folder: str, fetch: Fetch, team: str, jobs: Sequence[Job]) -> t
             left_out.append(f"{job.model} on {job.benchmark}: {error}")
             continue
         digests[job.key] = run.digest
-        if run.digest not in there:
+        if run.digest not in entered_runs:
             runs.append(run)
     if runs:
-        with TemporaryDirectory() as place:
-            file = pack(runs, Path(place) / "submission.zip", team=team)
-            names, _ = submit(board, file)
-        rows_of_entries(board, [one for one in board.standings() if one.entry in names])
+        with TemporaryDirectory() as temporary_folder:
+            file = pack_runs(runs, Path(temporary_folder) / "submission.zip", team=team)
+            names, _ = submit_runs(board, file)
+        read_entry_rows(board, [entry for entry in board.standings() if entry.entry in names])
     return digests, left_out

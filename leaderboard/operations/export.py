@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import tomli_w
 
 from ...core.errors import FarshiftError
-from ...core.files import file_sha256, lock_elsewhere, locked, write_atomically
+from ...core.files import compute_file_sha256, get_lock_path, hold_lock, write_atomically
 from ...core.plugins import read_toml
-from ...core.progress import advance
-from ..sealed.times import Clock, stamp, utc_now
-from ..storage.board_files import files_in, held_back, named_files
+from ...core.progress import report_progress
+from ..sealed.times import Clock, format_time, get_utc_time
+from ..storage.board_files import find_withheld_files, list_files, list_named_files
 from ..storage.readers import CARD, LEDGER
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ PUBLIC = ("format", "name", "opened", "key")
 
 
 @dataclass(frozen=True)
-class Export:
+class ExportReport:
     """What was written: records, files (of which `new` were not there before), and the hash of the last record."""
 
     out: Path
@@ -35,27 +35,27 @@ class Export:
     head: str
 
 
-def export(board: Board, out: Path | str, clock: Clock = utc_now) -> Export:
+def export_board(board: Board, out: Path | str, clock: Clock = get_utc_time) -> ExportReport:
     """Write `board.toml`, `ledger.jsonl` and every file that its records name and that is public by now into `out`. An
     older export of the same board is brought up to date; what is there already is not written again. The ledger comes
     last, so that an export that is being written never names what is not there yet."""
     out = Path(out)
     records = board.settled()
-    card = public_card(board)
-    named, hidden = named_files(records), held_back(records, stamp(clock()))
-    shown = {path: digest for path, digest in named.items() if path not in hidden}
-    with locked(lock_elsewhere(out), str(out)):
+    card = make_public_card(board)
+    named, hidden = list_named_files(records), find_withheld_files(records, format_time(clock()))
+    public_files = {path: digest for path, digest in named.items() if path not in hidden}
+    with hold_lock(get_lock_path(out), str(out)):
         _refuse_others(out, card, named)
         new = 0
-        for number, (path, digest) in enumerate(sorted(shown.items())):
-            new += _copy(board, path, digest, out / path)
-            advance("exporting", number + 1, len(shown))
+        for number, (path, digest) in enumerate(sorted(public_files.items())):
+            new += _copy_file(board, path, digest, out / path)
+            report_progress("exporting", number + 1, len(public_files))
         write_atomically(out / LEDGER, b"".join(record.line() + b"\n" for record in records), _ADVICE)
         write_atomically(out / CARD, tomli_w.dumps(card).encode(), _ADVICE)
-    return Export(out, len(records), len(shown), new, records[-1].hash)
+    return ExportReport(out, len(records), len(public_files), new, records[-1].hash)
 
 
-def public_card(board: BoardView) -> dict[str, object]:
+def make_public_card(board: BoardView) -> dict[str, object]:
     """What an export's board.toml says."""
     card = {name: board.card[name] for name in PUBLIC}
     if baselines := board.baselines():
@@ -72,21 +72,21 @@ def _refuse_others(out: Path, card: dict[str, object], named: dict[str, str]) ->
         return
     if not out.is_dir():
         raise FarshiftError(f"{out} is a file: choose a folder")
-    there = {item.name for item in out.iterdir() if not item.name.startswith(".")}
+    present = {item.name for item in out.iterdir() if not item.name.startswith(".")}
     folders = {path.split("/")[0] for path in named}
-    foreign = there - folders - {CARD, LEDGER, "site"}
+    foreign = present - folders - {CARD, LEDGER, "site"}
     if (out / CARD).exists() and read_toml(out / CARD).get("key") != card["key"]:
         foreign.add(CARD)
-    foreign |= {path for path in files_in(out, folders) if path not in named}
+    foreign |= {path for path in list_files(out, folders) if path not in named}
     if foreign:
         raise FarshiftError(f"{out} holds something else than an export of this board ({min(foreign)}): choose another")
 
 
-def _copy(board: Board, path: str, digest: str, target: Path) -> bool:
-    if target.is_file() and file_sha256(target) == digest:
+def _copy_file(board: Board, path: str, digest: str, target: Path) -> bool:
+    if target.is_file() and compute_file_sha256(target) == digest:
         return False
     source = board.file(path)
-    if source is None or file_sha256(source) != digest:
+    if source is None or compute_file_sha256(source) != digest:
         raise FarshiftError(f"{board.path / path} is missing or was changed: see farshift board verify {board.path}")
     write_atomically(target, source.read_bytes(), _ADVICE)
     return True

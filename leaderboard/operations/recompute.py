@@ -17,21 +17,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ...core.canonical import canonical_json, identity_of
+from ...core.canonical import compute_identity, to_canonical_json
 from ...core.errors import BadSubmission, FarshiftError, Unavailable
 from ...core.files import write_atomically
-from ...core.plugins import homes
-from ..board_view import derived_here
-from ..submission.validate import check
-from ..tables.row_scores import keep_rows, rows_place
-from .submit import item_of, scored
+from ...core.plugins import list_plugin_folders
+from ..board_view import get_derived_folder
+from ..submission.validate import validate_submission
+from ..tables.row_scores import make_rows_path, store_rows
+from .submit import make_run_item, score_entry
 
-KEPT = 1
+CACHE_VERSION = 1
 """The version of what is kept: raised by any change of it."""
 
 
 @dataclass(frozen=True)
-class Due:
+class RecomputeJob:
     """What is to be computed of a submission: its file; by run the entry's name and its identity; and whether the
     scores of rows are wanted too. fresh: whatever was computed before."""
 
@@ -43,7 +43,7 @@ class Due:
 
 
 @dataclass(frozen=True)
-class Computed:
+class Recomputation:
     """What came out. said: name, team, team key and note of the submission; runs: by run what the ledger should say of
     it (`item`), its `identity`, and `score`, the digest of its score, with the `scorer`, or `problem`; `rows`: the
     digest of the file of its rows, where they were wanted. unavailable, invalid: why nothing could be computed.
@@ -56,94 +56,94 @@ class Computed:
     before: bool = False
 
 
-def recompute(due: Due) -> Computed:
+def recompute_scores(job: RecomputeJob) -> Recomputation:
     """Compute a submission's scores again, or take them from an earlier time."""
-    place = derived_here() / "computed" / f"{_key(due)}.json"
-    if not due.fresh and (found := _read(place, due)) is not None:
-        return found
+    cache_path = get_derived_folder() / "computed" / f"{_make_cache_key(job)}.json"
+    if not job.fresh and (result := _read_cache(cache_path, job)) is not None:
+        return result
     try:
-        submission = check(due.file, set(due.runs))
+        submission = validate_submission(job.file, set(job.runs))
     except Unavailable as error:
-        return Computed({}, {}, unavailable=str(error))
+        return Recomputation({}, {}, unavailable=str(error))
     except BadSubmission as error:
-        return Computed({}, {}, invalid=str(error))
+        return Recomputation({}, {}, invalid=str(error))
     except FarshiftError as error:
-        return Computed({}, {}, unavailable=str(error))
-    said = {name: getattr(submission, name) for name in ("name", "team", "team_key", "choose", "note")}
+        return Recomputation({}, {}, unavailable=str(error))
+    metadata = {name: getattr(submission, name) for name in ("name", "team", "team_key", "choose", "note")}
     runs: dict[int, dict[str, Any]] = {}
-    whole = True
-    for run, entry in zip(sorted(due.runs), submission.entries, strict=True):
-        name, identity = due.runs[run]
-        runs[run] = {"item": item_of(name, run, entry), "identity": entry.entry_identity}
+    is_complete = True
+    for run, entry in zip(sorted(job.runs), submission.entries, strict=True):
+        name, identity = job.runs[run]
+        runs[run] = {"item": make_run_item(name, run, entry), "identity": entry.entry_identity}
         try:
-            score = scored(entry)
+            score = score_entry(entry)
         except Unavailable as error:
-            return Computed(said, {}, unavailable=str(error))
+            return Recomputation(metadata, {}, unavailable=str(error))
         except FarshiftError as error:
-            runs[run]["problem"], whole = str(error), False
+            runs[run]["problem"], is_complete = str(error), False
             continue
-        runs[run] |= {"score": identity_of(score.to_dict()), "scorer": score.scorer}
-        if due.rows:
-            rows = rows_place(derived_here(), name, due.digest, identity)
-            runs[run]["rows"] = sha256(keep_rows(rows, entry, submission.model)).hexdigest()
-    if whole:
-        _write(place, {"said": said, "runs": {str(run): found for run, found in runs.items()}})
-    return Computed(said, runs)
+        runs[run] |= {"score": compute_identity(score.to_dict()), "scorer": score.scorer}
+        if job.rows:
+            rows = make_rows_path(get_derived_folder(), name, job.digest, identity)
+            runs[run]["rows"] = sha256(store_rows(rows, entry, submission.model)).hexdigest()
+    if is_complete:
+        _write_cache(cache_path, {"said": metadata, "runs": {str(run): result for run, result in runs.items()}})
+    return Recomputation(metadata, runs)
 
 
-def _key(due: Due) -> str:
-    parts = {"kept": KEPT, "submission": due.digest, "rows": due.rows, "code": code_digest()}
-    return identity_of(parts | {"runs": {str(run): list(names) for run, names in due.runs.items()}})[:32]
+def _make_cache_key(job: RecomputeJob) -> str:
+    parts = {"kept": CACHE_VERSION, "submission": job.digest, "rows": job.rows, "code": compute_code_digest()}
+    return compute_identity(parts | {"runs": {str(run): list(names) for run, names in job.runs.items()}})[:32]
 
 
-def _write(place: Path, found: Mapping[str, Any]) -> None:
-    content = canonical_json(found)
+def _write_cache(path: Path, record: Mapping[str, Any]) -> None:
+    content = to_canonical_json(record)
     try:
-        write_atomically(place, sha256(content).hexdigest().encode() + b"\n" + content)
+        write_atomically(path, sha256(content).hexdigest().encode() + b"\n" + content)
     except FarshiftError:
         return  # a full or read-only cache: it is computed again the next time
 
 
-def _read(place: Path, due: Due) -> Computed | None:
+def _read_cache(path: Path, job: RecomputeJob) -> Recomputation | None:
     try:
-        digest, _, content = place.read_bytes().partition(b"\n")
+        digest, _, content = path.read_bytes().partition(b"\n")
     except OSError:
         return None
     if sha256(content).hexdigest().encode() != digest:
         return None
-    found = json.loads(content)
-    runs = {int(run): one for run, one in found["runs"].items()}
-    for run, one in runs.items():
-        rows = rows_place(derived_here(), due.runs[run][0], due.digest, due.runs[run][1])
-        if due.rows and not _is(rows, one["rows"]):
+    record = json.loads(content)
+    runs = {int(run): result for run, result in record["runs"].items()}
+    for run, result in runs.items():
+        rows = make_rows_path(get_derived_folder(), job.runs[run][0], job.digest, job.runs[run][1])
+        if job.rows and not _has_digest(rows, result["rows"]):
             return None
-    return Computed(found["said"], runs, before=True)
+    return Recomputation(record["said"], runs, before=True)
 
 
-def _is(file: Path, digest: str) -> bool:
+def _has_digest(file: Path, digest: str) -> bool:
     try:
         return sha256(file.read_bytes()).hexdigest() == digest
     except OSError:
         return False
 
 
-def code_digest() -> str:
+def compute_code_digest() -> str:
     """A digest of all code that a score comes from: this package's, that in `FARSHIFT_PATH`, and the versions of the
     libraries that do the arithmetic."""
-    return _code_digest(tuple(homes()))
+    return _compute_code_digest(tuple(list_plugin_folders()))
 
 
 @cache
-def _code_digest(places: tuple[Path, ...]) -> str:
-    package, *own = places
+def _compute_code_digest(folders: tuple[Path, ...]) -> str:
+    package, *own = folders
     code = [
         sha256(file.read_bytes()).hexdigest()
-        for folder in (*(package / room for room in ROOMS), *own)
+        for folder in (*(package / subpackage for subpackage in SUBPACKAGES), *own)
         for file in sorted(folder.rglob("*.py"))
     ]
     libraries = {name: version(name) for name in LIBRARIES}
-    return identity_of({"code": code, "libraries": libraries, "python": platform.python_version()})
+    return compute_identity({"code": code, "libraries": libraries, "python": platform.python_version()})
 
 
-ROOMS: Sequence[str] = ("core", "splits", "loaders", "benchmarks", "leaderboard")
+SUBPACKAGES: Sequence[str] = ("core", "splits", "loaders", "benchmarks", "leaderboard")
 LIBRARIES: Sequence[str] = ("numpy", "pyarrow")

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...core.errors import UnknownName
-from ..entries import entries
+from ..entries import read_valid_entries
 
 if TYPE_CHECKING:
     from ..board import Board
 
 
-def reference(board: Board, names: Sequence[str]) -> list[str]:
+def declare_references(board: Board, names: Sequence[str]) -> list[str]:
     """Declare entries to be of the field. Returns those that were not before."""
     with board.locked():
-        there = entries(board.ledger.records())
+        known_entries = read_valid_entries(board.ledger.records())
         for name in names:
-            if name not in there:
-                raise UnknownName("entry", name, there)
-        new = [name for name in dict.fromkeys(names) if not there[name].reference]
+            if name not in known_entries:
+                raise UnknownName("entry", name, known_entries)
+        new = [name for name in dict.fromkeys(names) if not known_entries[name].reference]
         if new:
             board.enter([("referenced", {"declared": new})], {})
     return new

@@ -6,50 +6,50 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...benchmarks.benchmark import Benchmark, benchmarks
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...benchmarks.scoring.record import Score
 from ...core.errors import FarshiftError, UnknownName
-from ...core.progress import advance
-from ..entries import Entry, entries
+from ...core.progress import report_progress
+from ..entries import Entry, read_valid_entries
 from ..ledger.book import Event
-from ..submission.validate import check
-from .submit import score_body, scored, values
+from ..submission.validate import validate_submission
+from .submit import extract_headline_values, make_score_body, score_entry
 
 if TYPE_CHECKING:
     from ..board import Board
 
 
 @dataclass
-class Rescoring:
+class RescoreReport:
     """What a rescoring did: what became of each entry, and which ones it had to leave, with why."""
 
     rescored: list[dict[str, Any]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
 
-def rescore(board: Board) -> Rescoring:
+def rescore_entries(board: Board) -> RescoreReport:
     """Score every entry of an older scorer again, from its stored predictions; the older scores are kept. Submissions
     are entered one after another: a killed rescoring goes on when repeated."""
-    found = Rescoring()
-    known, todo = benchmarks(), dict[str, list[Entry]]()
-    for entered in entries(board.settled()).values():
+    report = RescoreReport()
+    known, todo = load_benchmarks(), dict[str, list[Entry]]()
+    for entered in read_valid_entries(board.settled()).values():
         try:
             old = _is_old(known, entered)
         except FarshiftError as error:
-            found.left.append(f"{entered}: {error}")
+            report.left.append(f"{entered}: {error}")
         else:
             if old:
                 todo.setdefault(entered.submission, []).append(entered)
-    for number, (submission, those) in enumerate(todo.items()):
+    for number, (submission, old_entries) in enumerate(todo.items()):
         try:
-            read = check(board.submission_file(submission), {one.run for one in those})
-            scores = [scored(entry) for entry in read.entries]
+            read = validate_submission(board.submission_file(submission), {old_entry.run for old_entry in old_entries})
+            scores = [score_entry(entry) for entry in read.entries]
         except FarshiftError as error:
-            found.left += [f"{one}: {error}" for one in those]
+            report.left += [f"{old_entry}: {error}" for old_entry in old_entries]
         else:
-            found.rescored += _enter(board, those, scores)
-        advance("rescoring", number + 1, len(todo))
-    return found
+            report.rescored += _commit_scores(board, old_entries, scores)
+        report_progress("rescoring", number + 1, len(todo))
+    return report
 
 
 def _is_old(known: dict[str, Benchmark], entered: Entry) -> bool:
@@ -68,21 +68,21 @@ def _is_old(known: dict[str, Benchmark], entered: Entry) -> bool:
     return True
 
 
-def _enter(board: Board, those: list[Entry], scores: list[Score]) -> list[dict[str, Any]]:
+def _commit_scores(board: Board, old_entries: list[Entry], scores: list[Score]) -> list[dict[str, Any]]:
     events: list[Event] = []
     files: dict[str, bytes] = {}
-    for one, score in zip(those, scores, strict=True):
-        before = one.scores[-1]
-        body, content = score_body(one.entry, score)
+    for old_entry, score in zip(old_entries, scores, strict=True):
+        before = old_entry.scores[-1]
+        body, content = make_score_body(old_entry.entry, score)
         body["replaces"] = before.scorer
-        body["before"] = values(Score.from_dict(json.loads(board.stored(before))))
-        body["after"] = values(score)
+        body["before"] = extract_headline_values(Score.from_dict(json.loads(board.stored(before))))
+        body["after"] = extract_headline_values(score)
         events.append(("rescored", body))
         files |= content
     with board.locked():
-        there = entries(board.ledger.records())
-        if any(len(there[one.entry].scores) > len(one.scores) for one in those):
+        current_entries = read_valid_entries(board.ledger.records())
+        if any(len(current_entries[old_entry.entry].scores) > len(old_entry.scores) for old_entry in old_entries):
             return []  # another process was faster
         board.enter(events, files)
-    shown = ("entry", "replaces", "scorer", "before", "after")
-    return [{name: body[name] for name in shown} for _, body in events]
+    reported_fields = ("entry", "replaces", "scorer", "before", "after")
+    return [{name: body[name] for name in reported_fields} for _, body in events]

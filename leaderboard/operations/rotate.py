@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...core.durable import ADVICE, flush_folder
+from ...core.durable import ADVICE, fsync_folder
 from ...core.errors import FarshiftError
-from ...core.files import plain_disk_errors
-from ..board import Board, key_file
+from ...core.files import translate_os_errors
+from ..board import Board, get_key_path
 from ..ledger import Record
 from ..ledger.keys import create_key
 from ..ledger.rotation import KIND
@@ -22,7 +22,7 @@ def rotate_key(board: Board, reason: str) -> tuple[Record, Path]:
     nothing more."""
     if not reason.strip():
         raise FarshiftError("a rotation of the key needs a reason: --reason says it")
-    path = key_file(board.path)
+    path = get_key_path(board.path)
     with board.locked():
         following = create_key(path.with_name(f"{path.name}.next"))
         if board.ledger.current() == following.public:  # the record was appended, and the process killed
@@ -30,9 +30,9 @@ def rotate_key(board: Board, reason: str) -> tuple[Record, Path]:
         else:
             (record,) = board.enter([(KIND, {"key": following.public, "reason": reason.strip()})], {})
         old = path.with_name(f"{path.stem}-until-{record.seq}{path.suffix}")
-        with plain_disk_errors(path, ADVICE):
+        with translate_os_errors(path, ADVICE):
             if path.exists():
                 path.replace(old)
             following.path.replace(path)
-            flush_folder(path.parent)
+            fsync_folder(path.parent)
     return record, old

@@ -11,24 +11,31 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...benchmarks.benchmark import benchmarks
-from ...core.errors import BadData, FarshiftError, Unavailable, first_line
-from ...core.files import file_sha256, write_atomically
+from ...benchmarks.benchmark import load_benchmarks
+from ...core.errors import BadData, FarshiftError, Unavailable, get_first_line
+from ...core.files import compute_file_sha256, write_atomically
 from ..board import Board
-from ..board_view import derived_here
+from ..board_view import get_derived_folder
 from ..entries import Entry, read_entries
 from ..ledger import HISTORY, Record
-from ..ledger.chain import chain_problems
-from ..ledger.heads import remember, unlike_place, unlike_seen
-from ..ledger.objects import foreign_objects
-from ..ledger.rotation import next_key, rotations
-from ..sealed.times import stamp, utc_now
+from ..ledger.chain import find_chain_problems
+from ..ledger.heads import find_address_conflicts, find_history_conflicts, remember_history
+from ..ledger.objects import find_foreign_objects
+from ..ledger.rotation import find_next_key, list_rotations
+from ..sealed.times import format_time, get_utc_time
 from ..sealed.verify import verify_sealed
-from ..storage.board_files import files_in, held_back, named_files, named_problems, place_problem, plain_file
+from ..storage.board_files import (
+    find_file_problems,
+    find_path_problem,
+    find_withheld_files,
+    list_files,
+    list_named_files,
+    resolve_file,
+)
 from ..storage.object_store import ObjectStore
-from ..storage.readers import BoardReader, GoodFiles
+from ..storage.readers import BoardReader, VerifiedFilesReader
 from ..validation.limits import SUBMISSION_BYTES
-from .verify_entries import compute, verify_entry
+from .verify_entries import recompute_entries, verify_entry
 from .verify_shown import verify_card, verify_rows, verify_times
 
 
@@ -77,8 +84,8 @@ class FolderReader:
         return self._board.file(path)
 
     def strays(self, folders: set[str]) -> list[str]:
-        found = files_in(self.folder, folders)
-        return sorted(set(found) - set(named_files(self._board.ledger.store.records())))  # entered meanwhile
+        paths = list_files(self.folder, folders)
+        return sorted(set(paths) - set(list_named_files(self._board.ledger.store.records())))  # entered meanwhile
 
 
 class StoreReader(FolderReader):
@@ -89,18 +96,18 @@ class StoreReader(FolderReader):
         self.folder, self._objects = folder, objects
 
     def file(self, path: str) -> Path | None:
-        if not place_problem(path) and not (self.folder / path).is_file():
+        if not find_path_problem(path) and not (self.folder / path).is_file():
             content = self._objects.get(path, SUBMISSION_BYTES)
             if content is not None:
                 write_atomically(self.folder / path, content)
-        return plain_file(self.folder, path)
+        return resolve_file(self.folder, path)
 
     def strays(self, folders: set[str]) -> list[str]:
-        found = self._objects.paths(folders)
-        return sorted(set(found) - set(named_files(self._board.ledger.store.records())))
+        paths = self._objects.paths(folders)
+        return sorted(set(paths) - set(list_named_files(self._board.ledger.store.records())))
 
 
-def verify(
+def verify_board(
     board: Board | BoardReader,
     head: str | None = None,
     key: str | None = None,
@@ -114,12 +121,12 @@ def verify(
     head: the hash of a record, key: the board's public key, known from an earlier look; workers: how many processes
     compute, 0 for as many as there are cores; fresh: without what an earlier verification computed. The history is kept
     (`ledger/heads.py`), and held to the one that was last seen."""
-    with _reader(board) as copy:
-        return _verified(board, copy, head, key, workers, fresh)
+    with _open_reader(board) as copy:
+        return _verify_copy(board, copy, head, key, workers, fresh)
 
 
 @contextmanager
-def _reader(board: Board | BoardReader) -> Iterator[BoardReader]:
+def _open_reader(board: Board | BoardReader) -> Iterator[BoardReader]:
     """What reads the files of a board, while the context lasts."""
     if not isinstance(board, Board):
         yield board
@@ -130,7 +137,7 @@ def _reader(board: Board | BoardReader) -> Iterator[BoardReader]:
             yield StoreReader(board, board.objects, Path(folder))
 
 
-def _verified(
+def _verify_copy(
     board: Board | BoardReader,
     copy: BoardReader,
     head: str | None,
@@ -139,61 +146,67 @@ def _verified(
     fresh: bool,
 ) -> Verification:
     records, unread = copy.read()
-    found = Verification(records=len(records), head=records[-1].hash if records else "", key=str(copy.card.get("key")))
-    _verify_history(copy, records, unread, found, head, key)
-    found.differences += named_problems(records) + verify_card(copy.card, records) + verify_times(records)
+    verification = Verification(
+        records=len(records), head=records[-1].hash if records else "", key=str(copy.card.get("key"))
+    )
+    _verify_history(copy, records, unread, verification, head, key)
+    verification.differences += find_file_problems(records) + verify_card(copy.card, records) + verify_times(records)
     if isinstance(board, Board):
-        found.differences += foreign_objects(board.ledger.store)
-    there, wrong = read_entries(records)
-    found.entries = len(there)
-    found.differences += wrong
-    good = _verify_files(copy, records, found)
-    intact = GoodFiles(copy, good)
-    kept = board.derived if isinstance(board, Board) and board.derived != derived_here() else None
-    known = benchmarks()
-    rows = kept is not None and (kept / "rows").is_dir()
-    made = compute(intact, list(there.values()), known, good, rows, workers, fresh)
-    found.before = sum(one.before for one in made.values())
-    for entry in there.values():
-        one = verify_entry(intact, entry, known, good, made)
-        found.differences += one.differences
-        found.not_recomputed += one.not_recomputed
-        found.verified += one.verified
-    _guarded(found, "sealed windows", lambda: verify_sealed(intact, records))
-    if kept is not None:
-        found.differences += verify_rows(kept, list(there.values()))
-    found.notes += _replaced(list(there.values())) + _history(records)
-    for rotation in rotations(records):
-        following = next_key(rotation, "")
-        told = found.notes if following else found.differences
-        told.append(
+        verification.differences += find_foreign_objects(board.ledger.store)
+    entries, wrong = read_entries(records)
+    verification.entries = len(entries)
+    verification.differences += wrong
+    good = _verify_files(copy, records, verification)
+    intact = VerifiedFilesReader(copy, good)
+    derived = board.derived if isinstance(board, Board) and board.derived != get_derived_folder() else None
+    known = load_benchmarks()
+    rows = derived is not None and (derived / "rows").is_dir()
+    recomputed = recompute_entries(intact, list(entries.values()), known, good, rows, workers, fresh)
+    verification.before = sum(result.before for result in recomputed.values())
+    for entry in entries.values():
+        result = verify_entry(intact, entry, known, good, recomputed)
+        verification.differences += result.differences
+        verification.not_recomputed += result.not_recomputed
+        verification.verified += result.verified
+    _add_findings(verification, "sealed windows", lambda: verify_sealed(intact, records))
+    if derived is not None:
+        verification.differences += verify_rows(derived, list(entries.values()))
+    verification.notes += _describe_replaced_scores(list(entries.values())) + _describe_older_records(records)
+    for rotation in list_rotations(records):
+        following = find_next_key(rotation, "")
+        messages = verification.notes if following else verification.differences
+        messages.append(
             f"record {rotation.seq} names {f'the key {following}' if following else 'no key'} for those after it"
         )
-    named = named_files(records)
+    named = list_named_files(records)
     folders = {path.split("/")[0] for path in named} | {"submissions", "scores"}
-    found.differences += [f"{path} belongs to no record" for path in copy.strays(folders) if path not in named]
-    return found
+    verification.differences += [f"{path} belongs to no record" for path in copy.strays(folders) if path not in named]
+    return verification
 
 
 def _verify_history(
     copy: BoardReader,
     records: list[Record],
     unread: list[str],
-    found: Verification,
+    verification: Verification,
     head: str | None,
     key: str | None,
 ) -> None:
     """Hold the ledger to itself, and to what was seen of it before."""
-    problems = unread + _key_problems(records, found.key, key) + chain_problems(records, found.key, head)
+    problems = (
+        unread
+        + _find_key_problems(records, verification.key, key)
+        + find_chain_problems(records, verification.key, head)
+    )
     if not unread and not problems:
-        problems += unlike_seen(records, found.key)
-        problems += unlike_place(copy.address, found.key) if copy.address else []
-        if not problems and (why := remember(records, found.key, copy.address)):
-            found.notes.append(f"this history could not be kept for the next time: {why}")
-    found.differences += problems
+        problems += find_history_conflicts(records, verification.key)
+        problems += find_address_conflicts(copy.address, verification.key) if copy.address else []
+        if not problems and (why := remember_history(records, verification.key, copy.address)):
+            verification.notes.append(f"this history could not be kept for the next time: {why}")
+    verification.differences += problems
 
 
-def _key_problems(records: list[Record], stated: str, known: str | None) -> list[str]:
+def _find_key_problems(records: list[Record], stated: str, known: str | None) -> list[str]:
     problems = []
     if known is not None and known != stated:
         problems.append(f"board.toml has the key {stated}, not {known}: this is another board, or a forged copy")
@@ -202,44 +215,46 @@ def _key_problems(records: list[Record], stated: str, known: str | None) -> list
     return problems
 
 
-def _verify_files(copy: BoardReader, records: list[Record], found: Verification) -> set[str]:
+def _verify_files(copy: BoardReader, records: list[Record], verification: Verification) -> set[str]:
     """Check every named file against its digest. Returns those that are what the ledger says."""
-    hidden = set() if copy.whole else held_back(records, stamp(utc_now()))
+    hidden = set() if copy.whole else find_withheld_files(records, format_time(get_utc_time()))
     # A copy that was made before a window opened is as the board was then: without the draw.
-    older = set() if copy.whole else held_back(records, "") - hidden
+    older = set() if copy.whole else find_withheld_files(records, "") - hidden
     good = set()
-    for path, digest in named_files(records).items():
+    for path, digest in list_named_files(records).items():
         if path in hidden:
             continue
         try:
-            here = copy.file(path)
+            file = copy.file(path)
         except (Unavailable, BadData) as error:
             if path not in older or isinstance(error, BadData):
-                found.differences.append(f"{path} could not be had: {error}")
+                verification.differences.append(f"{path} could not be had: {error}")
                 continue
-            here = None
-        if here is None and path in older:
-            found.not_recomputed.append(f"{path} is not in this copy, and its window is open by now: take a newer copy")
-        elif here is None:
-            found.differences.append(f"{path} is missing")
-        elif file_sha256(here) != digest:
-            found.differences.append(f"{path} was changed: its sha256 is not the ledger's")
+            file = None
+        if file is None and path in older:
+            verification.not_recomputed.append(
+                f"{path} is not in this copy, and its window is open by now: take a newer copy"
+            )
+        elif file is None:
+            verification.differences.append(f"{path} is missing")
+        elif compute_file_sha256(file) != digest:
+            verification.differences.append(f"{path} was changed: its sha256 is not the ledger's")
         else:
             good.add(path)
     return good
 
 
-def _guarded(found: Verification, what: str, verified: Callable[[], tuple[list[str], list[str]]]) -> None:
+def _add_findings(verification: Verification, what: str, run_check: Callable[[], tuple[list[str], list[str]]]) -> None:
     """Add what a part of the verification found. Records may be anybody's: one that breaks it is a difference."""
     try:
-        differences, unsure = verified()
+        differences, unsure = run_check()
     except (FarshiftError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
-        differences, unsure = [f"{what} cannot be read: {type(error).__name__}: {first_line(error)}"], []
-    found.differences += differences
-    found.not_recomputed += unsure
+        differences, unsure = [f"{what} cannot be read: {type(error).__name__}: {get_first_line(error)}"], []
+    verification.differences += differences
+    verification.not_recomputed += unsure
 
 
-def _history(records: Sequence[Record]) -> list[str]:
+def _describe_older_records(records: Sequence[Record]) -> list[str]:
     """Of records of earlier versions only the chain, the signatures and the files are checked."""
     older = Counter(record.kind for record in records if record.kind in HISTORY)
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(older.items()))
@@ -247,9 +262,9 @@ def _history(records: Sequence[Record]) -> list[str]:
     return [f"{only}: {kinds}"] if older else []
 
 
-def _replaced(entries: Sequence[Entry]) -> list[str]:
+def _describe_replaced_scores(entries: Sequence[Entry]) -> list[str]:
     """Of scores that a newer one replaced only the digests are checked."""
-    older = Counter(score.scorer for one in entries for score in one.scores[:-1])
+    older = Counter(score.scorer for entry in entries for score in entry.scores[:-1])
     return [
         f"{count} scores by scorer {scorer}, replaced by newer ones, are compared by their digests only"
         for scorer, count in sorted(older.items())

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.clock import now
-from ..board_view import derived_here
+from ...core.clock import get_utc_now
+from ..board_view import get_derived_folder
 from ..entries import Entry
 from ..ledger import Record
-from ..tables.row_scores import rows_place
+from ..tables.row_scores import make_rows_path
 
 SLACK = timedelta(minutes=1)
 """How far the clocks of machines that write to one board may be apart, and a board's opening from its card's."""
@@ -43,13 +43,13 @@ def verify_card(card: Mapping[str, Any], records: Sequence[Record]) -> list[str]
     if not records:
         return []
     problems = []
-    told = records[0].body.get("name")
-    if card.get("name") != told:
-        problems.append(f"board.toml has the name {card.get('name')!r}, and the board was opened as {told!r}")
-    opened, first = _moment(card.get("opened")), _moment(records[0].time)
+    recorded_name = records[0].body.get("name")
+    if card.get("name") != recorded_name:
+        problems.append(f"board.toml has the name {card.get('name')!r}, and the board was opened as {recorded_name!r}")
+    opened, first = _parse_time(card.get("opened")), _parse_time(records[0].time)
     if opened is None or (first is not None and abs(opened - first) > SLACK):
-        said = str(card.get("opened"))[:40]
-        problems.append(f"board.toml says that it was opened at {said!r}, and the ledger at {records[0].time}")
+        stated_time = str(card.get("opened"))[:40]
+        problems.append(f"board.toml says that it was opened at {stated_time!r}, and the ledger at {records[0].time}")
     return problems
 
 
@@ -57,9 +57,9 @@ def verify_times(records: Sequence[Record]) -> list[str]:
     """Records whose times no board writes: not a time, before the record before them, or yet to come."""
     problems = []
     latest: datetime | None = None
-    soon = datetime.fromisoformat(now()) + AHEAD
+    soon = datetime.fromisoformat(get_utc_now()) + AHEAD
     for record in records:
-        time = _moment(record.time)
+        time = _parse_time(record.time)
         if time is None:
             problems.append(f"record {record.seq} has the time {record.time[:40]!r}, which is none")
             continue
@@ -71,7 +71,7 @@ def verify_times(records: Sequence[Record]) -> list[str]:
     return problems
 
 
-def _moment(time: Any) -> datetime | None:
+def _parse_time(time: Any) -> datetime | None:
     try:
         return datetime.fromisoformat(time) if isinstance(time, str) and _TIME.fullmatch(time) else None
     except ValueError:
@@ -81,28 +81,32 @@ def _moment(time: Any) -> datetime | None:
 def verify_rows(derived: Path, entries: Sequence[Entry]) -> list[str]:
     """The rows that a board keeps and that are not those computed from its submissions: rank sets come from them."""
     problems = []
-    for one in entries:
-        if not one.scores:
+    for entry in entries:
+        if not entry.scores:
             continue
-        where = (one.entry, one.submission, one.scores[-1].entry_identity)
-        kept, made = rows_place(derived, *where), rows_place(derived_here(), *where)
-        if kept.is_file() and made.is_file() and not _same(kept.read_bytes(), made.read_bytes()):
-            problems.append(f"{one}: derived/rows/{kept.name} is not what its submission gives: delete it")
+        where = (entry.entry, entry.submission, entry.scores[-1].entry_identity)
+        stored, recomputed = make_rows_path(derived, *where), make_rows_path(get_derived_folder(), *where)
+        if (
+            stored.is_file()
+            and recomputed.is_file()
+            and not _is_same_archive(stored.read_bytes(), recomputed.read_bytes())
+        ):
+            problems.append(f"{entry}: derived/rows/{stored.name} is not what its submission gives: delete it")
     return problems
 
 
-def _same(kept: bytes, made: bytes) -> bool:
-    if kept == made:
+def _is_same_archive(stored: bytes, recomputed: bytes) -> bool:
+    if stored == recomputed:
         return True
     try:  # another version of zlib packs the same otherwise
         with (
-            np.load(io.BytesIO(kept), allow_pickle=False) as left,
-            np.load(io.BytesIO(made), allow_pickle=False) as right,
+            np.load(io.BytesIO(stored), allow_pickle=False) as left,
+            np.load(io.BytesIO(recomputed), allow_pickle=False) as right,
         ):
-            return set(left) == set(right) and all(_equal(left[name], right[name]) for name in left)
+            return set(left) == set(right) and all(_is_equal_array(left[name], right[name]) for name in left)
     except _UNREADABLE:
         return False
 
 
-def _equal(left: Any, right: Any) -> bool:
+def _is_equal_array(left: Any, right: Any) -> bool:
     return bool(left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError, UnknownName
-from ..entries import entries
+from ..entries import read_valid_entries
 
 if TYPE_CHECKING:
     from ..board import Board
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 MAX_REASON = 1000
 
 
-def withdraw(board: Board, entry: str, reason: str) -> None:
+def withdraw_entry(board: Board, entry: str, reason: str) -> None:
     """Its team takes an entry out."""
-    _leave(board, entry, "withdrawn", reason)
+    _delist_entry(board, entry, "withdrawn", reason)
 
 
-def remove(board: Board, entry: str, reason: str) -> None:
+def remove_entry(board: Board, entry: str, reason: str) -> None:
     """The board takes an entry out, also one that was withdrawn."""
-    _leave(board, entry, "removed", reason)
+    _delist_entry(board, entry, "removed", reason)
 
 
-def _leave(board: Board, entry: str, kind: str, reason: str) -> None:
-    from ..server.accounts.audit import noted, operator
+def _delist_entry(board: Board, entry: str, kind: str, reason: str) -> None:
+    from ..server.accounts.audit import commit_event, get_operator
 
     reason = " ".join(reason.split())
     if not 0 < len(reason) <= MAX_REASON or not reason.isprintable():
         raise FarshiftError(f"a reason must have 1 to {MAX_REASON} printable characters: say why entry {entry} goes")
     with board.locked():
-        there = entries(board.ledger.records())
-        if entry not in there:
-            raise UnknownName("entry", entry, there)
-        left = there[entry].left
-        if left is not None and left.kind in (kind, "removed"):
-            raise FarshiftError(f"{there[entry]} was {left.kind} already ({left.reason})")
+        known_entries = read_valid_entries(board.ledger.records())
+        if entry not in known_entries:
+            raise UnknownName("entry", entry, known_entries)
+        removal = known_entries[entry].left
+        if removal is not None and removal.kind in (kind, "removed"):
+            raise FarshiftError(f"{known_entries[entry]} was {removal.kind} already ({removal.reason})")
         board.enter([(kind, {"entry": entry, "reason": reason})], {})
-    noted(board.ledger.store, operator(), f"entry-{kind}", entry=entry, reason=reason)
+    commit_event(board.ledger.store, get_operator(), f"entry-{kind}", entry=entry, reason=reason)

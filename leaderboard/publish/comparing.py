@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...benchmarks.statistics.interval import difference_of_gaps, paired_difference
-from ...benchmarks.statistics.paired_test import paired_t
+from ...benchmarks.statistics.interval import estimate_gap_difference, estimate_paired_difference
+from ...benchmarks.statistics.paired_test import run_paired_t
 from ...benchmarks.statistics.sample import RowScores
 from ..tables.row_frame import Frame, ViewFrame
 from ..tables.row_scores import EntryRows
@@ -45,37 +45,43 @@ class Comparison:
     lacking: tuple[str, ...] = field(default=())
 
 
-def compared(view: TableView, entries: Sequence[Row], rows: Mapping[str, EntryRows], frame: Frame | None) -> Comparison:
+def compare_entries(
+    view: TableView, entries: Sequence[Row], rows: Mapping[str, EntryRows], frame: Frame | None
+) -> Comparison:
     """The comparison of some entries of a table. rows: what each scored row by row, where that is known; frame: which
     rows these are."""
-    pairs = tuple(_pair(view, left, right, rows) for left, right in combinations(entries, 2))
-    held = [rows.get(one.standing.entry) for one in entries]
-    if any(one is None for one in held):
-        why = next((f": {one.unranked}" for one in entries if one.unranked and one.standing.entry not in rows), "")
+    pairs = tuple(_compare_pair(view, left, right, rows) for left, right in combinations(entries, 2))
+    entry_rows = [rows.get(item.standing.entry) for item in entries]
+    if any(item is None for item in entry_rows):
+        why = next((f": {item.unranked}" for item in entries if item.unranked and item.standing.entry not in rows), "")
         return Comparison(view, tuple(entries), pairs, lacking=(f"The scores of rows are not known here{why}.",))
-    samples = [one.ood for one in held if one is not None]
-    if not all(isinstance(one, RowScores) for one in samples):
-        said = (
+    samples = [item.ood for item in entry_rows if item is not None]
+    if not all(isinstance(item, RowScores) for item in samples):
+        reason = (
             f"{view.table.metric} is not a mean of rows: there is no telling which rows or groups make the difference."
         )
-        return Comparison(view, tuple(entries), pairs, lacking=(said,))
-    scored = [one for one in samples if isinstance(one, RowScores)]
+        return Comparison(view, tuple(entries), pairs, lacking=(reason,))
+    scored = [item for item in samples if isinstance(item, RowScores)]
     if frame is None or len(frame["ood"].row_ids) != scored[0].rows:
-        said = "The benchmark's data are not at hand where this page was made: groups and rows are not named."
-        return Comparison(view, tuple(entries), pairs, rows=_fallen(view, entries, scored, None), lacking=(said,))
-    groups = _groups(scored, frame["ood"], entries)
+        reason = "The benchmark's data are not at hand where this page was made: groups and rows are not named."
+        return Comparison(
+            view, tuple(entries), pairs, rows=_classify_rows(view, entries, scored, None), lacking=(reason,)
+        )
+    groups = _compare_groups(scored, frame["ood"], entries)
     return Comparison(
         view,
         tuple(entries),
         pairs,
-        _severities(entries, [one for one in held if one is not None], frame) if len(entries) == 2 else (),
+        _compare_severities(entries, [item for item in entry_rows if item is not None], frame)
+        if len(entries) == 2
+        else (),
         groups[:GROUPS],
         len(groups),
-        _fallen(view, entries, scored, frame["ood"].row_ids),
+        _classify_rows(view, entries, scored, frame["ood"].row_ids),
     )
 
 
-def _pair(view: TableView, left: Row, right: Row, rows: Mapping[str, EntryRows]) -> dict[str, Any]:
+def _compare_pair(view: TableView, left: Row, right: Row, rows: Mapping[str, EntryRows]) -> dict[str, Any]:
     """Left minus right: `max_t`, by the table's rule; `t`: ID, OOD and gap by the pairwise t interval; p of OOD."""
     names = [left.standing.entry, right.standing.entry]
     record: dict[str, Any] = {"left": left, "right": right, "max_t": None, "t": {}, "p": None}
@@ -83,92 +89,99 @@ def _pair(view: TableView, left: Row, right: Row, rows: Mapping[str, EntryRows])
         record["max_t"] = view.pairs.apart(*names)
     if all(name in rows for name in names):
         x, y = (rows[name] for name in names)
-        found = {
-            "ood": paired_difference(x.ood, y.ood),
-            "id": paired_difference(x.id, y.id),
-            "gap": difference_of_gaps((x.id, x.ood), (y.id, y.ood)),
+        differences = {
+            "ood": estimate_paired_difference(x.ood, y.ood),
+            "id": estimate_paired_difference(x.id, y.id),
+            "gap": estimate_gap_difference((x.id, x.ood), (y.id, y.ood)),
         }
-        record["t"] = {name: one.to_dict() for name, one in found.items() if one.defined}
+        record["t"] = {name: difference.to_dict() for name, difference in differences.items() if difference.defined}
         if "ood" in record["t"]:
-            record["p"] = float(f"{paired_t(x.ood, y.ood)[0]:.6g}")
+            record["p"] = float(f"{run_paired_t(x.ood, y.ood)[0]:.6g}")
     return record
 
 
-def _severities(entries: Sequence[Row], rows: Sequence[EntryRows], frame: Frame) -> tuple[dict[str, Any], ...]:
+def _compare_severities(entries: Sequence[Row], rows: Sequence[EntryRows], frame: Frame) -> tuple[dict[str, Any], ...]:
     """Left minus right at each severity of the curve, each with its own interval."""
-    made = []
+    records = []
     for point in entries[0].standing.score.severity:
         severity = frame[point.view].severity
-        samples = [getattr(one, point.view) for one in rows]
-        if severity is None or not all(isinstance(one, RowScores) and one.rows == len(severity) for one in samples):
+        samples = [getattr(sample, point.view) for sample in rows]
+        if severity is None or not all(
+            isinstance(sample, RowScores) and sample.rows == len(severity) for sample in samples
+        ):
             continue
-        here = (severity >= point.first) & (severity <= point.last)
-        if here.any():
-            found = paired_difference(*(one.select(here) for one in samples))
-            if found.defined:
-                made.append({"point": point, "rows": int(here.sum()), **_ends(found.to_dict())})
-    return tuple(made)
+        in_range = (severity >= point.first) & (severity <= point.last)
+        if in_range.any():
+            difference = estimate_paired_difference(*(sample.select(in_range) for sample in samples))
+            if difference.defined:
+                records.append({"point": point, "rows": int(in_range.sum()), **_select_interval(difference.to_dict())})
+    return tuple(records)
 
 
-def _groups(samples: Sequence[RowScores], frame: ViewFrame, entries: Sequence[Row]) -> tuple[dict[str, Any], ...]:
+def _compare_groups(
+    samples: Sequence[RowScores], frame: ViewFrame, entries: Sequence[Row]
+) -> tuple[dict[str, Any], ...]:
     """Each group with the value of every entry, those first where the entries lie furthest apart. Of two entries the
     first `GROUPS` have the difference with its interval."""
     if frame.group is None or len(frame.names) < 2:
         return ()
     counts = np.bincount(frame.group, minlength=len(frame.names))
     values = np.stack(
-        [np.bincount(frame.group, one.scores.mean(axis=0), len(frame.names)) / np.maximum(counts, 1) for one in samples]
+        [
+            np.bincount(frame.group, sample.scores.mean(axis=0), len(frame.names)) / np.maximum(counts, 1)
+            for sample in samples
+        ]
     )
     values = np.round(values, 6) + 0.0
     width = np.round(values.max(axis=0) - values.min(axis=0), 6)
-    made: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for k in sorted(np.flatnonzero(counts).tolist(), key=lambda k: (-width[k], frame.names[k])):
         record = {"group": frame.names[k], "rows": int(counts[k]), "values": values[:, k].tolist(), "difference": None}
-        if len(entries) == 2 and len(made) < GROUPS:
-            found = paired_difference(*(one.select(frame.group == k) for one in samples))
-            record["difference"] = _ends(found.to_dict()) if found.defined else None
-        made.append(record)
-    return tuple(made)
+        if len(entries) == 2 and len(records) < GROUPS:
+            difference = estimate_paired_difference(*(sample.select(frame.group == k) for sample in samples))
+            record["difference"] = _select_interval(difference.to_dict()) if difference.defined else None
+        records.append(record)
+    return tuple(records)
 
 
-def _fallen(
+def _classify_rows(
     view: TableView, entries: Sequence[Row], samples: Sequence[RowScores], ids: NDArray[np.uint64] | None
 ) -> tuple[dict[str, Any], ...]:
     """How the OOD rows fall out. Of rows that are right or wrong: how many all have right, none has, each alone has
     right and each alone has wrong, in more than half of its seeds. Else how many rows each scores best on."""
-    means = np.stack([one.scores.mean(axis=0) for one in samples])
+    means = np.stack([item.scores.mean(axis=0) for item in samples])
     sorts: list[tuple[str, NDArray[np.bool_], bool]]
     if view.table.better == "lower":
         means = -means
-    if all(np.isin(one.scores, (0.0, 1.0)).all() for one in samples) and view.table.better == "higher":
+    if all(np.isin(item.scores, (0.0, 1.0)).all() for item in samples) and view.table.better == "higher":
         right = means > 0.5
         every, some = np.logical_and.reduce(right), np.logical_or.reduce(right)
         sorts = [("all are right", every, False), ("none is right", ~some, False)]
-        for k, one in enumerate(entries):
+        for k, item in enumerate(entries):
             others = np.delete(right, k, axis=0)
-            name = one.standing.score.model
+            name = item.standing.score.model
             sorts.append((f"only {name} is right", right[k] & ~np.logical_or.reduce(others), True))
             if len(entries) > 2:
                 sorts.append((f"only {name} is wrong", ~right[k] & np.logical_and.reduce(others), True))
     else:
         top = means == means.max(axis=0)
         sorts = [("all score the same", np.logical_and.reduce(top), False)]
-        for k, one in enumerate(entries):
-            sorts.append((f"{one.standing.score.model} scores best alone", top[k] & (top.sum(axis=0) == 1), True))
+        for k, item in enumerate(entries):
+            sorts.append((f"{item.standing.score.model} scores best alone", top[k] & (top.sum(axis=0) == 1), True))
     spread = np.round(means.max(axis=0) - means.min(axis=0), 6)
-    return tuple(_sort(words, which, spread, ids if told else None) for words, which, told in sorts)
+    return tuple(_make_row_category(words, mask, spread, ids if with_ids else None) for words, mask, with_ids in sorts)
 
 
-def _sort(
-    words: str, which: NDArray[np.bool_], spread: NDArray[np.float64], ids: NDArray[np.uint64] | None
+def _make_row_category(
+    words: str, mask: NDArray[np.bool_], spread: NDArray[np.float64], ids: NDArray[np.uint64] | None
 ) -> dict[str, Any]:
     """A sort of rows: what it is, how many, and the ids of some, those first on which the entries differ most."""
-    chosen = np.flatnonzero(which) if ids is not None else np.array([], np.int64)
+    chosen = np.flatnonzero(mask) if ids is not None else np.array([], np.int64)
     if ids is None or not spread[chosen].any():
-        return {"words": words, "count": int(which.sum()), "rows": ()}
+        return {"words": words, "count": int(mask.sum()), "rows": ()}
     order = sorted(chosen.tolist(), key=lambda k: (-spread[k], int(ids[k])))[:EXAMPLES]
-    return {"words": words, "count": int(which.sum()), "rows": tuple(int(ids[k]) for k in order)}
+    return {"words": words, "count": int(mask.sum()), "rows": tuple(int(ids[k]) for k in order)}
 
 
-def _ends(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: found[name] for name in ("value", "low", "high")}
+def _select_interval(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: record[name] for name in ("value", "low", "high")}

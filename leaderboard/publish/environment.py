@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.scoring.learnt import MARK
 from ...core.errors import MissingExtra
-from ...core.listings.visible import LINES, visible
-from ...core.version import version
-from . import page_pictures as pictures
-from .figures.drawing import key
+from ...core.listings.visible import LINES, escape_untrusted
+from ...core.version import get_version
+from . import page_pictures as graphics
+from .figures.drawing import draw_legend_key
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 
 @cache
-def environment() -> Environment:
+def get_environment() -> Environment:
     """The environment of all templates. `MissingExtra` without Jinja2."""
     try:
         from jinja2 import DictLoader, Environment, StrictUndefined
@@ -26,36 +26,36 @@ def environment() -> Environment:
         raise MissingExtra("the board's pages", "board") from error
     folder = files(__package__.rpartition(".")[0]) / "templates"
     texts = {item.name: item.read_text("utf-8") for item in folder.iterdir() if item.name.endswith(".html")}
-    pages = Environment(
+    templates = Environment(
         loader=DictLoader(texts),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_seen,  # codespell:ignore finalize
+        finalize=_escape_value,  # codespell:ignore finalize
     )
-    pages.filters |= {
-        "score": pictures.shown,
-        "finer": pictures.finer,
-        "signed": pictures.signed,
-        "words": pictures.words,
+    templates.filters |= {
+        "score": graphics.format_score,
+        "finer": graphics.format_precise_score,
+        "signed": graphics.format_difference,
+        "words": graphics.describe_estimate,
     }
-    pages.tests["measured"] = pictures.is_measured
-    pages.globals |= {
-        "version": version(),
-        "scale_of": pictures.scale_of,
-        "rank_bar": pictures.rank_bar,
-        "letter_columns": pictures.letter_columns,
-        "split": pictures.split,
-        "unit": pictures.Scale(-1.0, 1.0),
-        "key": key,
+    templates.tests["measured"] = graphics.is_measured
+    templates.globals |= {
+        "version": get_version(),
+        "scale_of": graphics.make_strip_scale,
+        "rank_bar": graphics.compute_rank_bar,
+        "letter_columns": graphics.list_tie_letters,
+        "split": graphics.split_letters,
+        "unit": graphics.Scale(-1.0, 1.0),
+        "key": draw_legend_key,
         "NOT_LEARNT": MARK,
-        "STRIP": pictures.STRIP,
-        "BAR": pictures.BAR,
+        "STRIP": graphics.STRIP,
+        "BAR": graphics.BAR,
     }
-    return pages
+    return templates
 
 
-def _seen(value: Any) -> Any:
+def _escape_value(value: Any) -> Any:
     """A value as a page may show it. What is marked as safe was made here."""
-    return visible(value, LINES) if type(value) is str else value
+    return escape_untrusted(value, LINES) if type(value) is str else value

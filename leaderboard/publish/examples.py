@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
-from ...core.errors import FarshiftError, first_line
-from ...core.listings.plural import counted
-from ...core.listings.visible import LINES, visible
+from ...core.errors import FarshiftError, get_first_line
+from ...core.listings.plural import format_count
+from ...core.listings.visible import LINES, escape_untrusted
 from ...loaders.part import Part
-from .figures.png import data_uri, encoded_uri
-from .shown_rows import is_here, source_of, why_not
+from .figures.png import make_data_uri, make_encoded_uri
+from .shown_rows import explain_refusal, find_benchmark_source, is_on_disk
 
 ROWS, SEARCHED = 3, 400
 _ENCODED = {"image": "a picture", "audio": "a recording", "text": "content"}
@@ -61,124 +61,126 @@ class Examples:
     sides: tuple[Side, Side]
 
 
-def examples_of(benchmark: Benchmark) -> tuple[Examples | None, str]:
+def find_examples(benchmark: Benchmark) -> tuple[Examples | None, str]:
     """The examples of a benchmark, or None and why there are none."""
-    source = source_of(benchmark)
+    source = find_benchmark_source(benchmark)
     if source is None:
         return None, "No example rows: this version does not know the data."
-    if why := why_not(benchmark, source):
+    if why := explain_refusal(benchmark, source):
         return None, why
-    if source.needs_network and not is_here(source):
+    if source.needs_network and not is_on_disk(source):
         load = f"farshift splits pull {benchmark.definition.split}"
         return None, f"No example rows: the data were not on the disk where this page was made ({load})."
     try:
-        return _made(benchmark.name, benchmark.manifest.identity), ""
+        return _make_examples(benchmark.name, benchmark.manifest.identity), ""
     except FarshiftError as error:
         if not source.needs_network:
             raise
-        return None, f"No example rows: {first_line(error)}"
+        return None, f"No example rows: {get_first_line(error)}"
 
 
 @cache
-def _made(name: str, identity: str) -> Examples:
+def _make_examples(name: str, identity: str) -> Examples:
     """The examples of a benchmark by name; the identity of its split is a part of what they depend on."""
     benchmark = find_benchmark(name)
     if benchmark.kind == "corrupted-label":
-        return _wrong_labels(benchmark)
-    return _nearest(benchmark)
+        return _make_label_examples(benchmark)
+    return _make_nearest_examples(benchmark)
 
 
-def _wrong_labels(benchmark: Benchmark) -> Examples:
+def _make_label_examples(benchmark: Benchmark) -> Examples:
     train, (test, _) = benchmark.part("train"), benchmark.view("id")
     wrong, right = train.select(train.corrupted), train.select(~train.corrupted)
     chosen = [(part, k) for part, count in ((wrong, ROWS - 1), (right, 1)) for k in range(min(count, len(part)))]
     return Examples(
         "Training rows, some of them with a wrong label, and test rows, whose labels are right.",
         (
-            Side("Training", tuple(example_row(benchmark, part, k) for part, k in chosen)),
-            Side("Test", tuple(example_row(benchmark, test, k) for k in range(min(ROWS, len(test))))),
+            Side("Training", tuple(make_example_row(benchmark, part, k) for part, k in chosen)),
+            Side("Test", tuple(make_example_row(benchmark, test, k) for k in range(min(ROWS, len(test))))),
         ),
     )
 
 
-def _nearest(benchmark: Benchmark) -> Examples:
+def _make_nearest_examples(benchmark: Benchmark) -> Examples:
     train, (test, _) = benchmark.part("train"), benchmark.view("ood")
     tests = test[:ROWS]
     pool = train[:SEARCHED]
     names = [name for name in benchmark.definition.task.inputs if isinstance(pool[0][name], str)]
     chosen = []
     for k, row in enumerate(tests):
-        near = max(range(len(pool)), key=lambda at: (_alike(pool[at], row, names), -at)) if names else k
+        near = max(range(len(pool)), key=lambda at: (_compute_word_overlap(pool[at], row, names), -at)) if names else k
         chosen.append((near, k))
-    left = [example_row(benchmark, train, near, tests[k] if names else None) for near, k in chosen]
-    right = [example_row(benchmark, test, k, pool[near] if names else None) for near, k in chosen]
-    said = "Rows of the shifted test"
-    said += (
+    training_rows = [make_example_row(benchmark, train, near, tests[k] if names else None) for near, k in chosen]
+    test_rows = [make_example_row(benchmark, test, k, pool[near] if names else None) for near, k in chosen]
+    caption = "Rows of the shifted test"
+    caption += (
         ", each beside a training row that is like it; what differs is underlined." if names else ", and of training."
     )
-    return Examples(said, (Side("Training", tuple(left)), Side("Test (OOD)", tuple(right))))
+    return Examples(caption, (Side("Training", tuple(training_rows)), Side("Test (OOD)", tuple(test_rows))))
 
 
-def _alike(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str]) -> float:
+def _compute_word_overlap(left: Mapping[str, Any], right: Mapping[str, Any], names: Sequence[str]) -> float:
     """The share of words that the texts of two rows have in common (Jaccard)."""
-    mine, theirs = ({word for name in names for word in row[name].split()} for row in (one, other))
-    return len(mine & theirs) / (len(mine | theirs) or 1)
+    left_words, right_words = ({word for name in names for word in row[name].split()} for row in (left, right))
+    return len(left_words & right_words) / (len(left_words | right_words) or 1)
 
 
-def example_row(benchmark: Benchmark, part: Part, at: int, beside: Mapping[str, Any] | None = None) -> ExampleRow:
+def make_example_row(benchmark: Benchmark, part: Part, at: int, beside: Mapping[str, Any] | None = None) -> ExampleRow:
     """A row of a part as a page shows it, its label in words. beside: a row that its texts are compared with."""
     """A row of a part as it is shown; `beside`: the row that it stands beside."""
     row, task = part[at], benchmark.definition.task
     shapes = {field.name: field.type for field in part.schema.fields}
-    cells = [_cell(name, row[name], shapes[name], beside) for name in task.inputs[:CELLS]]
+    cells = [_make_cell(name, row[name], shapes[name], beside) for name in task.inputs[:CELLS]]
     if len(task.inputs) > CELLS:
-        cells.append(ExampleCell("and", "", counted(len(task.inputs) - CELLS, "more input")))
-    named = task.names or benchmark.manifest.definition.label_names
+        cells.append(ExampleCell("and", "", format_count(len(task.inputs) - CELLS, "more input")))
+    class_names = task.names or benchmark.manifest.definition.label_names
     label = "label" if task.label == "label" else f"{task.label} (label)"
-    held = None if beside is None else {label: _named(beside[task.label], named)}
-    cells.append(_cell(label, _named(row[task.label], named), "string", held))
+    other_label = None if beside is None else {label: _add_class_name(beside[task.label], class_names)}
+    cells.append(_make_cell(label, _add_class_name(row[task.label], class_names), "string", other_label))
     if part.corrupted[at]:
         true = part.select(np.array([at])).truth().tolist()[0]
-        cells.append(ExampleCell("true label", "", f"<mark>{escape(_words(_named(true, named)))}</mark>"))
+        cells.append(
+            ExampleCell("true label", "", f"<mark>{escape(_format_value(_add_class_name(true, class_names)))}</mark>")
+        )
     if "severity" in part.carried:
         cells.append(ExampleCell("severity", "", f"{float(part.carried['severity'][at]):g}"))
     return ExampleRow(tuple(cells))
 
 
-def _named(value: Any, names: Sequence[str]) -> Any:
+def _add_class_name(value: Any, names: Sequence[str]) -> Any:
     fits = isinstance(value, int) and 0 <= value < len(names)
     return f"{value} ({names[value]})" if fits else value
 
 
-def _cell(name: str, value: Any, type_: str, beside: Mapping[str, Any] | None) -> ExampleCell:
+def _make_cell(name: str, value: Any, type_: str, beside: Mapping[str, Any] | None) -> ExampleCell:
     if type_.startswith("uint8[") and type_.count(",") in (1, 2):
         shape = tuple(int(side) for side in type_[6:-1].split(","))
-        return ExampleCell(name, f"{name}: a picture of {shape[0]} x {shape[1]}", "", data_uri(value, shape))
+        return ExampleCell(name, f"{name}: a picture of {shape[0]} x {shape[1]}", "", make_data_uri(value, shape))
     if isinstance(value, bytes):
         what = type_ if type_ in ("image", "audio") else "text"
-        said = f"{name}: {_ENCODED[what]} of {len(value):,} bytes"
-        return ExampleCell(name, said, escape(said), encoded_uri(value) if what == "image" else "")
-    words = _words(value)
-    other = _words(beside[name]) if beside is not None and name in beside and isinstance(value, str) else None
-    return ExampleCell(name, words, _marked(words, other))
+        text = f"{name}: {_ENCODED[what]} of {len(value):,} bytes"
+        return ExampleCell(name, text, escape(text), make_encoded_uri(value) if what == "image" else "")
+    words = _format_value(value)
+    other = _format_value(beside[name]) if beside is not None and name in beside and isinstance(value, str) else None
+    return ExampleCell(name, words, _mark_differences(words, other))
 
 
-def _words(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list):
-        said = ", ".join(f"{one:.3g}" if isinstance(one, float) else str(one) for one in value[:CELLS])
-        return said + (", .." if len(value) > CELLS else "")
-    said = f"{value:.4g}" if isinstance(value, float) else visible(str(value), LINES)
-    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+        text = ", ".join(f"{item:.3g}" if isinstance(item, float) else str(item) for item in value[:CELLS])
+        return text + (", .." if len(value) > CELLS else "")
+    text = f"{value:.4g}" if isinstance(value, float) else escape_untrusted(str(value), LINES)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _marked(said: str, other: str | None) -> str:
+def _mark_differences(text: str, other: str | None) -> str:
     """A text as HTML, the words that the other one has not in their place marked."""
     if other is None:
-        return escape(said)
-    mine, theirs = said.split(" "), other.split(" ")
-    made = []
-    for what, first, last, _, _ in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
-        piece = escape(" ".join(mine[first:last]))
+        return escape(text)
+    words, other_words = text.split(" "), other.split(" ")
+    pieces = []
+    for what, first, last, _, _ in SequenceMatcher(None, words, other_words, autojunk=False).get_opcodes():
+        piece = escape(" ".join(words[first:last]))
         if piece:
-            made.append(piece if what == "equal" else f"<mark>{piece}</mark>")
-    return " ".join(made)
+            pieces.append(piece if what == "equal" else f"<mark>{piece}</mark>")
+    return " ".join(pieces)

@@ -15,19 +15,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
-from ...benchmarks.benchmark import Benchmark, benchmarks
-from ...benchmarks.scoring.chance import scale
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
+from ...benchmarks.scoring.chance import make_scale
 from ...benchmarks.scoring.record import Score
 from ...benchmarks.statistics.interval import Estimate, Interval
 from ...splits.manifest import KINDS
 from ..tables.snapshot import Snapshot
 from ..tables.standings import Table
 from ..tables.table_view import Row, TableView
-from ..teams import team_of
+from ..teams import identify_team
 from ..validation.card import UNKNOWN
-from .figures.severity import outline, shares_by_severity, sparkline
-from .page_pictures import split
-from .source_fields import fields_of
+from .figures.severity import draw_outline, draw_sparkline, list_severity_shares
+from .page_pictures import split_letters
+from .source_fields import classify_benchmarks
 
 VIEWS = ("ood", "id", "gap")
 
@@ -61,7 +61,7 @@ class Cell:
     @property
     def ties(self) -> str:
         """The letters of the tie groups, or the first and the last of many."""
-        letters = split(self.one.ties) if self.one is not None else []
+        letters = split_letters(self.one.ties) if self.one is not None else []
         return "".join(letters) if len(letters) <= 3 else f"{letters[0]}–{letters[-1]}"
 
 
@@ -95,50 +95,53 @@ class ModelRow:
 Key = tuple[str, str, str, str]
 
 
-def home_rows(snapshot: Snapshot) -> list[ModelRow]:
+def make_home_rows(snapshot: Snapshot) -> list[ModelRow]:
     """The rows: those that can be first on most benchmarks first, then those with most entries, then by name."""
     groups: dict[tuple[str, str], dict[str, list[TableView]]] = {}
     teams: dict[tuple[str, str], str] = {}
-    known = benchmarks()
-    here = _Here(
-        {name: chance_and_span(known[name]) for name in {one.table.benchmark for one in snapshot.views} & set(known)},
-        fields_of({one.table.benchmark for one in snapshot.views}),
+    known = load_benchmarks()
+    info = _BenchmarkInfo(
+        {
+            name: find_chance_and_span(known[name])
+            for name in {item.table.benchmark for item in snapshot.views} & set(known)
+        },
+        classify_benchmarks({item.table.benchmark for item in snapshot.views}),
     )
-    held: dict[Key, dict[str, tuple[TableView, Row]]] = {}
+    entries_by_key: dict[Key, dict[str, tuple[TableView, Row]]] = {}
     for view in snapshot.views:
         if not view.table.current:
             continue
-        budget, protocol = view.table.budget, protocol_of(view.table, known[view.table.benchmark])
+        budget, protocol = view.table.budget, describe_protocol(view.table, known[view.table.benchmark])
         groups.setdefault((budget, protocol), {}).setdefault(view.table.kind, []).append(view)
         for row in view.rows:
             label = (row.standing.team, row.standing.team_key)
             if label not in teams:
-                teams[label] = team_of(row.standing)
+                teams[label] = identify_team(row.standing)
             key = (teams[label], str(row.standing.score.model), budget, protocol)
-            mine = held.setdefault(key, {})
-            if view.table.identity not in mine or _goes_before(row, mine[view.table.identity][1]):
-                mine[view.table.identity] = (view, row)
-    rows = [_row(key, mine, groups[key[2:4]], here) for key, mine in held.items()]
-    return sorted(rows, key=lambda one: (-one.first, -one.has, one.model, one.team, one.protocol, one.budget))
+            own_entries = entries_by_key.setdefault(key, {})
+            if view.table.identity not in own_entries or _is_preferred(row, own_entries[view.table.identity][1]):
+                own_entries[view.table.identity] = (view, row)
+    rows = [_make_row(key, own_entries, groups[key[2:4]], info) for key, own_entries in entries_by_key.items()]
+    return sorted(rows, key=lambda item: (-item.first, -item.has, item.model, item.team, item.protocol, item.budget))
 
 
 @dataclass(frozen=True)
-class _Here:
+class _BenchmarkInfo:
     """What is known of the benchmarks, by name: their scales and their fields."""
 
     scales: Mapping[str, tuple[float, float] | None]
     fields: Mapping[str, str]
 
 
-def protocol_of(table: Table, benchmark: Benchmark) -> str:
+def describe_protocol(table: Table, benchmark: Benchmark) -> str:
     """What the protocol of a table of this version is beside its budget: "as published", or what was set otherwise."""
     if table.steps is None and table.selection == benchmark.rule(None).name:
         return "as published"
-    said = [] if table.steps is None else [f"{table.steps} steps"]
-    return ", ".join([*said, f"chosen by {table.selection}"])
+    parts = [] if table.steps is None else [f"{table.steps} steps"]
+    return ", ".join([*parts, f"chosen by {table.selection}"])
 
 
-def _goes_before(row: Row, other: Row) -> bool:
+def _is_preferred(row: Row, other: Row) -> bool:
     """Of two entries of one name the one with a rank set, else the newer one."""
     return (row.rank is not None, row.standing.time, row.standing.entry) > (
         other.rank is not None,
@@ -147,21 +150,23 @@ def _goes_before(row: Row, other: Row) -> bool:
     )
 
 
-def _row(
+def _make_row(
     key: Key,
-    mine: Mapping[str, tuple[TableView, Row]],
+    entries: Mapping[str, tuple[TableView, Row]],
     kinds: Mapping[str, Sequence[TableView]],
-    here: _Here,
+    info: _BenchmarkInfo,
 ) -> ModelRow:
-    rows = [row for _, row in mine.values()]
+    rows = [row for _, row in entries.values()]
     newest = max(rows, key=lambda row: (row.standing.time, row.standing.entry))
-    said = newest.card
-    extra, before = (_said(newest, name) for name in ("training_data", "pretraining"))
+    card = newest.card
+    extra, pretraining = (_summarise_declaration(newest, name) for name in ("training_data", "pretraining"))
     cells = {}
     for kind in KINDS:
-        there = [(view, mine[view.table.identity][1]) for view in kinds.get(kind, ()) if view.table.identity in mine]
-        if there:
-            cells[kind] = _cell(kind, there, kinds[kind], here)
+        kind_entries = [
+            (view, entries[view.table.identity][1]) for view in kinds.get(kind, ()) if view.table.identity in entries
+        ]
+        if kind_entries:
+            cells[kind] = _make_cell(kind, kind_entries, kinds[kind], info)
     return ModelRow(
         model=str(newest.standing.score.model),
         team=newest.standing.team,
@@ -169,38 +174,49 @@ def _row(
         budget=key[2],
         protocol=key[3],
         cells=cells,
-        fields=tuple(sorted({here.fields[view.table.benchmark] for view, _ in mine.values()})),
+        fields=tuple(sorted({info.fields[view.table.benchmark] for view, _ in entries.values()})),
         extra=extra,
-        pretraining=before,
-        parameters=said.get("parameters"),
+        pretraining=pretraining,
+        parameters=card.get("parameters"),
     )
 
 
-def _said(row: Row, name: str) -> str:
+def _summarise_declaration(row: Row, name: str) -> str:
     """What a card says of other training data."""
     names = list(row.card.get("declared", {}).get(name, (UNKNOWN,)))
     return UNKNOWN if names == [UNKNOWN] else "declared" if names else "none"
 
 
-def _cell(kind: str, there: Sequence[tuple[TableView, Row]], every: Sequence[TableView], here: _Here) -> Cell:
-    first = sum(row.rank is not None and row.rank[0] == 1 for _, row in there)
-    unlearnt = sum(bool(row.not_learnt) for _, row in there)
-    if len(every) == 1:
-        view, row = there[0]
-        return Cell(kind, 1, 1, first, unlearnt, row, view, spark=sparkline(row.standing.score))
-    held = dict((view.table.identity, row) for view, row in there)
-    means = _means([(view, held.get(view.table.identity)) for view in every], here)
-    curves = [found for _, row in there if (found := _curve(row.standing.score))]
-    spark = outline([sum(at) / len(curves) for at in zip(*curves, strict=True)]) if curves else ""
-    return Cell(kind, len(there), len(every), first, unlearnt, means=means, spark=spark, bars=_bars(every, held))
+def _make_cell(
+    kind: str, kind_entries: Sequence[tuple[TableView, Row]], tables: Sequence[TableView], info: _BenchmarkInfo
+) -> Cell:
+    first = sum(row.rank is not None and row.rank[0] == 1 for _, row in kind_entries)
+    unlearnt = sum(bool(row.not_learnt) for _, row in kind_entries)
+    if len(tables) == 1:
+        view, row = kind_entries[0]
+        return Cell(kind, 1, 1, first, unlearnt, row, view, spark=draw_sparkline(row.standing.score))
+    row_by_table = dict((view.table.identity, row) for view, row in kind_entries)
+    means = _compute_means([(view, row_by_table.get(view.table.identity)) for view in tables], info)
+    curves = [curve for _, row in kind_entries if (curve := _sample_curve(row.standing.score))]
+    spark = draw_outline([sum(at) / len(curves) for at in zip(*curves, strict=True)]) if curves else ""
+    return Cell(
+        kind,
+        len(kind_entries),
+        len(tables),
+        first,
+        unlearnt,
+        means=means,
+        spark=spark,
+        bars=_draw_rank_bars(tables, row_by_table),
+    )
 
 
-def _means(tables: Sequence[tuple[TableView, Row | None]], here: _Here) -> dict[str, Interval]:
+def _compute_means(tables: Sequence[tuple[TableView, Row | None]], info: _BenchmarkInfo) -> dict[str, Interval]:
     """The means of normalised scores over the tables whose metric has a level of chance; empty for a model that lacks
     one of them."""
     spans: list[tuple[float, float, Score]] = []
     for view, row in tables:
-        level = here.scales[view.table.benchmark]
+        level = info.scales[view.table.benchmark]
         if level is None:
             continue
         if row is None:
@@ -208,46 +224,46 @@ def _means(tables: Sequence[tuple[TableView, Row | None]], here: _Here) -> dict[
         spans.append((*level, row.standing.score))
     if not spans:
         return {}
-    return {name: _mean(name, spans) for name in VIEWS}
+    return {name: _compute_mean(name, spans) for name in VIEWS}
 
 
-def _mean(name: str, spans: Sequence[tuple[float, float, Score]]) -> Interval:
+def _compute_mean(name: str, spans: Sequence[tuple[float, float, Score]]) -> Interval:
     values, squares = [], []
     for level, span, score in spans:
-        found: Estimate = getattr(score, name)
-        values.append((found.value - (0.0 if name == "gap" else level)) / span)
-        squares.append(((found.high - found.low) / 2 / span) ** 2)
+        estimate: Estimate = getattr(score, name)
+        values.append((estimate.value - (0.0 if name == "gap" else level)) / span)
+        squares.append(((estimate.high - estimate.low) / 2 / span) ** 2)
     value, half = sum(values) / len(values), sqrt(sum(squares)) / len(values)
     return Interval(value, value - half, value + half)
 
 
-def chance_and_span(benchmark: Benchmark) -> tuple[float, float] | None:
+def find_chance_and_span(benchmark: Benchmark) -> tuple[float, float] | None:
     """What guessing scores on a benchmark, and how far the best possible score is from it; None where the metric has
     no level of chance."""
-    found = scale(benchmark)
-    return None if found is None else (found.chance, found.span)
+    chance_scale = make_scale(benchmark)
+    return None if chance_scale is None else (chance_scale.chance, chance_scale.span)
 
 
 _AT = 7
 
 
-def _curve(score: Score) -> list[float]:
+def _sample_curve(score: Score) -> list[float]:
     """A severity curve at `_AT` steps from the least to the most severe rows; empty where there is none to draw."""
-    values = shares_by_severity(score)
+    values = list_severity_shares(score)
     last = len(values) - 1
     return [values[round(k * last / (_AT - 1))] for k in range(_AT)] if values else []
 
 
-def _bars(every: Sequence[TableView], held: Mapping[str, Row]) -> str:
+def _draw_rank_bars(tables: Sequence[TableView], row_by_table: Mapping[str, Row]) -> str:
     """Rank sets as bars from the top, which is rank 1, to the bottom: 16 high, 5 apart. A benchmark without a rank set
     leaves its place empty."""
-    found = []
-    for k, view in enumerate(every):
-        row = held.get(view.table.identity)
+    segments = []
+    for k, view in enumerate(tables):
+        row = row_by_table.get(view.table.identity)
         if row is None or row.rank is None:
             continue
         low, high = row.rank
         step = 16 / max(view.ranked, 1)
         top = round((low - 1) * step)
-        found.append(f"M{5 * k + 2} {top}v{max(1, round(high * step) - top)}")
-    return "".join(found)
+        segments.append(f"M{5 * k + 2} {top}v{max(1, round(high * step) - top)}")
+    return "".join(segments)

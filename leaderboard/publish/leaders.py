@@ -41,35 +41,37 @@ class Lead:
         return max(0, len(self.leaders) - NAMED)
 
 
-def leads(rows: Sequence[ModelRow]) -> list[Lead]:
+def find_leads(rows: Sequence[ModelRow]) -> list[Lead]:
     """One a kind of shift, in the order of the kinds; a kind without entries has none to name."""
-    return [_lead(kind, rows) for kind in KINDS]
+    return [_find_lead(kind, rows) for kind in KINDS]
 
 
-def _lead(kind: str, rows: Sequence[ModelRow]) -> Lead:
+def _find_lead(kind: str, rows: Sequence[ModelRow]) -> Lead:
     protocols: dict[tuple[str, str], list[ModelRow]] = {}
     for row in rows:
         if kind in row.cells:
             protocols.setdefault((row.budget, row.protocol), []).append(row)
     if not protocols:
         return Lead(kind, WHAT[kind], "", 0, 0, (), 0, False)
-    (budget, protocol), held = max(protocols.items(), key=lambda item: _weight(item, kind))
-    most = max(row.cells[kind].first for row in held)
-    leaders = tuple(row for row in held if row.cells[kind].first == most) if most else ()
-    of = held[0].cells[kind].of
-    alone = len(leaders) == 1 and most == of and sum(row.cells[kind].first for row in held) == most
-    said = f"{budget} budget" + ("" if protocol == "as published" else f", {protocol}")
-    return Lead(kind, WHAT[kind], said, of, len(held), leaders, most, alone and len(held) > 1)
+    (budget, protocol), kind_rows = max(protocols.items(), key=lambda item: _make_sort_key(item, kind))
+    most = max(row.cells[kind].first for row in kind_rows)
+    leaders = tuple(row for row in kind_rows if row.cells[kind].first == most) if most else ()
+    of = kind_rows[0].cells[kind].of
+    alone = len(leaders) == 1 and most == of and sum(row.cells[kind].first for row in kind_rows) == most
+    description = f"{budget} budget" + ("" if protocol == "as published" else f", {protocol}")
+    return Lead(kind, WHAT[kind], description, of, len(kind_rows), leaders, most, alone and len(kind_rows) > 1)
 
 
-def _weight(item: tuple[tuple[str, str], Sequence[ModelRow]], kind: str) -> tuple[bool, int, bool, tuple[str, str]]:
+def _make_sort_key(
+    item: tuple[tuple[str, str], Sequence[ModelRow]], kind: str
+) -> tuple[bool, int, bool, tuple[str, str]]:
     """The published protocol before others, then the one with most entries, then the full budget."""
     (budget, protocol), rows = item
     entries = sum(row.cells[kind].has for row in rows)
     return protocol == "as published", entries, budget == "full", (budget, protocol)
 
 
-def by_kind(rows: Sequence[ModelRow]) -> Mapping[str, int]:
+def count_by_kind(rows: Sequence[ModelRow]) -> Mapping[str, int]:
     """How many rows have an entry of each kind; kinds without any are left out."""
     counts = {kind: sum(kind in row.cells for row in rows) for kind in KINDS}
     return {kind: count for kind, count in counts.items() if count}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .environment import environment
+from .environment import get_environment
 from .frame import Frame
 
 
@@ -34,8 +34,8 @@ class Page:
 
     def render(self) -> bytes:
         """The page as UTF-8."""
-        given = {"root": "../" * self.path.count("/"), "here": self.path, "frame": self.frame, **self.context()}
-        return environment().get_template(self.template).render(given).encode()
+        variables = {"root": "../" * self.path.count("/"), "here": self.path, "frame": self.frame, **self.context()}
+        return get_environment().get_template(self.template).render(variables).encode()
 
 
 @dataclass(frozen=True)

@@ -9,35 +9,35 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...benchmarks.benchmark import Benchmark, benchmarks
-from .examples import ExampleRow, example_row
-from .shown_rows import is_here, source_of, why_not
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
+from .examples import ExampleRow, make_example_row
+from .shown_rows import explain_refusal, find_benchmark_source, is_on_disk
 
 
-def row_contents(benchmark: str, ids: Sequence[int]) -> dict[int, ExampleRow]:
+def read_row_contents(benchmark: str, ids: Sequence[int]) -> dict[int, ExampleRow]:
     """Inputs and label of some rows of the OOD view, by row id; empty where no page shows rows of the benchmark."""
-    known = benchmarks().get(benchmark)
-    if known is None or not ids or not _shown(known):
+    known = load_benchmarks().get(benchmark)
+    if known is None or not ids or not _may_show_rows(known):
         return {}
     part, _ = known.view("ood")
-    places = np.searchsorted(part.row_ids, np.array(ids, np.uint64))
-    rows = part.select(places)
-    return {one: example_row(known, rows, at) for at, one in enumerate(ids)}
+    positions = np.searchsorted(part.row_ids, np.array(ids, np.uint64))
+    rows = part.select(positions)
+    return {row_id: make_example_row(known, rows, at) for at, row_id in enumerate(ids)}
 
 
-def _shown(benchmark: Benchmark) -> bool:
-    source = source_of(benchmark)
+def _may_show_rows(benchmark: Benchmark) -> bool:
+    source = find_benchmark_source(benchmark)
     if source is None or not source.needs_network:
         return source is not None and not source.extra
-    return is_here(source) and not why_not(benchmark, source)
+    return is_on_disk(source) and not explain_refusal(benchmark, source)
 
 
-def code_for(benchmark: str, ids: Sequence[int]) -> str:
+def make_row_code(benchmark: str, ids: Sequence[int]) -> str:
     """Python that prints some rows of the OOD view; empty where the benchmark is not known here."""
-    known = benchmarks().get(benchmark)
+    known = load_benchmarks().get(benchmark)
     if known is None or not ids:
         return ""
-    listed = ", ".join(f"0x{one:016x}" for one in ids)
+    listed = ", ".join(f"0x{row_id:016x}" for row_id in ids)
     return (
         "import farshift as fs\nimport numpy as np\n\n"
         f'part = fs.load("{known.definition.split}", part="{known.definition.views["ood"].part}")\n'

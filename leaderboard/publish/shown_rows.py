@@ -22,13 +22,13 @@ _NOT = re.compile(
 )
 
 
-def redistributable(licence: str) -> bool:
+def is_redistributable(licence: str) -> bool:
     """Whether a licence, as a definition states it, lets a page show rows: a known free one, and nothing beside it that
     takes a part of the data out. When in doubt, not."""
     return bool(_FREE.match(licence)) and not _NOT.search(licence)
 
 
-def source_of(benchmark: Benchmark) -> Source | None:
+def find_benchmark_source(benchmark: Benchmark) -> Source | None:
     """The source of a benchmark's rows; None where it is not known here."""
     try:
         return find_source(benchmark.manifest.definition.source.name)
@@ -36,14 +36,14 @@ def source_of(benchmark: Benchmark) -> Source | None:
         return None
 
 
-def credit_of(benchmark: Benchmark) -> str:
+def format_credit(benchmark: Benchmark) -> str:
     """Whose rows a page shows; empty where they are generated."""
-    source = source_of(benchmark)
-    of = None if source is None or not source.needs_network else source.definition
-    return "" if of is None else f"Rows of {of.title}; {of.licence}. {of.citation}"
+    source = find_benchmark_source(benchmark)
+    definition = None if source is None or not source.needs_network else source.definition
+    return "" if definition is None else f"Rows of {definition.title}; {definition.licence}. {definition.citation}"
 
 
-def why_not(benchmark: Benchmark, source: Source) -> str:
+def explain_refusal(benchmark: Benchmark, source: Source) -> str:
     """Why no page shows rows of a benchmark, wherever it is made; empty where one may."""
     definition, split = source.definition, benchmark.manifest.definition
     if not source.needs_network:
@@ -52,14 +52,14 @@ def why_not(benchmark: Benchmark, source: Source) -> str:
         if definition.rows > MOST_GENERATED:
             return f"Example rows are shown of generated sources of at most {MOST_GENERATED:,} rows."
         return ""
-    licences = [one for one in (definition.licence, split.licence) if one]
-    if definition.accept or not licences or not all(map(redistributable, licences)):
+    licences = [licence for licence in (definition.licence, split.licence) if licence]
+    if definition.accept or not licences or not all(map(is_redistributable, licences)):
         return f"No example rows: the licence of the data does not let everybody pass them on ({licences[0]})."
     if definition.rows > MOST_READ or not benchmark.manifest.frozen:
         return f"Example rows are shown of published data of at most {MOST_READ:,} rows that are pinned."
     return ""
 
 
-def is_here(source: Source) -> bool:
+def is_on_disk(source: Source) -> bool:
     """Whether a source's rows are on this disk: a page downloads nothing."""
     return bool(source.definition.digest) and source.cached_at.is_file()

@@ -41,21 +41,24 @@ class Site:
     def models(self) -> dict[str, str]:
         """What to call each entry that has a page, by its name."""
         rows = [row.standing for table_view in self.snapshot.views for row in table_view.rows]
-        return {one.entry: f"{one.model} on {one.benchmark}" for one in [*rows, *self.snapshot.apart]}
+        return {entry.entry: f"{entry.model} on {entry.benchmark}" for entry in [*rows, *self.snapshot.apart]}
 
     @cached_property
     def pages(self) -> dict[str, File]:
         """Every file of the site by its path, sorted. None is rendered yet."""
-        files: dict[str, File] = {asset.path: asset for asset in _assets()}
-        made: dict[str, File] = {}
-        for kind in _kinds():
+        files: dict[str, File] = {asset.path: asset for asset in _list_assets()}
+        pages_by_path: dict[str, File] = {}
+        for kind in _list_page_modules():
             for page in kind.pages(self):
-                if page.path in files or page.path in made:
+                if page.path in files or page.path in pages_by_path:
                     raise ValueError(f"two pages lie at {page.path}")
-                made[page.path] = page
-        around = Frame(self.snapshot.name, frozenset({*files, *made}))
-        found = {path: replace(page, frame=around) if isinstance(page, Page) else page for path, page in made.items()}
-        return dict(sorted({**files, **found}.items()))
+                pages_by_path[page.path] = page
+        site_frame = Frame(self.snapshot.name, frozenset({*files, *pages_by_path}))
+        framed_pages = {
+            path: replace(page, frame=site_frame) if isinstance(page, Page) else page
+            for path, page in pages_by_path.items()
+        }
+        return dict(sorted({**files, **framed_pages}.items()))
 
     def rendered(self) -> Iterator[tuple[str, bytes]]:
         """Every file: its path below the site's folder, and its bytes. The index comes last."""
@@ -66,15 +69,15 @@ class Site:
 
 
 @cache
-def _kinds() -> tuple[ModuleType, ...]:
+def _list_page_modules() -> tuple[ModuleType, ...]:
     """The modules of `pages/`, sorted."""
-    names = sorted(one.name for one in iter_modules(kinds.__path__) if not one.name.startswith("_"))
+    names = sorted(module.name for module in iter_modules(kinds.__path__) if not module.name.startswith("_"))
     return tuple(import_module(f".{name}", kinds.__name__) for name in names)
 
 
 @cache
-def _assets() -> tuple[Asset, ...]:
+def _list_assets() -> tuple[Asset, ...]:
     """The files of `static/`, sorted."""
     folder = resources.files(__package__.rpartition(".")[0]) / "static"
-    found = (item for item in folder.iterdir() if item.is_file() and not item.name.startswith("."))
-    return tuple(Asset(f"static/{item.name}", item.read_bytes()) for item in sorted(found, key=lambda item: item.name))
+    items = (item for item in folder.iterdir() if item.is_file() and not item.name.startswith("."))
+    return tuple(Asset(f"static/{item.name}", item.read_bytes()) for item in sorted(items, key=lambda item: item.name))

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...core.errors import BadData, FarshiftError
 from ...loaders.acquire.source import find_source
-from ...loaders.freezing.diff import rows_changed, said_otherwise
-from ...splits.catalogue import named
+from ...loaders.freezing.diff import diff_definitions, diff_rows
+from ...splits.catalogue import find_manifests
 from ...splits.manifest import Manifest
 
 MOST_FIGURES, LONGEST = 80, 300
@@ -28,31 +28,35 @@ _CHANGES = {
 }
 
 
-def split_card(manifest: Manifest) -> dict[str, Any]:
+def make_split_card(manifest: Manifest) -> dict[str, Any]:
     """Plain records of a manifest: its parts, its source, its audit, and what changed between its versions."""
     definition = manifest.definition
     audit = manifest.audit()
     return {
         "manifest": manifest,
         "d": definition,
-        "parameters": [(name, in_a_line(value)) for name, value in sorted(definition.parameters.items())],
+        "parameters": [(name, format_line(value)) for name, value in sorted(definition.parameters.items())],
         "parts": [(name, pin) for name, pin in definition.parts.items()],
-        "source": source_of(manifest),
+        "source": describe_source(manifest),
         "audit": audit,
-        "severity": [(part, found) for part, found in audit.get("severity", {}).items() if isinstance(found, Mapping)],
-        "figures": list(figures(audit))[:MOST_FIGURES],
-        "versions": versions(manifest),
-        "code": f'import farshift as fs\n\ntrain = fs.load("{manifest.full_name}", part="{first_part(manifest)}")',
+        "severity": [
+            (part, summary) for part, summary in audit.get("severity", {}).items() if isinstance(summary, Mapping)
+        ],
+        "figures": list(iterate_audit_numbers(audit))[:MOST_FIGURES],
+        "versions": list_versions(manifest),
+        "code": (
+            f'import farshift as fs\n\ntrain = fs.load("{manifest.full_name}", part="{choose_first_part(manifest)}")'
+        ),
     }
 
 
-def first_part(manifest: Manifest) -> str:
+def choose_first_part(manifest: Manifest) -> str:
     """The part that an example loads: training, where there is one."""
     parts = list(manifest.definition.parts)
     return "train" if "train" in parts or not parts else parts[0]
 
 
-def source_of(manifest: Manifest) -> dict[str, str] | None:
+def describe_source(manifest: Manifest) -> dict[str, str] | None:
     """Title, licence, citation and homepage of a split's source; None where it is not known here."""
     try:
         source = find_source(manifest.definition.source.name).definition
@@ -61,41 +65,42 @@ def source_of(manifest: Manifest) -> dict[str, str] | None:
     return {name: str(getattr(source, name)) for name in ("title", "licence", "citation", "homepage")}
 
 
-def figures(audit: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+def iterate_audit_numbers(audit: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
     """The single numbers of an audit: (what, value) each, in its own order."""
     for name, value in audit.items():
-        place = f"{before}, {name.replace('_', ' ')}" if before else name.replace("_", " ")
+        label = f"{before}, {name.replace('_', ' ')}" if before else name.replace("_", " ")
         if (not before and name in _LONG) or name in ("shares", "quantiles"):
             continue
         if isinstance(value, Mapping):
-            yield from figures(value, place)
+            yield from iterate_audit_numbers(value, label)
         elif isinstance(value, bool | int | str):
-            yield place, in_a_line(value)
+            yield label, format_line(value)
         elif isinstance(value, float):
-            yield place, f"{value:.4g}"
+            yield label, f"{value:.4g}"
 
 
-def versions(manifest: Manifest) -> list[dict[str, Any]]:
+def list_versions(manifest: Manifest) -> list[dict[str, Any]]:
     """Every version of a split, the newest first: its rows in all, and how it differs from the one before."""
-    every = named(manifest.name)
-    found: list[dict[str, Any]] = []
-    for before, one in zip([None, *every], every, strict=False):
-        rows = sum(pin.rows for pin in one.definition.parts.values())
-        said = {"manifest": one, "rows": rows, "before": None, "said": [], "counts": [], "moves": None}
+    every = find_manifests(manifest.name)
+    records: list[dict[str, Any]] = []
+    for before, version in zip([None, *every], every, strict=False):
+        rows = sum(pin.rows for pin in version.definition.parts.values())
+        record = {"manifest": version, "rows": rows, "before": None, "said": [], "counts": [], "moves": None}
         if before is not None:
-            said |= {
+            record |= {
                 "before": before,
                 "said": [
-                    (name, in_a_line(old), in_a_line(new)) for name, (old, new) in said_otherwise(before, one).items()
+                    (name, format_line(old), format_line(new))
+                    for name, (old, new) in diff_definitions(before, version).items()
                 ],
-                "counts": list(_counts(before, one)),
-                "moves": _moves(before, one),
+                "counts": list(_iterate_changed_parts(before, version)),
+                "moves": _list_moved_rows(before, version),
             }
-        found.append(said)
-    return found[::-1]
+        records.append(record)
+    return records[::-1]
 
 
-def _counts(before: Manifest, after: Manifest) -> Iterator[tuple[str, int, int]]:
+def _iterate_changed_parts(before: Manifest, after: Manifest) -> Iterator[tuple[str, int, int]]:
     """The parts whose rows are not the same: (part, rows before, rows after)."""
     old, new = before.definition.parts, after.definition.parts
     for name in sorted({*old, *new}):
@@ -103,19 +108,19 @@ def _counts(before: Manifest, after: Manifest) -> Iterator[tuple[str, int, int]]
             yield name, old[name].rows if name in old else 0, new[name].rows if name in new else 0
 
 
-def _moves(before: Manifest, after: Manifest) -> list[tuple[str, int]] | None:
+def _list_moved_rows(before: Manifest, after: Manifest) -> list[tuple[str, int]] | None:
     """Which rows moved, of two manifests that have their rows with them; None where a rule makes them of data."""
     if not (before.definition.ships_rows and after.definition.ships_rows):
         return None
     try:
-        found = rows_changed(before.shipped(), after.shipped())
+        difference = diff_rows(before.shipped(), after.shipped())
     except BadData:
         return None
-    moved = [(f"rows moved {pair}", item["rows"]) for pair, item in found["moved"].items()]
-    return moved + [(words, found[name]["rows"]) for name, words in _CHANGES.items() if found[name]["rows"]]
+    moved = [(f"rows moved {pair}", item["rows"]) for pair, item in difference["moved"].items()]
+    return moved + [(words, difference[name]["rows"]) for name, words in _CHANGES.items() if difference[name]["rows"]]
 
 
-def in_a_line(value: Any) -> str:
+def format_line(value: Any) -> str:
     """A value in one line, cut where it is long."""
     text = " ".join(str(value).split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]}.."

@@ -7,10 +7,10 @@ import os
 import re
 from pathlib import Path
 
-from ...core.files import plain_disk_errors
+from ...core.files import translate_os_errors
 from ..board_view import BoardView
 from ..tables.snapshot import take_snapshot
-from .environment import environment
+from .environment import get_environment
 from .site import INDEX, Site
 
 SITE = "site"
@@ -22,44 +22,44 @@ WRITTEN = ".pages.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 
 
-def build(board: BoardView, out: Path | str | None = None) -> Path:
+def build_site(board: BoardView, out: Path | str | None = None) -> Path:
     """Write the pages of a board into `out` (its `site/` by default). Returns the path of the index."""
-    environment()  # what it lacks is said before rows are read
+    get_environment()  # what it lacks is said before rows are read
     return write_site(Site(take_snapshot(board), board), Path(out) if out is not None else board.path / SITE)
 
 
 def write_site(site: Site, where: Path) -> Path:
     """Write a site into the folder `where`. What is there already is not written again; pages that were written before
     and are no more go."""
-    before = _written(where)
+    before = _list_written_files(where)
     names = []
     for name, content in site.rendered():
         names.append(name)
-        if not _holds(where / name, content):
-            _write(where / name, content)
-    for left in sorted(before - set(names)):
-        (where / left).unlink(missing_ok=True)
-    kept = json.dumps(sorted(names), indent=0).encode()
-    if not _holds(where / WRITTEN, kept):
-        _write(where / WRITTEN, kept)
+        if not _has_content(where / name, content):
+            _write_page(where / name, content)
+    for stale in sorted(before - set(names)):
+        (where / stale).unlink(missing_ok=True)
+    listing = json.dumps(sorted(names), indent=0).encode()
+    if not _has_content(where / WRITTEN, listing):
+        _write_page(where / WRITTEN, listing)
     return where / INDEX
 
 
-def _written(where: Path) -> set[str]:
+def _list_written_files(where: Path) -> set[str]:
     """The files that an earlier site wrote into a folder. A list that somebody changed names nothing elsewhere."""
-    found = {path.relative_to(where).as_posix() for path in (where / "entries").glob("*.html")}
+    names = {path.relative_to(where).as_posix() for path in (where / "entries").glob("*.html")}
     try:
-        named = json.loads((where / WRITTEN).read_bytes())
+        listing = json.loads((where / WRITTEN).read_bytes())
     except (OSError, ValueError):
-        return found
-    known = named if isinstance(named, list) else []
-    return found | {name for name in known if isinstance(name, str) and _NAME.fullmatch(name)}
+        return names
+    known = listing if isinstance(listing, list) else []
+    return names | {name for name in known if isinstance(name, str) and _NAME.fullmatch(name)}
 
 
-def _write(path: Path, page: bytes) -> None:
+def _write_page(path: Path, page: bytes) -> None:
     """Write a page in one piece. It is not flushed to the disk: what a power cut takes is written the next time."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with plain_disk_errors(path, "write the pages elsewhere"):
+    with translate_os_errors(path, "write the pages elsewhere"):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             temporary.write_bytes(page)
@@ -68,7 +68,7 @@ def _write(path: Path, page: bytes) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _holds(path: Path, page: bytes) -> bool:
+def _has_content(path: Path, page: bytes) -> bool:
     try:
         return path.read_bytes() == page
     except OSError:

@@ -7,22 +7,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...benchmarks.runs.run import Run
-from ...core.errors import BadSubmission, FarshiftError, NotTaken
+from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected
 from ..board_view import BoardView
 from ..ledger.keys import SigningKey
-from ..submission.pack import Card, pack
-from ..submission.team_key import default_key
-from ..submission.validate import Submission, ValidRun, checked
+from ..submission.pack import Card, pack_runs
+from ..submission.team_key import find_default_key
+from ..submission.validate import Submission, ValidRun, validate_open_submission
 from ..validation.process import Reader
-from .benchmark import SealedBenchmark, sealed_benchmark
-from .draw_folder import Draw, benchmark_of, read_draw
-from .window import Places
+from .benchmark import SealedBenchmark, make_sealed_benchmark
+from .draw_folder import PublishedDraw, find_window_benchmark, read_draw
+from .window import WindowPaths
 
 
 def pack_answers(
     run: Run,
     out: Path | str,
-    draw: Draw | Path | str,
+    draw: PublishedDraw | Path | str,
     team: str,
     card: Card | None = None,
     key: SigningKey | None = None,
@@ -31,19 +31,19 @@ def pack_answers(
     signs the answers; by default that of the user's home (`farshift team --create`). Raises `BadSubmission` with every
     problem, the same that the board would find."""
     _require_team(team)
-    signing = key or default_key()
+    signing = key or find_default_key()
     if signing is None:
         raise FarshiftError("answers to a window are signed by your team's key: farshift team --create makes it")
-    given = draw if isinstance(draw, Draw) else read_draw(draw)
-    sealed = sealed_benchmark(benchmark_of(given.terms), given)
-    return pack([run], out, team=team, card=card, known={sealed.name: sealed}, key=signing)
+    published_draw = draw if isinstance(draw, PublishedDraw) else read_draw(draw)
+    sealed = make_sealed_benchmark(find_window_benchmark(published_draw.terms), published_draw)
+    return pack_runs([run], out, team=team, card=card, known={sealed.name: sealed}, key=signing)
 
 
-def draw_of(board: BoardView, window: str) -> Draw:
+def read_window_draw(board: BoardView, window: str) -> PublishedDraw:
     """The published draw of a window, from the board's files."""
-    places = Places(window)
-    board.file(places.inputs)
-    card = board.file(places.card) or board.path / places.card
+    paths = WindowPaths(window)
+    board.file(paths.inputs)
+    card = board.file(paths.card) or board.path / paths.card
     return read_draw(card.parent)
 
 
@@ -53,7 +53,7 @@ def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission
     if not path.is_file():
         raise BadSubmission(f"{path} does not exist or is not a file")
     with path.open("rb") as content, Reader() as reader:
-        submission = checked(content, path.name, reader, known={sealed.name: sealed})
+        submission = validate_open_submission(content, path.name, reader, known={sealed.name: sealed})
     if len(submission.entries) != 1:
         raise BadSubmission(f"{path} has {len(submission.entries)} runs: answers to a window are one run")
     _require_team(submission.team)
@@ -63,4 +63,4 @@ def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission
 def _require_team(team: str) -> None:
     """Refuse answers without a team."""
     if not team.strip():
-        raise NotTaken("answers to a window need a team: the name that is shown (--team)")
+        raise SubmissionRejected("answers to a window need a team: the name that is shown (--team)")

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.definition import View
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.errors import FarshiftError
 from ...loaders.part import Part
-from .draw_folder import Draw
-from .drawing import SEALED, VIEWS, Drawn
+from .draw_folder import PublishedDraw
+from .drawing import SEALED, VIEWS, SealedDraw
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,15 @@ class SealedBenchmark(Benchmark):
     """The benchmark of a window. `drawn` is None while the labels are secret: then answers can be made and checked
     against its rows, and nothing can be scored."""
 
-    draw: Draw
+    draw: PublishedDraw
     inputs: Part
-    drawn: Drawn | None = None
+    drawn: SealedDraw | None = None
 
     def identity(self, *args: Any, **options: Any) -> str:
         """The public benchmark's, and the window and draw."""
         inner = super().identity(*args, **options)
         seeded = {"commitment": self.draw.commitment, "inputs": self.draw.digest}
-        return identity_of({"entry": inner, "window": self.draw.terms.record(), "draw": seeded})
+        return compute_identity({"entry": inner, "window": self.draw.terms.record(), "draw": seeded})
 
     def has_part(self, name: str) -> bool:
         return name == SEALED or super().has_part(name)
@@ -57,22 +57,24 @@ class SealedBenchmark(Benchmark):
         part, truth = super().view(view)
         if self.drawn is None or not name:
             return part, truth
-        kept = np.isin(part.row_ids, self.drawn.counterpart[name.removeprefix("public_")])
-        return part.select(kept), truth[kept]
+        is_counterpart = np.isin(part.row_ids, self.drawn.counterpart[name.removeprefix("public_")])
+        return part.select(is_counterpart), truth[is_counterpart]
 
 
-def public_view(name: str) -> str:
+def name_public_view(name: str) -> str:
     """The name of the view of published rows beside a view of sealed ones."""
     return f"public_{name}"
 
 
-def sealed_benchmark(benchmark: Benchmark, draw: Draw, drawn: Drawn | None = None) -> SealedBenchmark:
+def make_sealed_benchmark(
+    benchmark: Benchmark, draw: PublishedDraw, drawn: SealedDraw | None = None
+) -> SealedBenchmark:
     """The benchmark of a window, from the published draw; with `drawn`, its labels, it can be scored."""
     definition = benchmark.definition
     views: Mapping[str, View] = {name: View(part=SEALED) for name in VIEWS} | {
-        public_view(name): definition.views[name] for name in VIEWS
+        name_public_view(name): definition.views[name] for name in VIEWS
     }
-    mine = definition.model_copy(update={"views": dict(views), "composed": None})
+    sealed_definition = definition.model_copy(update={"views": dict(views), "composed": None})
     inputs = Part(
         split=benchmark.manifest.full_name,
         identity=draw.digest,
@@ -83,4 +85,4 @@ def sealed_benchmark(benchmark: Benchmark, draw: Draw, drawn: Drawn | None = Non
         places=np.arange(draw.inputs.num_rows),
         carried={},
     )
-    return SealedBenchmark(mine, benchmark.path, draw, inputs, drawn)
+    return SealedBenchmark(sealed_definition, benchmark.path, draw, inputs, drawn)

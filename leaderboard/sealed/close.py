@@ -1,63 +1,65 @@
 """The close of a window: every answer scored, the seed revealed.
 
 Scores and seed go into the ledger together, so a process that is killed leaves a window that is closed and not yet
-revealed, which `close` carries on.
+revealed, which `close_window` carries on.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.canonical import canonical_json
+from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError
-from ...core.progress import advance
-from ..storage.board_files import digests
-from .answers import check_answers, draw_of
-from .benchmark import sealed_benchmark
-from .draw_folder import benchmark_of
-from .drawing import draw
-from .scoring import predictions_digest, result
-from .seal import secret_seed
-from .times import Clock, utc_now
-from .window import Places, Window, find_window, windows
+from ...core.progress import report_progress
+from ..storage.board_files import compute_digests
+from .answers import check_answers, read_window_draw
+from .benchmark import make_sealed_benchmark
+from .draw_folder import find_window_benchmark
+from .drawing import draw_sealed_rows
+from .scoring import compute_predictions_digest, score_answers
+from .seal import read_secret_seed
+from .times import Clock, get_utc_time
+from .window import Window, WindowPaths, find_window, read_windows
 
 if TYPE_CHECKING:
     from ..board import Board
 
 
-def close(board: Board, window: str, clock: Clock = utc_now) -> Window:
+def close_window(board: Board, window: str, clock: Clock = get_utc_time) -> Window:
     """Close a window whose time is over: take no more answers, score those there are, reveal the seed. Closing it again
     changes nothing. `FarshiftError` where its time is not over."""
     with board.locked():
-        found = find_window(board.ledger.records(), window)
-        state = found.state(clock())
+        sealed_window = find_window(board.ledger.records(), window)
+        state = sealed_window.state(clock())
         if state == "revealed":
-            return found
+            return sealed_window
         if state != "due":
-            raise FarshiftError(f"window {found.name} closes at {found.terms.closes}: it is {state} now")
-        if found.closed is None:
-            board.ledger.append([("window_closed", {"window": found.name})])
-        _reveal(board, found)
-        return windows(board.ledger.records())[found.name]
+            raise FarshiftError(
+                f"window {sealed_window.name} closes at {sealed_window.terms.closes}: it is {state} now"
+            )
+        if sealed_window.closed is None:
+            board.ledger.append([("window_closed", {"window": sealed_window.name})])
+        _reveal_seed(board, sealed_window)
+        return read_windows(board.ledger.records())[sealed_window.name]
 
 
-def _reveal(board: Board, window: Window) -> None:
-    secret = secret_seed(board, window.name)
+def _reveal_seed(board: Board, window: Window) -> None:
+    secret = read_secret_seed(board, window.name)
     if window.terms.commitment(secret) != window.commitment:
         raise FarshiftError(f"the seed of window {window.name} is not the one that the board committed to: put it back")
-    public = benchmark_of(window.terms)
-    places = Places(window.name)
-    given = draw_of(board, window.name)
-    sealed = sealed_benchmark(public, given, draw(public, window.drawn_by(secret)))
+    public = find_window_benchmark(window.terms)
+    paths = WindowPaths(window.name)
+    published_draw = read_window_draw(board, window.name)
+    sealed = make_sealed_benchmark(public, published_draw, draw_sealed_rows(public, window.drawn_by(secret)))
     events: list[tuple[str, dict[str, Any]]] = []
     files: dict[str, bytes] = {}
     for number, (digest, body) in enumerate(window.answers.items()):
-        file = board.file(places.answers(digest)) or board.path / places.answers(digest)
+        file = board.file(paths.answers(digest)) or board.path / paths.answers(digest)
         _, entry = check_answers(file, sealed)
-        mine = {places.score(digest): canonical_json(result(sealed, entry))}
-        said = {name: body[name] for name in ("window", "submission", "team", "model")}
-        said["predictions"] = predictions_digest(entry)
-        events.append(("scored", said | {"files": digests(mine)}))
-        files |= mine
-        advance("scoring", number + 1, len(window.answers))
+        score_files = {paths.score(digest): to_canonical_json(score_answers(sealed, entry))}
+        score_record = {name: body[name] for name in ("window", "submission", "team", "model")}
+        score_record["predictions"] = compute_predictions_digest(entry)
+        events.append(("scored", score_record | {"files": compute_digests(score_files)}))
+        files |= score_files
+        report_progress("scoring", number + 1, len(window.answers))
     board.enter([*events, ("seed_revealed", {"window": window.name, "seed": secret.hex()})], files)

@@ -18,42 +18,42 @@ import numpy as np
 
 from ...benchmarks.runs.run import RunLike
 from ...benchmarks.scoring.measured import RunPredictions
-from ...benchmarks.statistics.holm import holm
-from ...benchmarks.statistics.interval import interval
+from ...benchmarks.statistics.holm import adjust_by_holm
+from ...benchmarks.statistics.interval import compute_interval
 from ...benchmarks.statistics.not_available import NotAvailable
 from ...benchmarks.statistics.sample import RowScores, Sample
-from ...benchmarks.statistics.spread import Spread, average
-from ...benchmarks.statistics.student_t import upper_tail
-from .benchmark import SealedBenchmark, public_view
+from ...benchmarks.statistics.spread import VarianceEstimate, compute_average
+from ...benchmarks.statistics.student_t import compute_upper_tail
+from .benchmark import SealedBenchmark, name_public_view
 from .drawing import VIEWS
 
 LEVEL = 0.05
 
 
-def contrast(sealed: SealedBenchmark, predictions: Any, card: RunLike) -> dict[str, dict[str, Any]]:
+def compute_contrast(sealed: SealedBenchmark, predictions: Any, card: RunLike) -> dict[str, dict[str, Any]]:
     """Public minus sealed, of ID and OOD, each with its 95 % interval over rows and two-sided p-value; n/a with the
     reason where the metric is not defined on one of them. The labels must be known (`sealed.drawn`)."""
     assert sealed.drawn is not None
     scored = RunPredictions(sealed, predictions, card)
     chosen = scored.choose(sealed.rule(card.selection))
     metric = sealed.metrics[0]
-    found = {}
+    contrasts = {}
     for name in VIEWS:
-        views = (public_view(name), name)
+        views = (name_public_view(name), name)
         samples = [scored.view(view, chosen).by(metric) for view in views]
         cells = [sealed.drawn.profiles[name].cells(sealed.view(view)[0]) for view in views]
-        found[name] = difference(samples, cells) | {"better": metric.better}
-    return found
+        contrasts[name] = estimate_difference(samples, cells) | {"better": metric.better}
+    return contrasts
 
 
-def difference(samples: Sequence[Sample], cells: Sequence[Sequence[str]]) -> dict[str, Any]:
+def estimate_difference(samples: Sequence[Sample], cells: Sequence[Sequence[str]]) -> dict[str, Any]:
     """The first sample's mean minus the second's, whose rows lie in these cells: value, 95 % interval, p."""
     left, right = samples
     per_seed = [a - b for a, b in zip(left.per_seed, right.per_seed, strict=True)]
-    value = average(per_seed)
-    spreads = [within_cells(sample, names) for sample, names in zip(samples, cells, strict=True)]
+    value = compute_average(per_seed)
+    spreads = [estimate_cell_variance(sample, names) for sample, names in zip(samples, cells, strict=True)]
     reach = (left.bounds[0] - right.bounds[1], left.bounds[1] - right.bounds[0])
-    low, high, row_se, _ = interval(value, spreads, [], reach)
+    low, high, row_se, _ = compute_interval(value, spreads, [], reach)
     if not all(map(isfinite, (value, low, high))):
         return NotAvailable("not defined on these rows and answers").to_dict()
     return {
@@ -61,13 +61,13 @@ def difference(samples: Sequence[Sample], cells: Sequence[Sequence[str]]) -> dic
         "low": round(low, 6),
         "high": round(high, 6),
         "row_se": round(row_se, 6),
-        "p": round(_p(value, spreads), 6),
+        "p": round(_compute_p_value(value, spreads), 6),
         "rows": [left.rows, right.rows],
-        "per_seed": [round(one, 6) for one in per_seed],
+        "per_seed": [round(seed_value, 6) for seed_value in per_seed],
     }
 
 
-def within_cells(sample: Sample, cells: Sequence[str]) -> Spread:
+def estimate_cell_variance(sample: Sample, cells: Sequence[str]) -> VarianceEstimate:
     """The variance of a mean whose rows were drawn so many from each cell. Of a metric that is not a mean of rows, the
     jackknife's, which knows no cells and is larger."""
     pooled = sample.pooled()
@@ -78,31 +78,31 @@ def within_cells(sample: Sample, cells: Sequence[str]) -> Spread:
     free = len(means) - len(names)
     if free < 1:
         return RowScores(pooled.scores, pooled.bounds).spread()
-    apart = means - (np.bincount(codes, means) / counts)[codes]
+    residuals = means - (np.bincount(codes, means) / counts)[codes]
     # Spread out as far as rows of one cell are, about the mean of all: what is left is noise within cells.
-    alike = means.mean() + apart * sqrt((len(means) - 1) / free)
-    return Spread(RowScores(alike[None, :], pooled.bounds).spread().variance, free)
+    rescaled = means.mean() + residuals * sqrt((len(means) - 1) / free)
+    return VarianceEstimate(RowScores(rescaled[None, :], pooled.bounds).spread().variance, free)
 
 
-def _p(value: float, spreads: Sequence[Spread]) -> float:
+def _compute_p_value(value: float, spreads: Sequence[VarianceEstimate]) -> float:
     """The two-sided p-value of a difference: a t test with Satterthwaite's degrees of freedom."""
     parts = [spread for spread in spreads if spread.variance > 0]
     total = fsum(spread.variance for spread in parts)
     if total == 0:
         return float(value == 0)
     df = 1 / fsum((spread.variance / total) ** 2 / spread.df for spread in parts)
-    return 2 * upper_tail(abs(value) / sqrt(total), df)
+    return 2 * compute_upper_tail(abs(value) / sqrt(total), df)
 
 
-def flagged(contrasts: Sequence[Mapping[str, Mapping[str, Any]]]) -> list[dict[str, dict[str, Any]]]:
+def flag_contrasts(contrasts: Sequence[Mapping[str, Mapping[str, Any]]]) -> list[dict[str, dict[str, Any]]]:
     """The contrasts of a window's entries, each with `p_holm` (Holm over the entries, for each view) and `flag`: where
     that is below 5 %, "better on public" or "worse on public"; else empty."""
-    found = [{name: dict(record) for name, record in one.items()} for one in contrasts]
+    entries = [{name: dict(record) for name, record in entry.items()} for entry in contrasts]
     for name in VIEWS:
-        records = [one[name] for one in found if "p" in one.get(name, {})]
-        adjusted = holm([record["p"] for record in records]).tolist()
+        records = [entry[name] for entry in entries if "p" in entry.get(name, {})]
+        adjusted = adjust_by_holm([record["p"] for record in records]).tolist()
         for record, p in zip(records, adjusted, strict=True):
             higher = record["value"] > 0
             better = "better" if higher == (record["better"] == "higher") else "worse"
             record |= {"p_holm": round(p, 6), "flag": f"{better} on public" if p < LEVEL else ""}
-    return found
+    return entries

@@ -17,11 +17,11 @@ import numpy as np
 import tomli_w
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
-from ...benchmarks.canary import canary
-from ...core.errors import BadData, FarshiftError, first_line
+from ...benchmarks.canary import make_canary
+from ...core.errors import BadData, FarshiftError, get_first_line
 from ...core.plugins import read_toml
 from ...loaders.part import Part
-from ...splits.rows import row_digests, set_digest
+from ...splits.rows import compute_row_digests, compute_set_digest
 from ...splits.schema import Schema
 from .window import Terms
 
@@ -34,7 +34,7 @@ MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
-class Draw:
+class PublishedDraw:
     """A published draw. `inputs`: row_id and the task's input fields, ascending row id; `digest`: theirs."""
 
     terms: Terms
@@ -43,7 +43,7 @@ class Draw:
     inputs: pa.Table
 
 
-def inputs_of(rows: Part, benchmark: Benchmark) -> pa.Table:
+def select_inputs(rows: Part, benchmark: Benchmark) -> pa.Table:
     """Row ids and inputs of a part, ascending row id."""
     import pyarrow as pa
 
@@ -53,16 +53,16 @@ def inputs_of(rows: Part, benchmark: Benchmark) -> pa.Table:
     return table.cast(schema).sort_by("row_id").combine_chunks()
 
 
-def inputs_digest(inputs: pa.Table, benchmark: Benchmark) -> str:
+def compute_inputs_digest(inputs: pa.Table, benchmark: Benchmark) -> str:
     """sha256 over the row ids (8 bytes each, little-endian) and the digest of the set of rows of inputs."""
     schema = benchmark.split.source.schema
     fields = tuple(schema[name] for name in benchmark.task.inputs)
-    rows = set_digest(row_digests(inputs, Schema(fields)))
+    rows = compute_set_digest(compute_row_digests(inputs, Schema(fields)))
     ids = np.ascontiguousarray(inputs["row_id"].to_numpy().astype("<u8"))
     return sha256(ids.tobytes() + bytes.fromhex(rows)).hexdigest()
 
 
-def inputs_file(inputs: pa.Table) -> bytes:
+def encode_inputs(inputs: pa.Table) -> bytes:
     """The bytes of `inputs.parquet`: one row group, no statistics, no metadata but the columns' types."""
     import pyarrow.parquet as pq
 
@@ -77,23 +77,23 @@ def inputs_file(inputs: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
-def draw_files(terms: Terms, commitment: str, inputs: pa.Table, benchmark: Benchmark) -> dict[str, bytes]:
+def make_draw_files(terms: Terms, commitment: str, inputs: pa.Table, benchmark: Benchmark) -> dict[str, bytes]:
     """The files for participants: the content of `draw.toml` and `inputs.parquet`, by their names."""
-    content = inputs_file(inputs)
+    content = encode_inputs(inputs)
     card = {
         "format": FORMAT,
         "window": terms.record() | {"commitment": commitment},
         "draw": {
             "rows": inputs.num_rows,
-            "inputs": inputs_digest(inputs, benchmark),
+            "inputs": compute_inputs_digest(inputs, benchmark),
             "file": sha256(content).hexdigest(),
         },
-        "canary": canary(benchmark),
+        "canary": make_canary(benchmark),
     }
     return {CARD: tomli_w.dumps(card).encode(), INPUTS: content}
 
 
-def read_draw(folder: Path | str) -> Draw:
+def read_draw(folder: Path | str) -> PublishedDraw:
     """A published draw, checked against its digests. `BadData` names a mismatch, `FarshiftError` where the benchmark
     here is another version than the window's."""
     import pyarrow as pa
@@ -114,19 +114,19 @@ def read_draw(folder: Path | str) -> Draw:
     content = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else b""
     if sha256(content).hexdigest() != file:
         raise BadData(f"{path} is missing or was changed: take the draw from the board again")
-    benchmark = benchmark_of(terms)
-    wanted = ["row_id", *benchmark.task.inputs]
+    benchmark = find_window_benchmark(terms)
+    columns = ["row_id", *benchmark.task.inputs]
     try:
         inputs = pq.read_table(io.BytesIO(content))
         inputs.validate(full=True)
     except (pa.ArrowException, OSError) as error:
-        raise BadData(f"{path}: cannot be read: {first_line(error, 200)}") from error
-    if inputs.column_names != wanted or inputs_digest(inputs, benchmark) != digest:
+        raise BadData(f"{path}: cannot be read: {get_first_line(error, 200)}") from error
+    if inputs.column_names != columns or compute_inputs_digest(inputs, benchmark) != digest:
         raise BadData(f"{path} does not hold the inputs that {CARD} names: take the draw from the board again")
-    return Draw(terms, commitment, digest, inputs.combine_chunks())
+    return PublishedDraw(terms, commitment, digest, inputs.combine_chunks())
 
 
-def benchmark_of(terms: Terms) -> Benchmark:
+def find_window_benchmark(terms: Terms) -> Benchmark:
     """The benchmark of a window; `FarshiftError` where it is another version here."""
     benchmark = find_benchmark(terms.benchmark)
     if benchmark.manifest.identity != terms.manifest:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
 from ...core.errors import FarshiftError
-from ...core.secret_draws import stream_name
-from ...loaders.acquire.source import find_source, identified
-from ...loaders.freezing.redraw import check_redrawable, divided, redrawn, seeded
+from ...core.secret_draws import make_stream_name
+from ...loaders.acquire.source import add_row_ids, find_source
+from ...loaders.freezing.redraw import apply_split_rule, check_redrawable, find_seeded_distribution, redraw_split
 from ...loaders.part import Part
 from ...loaders.split import Split
-from ...splits.rows import first_ids
-from .profile import Profile, compared
+from ...splits.rows import compute_first_ids
+from .profile import Profile, compare_fields
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,7 @@ Ids = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SealedDraw:
     """A draw. `rows`: the rows of both views, ascending row id, labels and all; `sides`: which are of a view, (rows,);
     `counterpart`: the ids of the public rows whose cells the draw fills; `profiles`: what the cells are; `profile`: the
     comparison, as plain JSON."""
@@ -60,7 +60,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class _Redrawn(Benchmark):
+class _RedrawnBenchmark(Benchmark):
     """A benchmark over another draw of its split."""
 
     drawn: Split
@@ -73,7 +73,7 @@ class _Redrawn(Benchmark):
 def check_sealable(benchmark: Benchmark) -> None:
     """`FarshiftError`, in one line, where no sealed draw of a benchmark can be had."""
     try:
-        seeded(find_source(benchmark.manifest.definition.source.name))
+        find_seeded_distribution(find_source(benchmark.manifest.definition.source.name))
         check_redrawable(benchmark.manifest)
         for name in VIEWS:
             view = benchmark.definition.views[name]
@@ -85,76 +85,84 @@ def check_sealable(benchmark: Benchmark) -> None:
         raise FarshiftError(f"{benchmark.name} cannot be sealed: {error}") from error
 
 
-def draw(benchmark: Benchmark, seed: bytes) -> Drawn:
+def draw_sealed_rows(benchmark: Benchmark, seed: bytes) -> SealedDraw:
     """The draw of a benchmark by a secret seed of 32 bytes. `FarshiftError` where there can be none."""
     check_sealable(benchmark)
-    streams = stream_name(seed)
+    streams = make_stream_name(seed)
     public = {name: benchmark.view(name)[0] for name in VIEWS}
     profiles = {name: Profile.of(part, benchmark.task) for name, part in public.items()}
-    wanted = {name: profiles[name].counts(part) for name, part in public.items()}
-    found, had = _filled(benchmark, streams, profiles, wanted)
+    required_counts = {name: profiles[name].counts(part) for name, part in public.items()}
+    rows_by_view, filled_counts = _fill_cells(benchmark, streams, profiles, required_counts)
     sides: dict[str, pa.Table] = {}
     counterpart: dict[str, Ids] = {}
     profile: dict[str, Any] = {}
     for name, part in public.items():
-        full = {cell for cell, count in wanted[name].items() if had[name].get(cell, 0) == count}
-        kept = part.select(_within(profiles[name].cells(part), full))
-        if len(kept) < (1 - MOST_LEFT_OUT) * len(part):
+        full = {cell for cell, count in required_counts[name].items() if filled_counts[name].get(cell, 0) == count}
+        matched_rows = part.select(_is_in_cells(profiles[name].cells(part), full))
+        if len(matched_rows) < (1 - MOST_LEFT_OUT) * len(part):
             raise FarshiftError(
-                f"{benchmark.name} cannot be sealed: of the {len(part)} rows of its view {name} only {len(kept)} lie "
+                f"{benchmark.name} cannot be sealed: of the {len(part)} rows of its view {name} only "
+                f"{len(matched_rows)} lie "
                 f"in cells of which the generator has enough other rows"
             )
-        sealed = _part(benchmark, found[name])
-        sealed = sealed.select(_within(profiles[name].cells(sealed), full))
-        sides[name], counterpart[name] = sealed.arrow(), kept.row_ids
-        profile[name] = _comparison(profiles[name], part, kept, sealed, benchmark)
-    rows, masks = _together(benchmark, sides)
-    return Drawn(rows, masks, counterpart, profiles, profile)
+        sealed = _make_part(benchmark, rows_by_view[name])
+        sealed = sealed.select(_is_in_cells(profiles[name].cells(sealed), full))
+        sides[name], counterpart[name] = sealed.arrow(), matched_rows.row_ids
+        profile[name] = _compare_view(profiles[name], part, matched_rows, sealed, benchmark)
+    rows, masks = _join_views(benchmark, sides)
+    return SealedDraw(rows, masks, counterpart, profiles, profile)
 
 
-def _filled(
-    benchmark: Benchmark, streams: str, profiles: Mapping[str, Profile], wanted: Mapping[str, Mapping[str, int]]
+def _fill_cells(
+    benchmark: Benchmark,
+    streams: str,
+    profiles: Mapping[str, Profile],
+    required_counts: Mapping[str, Mapping[str, int]],
 ) -> tuple[dict[str, pa.Table], dict[str, dict[str, int]]]:
     """Rows for every cell of each view, as far as they can be had, and how many each cell has."""
     import pyarrow as pa
 
     source = benchmark.split
-    taken = np.sort(first_ids(source.rows, source.source.schema))
+    known_ids = np.sort(compute_first_ids(source.rows, source.source.schema))
     pieces: dict[str, list[pa.Table]] = {name: [] for name in VIEWS}
-    had: dict[str, dict[str, int]] = {name: {} for name in VIEWS}
+    filled_counts: dict[str, dict[str, int]] = {name: {} for name in VIEWS}
     stale = 0
     for number in range(ROUNDS):
-        split = redrawn(source, f"{streams}/{number}")
+        split = redraw_split(source, f"{streams}/{number}")
         if number == 0:
             _check_rule(benchmark, split)
-        drawn = _Redrawn(benchmark.definition, benchmark.path, split)
-        before = _total(had)
+        redrawn_benchmark = _RedrawnBenchmark(benchmark.definition, benchmark.path, split)
+        before = _sum_counts(filled_counts)
         for name in VIEWS:
-            fresh = drawn.view(name)[0]
-            fresh = fresh.select(~np.isin(fresh.row_ids, taken))
-            chosen = _take(profiles[name].cells(fresh), wanted[name], had[name])
+            fresh = redrawn_benchmark.view(name)[0]
+            fresh = fresh.select(~np.isin(fresh.row_ids, known_ids))
+            chosen = _select_rows(profiles[name].cells(fresh), required_counts[name], filled_counts[name])
             if len(chosen) or not pieces[name]:
                 pieces[name].append(fresh.select(chosen).arrow())
-        taken = np.union1d(taken, split.rows["row_id"].to_numpy())
-        if all(had[name].get(cell, 0) == count for name in VIEWS for cell, count in wanted[name].items()):
+        known_ids = np.union1d(known_ids, split.rows["row_id"].to_numpy())
+        if all(
+            filled_counts[name].get(cell, 0) == count for name in VIEWS for cell, count in required_counts[name].items()
+        ):
             break
-        stale = stale + 1 if _total(had) == before else 0
+        stale = stale + 1 if _sum_counts(filled_counts) == before else 0
         if stale == STALE:
             break
-    return {name: pa.concat_tables(tables).combine_chunks() for name, tables in pieces.items()}, had
+    return {name: pa.concat_tables(tables).combine_chunks() for name, tables in pieces.items()}, filled_counts
 
 
-def _total(had: Mapping[str, Mapping[str, int]]) -> int:
+def _sum_counts(had: Mapping[str, Mapping[str, int]]) -> int:
     return sum(sum(counts.values()) for counts in had.values())
 
 
-def _take(cells: list[str], wanted: Mapping[str, int], had: dict[str, int]) -> NDArray[np.int64]:
-    """The places of the first rows of each cell that still lacks some; counts them in `had`."""
+def _select_rows(
+    cells: list[str], required_counts: Mapping[str, int], filled_counts: dict[str, int]
+) -> NDArray[np.int64]:
+    """The places of the first rows of each cell that still lacks some; counts them in `filled_counts`."""
     chosen = []
-    for place, cell in enumerate(cells):
-        if had.get(cell, 0) < wanted.get(cell, 0):
-            had[cell] = had.get(cell, 0) + 1
-            chosen.append(place)
+    for index, cell in enumerate(cells):
+        if filled_counts.get(cell, 0) < required_counts.get(cell, 0):
+            filled_counts[cell] = filled_counts.get(cell, 0) + 1
+            chosen.append(index)
     return np.array(chosen, np.int64)
 
 
@@ -165,49 +173,49 @@ def _check_rule(benchmark: Benchmark, drawn: Split) -> None:
 
     public, schema = benchmark.split, benchmark.split.source.schema
     names = [field.name for field in schema.fields]
-    known = np.isin(first_ids(drawn.rows, schema), first_ids(public.rows, schema))
+    known = np.isin(compute_first_ids(drawn.rows, schema), compute_first_ids(public.rows, schema))
     both = np.isin(drawn.rows["check"].to_numpy()[known], public.rows["check"].to_numpy())
     label = benchmark.task.label
-    if not both.all() and _contradicts(drawn.rows.filter(pa.array(known)), public.rows, schema, label):
+    if not both.all() and _has_contradiction(drawn.rows.filter(pa.array(known)), public.rows, schema, label):
         raise FarshiftError(
             f"{benchmark.name} cannot be sealed: another seed gives a published input another label, so the seed of "
             f"the generator of {public.source.name} makes more than rows"
         )
     fresh = drawn.rows.filter(pa.array(~known)).select(names)
-    joint = divided(public, identified(pa.concat_tables([public.rows.select(names), fresh]), schema)[0])
+    joint = apply_split_rule(public, add_row_ids(pa.concat_tables([public.rows.select(names), fresh]), schema)[0])
     for alone in (public, drawn):
-        if _sides_differ(alone.assigned, joint.assigned):
+        if _has_side_difference(alone.assigned, joint.assigned):
             raise FarshiftError(
                 f"{benchmark.name} cannot be sealed: its rule {public.manifest.definition.rule} divides rows by what "
                 "else there is, so test rows of another draw may be like the published training"
             )
 
 
-def _contradicts(drawn: pa.Table, public: pa.Table, schema: Any, label: str) -> bool:
+def _has_contradiction(drawn: pa.Table, public: pa.Table, schema: Any, label: str) -> bool:
     """Whether no published row of some drawn row's inputs has its label."""
-    given: dict[int, set[Any]] = {}
-    for key, value in zip(first_ids(public, schema).tolist(), public[label].to_pylist(), strict=True):
-        given.setdefault(key, set()).add(value)
-    pairs = zip(first_ids(drawn, schema).tolist(), drawn[label].to_pylist(), strict=True)
-    return any(value not in given[key] for key, value in pairs)
+    labels_by_id: dict[int, set[Any]] = {}
+    for key, value in zip(compute_first_ids(public, schema).tolist(), public[label].to_pylist(), strict=True):
+        labels_by_id.setdefault(key, set()).add(value)
+    pairs = zip(compute_first_ids(drawn, schema).tolist(), drawn[label].to_pylist(), strict=True)
+    return any(value not in labels_by_id[key] for key, value in pairs)
 
 
-def _sides_differ(alone: pa.Table, joint: pa.Table) -> bool:
+def _has_side_difference(alone: pa.Table, joint: pa.Table) -> bool:
     """Whether a row that both tables assign is on the shifted side in one of them only."""
     sides = []
     for table in (alone, joint):
         ids, part = table["row_id"].to_numpy(), table["part"].to_pylist()
         order = np.argsort(ids)
         sides.append((ids[order], np.array([name.startswith("ood") for name in part])[order]))
-    _, here, there = np.intersect1d(sides[0][0], sides[1][0], assume_unique=True, return_indices=True)
-    return bool((sides[0][1][here] != sides[1][1][there]).any())
+    _, left_index, right_index = np.intersect1d(sides[0][0], sides[1][0], assume_unique=True, return_indices=True)
+    return bool((sides[0][1][left_index] != sides[1][1][right_index]).any())
 
 
-def _within(cells: list[str], chosen: set[str]) -> NDArray[np.bool_]:
+def _is_in_cells(cells: list[str], chosen: set[str]) -> NDArray[np.bool_]:
     return np.array([cell in chosen for cell in cells], bool)
 
 
-def _part(benchmark: Benchmark, table: pa.Table) -> Part:
+def _make_part(benchmark: Benchmark, table: pa.Table) -> Part:
     """Rows as a part: a table of the source's fields, `row_id` and what the split says of them."""
     carried = {name: table[name].to_numpy() for name in ("group", "severity") if name in table.column_names}
     return Part(
@@ -222,26 +230,28 @@ def _part(benchmark: Benchmark, table: pa.Table) -> Part:
     )
 
 
-def _together(benchmark: Benchmark, sides: Mapping[str, pa.Table]) -> tuple[Part, dict[str, NDArray[np.bool_]]]:
+def _join_views(benchmark: Benchmark, sides: Mapping[str, pa.Table]) -> tuple[Part, dict[str, NDArray[np.bool_]]]:
     """The rows of all views in one part, ascending row id, and which are of each."""
     import pyarrow as pa
 
     table = pa.concat_tables(sides.values()).combine_chunks()
     whose = np.repeat(list(sides), [side.num_rows for side in sides.values()])
     order = np.argsort(table["row_id"].to_numpy())
-    return _part(benchmark, table.take(order).combine_chunks()), {name: (whose == name)[order] for name in sides}
+    return _make_part(benchmark, table.take(order).combine_chunks()), {name: (whose == name)[order] for name in sides}
 
 
-def _comparison(profile: Profile, public: Part, kept: Part, sealed: Part, benchmark: Benchmark) -> dict[str, Any]:
+def _compare_view(
+    profile: Profile, public: Part, matched_rows: Part, sealed: Part, benchmark: Benchmark
+) -> dict[str, Any]:
     """The comparison of one view: cells with their counts on both sides, which were left out, measures of inputs."""
-    wanted, ours = profile.counts(public), profile.counts(sealed)
-    counts = {cell: [count, ours[cell]] for cell, count in wanted.items() if cell in ours}
-    out = {cell: count for cell, count in wanted.items() if cell not in ours}
+    public_counts, sealed_counts = profile.counts(public), profile.counts(sealed)
+    counts = {cell: [count, sealed_counts[cell]] for cell, count in public_counts.items() if cell in sealed_counts}
+    out = {cell: count for cell, count in public_counts.items() if cell not in sealed_counts}
     return {
         "rows": len(sealed),
         "public_rows": len(public),
         "cells": counts,
-        "equal": all(a == b for a, b in counts.values()) and len(kept) == len(sealed),
-        "left_out": {"rows": len(public) - len(kept), "cells": out},
-        "measures": compared(kept, sealed, benchmark.task.inputs),
+        "equal": all(a == b for a, b in counts.values()) and len(matched_rows) == len(sealed),
+        "left_out": {"rows": len(public) - len(matched_rows), "cells": out},
+        "measures": compare_fields(matched_rows, sealed, benchmark.task.inputs),
     }

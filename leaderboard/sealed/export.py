@@ -9,28 +9,30 @@ from typing import TYPE_CHECKING
 from ...core.errors import FarshiftError
 from ...core.files import write_atomically
 from .draw_folder import CARD, INPUTS
-from .times import Clock, utc_now
-from .window import Places, find_window
+from .times import Clock, get_utc_time
+from .window import WindowPaths, find_window
 
 if TYPE_CHECKING:
     from ..board_view import BoardView
 
 
-def export_draw(board: BoardView, window: str, out: Path | str, clock: Clock = utc_now) -> Path:
+def export_draw(board: BoardView, window: str, out: Path | str, clock: Clock = get_utc_time) -> Path:
     """Copy a draw from a board, or a copy of one, into the folder `out`. `FarshiftError` before the window opens, where
     `out` holds other files, and where the draw is not the one that the ledger names."""
-    found = find_window(board.settled(), window)
-    state = found.state(clock())
-    if found.opened is None or state in ("committed", "announced"):
-        raise FarshiftError(f"window {found.name} is {state}: its draw is published from {found.terms.opens}")
+    sealed_window = find_window(board.settled(), window)
+    state = sealed_window.state(clock())
+    if sealed_window.opened is None or state in ("committed", "announced"):
+        raise FarshiftError(
+            f"window {sealed_window.name} is {state}: its draw is published from {sealed_window.terms.opens}"
+        )
     out = Path(out)
     if out.exists() and (not out.is_dir() or {path.name for path in out.iterdir()} - {CARD, INPUTS}):
         raise FarshiftError(f"{out} exists and holds something else than a draw: choose another folder")
-    places = Places(found.name)
-    for name, path in ((INPUTS, places.inputs), (CARD, places.card)):
+    paths = WindowPaths(sealed_window.name)
+    for name, path in ((INPUTS, paths.inputs), (CARD, paths.card)):
         file = board.file(path)
         content = file.read_bytes() if file is not None else b""
-        if sha256(content).hexdigest() != found.opened["files"][path]:
+        if sha256(content).hexdigest() != sealed_window.opened["files"][path]:
             raise FarshiftError(
                 f"{board.place}: {path} is missing or was changed: see farshift board verify {board.place}"
             )

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.blind.data import blind_data
-from ...benchmarks.blind.rows import BlindData, Inputs
+from ...benchmarks.blind.data import load_model_inputs
+from ...benchmarks.blind.rows import Inputs, ModelInputs
 from ...benchmarks.harness.evaluate import evaluate
 from ...benchmarks.runs.run import Run
-from .benchmark import sealed_benchmark
-from .draw_folder import Draw, benchmark_of, read_draw
+from .benchmark import make_sealed_benchmark
+from .draw_folder import PublishedDraw, find_window_benchmark, read_draw
 from .drawing import SEALED
 
 
 @dataclass(frozen=True)
-class _WithDraw(BlindData):
+class _BlindDataWithDraw(ModelInputs):
     """A public benchmark's blind data, and the draw's inputs."""
 
     drawn: Inputs
@@ -30,7 +30,7 @@ class _WithDraw(BlindData):
 
 def predict_draw(
     model: Any,
-    draw: Draw | Path | str,
+    draw: PublishedDraw | Path | str,
     benchmark: Benchmark | None = None,
     seeds: int | Sequence[int] | None = None,
     budget: str = "full",
@@ -39,10 +39,10 @@ def predict_draw(
     """Train a model on the public training rows of a window's benchmark and have it answer the draw; writes a run
     folder, which `answers.pack_answers` packs. `draw` is what `farshift board sealed draw` wrote; all other arguments
     are those of `farshift.evaluate`."""
-    given = draw if isinstance(draw, Draw) else read_draw(draw)
-    public = benchmark or benchmark_of(given.terms)
-    sealed = sealed_benchmark(public, given)
-    seen = blind_data(public)
+    published_draw = draw if isinstance(draw, PublishedDraw) else read_draw(draw)
+    public = benchmark or find_window_benchmark(published_draw.terms)
+    sealed = make_sealed_benchmark(public, published_draw)
+    public_data = load_model_inputs(public)
     drawn = Inputs(SEALED, sealed.inputs.row_ids, sealed.inputs.numpy(public.task.inputs))
-    blind = _WithDraw(seen.folder, seen.task, seen.card, drawn)
+    blind = _BlindDataWithDraw(public_data.folder, public_data.task, public_data.card, drawn)
     return evaluate(model, sealed, seeds=seeds, budget=budget, blind=blind, **options)

@@ -54,39 +54,39 @@ class Profile:
         return dict(sorted(Counter(self.cells(rows)).items()))
 
 
-def two_sample(left: NDArray[Any], right: NDArray[Any]) -> dict[str, float]:
+def compare_samples(left: NDArray[Any], right: NDArray[Any]) -> dict[str, float]:
     """The largest distance between the distribution functions of two samples, and its asymptotic p-value by the series
     of Kolmogorov (1933); conservative where values repeat."""
     left, right = np.sort(left), np.sort(right)
     every = np.concatenate([left, right])
-    steps = [np.searchsorted(one, every, side="right") / len(one) for one in (left, right)]
+    steps = [np.searchsorted(sample, every, side="right") / len(sample) for sample in (left, right)]
     distance = float(np.abs(steps[0] - steps[1]).max())
     scaled = sqrt(len(left) * len(right) / (len(left) + len(right))) * distance
-    return {"distance": round(distance, 6), "p": round(_kolmogorov(scaled), 6)}
+    return {"distance": round(distance, 6), "p": round(_compute_kolmogorov_tail(scaled), 6)}
 
 
-def _kolmogorov(x: float) -> float:
+def _compute_kolmogorov_tail(x: float) -> float:
     """P(K > x) for Kolmogorov's distribution."""
     if x < 0.2:  # the series converges slowly there, and is 1 to twelve digits
         return 1.0
     return min(1.0, max(0.0, 2 * fsum((-1.0) ** (k - 1) * exp(-2 * (k * x) ** 2) for k in range(1, 101))))
 
 
-def measured(rows: Part, fields: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+def measure_fields(rows: Part, fields: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     """One number for each row and field, by what it measures: the length of a text, the mean of a tensor's elements,
     the value of a number. A function of these fields alone."""
-    found: dict[str, NDArray[Any]] = {}
+    measures: dict[str, NDArray[Any]] = {}
     for name, values in rows.numpy(fields).items():
         if values.dtype == object:
-            found[f"length of {name}"] = np.array([len(value) for value in values.tolist()])
+            measures[f"length of {name}"] = np.array([len(value) for value in values.tolist()])
         elif values.ndim > 1:
-            found[f"mean of {name}"] = values.reshape(len(values), -1).mean(axis=1, dtype=np.float64)
+            measures[f"mean of {name}"] = values.reshape(len(values), -1).mean(axis=1, dtype=np.float64)
         else:
-            found[name] = values
-    return found
+            measures[name] = values
+    return measures
 
 
-def compared(public: Part, sealed: Part, fields: tuple[str, ...]) -> dict[str, dict[str, float]]:
+def compare_fields(public: Part, sealed: Part, fields: tuple[str, ...]) -> dict[str, dict[str, float]]:
     """The two-sample comparison of every measure of these fields."""
-    ours, theirs = measured(public, fields), measured(sealed, fields)
-    return {name: two_sample(ours[name], theirs[name]) for name in sorted(ours)}
+    ours, theirs = measure_fields(public, fields), measure_fields(sealed, fields)
+    return {name: compare_samples(ours[name], theirs[name]) for name in sorted(ours)}

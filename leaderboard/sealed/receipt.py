@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...core.canonical import canonical_json
+from ...core.canonical import to_canonical_json
 from ...core.errors import BadData, FarshiftError
 from ...core.files import write_atomically
-from ..ledger.chain import chain_problems
-from ..ledger.keys import signed_by
+from ..ledger.chain import find_chain_problems
+from ..ledger.keys import is_signed_by
 from ..ledger.record import Record, read_line
-from ..ledger.rotation import current_key
-from .times import moment
+from ..ledger.rotation import find_current_key
+from .times import parse_time
 
 FORMAT = 1
 MAX_FILE = 1 << 20
@@ -60,10 +60,10 @@ class Receipt:
     def record(self) -> dict[str, Any]:
         """As it is written: what matters by name, and the signed record itself."""
         body = self.taken.body
-        said = {"window": self.window, "team": self.team, "signed_by": body.get("signed_by", "")}
-        said |= {"submission": self.submission, "seq": self.seq, "time": self.time, "hash": self.taken.hash}
-        keys = {"rotations": [json.loads(one.line()) for one in self.rotations]} if self.rotations else {}
-        return {"format": FORMAT, "board": self.board, **said, "record": json.loads(self.taken.line()), **keys}
+        summary = {"window": self.window, "team": self.team, "signed_by": body.get("signed_by", "")}
+        summary |= {"submission": self.submission, "seq": self.seq, "time": self.time, "hash": self.taken.hash}
+        keys = {"rotations": [json.loads(rotation.line()) for rotation in self.rotations]} if self.rotations else {}
+        return {"format": FORMAT, "board": self.board, **summary, "record": json.loads(self.taken.line()), **keys}
 
     def write(self, file: Path) -> None:
         write_atomically(file, json.dumps(self.record(), indent=1, ensure_ascii=False).encode() + b"\n")
@@ -75,45 +75,47 @@ def read_receipt(file: Path | str) -> Receipt:
     path = Path(file)
     content = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_FILE else b""
     try:
-        said = json.loads(content)
+        data = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise BadData(f"{path} is not a receipt of answers to a window") from error
-    return receipt_of(said, str(path))
+    return parse_receipt(data, str(path))
 
 
-def receipt_of(said: Any, where: str) -> Receipt:
+def parse_receipt(data: Any, where: str) -> Receipt:
     """The same, of what was read from a file or sent by a board. where: what messages call it."""
     try:
-        rotations = tuple(read_line(canonical_json(one)) for one in said.get("rotations", []))
-        found = Receipt(str(said["board"]), read_line(canonical_json(said["record"])), rotations=rotations)
-        fits = found.record() == said and found.taken.kind == "submitted"
+        rotations = tuple(read_line(to_canonical_json(rotation)) for rotation in data.get("rotations", []))
+        receipt = Receipt(str(data["board"]), read_line(to_canonical_json(data["record"])), rotations=rotations)
+        fits = receipt.record() == data and receipt.taken.kind == "submitted"
     except (AttributeError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadData(f"{where} is not a receipt of answers to a window") from error
-    if not fits or not found.taken.fits():
+    if not fits or not receipt.taken.fits():
         raise BadData(f"{where} was changed: what it says is not what its record says")
-    if not signed_by(current_key(found.rotations, found.board), found.taken.hash, found.taken.signature):
-        raise BadData(f"{where} is not signed by the board that it names, {found.board[:64]}")
-    return found
+    if not is_signed_by(
+        find_current_key(receipt.rotations, receipt.board), receipt.taken.hash, receipt.taken.signature
+    ):
+        raise BadData(f"{where} is not signed by the board that it names, {receipt.board[:64]}")
+    return receipt
 
 
-def held_to(receipt: Receipt, records: Sequence[Record], key: str) -> list[str]:
+def find_receipt_problems(receipt: Receipt, records: Sequence[Record], key: str) -> list[str]:
     """What a board, by its ledger, did against a receipt of its own; empty where it kept to it. `FarshiftError` where
     nothing follows: the receipt is another board's, or this copy of the ledger is an older one, or not signed by it."""
     if key != receipt.board:
         raise FarshiftError(f"the receipt is of the board with the key {receipt.board}, and this one has the key {key}")
-    if wrong := chain_problems(records, key):
+    if wrong := find_chain_problems(records, key):
         raise FarshiftError(f"this copy of the ledger is not as the board signed it: {wrong[0]}")
-    there = {record.seq: record for record in records}
-    found = there.get(receipt.seq)
-    if found is None:
+    records_by_seq = {record.seq: record for record in records}
+    ledger_record = records_by_seq.get(receipt.seq)
+    if ledger_record is None:
         newest = max(records, key=lambda record: record.seq, default=None)
-        if newest is None or (newest.seq < receipt.seq and moment(newest.time) <= moment(receipt.time)):
+        if newest is None or (newest.seq < receipt.seq and parse_time(newest.time) <= parse_time(receipt.time)):
             raise FarshiftError(
                 f"this copy of the ledger ends before record {receipt.seq}, which the receipt is of: get a newer one"
             )
         return [f"record {receipt.seq} is not in the ledger, which goes on after {receipt.time}"]
-    if found != receipt.taken:
-        return [f"record {receipt.seq} of the ledger is another ({found.kind} at {found.time})"]
+    if ledger_record != receipt.taken:
+        return [f"record {receipt.seq} of the ledger is another ({ledger_record.kind} at {ledger_record.time})"]
     scored = any(record.kind == "scored" and record.body.get("submission") == receipt.submission for record in records)
     revealed = any(record.kind == "seed_revealed" and record.body.get("window") == receipt.window for record in records)
     return ["the window was revealed, and the answers were never scored"] if revealed and not scored else []

@@ -8,43 +8,45 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import FarshiftError
-from ..storage.board_files import digests
-from ..teams import labels, team_of
-from .contrast import flagged
-from .seal import profile_of
-from .times import utc_now
-from .window import Places, Window, find_window, windows
+from ..storage.board_files import compute_digests
+from ..teams import identify_team, make_team_labels
+from .contrast import flag_contrasts
+from .seal import read_profile
+from .times import get_utc_time
+from .window import Window, WindowPaths, find_window, read_windows
 
 if TYPE_CHECKING:
     from ..board_view import BoardView
 
 
-def results(board: BoardView, window: str) -> dict[str, Any]:
+def make_window_results(board: BoardView, window: str) -> dict[str, Any]:
     """The results of a window, as plain JSON: its terms and state, how its draw compares with the public test, and,
     once it is revealed, every team's score and contrast, with Holm's correction over them."""
-    found = find_window(board.records(), window)
+    sealed_window = find_window(board.records(), window)
     record: dict[str, Any] = {
-        "terms": found.terms.record(),
-        "commitment": found.commitment,
-        "state": found.state(utc_now()),
-        "answers": len(found.answers),
-        "seed": None if found.secret is None else found.secret.hex(),
-        "randomness": found.sources,
-        "profile": None if found.opened is None else profile_of(board, found.name),
+        "terms": sealed_window.terms.record(),
+        "commitment": sealed_window.commitment,
+        "state": sealed_window.state(get_utc_time()),
+        "answers": len(sealed_window.answers),
+        "seed": None if sealed_window.secret is None else sealed_window.secret.hex(),
+        "randomness": sealed_window.sources,
+        "profile": None if sealed_window.opened is None else read_profile(board, sealed_window.name),
     }
-    scores = {digest: _score(board, found, digest) for digest in found.scores}
-    first = _first_of_equals(found)
+    scores = {digest: _read_score(board, sealed_window, digest) for digest in sealed_window.scores}
+    first = _find_first_equals(sealed_window)
     # Equal answers are one: they count once among the comparisons that Holm's correction is over.
     own = [digest for digest in scores if first[digest] == digest]
-    contrasts = dict(zip(own, flagged([scores[digest].get("contrast", {}) for digest in own]), strict=True))
-    names = labels(_team(found, digest) for digest in found.answers)
+    contrasts = dict(zip(own, flag_contrasts([scores[digest].get("contrast", {}) for digest in own]), strict=True))
+    names = make_team_labels(_read_team(sealed_window, digest) for digest in sealed_window.answers)
     record["entries"] = [
         {
-            "team": names[team_of(_team(found, digest))],
-            "model": found.answers[digest]["model"],
+            "team": names[identify_team(_read_team(sealed_window, digest))],
+            "model": sealed_window.answers[digest]["model"],
             "submission": digest,
-            "signed_by": _team(found, digest).team_key,
-            "equal_to": "" if first[digest] == digest else names[team_of(_team(found, first[digest]))],
+            "signed_by": _read_team(sealed_window, digest).team_key,
+            "equal_to": ""
+            if first[digest] == digest
+            else names[identify_team(_read_team(sealed_window, first[digest]))],
             "score": score.get("score"),
             "contrast": contrasts[first[digest]],
             "n/a": score.get("n/a"),
@@ -62,12 +64,12 @@ class Team:
     team_key: str
 
 
-def _team(window: Window, digest: str) -> Team:
+def _read_team(window: Window, digest: str) -> Team:
     body = window.answers[digest]
     return Team(str(body["team"]), str(body.get("signed_by", "")))
 
 
-def _first_of_equals(window: Window) -> dict[str, str]:
+def _find_first_equals(window: Window) -> dict[str, str]:
     """The answers that were taken first of those with the same predictions, for each."""
     known: dict[str, str] = {}
     return {
@@ -77,18 +79,18 @@ def _first_of_equals(window: Window) -> dict[str, str]:
     }
 
 
-def all_results(board: BoardView) -> list[dict[str, Any]]:
+def list_window_results(board: BoardView) -> list[dict[str, Any]]:
     """The results of every window of a board, in the ledger's order."""
-    return [results(board, name) for name in windows(board.records())]
+    return [make_window_results(board, name) for name in read_windows(board.records())]
 
 
-def _score(board: BoardView, window: Window, digest: str) -> Mapping[str, Any]:
-    place = Places(window.name).score(digest)
-    file = board.file(place)
+def _read_score(board: BoardView, window: Window, digest: str) -> Mapping[str, Any]:
+    path = WindowPaths(window.name).score(digest)
+    file = board.file(path)
     content = file.read_bytes() if file is not None else b""
-    if digests({place: content}) != window.scores[digest]["files"]:
+    if compute_digests({path: content}) != window.scores[digest]["files"]:
         raise FarshiftError(
-            f"{board.path / place} is missing or was changed: farshift board verify {board.path} lists what differs"
+            f"{board.path / path} is missing or was changed: farshift board verify {board.path} lists what differs"
         )
-    found: dict[str, Any] = json.loads(content)
-    return found
+    score: dict[str, Any] = json.loads(content)
+    return score

@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from ...benchmarks.scoring.score import score_predictions
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.errors import FarshiftError
 from ..submission.validate import ValidRun
 from .benchmark import SealedBenchmark
-from .contrast import contrast
+from .contrast import compute_contrast
 
 
-def result(sealed: SealedBenchmark, entry: ValidRun) -> dict[str, Any]:
+def score_answers(sealed: SealedBenchmark, entry: ValidRun) -> dict[str, Any]:
     """The score of a team's answers by the scorer of every entry, and the contrast of public and sealed rows; n/a with
     the reason where they cannot be scored."""
     try:
         score = score_predictions(sealed, entry.predictions, entry)
-        return {"score": score.to_dict(), "contrast": contrast(sealed, entry.predictions, entry)}
+        return {"score": score.to_dict(), "contrast": compute_contrast(sealed, entry.predictions, entry)}
     except FarshiftError as error:
         return {"n/a": str(error)}
 
 
-def predictions_digest(entry: ValidRun) -> str:
+def compute_predictions_digest(entry: ValidRun) -> str:
     """What answers come to: sha256 over the predictions of the draw and of the public test rows, of each seed and
     candidate, in any order of these. Two files with the same answers have one digest, whatever they say of model and
     team."""
@@ -37,5 +37,5 @@ def predictions_digest(entry: ValidRun) -> str:
         for candidate in pc.unique(of_seed["candidate"]).to_pylist():
             block = of_seed.filter(pc.equal(of_seed["candidate"], candidate))
             block = block.sort_by([("part", "ascending"), ("row_id", "ascending")])
-            blocks.append(identity_of(block.select(["part", "row_id", "prediction", "status"]).to_pylist()))
-    return identity_of(sorted(blocks))
+            blocks.append(compute_identity(block.select(["part", "row_id", "prediction", "status"]).to_pylist()))
+    return compute_identity(sorted(blocks))

@@ -1,8 +1,8 @@
 """A board seals a benchmark: secret, commitment, draw, and then the open window, in this order.
 
 Each step is on the disk before the next, and each can be repeated: a process that is killed between any two leaves a
-window that `seal` of the same benchmark carries on, with the secret and the terms that it began with. Until the reveal
-the secret is in one file only, in the board's private folder, with mode 600.
+window that `seal_benchmark` of the same benchmark carries on, with the secret and the terms that it began with. Until
+the reveal the secret is in one file only, in the board's private folder, with mode 600.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
-from ...benchmarks.canary import canary
-from ...core.canonical import canonical_json
+from ...benchmarks.canary import make_canary
+from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError
 from ...core.private import read_private, write_private
-from ..storage.board_files import digests
-from .draw_folder import draw_files, inputs_digest, inputs_of
-from .drawing import CIPHER, Drawn, check_sealable, draw
-from .times import Clock, moment, stamp, utc_now
-from .window import SEED_BYTES, Places, Terms, Window, windows
+from ..storage.board_files import compute_digests
+from .draw_folder import compute_inputs_digest, make_draw_files, select_inputs
+from .drawing import CIPHER, SealedDraw, check_sealable, draw_sealed_rows
+from .times import Clock, format_time, get_utc_time, parse_time
+from .window import SEED_BYTES, Terms, Window, WindowPaths, read_windows
 
 if TYPE_CHECKING:
     from ..board import Board
@@ -37,28 +37,28 @@ TO_REVEAL = timedelta(days=7)
 """How long after the close the seed is revealed at the latest, where nothing else is said."""
 
 
-def seal(
+def seal_benchmark(
     board: Board,
     benchmark: str,
     opens: str,
     closes: str,
-    clock: Clock = utc_now,
+    clock: Clock = get_utc_time,
     entropy: Entropy = os.urandom,
     reveals: str = "",
 ) -> Window:
     """Commit to a secret, announce a window from `opens` (ISO 8601, or "now") to `closes`, whose seed is revealed by
     `reveals` (seven days later by default), and draw its rows. Repeated after a crash it carries on. `FarshiftError`
     where the benchmark cannot be sealed, or the times are invalid."""
-    found = find_benchmark(benchmark)
-    check_sealable(found)
-    times = _times(opens, closes, reveals, clock)
+    public_benchmark = find_benchmark(benchmark)
+    check_sealable(public_benchmark)
+    times = _parse_times(opens, closes, reveals, clock)
     with board.locked():
-        known = windows(board.ledger.records())
-        terms = _begun(board, benchmark, known)
+        known = read_windows(board.ledger.records())
+        terms = _find_interrupted_terms(board, benchmark, known)
         if terms is None:
-            if opens != NOW and times[0] < stamp(clock()):
+            if opens != NOW and times[0] < format_time(clock()):
                 raise FarshiftError(f"a window cannot open before it is announced: --opens {opens} is past")
-            manifest = found.manifest
+            manifest = public_benchmark.manifest
             number = 1 + sum(window.terms.benchmark == benchmark for window in known.values())
             terms = Terms(
                 f"{benchmark.replace('/', '__')}-{number}",
@@ -69,47 +69,49 @@ def seal(
                 CIPHER,
                 times[2],
             )
-            write_private(_plan(board, terms.window), canonical_json(terms.record()))
+            write_private(_get_plan_path(board, terms.window), to_canonical_json(terms.record()))
         elif (terms.opens, terms.closes) != times[:2] and opens != NOW:
             raise FarshiftError(
                 f"the sealing of {terms.window} was cut off: to carry it on, say --opens {terms.opens} "
                 f"--closes {terms.closes}, as it was begun"
             )
-        _carry_on(board, found, terms, known, entropy)
-        return windows(board.ledger.records())[terms.window]
+        _resume_sealing(board, public_benchmark, terms, known, entropy)
+        return read_windows(board.ledger.records())[terms.window]
 
 
-def _carry_on(board: Board, benchmark: Benchmark, terms: Terms, known: Mapping[str, Window], entropy: Entropy) -> None:
+def _resume_sealing(
+    board: Board, benchmark: Benchmark, terms: Terms, known: Mapping[str, Window], entropy: Entropy
+) -> None:
     """Every step from the secret to the open window that is not done yet."""
-    place = seed_file(board, terms.window)
-    if not place.exists() and terms.window not in known:
-        write_private(place, entropy(SEED_BYTES).hex().encode())
-    secret = secret_seed(board, terms.window)
+    seed_path = get_seed_path(board, terms.window)
+    if not seed_path.exists() and terms.window not in known:
+        write_private(seed_path, entropy(SEED_BYTES).hex().encode())
+    secret = read_secret_seed(board, terms.window)
     # Before anything is promised: a benchmark may prove impossible to draw.
-    drawn = draw(benchmark, secret)
+    drawn = draw_sealed_rows(benchmark, secret)
     if terms.window not in known:
         board.ledger.append([("seed_committed", terms.record() | {"commitment": terms.commitment(secret)})])
-    files = opening_files(terms, secret, drawn, benchmark)
-    inputs = inputs_of(drawn.rows, benchmark)
+    files = make_opening_files(terms, secret, drawn, benchmark)
+    inputs = select_inputs(drawn.rows, benchmark)
     body = {
         "window": terms.window,
         "rows": inputs.num_rows,
-        "inputs": inputs_digest(inputs, benchmark),
-        "canary": canary(benchmark),
-        "files": digests(files),
+        "inputs": compute_inputs_digest(inputs, benchmark),
+        "canary": make_canary(benchmark),
+        "files": compute_digests(files),
     }
     board.enter([("window_opened", body)], files)
 
 
-def opening_files(terms: Terms, secret: bytes, drawn: Drawn, benchmark: Benchmark) -> dict[str, bytes]:
+def make_opening_files(terms: Terms, secret: bytes, drawn: SealedDraw, benchmark: Benchmark) -> dict[str, bytes]:
     """The files of an open window: the draw as participants get it, its profile beside the public test's."""
-    places = Places(terms.window)
-    served = draw_files(terms, terms.commitment(secret), inputs_of(drawn.rows, benchmark), benchmark)
+    paths = WindowPaths(terms.window)
+    served = make_draw_files(terms, terms.commitment(secret), select_inputs(drawn.rows, benchmark), benchmark)
     card, inputs = served.values()
-    return {places.card: card, places.inputs: inputs, places.profile: canonical_json(drawn.profile)}
+    return {paths.card: card, paths.inputs: inputs, paths.profile: to_canonical_json(drawn.profile)}
 
 
-def _begun(board: Board, benchmark: str, known: Mapping[str, Window]) -> Terms | None:
+def _find_interrupted_terms(board: Board, benchmark: str, known: Mapping[str, Window]) -> Terms | None:
     """The terms of a window of this benchmark whose sealing was cut off."""
     for plan in sorted((board.private / "sealed").glob("*/plan.json")):
         terms = Terms.of(json.loads(read_private(plan, "the plan of a window")))
@@ -120,33 +122,33 @@ def _begun(board: Board, benchmark: str, known: Mapping[str, Window]) -> Terms |
     return None
 
 
-def _times(opens: str, closes: str, reveals: str, clock: Clock) -> tuple[str, str, str]:
-    first = clock().replace(microsecond=0) if opens == NOW else moment(opens)
-    last = moment(closes)
+def _parse_times(opens: str, closes: str, reveals: str, clock: Clock) -> tuple[str, str, str]:
+    first = clock().replace(microsecond=0) if opens == NOW else parse_time(opens)
+    last = parse_time(closes)
     if last <= first:
         raise FarshiftError(f"a window cannot close ({closes}) before it opens ({opens})")
-    revealed = moment(reveals) if reveals else last + TO_REVEAL
+    revealed = parse_time(reveals) if reveals else last + TO_REVEAL
     if revealed < last:
         raise FarshiftError(f"a window cannot be revealed ({reveals}) before it closes ({closes})")
-    return stamp(first), stamp(last), stamp(revealed)
+    return format_time(first), format_time(last), format_time(revealed)
 
 
-def _folder(board: Board, window: str) -> Path:
+def _get_folder(board: Board, window: str) -> Path:
     return board.private / "sealed" / window
 
 
-def _plan(board: Board, window: str) -> Path:
-    return _folder(board, window) / "plan.json"
+def _get_plan_path(board: Board, window: str) -> Path:
+    return _get_folder(board, window) / "plan.json"
 
 
-def seed_file(board: Board, window: str) -> Path:
+def get_seed_path(board: Board, window: str) -> Path:
     """Where a window's secret seed lies until it is revealed."""
-    return _folder(board, window) / "seed"
+    return _get_folder(board, window) / "seed"
 
 
-def secret_seed(board: Board, window: str) -> bytes:
+def read_secret_seed(board: Board, window: str) -> bytes:
     """The window's seed, from the board's private file."""
-    path = seed_file(board, window)
+    path = get_seed_path(board, window)
     text = read_private(path, f"the secret seed of window {window}")
     try:
         seed = bytes.fromhex(text.decode("ascii"))
@@ -157,12 +159,13 @@ def secret_seed(board: Board, window: str) -> bytes:
     return seed
 
 
-def profile_of(board: BoardView, window: str) -> dict[str, Any]:
+def read_profile(board: BoardView, window: str) -> dict[str, Any]:
     """The comparison of a window's draw with the public test, as it was announced."""
-    path = board.file(Places(window).profile)
+    path = board.file(WindowPaths(window).profile)
     if path is None:
         raise FarshiftError(
-            f"{board.path / Places(window).profile} is missing: farshift board verify {board.path} lists what differs"
+            f"{board.path / WindowPaths(window).profile} is missing: farshift board verify {board.path} lists what "
+            "differs"
         )
-    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return found
+    profile: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return profile

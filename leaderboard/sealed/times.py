@@ -10,20 +10,20 @@ from ...core.errors import FarshiftError
 Clock = Callable[[], datetime]
 
 
-def utc_now() -> datetime:
+def get_utc_time() -> datetime:
     return datetime.now(UTC)
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """A time as people write it, ISO 8601, UTC where it names no zone; `FarshiftError` for anything else."""
     try:
-        found = datetime.fromisoformat(text.strip())
+        time = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise FarshiftError(f"{text[:60]!r} is not a time: write it as 2026-12-01 or 2026-12-01T18:00:00Z") from error
-    found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    return found.replace(microsecond=0)
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return time.replace(microsecond=0)
 
 
-def stamp(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """A time as the records write it."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -10,38 +10,40 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...benchmarks.benchmark import SCORER
-from ...core.canonical import canonical_json
+from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError, MissingExtra, Unavailable
 from .answers import check_answers
-from .benchmark import SealedBenchmark, sealed_benchmark
-from .deadlines import deadline_problems, last_moment
-from .draw_folder import Draw, benchmark_of, inputs_digest, inputs_of, read_draw
-from .drawing import CIPHER, draw
-from .scoring import predictions_digest, result
-from .times import Clock, utc_now
-from .window import Places, Recorded, Window, team_id, windows
+from .benchmark import SealedBenchmark, make_sealed_benchmark
+from .deadlines import find_deadline_problems, find_latest_time
+from .draw_folder import PublishedDraw, compute_inputs_digest, find_window_benchmark, read_draw, select_inputs
+from .drawing import CIPHER, draw_sealed_rows
+from .scoring import compute_predictions_digest, score_answers
+from .times import Clock, get_utc_time
+from .window import LedgerRecord, Window, WindowPaths, get_team_id, read_windows
 
 
-class Copied(Protocol):
+class BoardFiles(Protocol):
     """A board's folder, or an export of it."""
 
     def file(self, path: str) -> Path | None: ...
 
 
-def verify_sealed(copy: Copied, records: Sequence[Recorded], clock: Clock = utc_now) -> tuple[list[str], list[str]]:
+def verify_sealed(
+    copy: BoardFiles, records: Sequence[LedgerRecord], clock: Clock = get_utc_time
+) -> tuple[list[str], list[str]]:
     """What is wrong with the windows of a board, and what could not be recomputed here, with why. That the files are
     those that the ledger names is checked before, with all others. What is due by `clock`, or by the time of the newest
     record, and was not done is wrong."""
-    differences = _out_of_order(records)
+    differences = _find_disorder(records)
     not_recomputed: list[str] = []
     try:
-        found = windows(records)
-        now = last_moment(records, clock())
+        known_windows = read_windows(records)
+        now = find_latest_time(records, clock())
     except FarshiftError as error:
         return [*differences, str(error)], []
     draw_problems = partial(_verify_draw, copy=copy, not_recomputed=not_recomputed)
-    checks = (_teams, partial(deadline_problems, now=now), draw_problems)
-    for window in found.values():
+    checks = (_find_repeated_teams, partial(find_deadline_problems, now=now), draw_problems)
+    for window in known_windows.values():
         for check in checks:
             try:
                 differences += [f"window {window.name}: {problem}" for problem in check(window)]
@@ -62,7 +64,7 @@ _BEFORE = {
 _ONCE = ("seed_committed", "window_opened", "window_closed", "seed_revealed")
 
 
-def _out_of_order(records: Sequence[Recorded]) -> list[str]:
+def _find_disorder(records: Sequence[LedgerRecord]) -> list[str]:
     """Windows whose records stand in an order that no board writes."""
     problems = []
     seen: set[tuple[str, str]] = set()
@@ -81,49 +83,54 @@ def _out_of_order(records: Sequence[Recorded]) -> list[str]:
     return problems
 
 
-def _verify_draw(window: Window, copy: Copied, not_recomputed: list[str]) -> list[str]:
+def _verify_draw(window: Window, copy: BoardFiles, not_recomputed: list[str]) -> list[str]:
     problems: list[str] = []
     if window.opened is None:
         return problems
     if window.secret is not None and window.terms.commitment(window.secret) != window.commitment:
         problems.append("the revealed seed is not the one that was committed to")
     try:
-        benchmark_of(window.terms)
+        find_window_benchmark(window.terms)
     except FarshiftError as error:
         not_recomputed.append(f"window {window.name}: {error}")
         return problems
     if window.terms.cipher != CIPHER:
         problems.append(f"its rows are drawn by {window.terms.cipher[:40]!r}, and no version draws by it")
-    places = Places(window.name)
-    files = [copy.file(path) for path in (places.card, places.inputs, places.profile)]
+    paths = WindowPaths(window.name)
+    files = [copy.file(path) for path in (paths.card, paths.inputs, paths.profile)]
     if any(file is None for file in files):
         return problems  # missing: reported with all missing files
     card, _, profile = (file for file in files if file is not None)
-    given = read_draw(card.parent)
-    if (given.terms, given.commitment) != (window.terms, window.commitment):
+    published_draw = read_draw(card.parent)
+    if (published_draw.terms, published_draw.commitment) != (window.terms, window.commitment):
         problems.append("draw.toml says other terms, or another commitment, than the ledger")
-    if (given.digest, given.inputs.num_rows) != (window.opened.get("inputs"), window.opened.get("rows")):
+    if (published_draw.digest, published_draw.inputs.num_rows) != (
+        window.opened.get("inputs"),
+        window.opened.get("rows"),
+    ):
         problems.append("the published inputs are not those that the ledger names")
     if window.secret is not None and not problems:
-        problems += _verify_revealed(copy, window, given, profile.read_bytes(), not_recomputed)
+        problems += _verify_revealed(copy, window, published_draw, profile.read_bytes(), not_recomputed)
     return problems
 
 
-def _teams(window: Window) -> list[str]:
-    names = [team_id(body) for body in window.answers.values()]
+def _find_repeated_teams(window: Window) -> list[str]:
+    names = [get_team_id(body) for body in window.answers.values()]
     return [f"team {name} has more than one submission" for name in sorted(set(names)) if names.count(name) > 1]
 
 
-def _verify_revealed(copy: Copied, window: Window, given: Draw, profile: bytes, not_recomputed: list[str]) -> list[str]:
+def _verify_revealed(
+    copy: BoardFiles, window: Window, published_draw: PublishedDraw, profile: bytes, not_recomputed: list[str]
+) -> list[str]:
     assert window.secret is not None
     problems = []
-    public = benchmark_of(window.terms)
-    drawn = draw(public, window.drawn_by(window.secret))
-    if inputs_digest(inputs_of(drawn.rows, public), public) != given.digest:
+    public = find_window_benchmark(window.terms)
+    drawn = draw_sealed_rows(public, window.drawn_by(window.secret))
+    if compute_inputs_digest(select_inputs(drawn.rows, public), public) != published_draw.digest:
         return ["the revealed seed gives another draw than the published one"]
-    if canonical_json(drawn.profile) != profile:
+    if to_canonical_json(drawn.profile) != profile:
         problems.append("its draw compares with the public test otherwise than profile.json says")
-    sealed = sealed_benchmark(public, given, drawn)
+    sealed = make_sealed_benchmark(public, published_draw, drawn)
     for digest in window.answers:
         if digest not in window.scores:
             problems.append(f"answers {digest[:12]}.. were never scored")
@@ -133,19 +140,19 @@ def _verify_revealed(copy: Copied, window: Window, given: Draw, profile: bytes, 
 
 
 def _verify_score(
-    copy: Copied, window: Window, sealed: SealedBenchmark, digest: str, not_recomputed: list[str]
+    copy: BoardFiles, window: Window, sealed: SealedBenchmark, digest: str, not_recomputed: list[str]
 ) -> list[str]:
-    places, which = Places(window.name), f"answers {digest[:12]}.. of {window.scores[digest].get('team')!r}"
+    paths, which = WindowPaths(window.name), f"answers {digest[:12]}.. of {window.scores[digest].get('team')!r}"
     if digest not in window.answers:
         return [f"{which} have a score and were never submitted"]
-    answers, score = copy.file(places.answers(digest)), copy.file(places.score(digest))
+    answers, score = copy.file(paths.answers(digest)), copy.file(paths.score(digest))
     if answers is None or score is None:
         return []  # reported with all missing files
     content = score.read_bytes()
-    said: dict[str, Any] = json.loads(content)
-    made = (said.get("score") or {}).get("scorer", SCORER)
-    if made != SCORER:
-        why = f"scored by scorer {made}, and this version has scorer {SCORER}"
+    score_record: dict[str, Any] = json.loads(content)
+    scorer = (score_record.get("score") or {}).get("scorer", SCORER)
+    if scorer != SCORER:
+        why = f"scored by scorer {scorer}, and this version has scorer {SCORER}"
         not_recomputed.append(f"window {window.name}: {which}: {why}")
         return []
     submission, entry = check_answers(answers, sealed)
@@ -154,8 +161,10 @@ def _verify_score(
         problems.append(f"{which} are of team {submission.team!r} by their own card")
     if submission.team_key != window.answers[digest].get("signed_by", ""):
         problems.append(f"{which} are signed by {submission.team_key or 'nobody'}, and the ledger says otherwise")
-    if "predictions" in window.scores[digest] and window.scores[digest]["predictions"] != predictions_digest(entry):
+    if "predictions" in window.scores[digest] and window.scores[digest]["predictions"] != compute_predictions_digest(
+        entry
+    ):
         problems.append(f"{which} have other predictions than the digest in the ledger")
-    if canonical_json(result(sealed, entry)) != content:
+    if to_canonical_json(score_answers(sealed, entry)) != content:
         problems.append(f"{which}: computed again, their score differs")
     return problems

@@ -25,14 +25,14 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, Protocol
 
-from ...core.canonical import canonical_json
+from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError, UnknownName
-from .times import moment
+from .times import parse_time
 
 SEED_BYTES = 32
 
 
-class Recorded(Protocol):
+class LedgerRecord(Protocol):
     """What is read of a ledger's record."""
 
     @property
@@ -64,16 +64,16 @@ class Terms:
     def commitment(self, secret: bytes) -> str:
         """sha256 over the board's secret (32 bytes) and the canonical JSON of these terms: benchmark, manifest
         identity, window. It binds the board to the secret and, for want of 256 bits of it, hides it."""
-        return sha256(secret + canonical_json(self.record())).hexdigest()
+        return sha256(secret + to_canonical_json(self.record())).hexdigest()
 
     def record(self) -> dict[str, Any]:
         """As the ledger has them; what a window of an earlier version does not have is not there."""
-        found: dict[str, Any] = {name: getattr(self, name) for name in _ALWAYS}
+        terms: dict[str, Any] = {name: getattr(self, name) for name in _ALWAYS}
         if self.reveals:
-            found["reveals"] = self.reveals
+            terms["reveals"] = self.reveals
         if self.randomness is not None:
-            found["randomness"] = self.randomness
-        return found
+            terms["randomness"] = self.randomness
+        return terms
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> Terms:
@@ -112,7 +112,7 @@ class Window:
             raise FarshiftError(f"window {self.name} was never drawn: its public randomness is not in the ledger")
         purpose = "farshift: the draw of a sealed window, 1"
         public = {"purpose": purpose, "window": self.name, "randomness": self.public}
-        pad = sha256(canonical_json(public)).digest()
+        pad = sha256(to_canonical_json(public)).digest()
         return bytes(left ^ right for left, right in zip(secret, pad, strict=True))
 
     @property
@@ -129,7 +129,7 @@ class Window:
     @property
     def ends(self) -> datetime:
         """When it closes."""
-        return moment(self.terms.closes)
+        return parse_time(self.terms.closes)
 
     def state(self, now: datetime) -> str:
         """committed (its sealing was cut off), announced, open, due (its time is over, nothing is revealed yet), or
@@ -140,35 +140,35 @@ class Window:
             return "due"
         if self.opened is None:
             return "committed"
-        if now < moment(self.terms.opens):
+        if now < parse_time(self.terms.opens):
             return "announced"
         return "open" if now < self.ends else "due"
 
 
-def windows(records: Iterable[Recorded]) -> dict[str, Window]:
+def read_windows(records: Iterable[LedgerRecord]) -> dict[str, Window]:
     """Every window of a ledger, in its order, by name. `FarshiftError` for records that no board writes."""
-    found: dict[str, Window] = {}
+    windows_by_name: dict[str, Window] = {}
     for record in records:
         try:
-            _take(found, record)
+            _apply_record(windows_by_name, record)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FarshiftError(f"record {record.seq} ({record.kind}) lacks what a window's record has") from error
-    return found
+    return windows_by_name
 
 
 _KINDS = ("randomness", "window_opened", "submitted", "window_closed", "scored", "seed_revealed")
 
 
-def _take(found: dict[str, Window], record: Recorded) -> None:
+def _apply_record(windows_by_name: dict[str, Window], record: LedgerRecord) -> None:
     body = record.body
     if record.kind == "seed_committed":
         terms = Terms.of(body)
-        if terms.window not in found:
-            found[terms.window] = Window(terms, body["commitment"], when={record.kind: record.time})
+        if terms.window not in windows_by_name:
+            windows_by_name[terms.window] = Window(terms, body["commitment"], when={record.kind: record.time})
         return
     if record.kind not in _KINDS or "window" not in body:  # an ordinary submission or score
         return
-    window = found[body["window"]]
+    window = windows_by_name[body["window"]]
     if record.kind == "submitted":
         window.answers[body["submission"]] = body
         window.times[body["submission"]] = record.time
@@ -186,9 +186,9 @@ def _take(found: dict[str, Window], record: Recorded) -> None:
         window.secret = bytes.fromhex(body["seed"])
 
 
-def find_window(records: Iterable[Recorded], name: str) -> Window:
+def find_window(records: Iterable[LedgerRecord], name: str) -> Window:
     """The window of this name, or the latest of a benchmark of this name."""
-    every = windows(records)
+    every = read_windows(records)
     if name in every:
         return every[name]
     of_benchmark = [window for window in every.values() if window.terms.benchmark == name]
@@ -197,7 +197,7 @@ def find_window(records: Iterable[Recorded], name: str) -> Window:
     return of_benchmark[-1]
 
 
-def team_id(body: dict[str, Any]) -> str:
+def get_team_id(body: dict[str, Any]) -> str:
     """Who gave answers, by their record: the public key that signed them; in windows of earlier versions the name,
     without regard to case, width and spaces."""
     key = str(body.get("signed_by") or "")
@@ -207,7 +207,7 @@ def team_id(body: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Places:
+class WindowPaths:
     """Where the files of a window lie in the folder of a board, or of an export of one, by their names there."""
 
     window: str

@@ -29,7 +29,7 @@ _MEDIA = {"js": "text/javascript", "zip": "application/zip", "json": JSON, "parq
 
 
 @dataclass(frozen=True)
-class Stored:
+class ResponseBody:
     """A body as it is sent many times: its bytes, also compressed, and its entity tag."""
 
     content: bytes
@@ -45,19 +45,19 @@ class Stored:
 
     @cached_property
     def zstd(self) -> bytes:
-        return compressed(self.content)
+        return compress_zstd(self.content)
 
     @property
     def size(self) -> int:
         return len(self.content)
 
-    def packed(self) -> Packed:
+    def packed(self) -> CompressedBody:
         """The same body, of which only the compressed forms are kept."""
-        return Packed(self.tag, self.media, self.size, self.gzip, self.zstd)
+        return CompressedBody(self.tag, self.media, self.size, self.gzip, self.zstd)
 
 
 @dataclass(frozen=True)
-class Packed:
+class CompressedBody:
     """A body in memory in its compressed forms: nearly every client takes one of them."""
 
     tag: str
@@ -76,46 +76,46 @@ class Packed:
         return len(self.gzip) + len(self.zstd)
 
 
-def compressed(content: bytes) -> bytes:
+def compress_zstd(content: bytes) -> bytes:
     """A zstd frame, by pyarrow's codec: Python has one of its own from 3.14 on."""
     import pyarrow as pa
 
     return bytes(pa.Codec("zstd", 9).compress(content).to_pybytes())
 
 
-def as_json(value: Any) -> Stored:
+def to_json_body(value: Any) -> ResponseBody:
     """Plain JSON."""
-    return Stored(_dumped(value, 2).encode(), JSON)
+    return ResponseBody(_dump_json(value, 2).encode(), JSON)
 
 
-def _dumped(value: Any, depth: int) -> str:
+def _dump_json(value: Any, depth: int) -> str:
     """`json.dumps`, piece by piece to a depth: while it writes a piece, no other thread of this process goes on."""
     if depth and type(value) is dict and all(type(name) is str for name in value):
-        return "{" + ",".join(f"{json.dumps(name)}:{_dumped(one, depth - 1)}" for name, one in value.items()) + "}"
+        return "{" + ",".join(f"{json.dumps(name)}:{_dump_json(item, depth - 1)}" for name, item in value.items()) + "}"
     if depth and type(value) is list:
-        return "[" + ",".join(_dumped(one, depth - 1) for one in value) + "]"
+        return "[" + ",".join(_dump_json(item, depth - 1) for item in value) + "]"
     return json.dumps(value, separators=(",", ":"))
 
 
-def stored_answer(
+def make_body_response(
     request: Request,
-    stored: Stored | Packed,
+    stored: ResponseBody | CompressedBody,
     cache: str = CHECKED,
     status: int = 200,
     headers: dict[str, str] | None = None,
 ) -> Response:
     """The answer that sends a stored body: 304 to a client that has it, a range of it where one is asked for."""
     sent = {"Cache-Control": cache, "Vary": "Accept-Encoding", "Accept-Ranges": "bytes", **(headers or {})}
-    wanted = request.headers.get("range", "") if status == 200 else ""
-    coding = "" if wanted or stored.size < SMALL else coding_of(request.headers.get("accept-encoding", ""))
+    range_header = request.headers.get("range", "") if status == 200 else ""
+    coding = "" if range_header or stored.size < SMALL else choose_coding(request.headers.get("accept-encoding", ""))
     sent["ETag"] = f'"{stored.tag}{"-" + coding if coding else ""}"'
-    if status == 200 and has_it(request, stored.tag):
+    if status == 200 and is_not_modified(request, stored.tag):
         return Response(status_code=304, headers=sent)
     if coding:
         sent["Content-Encoding"] = coding
     body: bytes = getattr(stored, coding) if coding else stored.content
-    if wanted and request.headers.get("if-range", sent["ETag"]) == sent["ETag"]:
-        span = range_of(wanted, len(body))
+    if range_header and request.headers.get("if-range", sent["ETag"]) == sent["ETag"]:
+        span = parse_range(range_header, len(body))
         if span is not None and span[0] >= span[1]:
             return Response(status_code=416, headers={"Content-Range": f"bytes */{len(body)}"})
         if span is not None:
@@ -124,26 +124,26 @@ def stored_answer(
     return Response(body, status, sent, stored.media)
 
 
-def file_answer(request: Request, path: Path, digest: str, name: str = "") -> Response:
+def make_file_response(request: Request, path: Path, digest: str, name: str = "") -> Response:
     """A file that never changes, by its sha256. Ranges of it can be asked for; RFC 9530 digests are stated."""
     sent = {
         "Cache-Control": FOREVER,
         "ETag": f'"{digest}"',
         "Repr-Digest": f"sha-256=:{b64encode(bytes.fromhex(digest)).decode()}:",
     }
-    if has_it(request, digest):
+    if is_not_modified(request, digest):
         return Response(status_code=304, headers=sent)
     try:
         return FileResponse(
             path, headers=sent, media_type=detect_media(path.name), filename=name or None, stat_result=path.stat()
         )
     except OSError:
-        return as_error(404, "the file is not here now")
+        return make_error_response(404, "the file is not here now")
 
 
-def as_error(status: int, said: str, headers: dict[str, str] | None = None) -> Response:
+def make_error_response(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
     """An error of the API: one line."""
-    content = json.dumps({"error": said}).encode()
+    content = json.dumps({"error": message}).encode()
     return Response(content, status, {"Cache-Control": "no-store", **(headers or {})}, JSON)
 
 
@@ -153,13 +153,13 @@ def detect_media(path: str) -> str:
     return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
 
 
-def has_it(request: Request, tag: str) -> bool:
+def is_not_modified(request: Request, tag: str) -> bool:
     """Whether the client says that it has what has this entity tag, in any coding."""
     known = re.findall(r'"([^"]*)"', request.headers.get("if-none-match", ""))
-    return any(one.removesuffix("-gzip").removesuffix("-zstd") == tag for one in known)
+    return any(known_tag.removesuffix("-gzip").removesuffix("-zstd") == tag for known_tag in known)
 
 
-def coding_of(accepted: str) -> str:
+def choose_coding(accepted: str) -> str:
     """The content coding to send, of an Accept-Encoding: zstd, gzip, or none."""
     weights = {}
     for item in accepted.lower().split(","):
@@ -170,16 +170,16 @@ def coding_of(accepted: str) -> str:
     return best if weights.get(best, weights.get("*", 0.0)) > 0 else ""
 
 
-def range_of(wanted: str, size: int) -> tuple[int, int] | None:
+def parse_range(header: str, size: int) -> tuple[int, int] | None:
     """The bytes [first, last) of a Range of one part, none where it lies outside; None for any other Range, which is
     left unheeded (RFC 9110, section 14.2)."""
-    found = re.fullmatch(r"bytes=([0-9]{0,18})-([0-9]{0,18})", wanted.strip())
-    if found is None or found[0] == "bytes=-":
+    match = re.fullmatch(r"bytes=([0-9]{0,18})-([0-9]{0,18})", header.strip())
+    if match is None or match[0] == "bytes=-":
         return None
-    if not found[1]:
-        first, last = max(0, size - int(found[2])), size
+    if not match[1]:
+        first, last = max(0, size - int(match[2])), size
     else:
-        first, last = int(found[1]), min(size, int(found[2]) + 1 if found[2] else size)
-        if found[2] and int(found[2]) < first:
+        first, last = int(match[1]), min(size, int(match[2]) + 1 if match[2] else size)
+        if match[2] and int(match[2]) < first:
             return None
     return first, max(first, last)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import MissingExtra
-from ...core.plugins import module, named
-from ...core.version import version
+from ...core.plugins import find_files_by_name, load_module
+from ...core.version import get_version
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -18,7 +18,7 @@ ROUTES = "leaderboard/server/routes"
 API = "/api/v1"
 
 
-def create_app(place: Path | str, *, url_prefix: str = "", workers: int | None = None) -> FastAPI:
+def create_app(location: Path | str, *, url_prefix: str = "", workers: int | None = None) -> FastAPI:
     """The application that serves the board at a place: its folder, an export, or an address (then it is only read).
 
     url_prefix: the path under which it is seen, such as /board. workers: how many submissions this process scores at
@@ -32,18 +32,20 @@ def create_app(place: Path | str, *, url_prefix: str = "", workers: int | None =
         raise MissingExtra("the board's server", "server") from error
     from .errors import add_handlers
     from .pages import router as pages
-    from .published import Published
-    from .security import Guarded, Heads
-    from .unread import Unread
+    from .published import ServedBoard
+    from .security import AddSecurityHeaders, AnswerHeadRequests
+    from .unread import DrainRequestBody
 
-    modules = [module(ROUTES, name, "route") for name in sorted(named(ROUTES, ".py"))]
+    modules = [load_module(ROUTES, name, "route") for name in sorted(find_files_by_name(ROUTES, ".py"))]
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         from starlette.concurrency import run_in_threadpool
 
         await run_in_threadpool(app.state.published.start)
-        stops = [stop for one in modules if hasattr(one, "on_start") and (stop := one.on_start(app)) is not None]
+        stops = [
+            stop for plugin in modules if hasattr(plugin, "on_start") and (stop := plugin.on_start(app)) is not None
+        ]
         try:
             yield
         finally:
@@ -54,7 +56,7 @@ def create_app(place: Path | str, *, url_prefix: str = "", workers: int | None =
     prefix = "/" + url_prefix.strip("/") if url_prefix.strip("/") else ""
     app = FastAPI(
         title="Farshift board",
-        version=version(),
+        version=get_version(),
         summary="A leaderboard of distribution-shift benchmarks that anybody can recompute.",
         openapi_url=f"{API}/openapi.json",
         docs_url=None,  # these pages take their scripts from a third party
@@ -64,14 +66,14 @@ def create_app(place: Path | str, *, url_prefix: str = "", workers: int | None =
         redirect_slashes=False,
         separate_input_output_schemas=False,
     )
-    app.state.published, app.state.workers = Published(str(place)), workers
-    for one in modules:
-        app.include_router(one.router, prefix=API)
+    app.state.published, app.state.workers = ServedBoard(str(location)), workers
+    for plugin in modules:
+        app.include_router(plugin.router, prefix=API)
     app.include_router(pages)
     add_handlers(app)
-    app.add_middleware(Heads)
-    app.add_middleware(Guarded, prefix=prefix, open=("/api/", *_EXPORTED))
-    app.add_middleware(Unread)
+    app.add_middleware(AnswerHeadRequests)
+    app.add_middleware(AddSecurityHeaders, prefix=prefix, open=("/api/", *_EXPORTED))
+    app.add_middleware(DrainRequestBody)
     return app
 
 

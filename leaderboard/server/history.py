@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from ..entries import Entry, entries
+from ..entries import Entry, read_valid_entries
 from ..ledger import Record
-from ..sealed.times import stamp, utc_now
-from ..sealed.window import Window, windows
-from ..storage.board_files import named_files, sealed_answers, sealed_draws
-from .answers import Stored
+from ..sealed.times import format_time, get_utc_time
+from ..sealed.window import Window, read_windows
+from ..storage.board_files import find_sealed_answers, find_sealed_draws, list_named_files
+from .answers import ResponseBody
 
 
 class History:
@@ -32,34 +32,34 @@ class History:
     @cached_property
     def entries(self) -> dict[str, Entry]:
         """Every entry by name, in the ledger's order."""
-        return entries(self.records)
+        return read_valid_entries(self.records)
 
     @cached_property
     def windows(self) -> dict[str, Window]:
-        return windows(self.records)
+        return read_windows(self.records)
 
     def file(self, path: str) -> str | None:
         """The sha256 of a file that anybody may have now; None where there is none of this path. The same files as an
         export has."""
-        early = max(stamp(utc_now()), self.head.time) < self._draws.get(path, "")
+        early = max(format_time(get_utc_time()), self.head.time) < self._draws.get(path, "")
         return None if early or path in self._answers else self._named.get(path)
 
     @cached_property
     def _named(self) -> dict[str, str]:
-        return named_files(self.records)
+        return list_named_files(self.records)
 
     @cached_property
     def _answers(self) -> set[str]:
-        return sealed_answers(self.records)
+        return find_sealed_answers(self.records)
 
     @cached_property
     def _draws(self) -> dict[str, str]:
-        return sealed_draws(self.records)
+        return find_sealed_draws(self.records)
 
     @cached_property
-    def lines(self) -> Stored:
+    def lines(self) -> ResponseBody:
         """The ledger as an export has it."""
-        return Stored(b"".join(record.line() + b"\n" for record in self.records), "application/jsonl")
+        return ResponseBody(b"".join(record.line() + b"\n" for record in self.records), "application/jsonl")
 
     def kept(self, name: str, make: Callable[[], Any]) -> Any:
         """What was made of it once."""

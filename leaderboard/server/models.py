@@ -254,7 +254,9 @@ class Ledger(Answer):
     next: int | None = Field(description="The next page, null on the last one.")
 
 
-def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def describe_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What OpenAPI says of answers that are refusals."""
-    said = {404: "It is not here.", 422: "A parameter is not as described.", 503: "Try again later."}
-    return {status: {"model": Failure, "description": said.get(status, "Refused.")} for status in (422, *statuses)}
+    descriptions = {404: "It is not here.", 422: "A parameter is not as described.", 503: "Try again later."}
+    return {
+        status: {"model": Failure, "description": descriptions.get(status, "Refused.")} for status in (422, *statuses)
+    }

@@ -8,9 +8,9 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 
 from ...core.errors import Unavailable
-from .answers import CHECKED, file_answer, stored_answer
-from .lost import lost_page
-from .published import Published
+from .answers import CHECKED, make_body_response, make_file_response
+from .lost import make_error_page
+from .published import ServedBoard
 
 
 class _PagePath(Convertor[str]):  # codespell:ignore convertor
@@ -33,7 +33,7 @@ SHORT = "public, max-age=300"
 
 @router.get("/healthz")
 @router.get("/readyz")
-async def health(request: Request) -> Response:
+async def check_health(request: Request) -> Response:
     """The same as below /api/v1, where proxies look first."""
     from .routes.health import healthz, readyz
 
@@ -41,29 +41,29 @@ async def health(request: Request) -> Response:
 
 
 @router.get("/{path:page_path}")
-async def page(request: Request, path: str) -> Response:
+async def serve_page(request: Request, path: str) -> Response:
     """A page, a file that pages need, or a file of the board as an export has it."""
-    published: Published = request.app.state.published
+    published: ServedBoard = request.app.state.published
     name = path + "index.html" if path == "" or path.endswith("/") else path
     shown = published.ready
-    if shown is not None and (kept := shown.kept(name)) is not None:
-        return stored_answer(request, kept, SHORT if name.startswith("static/") else CHECKED)
-    return await run_in_threadpool(_answer, request, published, path, name)
+    if shown is not None and (cached := shown.kept(name)) is not None:
+        return make_body_response(request, cached, SHORT if name.startswith("static/") else CHECKED)
+    return await run_in_threadpool(_respond_with_file, request, published, path, name)
 
 
-def _answer(request: Request, published: Published, path: str, name: str) -> Response:
+def _respond_with_file(request: Request, published: ServedBoard, path: str, name: str) -> Response:
     if (exported := published.export(path)) is not None:
-        return stored_answer(request, exported)
+        return make_body_response(request, exported)
     digest = published.history().file(path)
     if digest is not None:
-        found = published.file(path)
-        if found is None:
+        file = published.file(path)
+        if file is None:
             raise HTTPException(404)
-        return file_answer(request, found, digest)
+        return make_file_response(request, file, digest)
     try:
         rendered = published.shown().page(name)
     except Unavailable:
-        return lost_page(request, 503, {"Retry-After": "10"})
+        return make_error_page(request, 503, {"Retry-After": "10"})
     if rendered is None:
         raise HTTPException(404)
-    return stored_answer(request, rendered)
+    return make_body_response(request, rendered)

@@ -15,9 +15,9 @@ import sys
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import FarshiftError, first_line
+from ...core.errors import FarshiftError, get_first_line
 from .app import create_app
-from .requests import Logged
+from .requests import LogRequests
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -36,26 +36,26 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     Thread(target=_end_with_parent, daemon=True).start()
     try:
-        _serve(options)
+        _run_server(options)
     except FarshiftError as error:
-        print(f"farshift: error: {first_line(error)}", file=sys.stderr)
+        print(f"farshift: error: {get_first_line(error)}", file=sys.stderr)
         sys.exit(2)
 
 
-def _serve(options: dict[str, Any]) -> None:
+def _run_server(options: dict[str, Any]) -> None:
     app = create_app(options["place"], url_prefix=options["url_prefix"], workers=0)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    server_of(app, options["proxy_headers"]).run(sockets=[socket.socket(fileno=options["fd"])])
+    make_server(app, options["proxy_headers"]).run(sockets=[socket.socket(fileno=options["fd"])])
 
 
-def server_of(app: FastAPI, proxy_headers: bool = False) -> Server:
+def make_server(app: FastAPI, proxy_headers: bool = False) -> Server:
     """The server of an application in this process, which is there for nothing else. proxy_headers: as in
     `serving.serve`."""
     import uvicorn
 
     sys.setswitchinterval(SWITCH)
     config = uvicorn.Config(
-        Logged(app),
+        LogRequests(app),
         lifespan="on",
         log_config=None,
         access_log=False,

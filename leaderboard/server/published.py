@@ -15,19 +15,19 @@ from typing import Any
 import tomli_w
 
 from ...core.clock import Stopwatch
-from ...core.errors import Unavailable, first_line
+from ...core.errors import Unavailable, get_first_line
 from ..board import Board
-from ..board_view import BoardView, Reading
-from ..entries import Entry, Standing
-from ..operations.export import public_card
-from ..operations.places import viewed
+from ..board_view import BoardView, ReadOnlyBoard
+from ..entries import Entry, ScoredEntry
+from ..operations.export import make_public_card
+from ..operations.places import open_board_view
 from ..operations.verify import FolderReader
 from ..publish.frame import Frame
 from ..publish.page import Page
 from ..publish.site import INDEX, Site
 from ..storage.readers import CARD, LEDGER
 from ..tables.snapshot import Snapshot, take_snapshot
-from .answers import Packed, Stored, detect_media
+from .answers import CompressedBody, ResponseBody, detect_media
 from .history import History
 
 POLL = 0.5
@@ -40,14 +40,14 @@ PAGE_BYTES = 128 << 20
 log = logging.getLogger("farshift.server")
 
 
-class Shown:
+class RenderedBoard:
     """A board's tables and pages at one record: what a server keeps until the ledger grows. A page is rendered when it
     is first asked for, and kept compressed. marker: the hash of the record, and the settings that tables depend on."""
 
     def __init__(self, history: History, view: BoardView, snapshot: Snapshot, marker: tuple[str, str]) -> None:
         self.history, self.view, self.snapshot, self.marker = history, view, snapshot, marker
         self._files = Site(snapshot, view).pages
-        self._pages: dict[str, Packed] = {}
+        self._pages: dict[str, CompressedBody] = {}
         self._bytes = 0
         self._stored: dict[str, Any] = {}
         self._lock = RLock()
@@ -63,45 +63,45 @@ class Shown:
         """The paths of its pages, sorted."""
         return list(self._files)
 
-    def kept(self, path: str) -> Packed | None:
+    def kept(self, path: str) -> CompressedBody | None:
         """A page that was rendered already."""
         return self._pages.get(path)
 
-    def page(self, path: str) -> Packed | None:
+    def page(self, path: str) -> CompressedBody | None:
         """A page, rendered now if it was not; None where there is none."""
         if path not in self._files:
             return None
         with self._lock:
-            found = self._pages.get(path)
-            if found is None:
-                found = Stored(self._files[path].render(), detect_media(path)).packed()
+            body = self._pages.get(path)
+            if body is None:
+                body = ResponseBody(self._files[path].render(), detect_media(path)).packed()
                 if self._bytes < PAGE_BYTES:
-                    self._pages[path] = found
-                    self._bytes += found.held
-        return found
+                    self._pages[path] = body
+                    self._bytes += body.held
+        return body
 
-    def stored(self, name: str, make: Callable[[], Stored]) -> Stored:
+    def stored(self, name: str, make: Callable[[], ResponseBody]) -> ResponseBody:
         """A body that is made once."""
         with self._lock:
             if name not in self._stored:
                 self._stored[name] = make()
-        found: Stored = self._stored[name]
-        return found
+        body: ResponseBody = self._stored[name]
+        return body
 
 
-class Published:
+class ServedBoard:
     """A board at a place (see `places.viewed`), read by many threads. `start` begins to watch it.
 
     board: the board itself, where the place is its folder: what is served may change it; None for a copy."""
 
-    def __init__(self, place: str, poll: float = POLL) -> None:
-        self.place, self.poll = place, poll
+    def __init__(self, location: str, poll: float = POLL) -> None:
+        self.place, self.poll = location, poll
         self.board: Board | None = None
         self.problem = ""
         self._exit = ExitStack()
         self._view: BoardView | None = None
         self._history: History | None = None
-        self._shown: Shown | None = None
+        self._shown: RenderedBoard | None = None
         self._opening, self._there = Lock(), Condition()
         self._stop, self._look = Event(), Event()
         self._thread = Thread(target=self._watch, name="farshift-tables", daemon=True)
@@ -134,7 +134,7 @@ class Published:
                     self._read_on()
         return self._history
 
-    def shown(self, wait: float = FIRST) -> Shown:
+    def shown(self, wait: float = FIRST) -> RenderedBoard:
         """The tables and pages that are there; those of a new board are waited for. `Unavailable` where none come."""
         if self._shown is None:
             with self._there:
@@ -144,7 +144,7 @@ class Published:
         return self._shown
 
     @property
-    def ready(self) -> Shown | None:
+    def ready(self) -> RenderedBoard | None:
         """The tables and pages that are there; never waits."""
         return self._shown
 
@@ -153,35 +153,35 @@ class Published:
         if self.board is None:
             assert self._view is not None
             return self._view
-        return Reading(FolderReader(self.board), history.records, self.board.derived)
+        return ReadOnlyBoard(FolderReader(self.board), history.records, self.board.derived)
 
-    def standing(self, history: History, entry: Entry) -> Standing:
+    def standing(self, history: History, entry: Entry) -> ScoredEntry:
         """An entry of a history with its newest score."""
         assert self._view is not None
-        found: Standing = history.kept(f"standing of {entry.entry}", partial(self._view.standing_of, entry))
-        return found
+        standing: ScoredEntry = history.kept(f"standing of {entry.entry}", partial(self._view.standing_of, entry))
+        return standing
 
     def file(self, path: str) -> Path | None:
         """A file that a record names."""
         assert self._view is not None
-        found = self._view.file(path)
-        if found is None and self.board is not None:
+        file = self._view.file(path)
+        if file is None and self.board is not None:
             self.board.settle()  # its record was appended a moment ago
-            found = self._view.file(path)
-        return found
+            file = self._view.file(path)
+        return file
 
-    def export(self, path: str) -> Stored | None:
+    def export(self, path: str) -> ResponseBody | None:
         """The card or the ledger as an export has them."""
         if path == CARD:
             assert self._view is not None
-            return Stored(tomli_w.dumps(public_card(self._view)).encode(), "application/toml")
+            return ResponseBody(tomli_w.dumps(make_public_card(self._view)).encode(), "application/toml")
         return self.history().lines if path == LEDGER else None
 
     def _open(self) -> None:
         with self._opening:
             if self._view is not None:
                 return
-            view = self._exit.enter_context(viewed(self.place))
+            view = self._exit.enter_context(open_board_view(self.place))
             self.board = view if isinstance(view, Board) else None
             self._history = History(view.settled(), str(view.card["key"]))
             self._view = view
@@ -199,7 +199,7 @@ class Published:
                 self._bring_up_to_date()
                 self.problem = ""
             except Exception as error:  # a server outlives whatever a board's files hold: what was computed is shown
-                self.problem = f"{type(error).__name__}: {first_line(error)}"
+                self.problem = f"{type(error).__name__}: {get_first_line(error)}"
                 log.exception("the tables of %s could not be computed", self.place)
                 with self._there:
                     self._there.notify_all()
@@ -214,12 +214,12 @@ class Published:
         if self._shown is not None and self._shown.marker == marker:
             return
         watch = Stopwatch()
-        made = Shown(history, view, take_snapshot(view), marker)
+        rendered = RenderedBoard(history, view, take_snapshot(view), marker)
         # What visitors see first is rendered before it is shown, all other pages when they are asked for.
-        for path in made.paths:
+        for path in rendered.paths:
             if "/" not in path or path.startswith("static/"):
-                made.page(path)
+                rendered.page(path)
         with self._there:
-            self._shown = made
+            self._shown = rendered
             self._there.notify_all()
         log.info("tables at record %d, %.1f s", history.head.seq, watch.seconds())

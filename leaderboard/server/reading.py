@@ -7,44 +7,46 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.exceptions import HTTPException
 
-from ..client.entries import board_entry
+from ..client.entries import make_board_entry
 from ..entries import Entry
 from ..ledger import Record
-from ..teams import shown_names
+from ..teams import make_display_names
 from .history import History
-from .published import Published, Shown
+from .published import RenderedBoard, ServedBoard
 
 
-def published_of(request: Request) -> Published:
-    found: Published = request.app.state.published
-    return found
+def get_served_board(request: Request) -> ServedBoard:
+    board: ServedBoard = request.app.state.published
+    return board
 
 
-def shown_of(request: Request) -> Shown:
-    return published_of(request).shown()
+def get_rendered_board(request: Request) -> RenderedBoard:
+    return get_served_board(request).shown()
 
 
-Board = Annotated[Published, Depends(published_of)]
-Now = Annotated[Shown, Depends(shown_of)]
+Board = Annotated[ServedBoard, Depends(get_served_board)]
+Now = Annotated[RenderedBoard, Depends(get_rendered_board)]
 
 
-def head(record: Record) -> dict[str, Any]:
+def make_head_record(record: Record) -> dict[str, Any]:
     return {"seq": record.seq, "time": record.time, "hash": record.hash}
 
 
-def entry_of(history: History, name: str) -> Entry:
+def find_entry(history: History, name: str) -> Entry:
     """An entry; 404 where there is none."""
     if name not in history.entries:
         raise HTTPException(404, f"entry {name[:40]} is not on this board")
     return history.entries[name]
 
 
-def entry_item(board: Published, history: History, entry: Entry) -> dict[str, Any]:
+def make_entry_item(board: ServedBoard, history: History, entry: Entry) -> dict[str, Any]:
     """An entry in lists."""
-    return board_entry(board.standing(history, entry), team_names(history)[entry.team, entry.team_key]).to_dict()
+    return make_board_entry(
+        board.standing(history, entry), get_team_names(history)[entry.team, entry.team_key]
+    ).to_dict()
 
 
-def team_names(history: History) -> dict[tuple[str, str], str]:
+def get_team_names(history: History) -> dict[tuple[str, str], str]:
     """What is shown of each team, by name and key."""
-    found: dict[tuple[str, str], str] = history.kept("team_names", lambda: shown_names(history.entries.values()))
-    return found
+    names: dict[tuple[str, str], str] = history.kept("team_names", lambda: make_display_names(history.entries.values()))
+    return names

@@ -10,7 +10,7 @@ from typing import Any
 from ...core.errors import FarshiftError
 
 
-class Refusal(FarshiftError):
+class HTTPProblem(FarshiftError):
     """A request that is not answered as asked: with which status, and after how many seconds another may be."""
 
     status = 400
@@ -20,19 +20,19 @@ class Refusal(FarshiftError):
     @classmethod
     def because(
         cls, status: int, error: str, after: int | None = None, problems: Sequence[dict[str, str]] = ()
-    ) -> Refusal:
-        made = cls(error)
-        made.status, made.after, made.problems = status, after, tuple(problems)
-        return made
+    ) -> HTTPProblem:
+        problem = cls(error)
+        problem.status, problem.after, problem.problems = status, after, tuple(problems)
+        return problem
 
     def body(self) -> dict[str, Any]:
         """The answer's."""
         title = HTTPStatus(self.status).phrase
-        said: dict[str, Any] = {"type": "about:blank", "title": title, "status": self.status}
-        said |= {"detail": str(self), "error": str(self)}
-        return said | ({"problems": list(self.problems)} if self.problems else {})
+        content: dict[str, Any] = {"type": "about:blank", "title": title, "status": self.status}
+        content |= {"detail": str(self), "error": str(self)}
+        return content | ({"problems": list(self.problems)} if self.problems else {})
 
     def headers(self) -> dict[str, str]:
         """The answer's, beside its type."""
-        said = {} if self.after is None else {"Retry-After": str(self.after)}
-        return said | ({"WWW-Authenticate": 'Bearer realm="farshift"'} if self.status == 401 else {})
+        headers = {} if self.after is None else {"Retry-After": str(self.after)}
+        return headers | ({"WWW-Authenticate": 'Bearer realm="farshift"'} if self.status == 401 else {})

@@ -8,7 +8,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from ...core.listings.visible import visible
+from ...core.listings.visible import escape_untrusted
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,12 +19,12 @@ _ID = re.compile(r"(?<=/)([0-9a-f]{12})[0-9a-f]{52}(?=/|$)")
 _LONGEST = 300
 
 
-def logged_path(path: str) -> str:
+def shorten_logged_path(path: str) -> str:
     """A path as the log has it. Of an id that is asked for by who knows it, its first twelve digits."""
-    return visible(_ID.sub(r"\1..", path[:_LONGEST]))
+    return escape_untrusted(_ID.sub(r"\1..", path[:_LONGEST]))
 
 
-class Logged:
+class LogRequests:
     """An application whose requests are logged: client, method, path, status, bytes, milliseconds."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -48,5 +48,5 @@ class Logged:
         finally:
             client = (scope.get("client") or ("-",))[0]
             took = 1000 * (time.perf_counter() - began)
-            path = logged_path(scope["path"])
+            path = shorten_logged_path(scope["path"])
             log.info("%s %s %s %d %d B %.0f ms", client, scope["method"], path, status, size, took)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from ...core.errors import FarshiftError, first_line
+from ...core.errors import FarshiftError, get_first_line
 from .accounts.quotas import QuotaExceeded
-from .refusal import Refusal
-from .requests import logged_path
+from .refusal import HTTPProblem
+from .requests import shorten_logged_path
 
 if TYPE_CHECKING:
     from .intake.job import Job
@@ -45,41 +45,43 @@ class IntakeRoute(APIRoute):
         async def answered(request: Request) -> Response:
             try:
                 return await handle(request)
-            except Refusal as error:
-                return refused(error)
+            except HTTPProblem as error:
+                return make_problem_response(error)
             except QuotaExceeded as error:
-                return refused(Refusal.because(429 if error.after else 413, str(error), error.after))
+                return make_problem_response(HTTPProblem.because(429 if error.after else 413, str(error), error.after))
             except FarshiftError as error:  # a full disk, a database that is away
-                log.error("%s %s: %s", request.method, logged_path(request.url.path), first_line(error))
-                return refused(Refusal.because(503, "the board cannot take this in now: try again later", LATER))
+                log.error("%s %s: %s", request.method, shorten_logged_path(request.url.path), get_first_line(error))
+                return make_problem_response(
+                    HTTPProblem.because(503, "the board cannot take this in now: try again later", LATER)
+                )
 
         return answered
 
 
-def refused(error: Refusal) -> Response:
+def make_problem_response(error: HTTPProblem) -> Response:
     """The answer that a refusal is. What is left of the body is thrown away (unread.py), or never read."""
     closing = {"Connection": "close"} if error.status in (408, 413) else {}
     headers = {"Cache-Control": "no-store", **closing, **error.headers()}
     return Response(json.dumps(error.body()), error.status, headers, "application/problem+json")
 
 
-def said(status: int, body: dict[str, Any], **headers: str) -> Response:
+def make_json_response(status: int, body: dict[str, Any], **headers: str) -> Response:
     """An answer of JSON that nobody keeps."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Response(json.dumps(body), status, {"Cache-Control": "no-store", **named}, "application/json")
 
 
-def job_said(job: Job, new: bool, location: str) -> Response:
+def make_job_response(job: Job, new: bool, location: str) -> Response:
     """The answer to a submission that was taken in: 202, or 200 where it was known."""
-    return said(202 if new else 200, job.record(), Location=location)
+    return make_json_response(202 if new else 200, job.record(), Location=location)
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def describe_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route says of its refusals in the OpenAPI document."""
     content = {"application/problem+json": {"schema": _PROBLEM}}
     return {status: {"description": "Refused: `error` says why.", "content": content} for status in statuses}
 
 
-def address_of(request: Request) -> str:
+def get_client_address(request: Request) -> str:
     """Where a request comes from: a proxy in front has to be named to the server for it to be believed."""
     return request.client.host if request.client is not None else ""

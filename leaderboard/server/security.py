@@ -34,7 +34,7 @@ PREFLIGHT = {
 }
 
 
-class Guarded:
+class AddSecurityHeaders:
     """An application with these headers on every answer, below an address's prefix.
 
     prefix: the path that the application is seen under, such as /board; a proxy may cut it off before or not. open:
@@ -50,25 +50,25 @@ class Guarded:
         if self.prefix and (path == self.prefix or path.startswith(self.prefix + "/")):
             path = path.removeprefix(self.prefix)
             if not path:
-                return await _said(send, 308, {"Location": self.prefix + "/"})
+                return await _send_headers(send, 308, {"Location": self.prefix + "/"})
         scope = {**scope, "path": path, "root_path": ""}
         public = path.startswith(self.open)
-        asked = dict(scope["headers"]).get(b"access-control-request-method", b"")
-        if public and scope["method"] == "OPTIONS" and asked in (b"GET", b"HEAD"):
-            return await _said(send, 204, HEADERS | PREFLIGHT)
+        requested_method = dict(scope["headers"]).get(b"access-control-request-method", b"")
+        if public and scope["method"] == "OPTIONS" and requested_method in (b"GET", b"HEAD"):
+            return await _send_headers(send, 204, HEADERS | PREFLIGHT)
         headers = HEADERS | (PUBLIC if public and scope["method"] in ("GET", "HEAD") else {})
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                said = {name.lower() for name, _ in message["headers"]}
+                present = {name.lower() for name, _ in message["headers"]}
                 more = [(key.lower().encode(), value.encode()) for key, value in headers.items()]
-                message["headers"] = [*message["headers"], *((key, value) for key, value in more if key not in said)]
+                message["headers"] = [*message["headers"], *((key, value) for key, value in more if key not in present)]
             await send(message)
 
         await self.app(scope, receive, guarded)
 
 
-class Heads:
+class AnswerHeadRequests:
     """HEAD is answered as GET is, without the body."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -86,7 +86,7 @@ class Heads:
         await self.app({**scope, "method": "GET"}, receive, bodiless)
 
 
-async def _said(send: Send, status: int, headers: dict[str, str]) -> None:
+async def _send_headers(send: Send, status: int, headers: dict[str, str]) -> None:
     raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": [*raw, (b"content-length", b"0")]})
     await send({"type": "http.response.body", "body": b""})

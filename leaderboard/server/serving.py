@@ -33,7 +33,7 @@ ENDING = 40.0
 
 
 @dataclass
-class Child:
+class ManagedProcess:
     """A process that is to run as long as the board is served."""
 
     name: str
@@ -71,7 +71,7 @@ class Child:
         self.deaths = 0 if time.monotonic() - self.since > LIVED else self.deaths
         pause = PAUSES[min(self.deaths, len(PAUSES) - 1)]
         self.deaths, self.due = self.deaths + 1, time.monotonic() + pause
-        log.warning("%s ended (%s): it is started again in %.0f s", self.name, _ending(code), pause)
+        log.warning("%s ended (%s): it is started again in %.0f s", self.name, _describe_exit(code), pause)
 
     def tell(self, number: signal.Signals) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -79,8 +79,8 @@ class Child:
                 self.process.send_signal(number)
 
 
-def serve(
-    place: str,
+def serve_board(
+    location: str,
     host: str = "127.0.0.1",
     port: int = 8000,
     *,
@@ -88,9 +88,9 @@ def serve(
     workers: int = 0,
     url_prefix: str = "",
     proxy_headers: bool = False,
-    told: Callable[[str], None] = print,
+    on_ready: Callable[[str], None] = print,
 ) -> None:
-    """Serve the board at a place until SIGINT or SIGTERM. `told` is called with the address once it answers.
+    """Serve the board at a place until SIGINT or SIGTERM. `on_ready` is called with the address once it answers.
 
     servers: processes that answer; workers: how many submissions are scored at once, none for a copy of a board;
     url_prefix: as in `create_app`; proxy_headers: whether to believe a proxy on this machine (or those that
@@ -99,63 +99,74 @@ def serve(
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise MissingExtra("the board's server", "server") from error
-    with listening(host, port) as line:
+    with open_listening_socket(host, port) as line:
         fd = line.fileno()
-        options = {"place": place, "fd": fd, "url_prefix": url_prefix, "proxy_headers": proxy_headers}
+        options = {"place": location, "fd": fd, "url_prefix": url_prefix, "proxy_headers": proxy_headers}
         package = __package__ or ""
         children = [
-            Child(f"server {number}", [sys.executable, "-m", f"{package}.process", json.dumps(options)], fd)
+            ManagedProcess(f"server {number}", [sys.executable, "-m", f"{package}.process", json.dumps(options)], fd)
             for number in range(1, servers + 1)
         ]
         if workers:
-            command = [sys.executable, "-m", package.split(".")[0], "board", "work", place, "--workers", str(workers)]
-            children.append(Child("the worker", command))
+            command = [
+                sys.executable,
+                "-m",
+                package.split(".")[0],
+                "board",
+                "work",
+                location,
+                "--workers",
+                str(workers),
+            ]
+            children.append(ManagedProcess("the worker", command))
         stop = Event()
-        before = {number: signal.signal(number, _stopping(stop)) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, _make_stop_handler(stop)) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             for child in children:
                 child.start()
             where = line.getsockname()
-            if _answers(where, children[0], stop):
+            if _wait_until_ready(where, children[0], stop):
                 shown = f"[{where[0]}]" if ":" in where[0] else where[0]
-                told(f"http://{shown}:{where[1]}/{url_prefix.strip('/') + '/' if url_prefix.strip('/') else ''}")
+                on_ready(f"http://{shown}:{where[1]}/{url_prefix.strip('/') + '/' if url_prefix.strip('/') else ''}")
             while not stop.wait(TICK):
                 for child in children:
                     child.look()
         finally:
-            _end(children)
+            _end_processes(children)
             for number, handler in before.items():
                 signal.signal(number, handler)
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_listening_socket(host: str, port: int) -> socket.socket:
     """A socket that listens there. Its connections send what they are given at once: an answer is head and body, and
     the second would wait for the first to be acknowledged, which takes clients up to 40 ms."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        found = socket.create_server((host, port), family=family, backlog=1024)
+        server_socket = socket.create_server((host, port), family=family, backlog=1024)
         # What is accepted inherits it. asyncio sets it only where a socket says its protocol, as one from here does not
         # and one from a descriptor does on Linux alone.
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return found
+        server_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return server_socket
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         raise FarshiftError(f"{host}, port {port}: {why}: choose another (--host, --port)") from error
 
 
-def _stopping(stop: Event) -> Callable[[int, FrameType | None], None]:
+def _make_stop_handler(stop: Event) -> Callable[[int, FrameType | None], None]:
     def handler(number: int, frame: FrameType | None) -> None:
         stop.set()
 
     return handler
 
 
-def _answers(where: tuple[str, int], server: Child, stop: Event) -> bool:
+def _wait_until_ready(where: tuple[str, int], server: ManagedProcess, stop: Event) -> bool:
     """Wait until a server answers; False where it is to end before."""
     while not stop.wait(TICK / 2):
         assert server.process is not None
         if server.process.poll() is not None:
-            raise FarshiftError(f"the server did not start ({_ending(server.process.returncode)}): it said why above")
+            raise FarshiftError(
+                f"the server did not start ({_describe_exit(server.process.returncode)}): it said why above"
+            )
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(where[0], where[0])
         connection = http.client.HTTPConnection(host, where[1], timeout=5)
         try:
@@ -169,7 +180,7 @@ def _answers(where: tuple[str, int], server: Child, stop: Event) -> bool:
     return False
 
 
-def _end(children: Sequence[Child]) -> None:
+def _end_processes(children: Sequence[ManagedProcess]) -> None:
     """End every process that was started, by its id: those that do not end in time are killed."""
     for child in children:
         child.tell(signal.SIGTERM)
@@ -186,5 +197,5 @@ def _end(children: Sequence[Child]) -> None:
             child.process.stdin.close()
 
 
-def _ending(code: int) -> str:
+def _describe_exit(code: int) -> str:
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

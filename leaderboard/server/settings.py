@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ...core.errors import BadDefinition, some_of
+from ...core.errors import BadDefinition, shorten_list
 from ...core.plugins import read_toml
 from ..settings import FILE
 from ..validation.limits import SUBMISSION_BYTES
@@ -41,21 +41,21 @@ RETIRED = ("upload_hours",)
 """Keys of earlier versions, which mean nothing any more."""
 
 
-def server_settings(board: Path) -> ServerSettings:
+def read_server_settings(board: Path) -> ServerSettings:
     """Those of the board in a folder. `BadDefinition` names the first key that is unknown or has no possible value."""
     path = board / FILE
-    found = read_toml(path).get("server", {}) if path.is_file() else {}
-    if not isinstance(found, dict):
+    values = read_toml(path).get("server", {}) if path.is_file() else {}
+    if not isinstance(values, dict):
         raise BadDefinition(f"{path}: write [server] with lines such as submissions_a_day = 20")
     known = {field.name: field.default for field in fields(ServerSettings)}
-    found = {key: value for key, value in found.items() if key not in RETIRED}
-    for key, value in found.items():
+    values = {key: value for key, value in values.items() if key not in RETIRED}
+    for key, value in values.items():
         if key not in known:
-            raise BadDefinition(f"{path}: [server] has no key {key!r}; there are: {some_of(sorted(known))}")
+            raise BadDefinition(f"{path}: [server] has no key {key!r}; there are: {shorten_list(sorted(known))}")
         default = known[key]
         kinds = (int, float) if isinstance(default, float) else (type(default),)
         least = 0 if isinstance(default, bool) or key == "workers" else 1 if isinstance(default, int) else 0.01
         if type(value) not in kinds or value < least:
             like = "true or false" if isinstance(default, bool) else f"a number, such as {default}"
             raise BadDefinition(f"{path}: [server] {key} must be {like}")
-    return ServerSettings(**found)
+    return ServerSettings(**values)

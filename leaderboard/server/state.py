@@ -1,4 +1,4 @@
-"""What the routes that take submissions share: `state_of(request)`."""
+"""What the routes that take submissions share: `require_state(request)`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..board import Board
 from .accounts.accounts import Accounts
 from .intake.files import UploadFiles
 from .intake.queue import Queue
-from .intake.stored_files import upload_files
-from .refusal import Refusal
-from .settings import ServerSettings, server_settings
+from .intake.stored_files import open_upload_files
+from .refusal import HTTPProblem
+from .settings import ServerSettings, read_server_settings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
@@ -38,31 +38,31 @@ class State:
 def open_state(path: Path | str) -> State:
     """The state of a server of the board in a folder."""
     board = Board(path)
-    settings = server_settings(board.path)
+    settings = read_server_settings(board.path)
     store = board.ledger.store
     return State(
         board,
         Queue(store, settings),
-        upload_files(board),
+        open_upload_files(board),
         Accounts(store, settings),
         settings,
     )
 
 
-def state_of(request: Request) -> State:
-    """The state of the server that a request came to. Raises `Refusal` (403) where it serves a copy of a board."""
-    found = found_state(request.app)
-    if found is None:
-        raise Refusal.because(403, "this is a copy of a board, which takes nothing in: hand in at the board itself")
-    return found
+def require_state(request: Request) -> State:
+    """The state of the server that a request came to. Raises `HTTPProblem` (403) where it serves a copy of a board."""
+    state = find_state(request.app)
+    if state is None:
+        raise HTTPProblem.because(403, "this is a copy of a board, which takes nothing in: hand in at the board itself")
+    return state
 
 
-def found_state(app: FastAPI) -> State | None:
+def find_state(app: FastAPI) -> State | None:
     """The state of an application: `app.state.intake`, which is opened here where the application shows the board of a
     folder (`app.state.published.board`) and has none yet."""
-    found: State | None = getattr(app.state, "intake", None)
-    if found is None:
+    state: State | None = getattr(app.state, "intake", None)
+    if state is None:
         board = getattr(getattr(app.state, "published", None), "board", None)
         if isinstance(board, Board):
-            found = app.state.intake = open_state(board.path)
-    return found
+            state = app.state.intake = open_state(board.path)
+    return state

@@ -50,7 +50,7 @@ AUDIT = Table(
 )
 
 
-def now(connection: Connection) -> float:
+def read_database_time(connection: Connection) -> float:
     """Seconds since 1970. In PostgreSQL by the database's clock: those of several machines differ."""
     if connection.dialect.name == "postgresql":
         return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())

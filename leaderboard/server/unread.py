@@ -19,14 +19,14 @@ SECONDS = 5.0
 _SLOW = 408
 
 
-class Unread:
+class DrainRequestBody:
     """An application whose answers reach clients that still send."""
 
     def __init__(self, app: ASGIApp, most: int = MOST, seconds: float = SECONDS) -> None:
         self.app, self.most, self.seconds = app, most, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _sends_a_body(scope):
+        if scope["type"] != "http" or not _has_body(scope):
             return await self.app(scope, receive, send)
         ended = False
 
@@ -48,7 +48,7 @@ class Unread:
         await self.app(scope, received, answered)
 
 
-def _sends_a_body(scope: Scope) -> bool:
+def _has_body(scope: Scope) -> bool:
     """Whether there is a body, which is sent without waiting for leave (`Expect: 100-continue`)."""
     headers = dict(scope["headers"])
     stated = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers

@@ -15,8 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ...core.durable import ADVICE, flush_folder
-from ...core.files import file_sha256, plain_disk_errors, write_atomically
+from ...core.durable import ADVICE, fsync_folder
+from ...core.files import compute_file_sha256, translate_os_errors, write_atomically
 from ..ledger import Record
 
 INCOMING = "incoming"
@@ -26,7 +26,7 @@ _PRIVATE = ("private", INCOMING, "site", UPLOADS)
 _PATH = re.compile(r"[a-z_]{1,40}(/[A-Za-z0-9][A-Za-z0-9._-]{0,150}){1,4}")
 
 
-def place_problem(path: Any) -> str:
+def find_path_problem(path: Any) -> str:
     """What is wrong with a path that a record names; empty if nothing is. Records may be untrusted: a path
     never leaves the folder, and never names what a board keeps to itself."""
     if not isinstance(path, str) or not _PATH.fullmatch(path) or path.split("/")[0] in _PRIVATE:
@@ -34,41 +34,41 @@ def place_problem(path: Any) -> str:
     return ""
 
 
-def named_files(records: Iterable[Record]) -> dict[str, str]:
+def list_named_files(records: Iterable[Record]) -> dict[str, str]:
     """Every file that records stand for: path in the board's folder to sha256. The first to name a path decides: files
-    never change. Invalid paths are left out (`named_problems` lists them)."""
-    found: dict[str, str] = {}
+    never change. Invalid paths are left out (`find_file_problems` lists them)."""
+    known_files: dict[str, str] = {}
     for record in records:
-        for path, digest in _files(record).items():
-            if not place_problem(path):
-                found.setdefault(path, str(digest))
-    return found
+        for path, digest in _read_named_files(record).items():
+            if not find_path_problem(path):
+                known_files.setdefault(path, str(digest))
+    return known_files
 
 
-def named_problems(records: Iterable[Record]) -> list[str]:
+def find_file_problems(records: Iterable[Record]) -> list[str]:
     """What is wrong with the files that records name."""
     problems: list[str] = []
     known: dict[str, Any] = {}
     for record in records:
         if not isinstance(record.body.get("files", {}), dict):
             problems.append(f"record {record.seq} names no files where it should")
-        for path, digest in _files(record).items():
-            if problem := place_problem(path):
+        for path, digest in _read_named_files(record).items():
+            if problem := find_path_problem(path):
                 problems.append(f"record {record.seq} {problem}")
             elif known.setdefault(path, digest) != digest:
                 problems.append(f"record {record.seq} names another {path} than a record before it")
     return problems
 
 
-def held_back(records: Iterable[Record], now: str) -> set[str]:
+def find_withheld_files(records: Iterable[Record], now: str) -> set[str]:
     """Files that are not public yet at a time (UTC, ISO 8601), or at that of the newest record: answers to a sealed
     window that has not closed, and the draw of one that has not opened."""
     records = list(records)
     latest = max([now, *(record.time for record in records[-1:])])
-    return sealed_answers(records) | {path for path, opens in sealed_draws(records).items() if latest < opens}
+    return find_sealed_answers(records) | {path for path, opens in find_sealed_draws(records).items() if latest < opens}
 
 
-def sealed_answers(records: Iterable[Record]) -> set[str]:
+def find_sealed_answers(records: Iterable[Record]) -> set[str]:
     """Answers to sealed windows that have not closed."""
     records = list(records)
     closed = {record.body.get("window") for record in records if record.kind == "window_closed"}
@@ -76,85 +76,87 @@ def sealed_answers(records: Iterable[Record]) -> set[str]:
         path
         for record in records
         if record.kind == "submitted" and record.body.get("window") not in (None, *closed)
-        for path in _files(record)
+        for path in _read_named_files(record)
     }
 
 
-def sealed_draws(records: Iterable[Record]) -> dict[str, str]:
+def find_sealed_draws(records: Iterable[Record]) -> dict[str, str]:
     """The files of the draws of sealed windows, by path: when their window opens by its terms (UTC, ISO 8601)."""
     opens: dict[str, str] = {}
-    found: dict[str, str] = {}
+    draws: dict[str, str] = {}
     for record in records:
         window = str(record.body.get("window"))
         if record.kind == "seed_committed":
             opens.setdefault(window, str(record.body.get("opens")))
         elif record.kind == "window_opened":
-            found |= {
-                path: opens.get(window, "") for path in _files(record) if path.startswith(f"sealed/{window}/draw/")
+            draws |= {
+                path: opens.get(window, "")
+                for path in _read_named_files(record)
+                if path.startswith(f"sealed/{window}/draw/")
             }
-    return found
+    return draws
 
 
-def _files(record: Record) -> dict[str, Any]:
+def _read_named_files(record: Record) -> dict[str, Any]:
     files = record.body.get("files", {})
     return files if isinstance(files, dict) else {}
 
 
-def digests(files: Mapping[str, bytes]) -> dict[str, str]:
+def compute_digests(files: Mapping[str, bytes]) -> dict[str, str]:
     """What a record says of the files that come with it."""
     return {path: sha256(content).hexdigest() for path, content in sorted(files.items())}
 
 
-def stage(board: Path, name: str, files: Mapping[str, bytes]) -> Path:
+def stage_files(board: Path, name: str, files: Mapping[str, bytes]) -> Path:
     """Lay files down in `incoming/<name>/`, on the disk when this returns."""
     staged = board / INCOMING / name
     folders = {staged}
     for path, content in sorted(files.items()):
-        if problem := place_problem(path):
+        if problem := find_path_problem(path):
             raise ValueError(f"a record {problem}")
         write_atomically(staged / path, content, ADVICE)
         folders |= {parent for parent in (staged / path).parents if parent.is_relative_to(staged)}
-    with plain_disk_errors(staged, ADVICE):
+    with translate_os_errors(staged, ADVICE):
         for folder in sorted(folders):
-            flush_folder(folder)
-        flush_folder(staged.parent)
-        flush_folder(board)
+            fsync_folder(folder)
+        fsync_folder(staged.parent)
+        fsync_folder(board)
     return staged
 
 
-def publish(board: Path, staged: Path, named: Mapping[str, str]) -> None:
+def publish_files(board: Path, staged: Path, named: Mapping[str, str]) -> None:
     """Move what records name from `staged` into its places, and clear the rest away."""
-    with plain_disk_errors(board, ADVICE):
+    with translate_os_errors(board, ADVICE):
         for path in sorted(staged.rglob("*")):
             name = path.relative_to(staged).as_posix()
-            if path.is_file() and name in named and file_sha256(path) == named[name]:
+            if path.is_file() and name in named and compute_file_sha256(path) == named[name]:
                 (board / name).parent.mkdir(parents=True, exist_ok=True)
                 path.replace(board / name)
         shutil.rmtree(staged)
 
 
-def recover(board: Path, records: Iterable[Record]) -> list[str]:
+def recover_staged_files(board: Path, records: Iterable[Record]) -> list[str]:
     """Finish or clear away what killed processes left in `incoming/`. Only for who holds the board. Returns the paths
     of what was cleared away: no record names it."""
-    left = sorted((board / INCOMING).iterdir())
-    if not left:
+    staged_folders = sorted((board / INCOMING).iterdir())
+    if not staged_folders:
         return []
-    named = named_files(records)
-    given_up = []
-    for staged in left:
-        found = (path.relative_to(staged).as_posix() for path in sorted(staged.rglob("*")) if path.is_file())
-        given_up += [path for path in found if path not in named and not place_problem(path)]
-        publish(board, staged, named)
-    return given_up
+    named = list_named_files(records)
+    discarded_paths = []
+    for staged in staged_folders:
+        paths = (path.relative_to(staged).as_posix() for path in sorted(staged.rglob("*")) if path.is_file())
+        discarded_paths += [path for path in paths if path not in named and not find_path_problem(path)]
+        publish_files(board, staged, named)
+    return discarded_paths
 
 
-def plain_file(folder: Path, path: str) -> Path | None:
+def resolve_file(folder: Path, path: str) -> Path | None:
     """A file below `folder`; None for a path that leads elsewhere."""
-    found = folder / path
-    return None if place_problem(path) or found.is_symlink() or not found.is_file() else found
+    file = folder / path
+    return None if find_path_problem(path) or file.is_symlink() or not file.is_file() else file
 
 
-def files_in(path: Path, folders: set[str]) -> list[str]:
+def list_files(path: Path, folders: set[str]) -> list[str]:
     """The files below some folders of `path`, sorted, but for what a killed process left of one."""
-    found = [item for folder in folders for item in (path / folder).rglob("*") if item.is_file()]
-    return sorted(item.relative_to(path).as_posix() for item in found if not item.name.startswith("."))
+    files = [item for folder in folders for item in (path / folder).rglob("*") if item.is_file()]
+    return sorted(item.relative_to(path).as_posix() for item in files if not item.name.startswith("."))

@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadData, FarshiftError, MissingExtra, Unavailable, first_line
-from .board_files import place_problem
+from ...core.errors import BadData, FarshiftError, MissingExtra, Unavailable, get_first_line
+from .board_files import find_path_problem
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -46,7 +46,7 @@ class ObjectStore:
         except ImportError as error:
             if extra := _EXTRAS.get(self._protocol):
                 raise MissingExtra(f"a board's files at {self.url}", extra) from error
-            raise FarshiftError(f"{self.url}: its driver is not installed: {first_line(error)}") from error
+            raise FarshiftError(f"{self.url}: its driver is not installed: {get_first_line(error)}") from error
         except ValueError as error:
             raise FarshiftError(f"{self.url}: fsspec knows no store {self._protocol}://") from error
 
@@ -58,13 +58,13 @@ class ObjectStore:
     def get(self, path: str, limit: int) -> bytes | None:
         """A file; None where there is none. `BadData` where it has more than `limit` bytes, `Unavailable` where the
         store does not answer."""
-        place = self._place(path)
+        key = self._place(path)
         with self._plainly(path):
             try:
-                size = int(self._files.info(place)["size"])
+                size = int(self._files.info(key)["size"])
                 if size > limit:
                     raise BadData(f"{self.url}/{path} has {size} bytes; at most {limit} are taken")
-                content: bytes = self._files.cat_file(place)
+                content: bytes = self._files.cat_file(key)
             except FileNotFoundError:
                 return None
         return content
@@ -93,17 +93,17 @@ class ObjectStore:
 
     def paths(self, folders: set[str]) -> list[str]:
         """The files in some folders, sorted."""
-        found = []
+        keys = []
         for folder in sorted(folders):
             with self._plainly(folder):
                 try:
-                    found += [str(path) for path in self._files.find(f"{self._root}/{folder}")]
+                    keys += [str(path) for path in self._files.find(f"{self._root}/{folder}")]
                 except FileNotFoundError:
                     continue
-        return sorted(path.partition(f"{self._root}/")[2] for path in found)
+        return sorted(path.partition(f"{self._root}/")[2] for path in keys)
 
     def _place(self, path: str) -> str:
-        if problem := place_problem(path):
+        if problem := find_path_problem(path):
             raise ValueError(f"a record {problem}")
         return f"{self._root}/{path}"
 
@@ -115,18 +115,18 @@ class ObjectStore:
         except (FarshiftError, FileNotFoundError):
             raise
         except Exception as error:
-            if not _of_the_store(error):
+            if not _is_store_error(error):
                 raise
-            raise Unavailable(f"{self.url}/{path} cannot be reached: {first_line(error, 200)}") from error
+            raise Unavailable(f"{self.url}/{path} cannot be reached: {get_first_line(error, 200)}") from error
 
 
-def _of_the_store(error: Exception) -> bool:
+def _is_store_error(error: Exception) -> bool:
     """Whether an error is of a disk, a network or a driver's own sort (botocore's, aiohttp's, google's ..), and no
     mistake of ours or of a driver's, such as a `TypeError`."""
     return isinstance(error, OSError) or type(error).__module__.partition(".")[0] not in ("builtins", "farshift")
 
 
-def store_of_files(card: dict[str, Any]) -> ObjectStore | None:
+def open_file_store(card: dict[str, Any]) -> ObjectStore | None:
     """Where the files of a board lie by its card; None for its folder."""
     url = card.get("files")
     return None if url is None else ObjectStore(str(url))

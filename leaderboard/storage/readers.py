@@ -10,15 +10,15 @@ from pathlib import Path, PurePosixPath
 from threading import Event
 from typing import Any, Protocol
 
-from ...core.errors import BadData, Unavailable, first_line
+from ...core.errors import BadData, Unavailable, get_first_line
 from ...core.files import write_atomically
 from ...core.plugins import read_toml
-from ...core.progress import say
+from ...core.progress import log_message
 from ...loaders.remote.http import ChangedMeanwhile, HttpFile
 from ..ledger import Record
 from ..ledger.record import read_line
 from ..validation.limits import SUBMISSION_BYTES
-from .board_files import files_in, place_problem, plain_file
+from .board_files import find_path_problem, list_files, resolve_file
 
 LEDGER = "ledger.jsonl"
 CARD = "board.toml"
@@ -67,13 +67,13 @@ class ExportReader:
         self.card = read_toml(path / CARD)
 
     def read(self) -> tuple[list[Record], list[str]]:
-        return read_lines((self.folder / LEDGER).read_bytes())
+        return read_ledger_lines((self.folder / LEDGER).read_bytes())
 
     def file(self, path: str) -> Path | None:
-        return plain_file(self.folder, path)
+        return resolve_file(self.folder, path)
 
     def strays(self, folders: set[str]) -> list[str]:
-        return files_in(self.folder, folders)
+        return list_files(self.folder, folders)
 
 
 class FetchingReader(ABC):
@@ -82,8 +82,8 @@ class FetchingReader(ABC):
     whole = False
     address = ""
 
-    def __init__(self, place: str, folder: Path) -> None:
-        self.place, self.folder = place, folder
+    def __init__(self, location: str, folder: Path) -> None:
+        self.place, self.folder = location, folder
         self._fetched = 0
         self._fetch(CARD)
         self.card = read_toml(folder / CARD)
@@ -95,12 +95,12 @@ class FetchingReader(ABC):
     def read(self) -> tuple[list[Record], list[str]]:
         if not (self.folder / LEDGER).is_file():
             self._fetch(LEDGER)
-        return read_lines((self.folder / LEDGER).read_bytes())
+        return read_ledger_lines((self.folder / LEDGER).read_bytes())
 
     def file(self, path: str) -> Path | None:
-        if not place_problem(path) and not (self.folder / path).is_file():
+        if not find_path_problem(path) and not (self.folder / path).is_file():
             self._fetch(path)
-        return plain_file(self.folder, path)
+        return resolve_file(self.folder, path)
 
     def strays(self, folders: set[str]) -> list[str]:
         return []  # the files of a web server cannot be listed
@@ -127,7 +127,7 @@ class UrlReader(FetchingReader):
 
     def content(self, name: str, limit: int) -> bytes:
         if name == LEDGER:
-            say(f"fetching {self.url}")
+            log_message(f"fetching {self.url}")
         for _ in range(TRIES - 1):
             try:
                 return self._read(name, limit)
@@ -148,7 +148,7 @@ class ZipReader(FetchingReader):
         try:
             self._zip = zipfile.ZipFile(file)
         except (OSError, zipfile.BadZipFile) as error:
-            raise BadData(f"{file} is no zip file: {first_line(error)}") from error
+            raise BadData(f"{file} is no zip file: {get_first_line(error)}") from error
         cards = [name for name in self._zip.namelist() if PurePosixPath(name).name == CARD and name.count("/") < 2]
         if len(cards) != 1:
             raise BadData(f"{file} holds no export of a board: it has {len(cards)} files {CARD}")
@@ -164,14 +164,14 @@ class ZipReader(FetchingReader):
         except KeyError as error:
             raise Unavailable(f"{self.place} has no {name}") from error
         except (OSError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-            raise BadData(f"{self.place}: {name} cannot be unpacked: {first_line(error)}") from error
+            raise BadData(f"{self.place}: {name} cannot be unpacked: {get_first_line(error)}") from error
 
     def strays(self, folders: set[str]) -> list[str]:
-        found = [name.removeprefix(self._root) for name in self._zip.namelist() if name.startswith(self._root)]
-        return sorted(name for name in found if name.split("/")[0] in folders and not name.endswith("/"))
+        names = [name.removeprefix(self._root) for name in self._zip.namelist() if name.startswith(self._root)]
+        return sorted(name for name in names if name.split("/")[0] in folders and not name.endswith("/"))
 
 
-class GoodFiles:
+class VerifiedFilesReader:
     """Of another reader's files those that are what the ledger says: whatever is read from them was checked."""
 
     def __init__(self, reader: BoardReader, good: Collection[str]) -> None:
@@ -188,7 +188,7 @@ class GoodFiles:
         return self._reader.strays(folders)
 
 
-def read_lines(content: bytes) -> tuple[list[Record], list[str]]:
+def read_ledger_lines(content: bytes) -> tuple[list[Record], list[str]]:
     """The records of an exported ledger, and what is wrong with the other lines."""
     records, problems = [], []
     lines = content.split(b"\n")

@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from ...core.errors import FarshiftError
-from ...core.files import user_home
+from ...core.files import get_user_home
 from ...core.private import read_private
 
 FILE = "tokens.toml"
@@ -21,10 +21,10 @@ HOW_GIVEN = f"give it with --token, as FARSHIFT_TOKEN, or in {FILE} (farshift su
 _SENDABLE = re.compile(r"[!-~]{1,500}")
 
 
-def token_for(url: str, given: str = "") -> str:
+def find_token(url: str, given: str = "") -> str:
     """The token for the board behind an address; empty where the user has none. `FarshiftError` where it would be sent
     in the clear, or cannot be sent. No message ever holds it."""
-    token = given or os.environ.get("FARSHIFT_TOKEN", "") or _kept(url)
+    token = given or os.environ.get("FARSHIFT_TOKEN", "") or _read_token(url)
     if token and not _SENDABLE.fullmatch(token):
         raise FarshiftError("the token has characters that no token has: give it as the board told it (fs_..)")
     if token and not _is_private(url):
@@ -34,24 +34,24 @@ def token_for(url: str, given: str = "") -> str:
 
 def _is_private(url: str) -> bool:
     """Whether nobody between here and there can read what is sent."""
-    found = urlsplit(url)
-    host = found.hostname or ""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
     try:
-        here = ip_address(host).is_loopback
+        is_local = ip_address(host).is_loopback
     except ValueError:
-        here = host == "localhost"
-    return found.scheme == "https" or here
+        is_local = host == "localhost"
+    return parts.scheme == "https" or is_local
 
 
-def _kept(url: str) -> str:
-    path = user_home() / FILE
+def _read_token(url: str) -> str:
+    path = get_user_home() / FILE
     if not path.is_file():
         return ""
     try:
-        kept = tomllib.loads(read_private(path, "the file of your access tokens").decode())
+        tokens = tomllib.loads(read_private(path, "the file of your access tokens").decode())
     except ValueError as error:
         raise FarshiftError(f'{path}: write lines such as "https://board.example.org" = "fs_.."') from error
-    found = {str(place).rstrip("/"): token for place, token in kept.items()}.get(url.rstrip("/"), "")
-    if not isinstance(found, str):
+    matching_token = {str(address).rstrip("/"): token for address, token in tokens.items()}.get(url.rstrip("/"), "")
+    if not isinstance(matching_token, str):
         raise FarshiftError(f'{path}: write lines such as "https://board.example.org" = "fs_.."')
-    return found
+    return matching_token

@@ -22,17 +22,17 @@ from ...core.files import write_atomically
 from ...core.plugins import read_toml
 from ..ledger.keys import SigningKey
 from ..validation.archive import CARD
-from ..validation.card import FORMAT, UNKNOWN, ModelCard, SubmissionCard, who_and_model
+from ..validation.card import FORMAT, UNKNOWN, ModelCard, SubmissionCard, parse_team_and_model
 from ..validation.problem import Problems
 from ..validation.process import Reader
-from .signature import signed
-from .validate import checked, run_files
+from .signature import sign_card
+from .validate import name_run_files, validate_open_submission
 
 Card = Mapping[str, Any] | Path | str
-"""A card for `pack`: its tables, or the TOML file that holds them (farshift pack --template prints one)."""
+"""A card for `pack_runs`: its tables, or the TOML file that holds them (farshift pack --template prints one)."""
 
 
-def pack(
+def pack_runs(
     runs: Sequence[Run | Path | str],
     out: Path | str,
     team: str = "",
@@ -55,24 +55,26 @@ def pack(
         raise FarshiftError("pack: name at least one run folder")
     read.sort(key=lambda run: (run.benchmark, run.model, run.budget, run.digest))
     _refuse_duplicates(read)
-    who = _who(card, {"name": name, "team": team, "note": note}, default_team)
-    content = _packed(read, who, key)
+    who = _read_submission_card(card, {"name": name, "team": team, "note": note}, default_team)
+    content = _build_archive(read, who, key)
     out = Path(out)
     with Reader() as reader:
-        checked(io.BytesIO(content), out.name, reader, known=known)
+        validate_open_submission(io.BytesIO(content), out.name, reader, known=known)
     write_atomically(out, content, "name a file on another disk (--out)")
     return out
 
 
-def _who(card: Card | None, given: dict[str, str], default_team: str) -> SubmissionCard:
+def _read_submission_card(card: Card | None, given: dict[str, str], default_team: str) -> SubmissionCard:
     """Name, team, note and model card, by the card and the arguments that are given."""
     file = str(card) if isinstance(card, str | Path) else "card"
-    said = read_toml(Path(card)) if isinstance(card, str | Path) else dict(card or {})
-    said["team"] = said.get("team") or default_team
+    card_values = read_toml(Path(card)) if isinstance(card, str | Path) else dict(card or {})
+    card_values["team"] = card_values.get("team") or default_team
     problems = Problems()
-    found = who_and_model(said | {key: value for key, value in given.items() if value}, file, problems)
+    checked_card = parse_team_and_model(
+        card_values | {key: value for key, value in given.items() if value}, file, problems
+    )
     problems.refuse_if_any("pack")
-    return found
+    return checked_card
 
 
 def _refuse_duplicates(runs: Sequence[Run]) -> None:
@@ -86,14 +88,14 @@ def _refuse_duplicates(runs: Sequence[Run]) -> None:
             )
 
 
-def _packed(runs: Sequence[Run], who: SubmissionCard, key: SigningKey | None) -> bytes:
+def _build_archive(runs: Sequence[Run], who: SubmissionCard, key: SigningKey | None) -> bytes:
     card: dict[str, Any] = {
         "format": FORMAT,
         "name": who.name,
         "team": who.team,
         "note": who.note,
         **({"choose": True} if who.choose else {}),
-        "model": _declared(who.model, runs).record(),
+        "model": _declare_pretraining(who.model, runs).record(),
         "runs": [
             {
                 "benchmark": run.benchmark,
@@ -106,21 +108,21 @@ def _packed(runs: Sequence[Run], who: SubmissionCard, key: SigningKey | None) ->
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as bundle:
-        _add(bundle, CARD, tomli_w.dumps(card if key is None else signed(card, key)).encode())
+        _add_file(bundle, CARD, tomli_w.dumps(card if key is None else sign_card(card, key)).encode())
         for number, run in enumerate(runs):
-            for name, source in zip(run_files(number), ("run.toml", "predictions.parquet"), strict=True):
-                _add(bundle, name, (run.path / source).read_bytes())
+            for name, source in zip(name_run_files(number), ("run.toml", "predictions.parquet"), strict=True):
+                _add_file(bundle, name, (run.path / source).read_bytes())
     return buffer.getvalue()
 
 
-def _declared(card: ModelCard, runs: Sequence[Run]) -> ModelCard:
+def _declare_pretraining(card: ModelCard, runs: Sequence[Run]) -> ModelCard:
     """The card with the pretrained weights that the runs themselves name, where it lists what was seen before."""
-    weights = [str(one["name"]) for run in runs for one in run.card.model.more.get("pretrained", ())]
+    weights = [str(entry["name"]) for run in runs for entry in run.card.model.more.get("pretrained", ())]
     new = [name for name in dict.fromkeys(weights) if name not in card.pretraining]
     return card if card.pretraining == (UNKNOWN,) else replace(card, pretraining=(*card.pretraining, *new))
 
 
-def _add(bundle: zipfile.ZipFile, name: str, content: bytes) -> None:
+def _add_file(bundle: zipfile.ZipFile, name: str, content: bytes) -> None:
     # A fixed date and mode: the same runs give the same bytes, whoever packs them, whenever.
     entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     entry.external_attr = 0o644 << 16

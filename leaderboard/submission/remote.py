@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import FarshiftError, first_line
-from ...core.files import file_sha256
-from ...core.progress import advance, say
-from ...core.retry import persist
-from .access import token_for
-from .requests import Answer, Server, refused
-from .validate import check
+from ...core.errors import FarshiftError, get_first_line
+from ...core.files import compute_file_sha256
+from ...core.progress import log_message, report_progress
+from ...core.retry import call_with_retries
+from .access import find_token
+from .requests import Answer, Server, make_refusal_error
+from .validate import validate_submission
 
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Handed:
+class QueuedSubmission:
     """What a board was handed. id: how its state is asked for; new: whether the board had it not yet; state: as
     `RemoteBoard.state` gives it."""
 
@@ -44,7 +44,7 @@ class RemoteBoard:
 
     @property
     def _server(self) -> Server:
-        return Server(self.url, token_for(self.url, self.given))
+        return Server(self.url, find_token(self.url, self.given))
 
     def submit(self, file: Path | str) -> tuple[list[str], bool]:
         """The entries of a submission, once the board has entered it, and whether it is new. It is checked here first,
@@ -52,63 +52,65 @@ class RemoteBoard:
         handed = self.hand_over(file)
         return self.entered(handed), handed.new
 
-    def hand_over(self, file: Path | str) -> Handed:
+    def hand_over(self, file: Path | str) -> QueuedSubmission:
         """Check a submission and send it. It is on the board's disk when this returns."""
         file = Path(file)
-        digest = check(file).digest
+        digest = validate_submission(file).digest
         server = self._server
-        place = f"{server.api}/submissions"
-        answer = persist(
-            lambda: server.ask("POST", place, _zip(file, digest), _blocks(file)),
-            f"{file} could not be handed in at {place}",
+        url = f"{server.api}/submissions"
+        answer = call_with_retries(
+            lambda: server.ask("POST", url, _make_zip_headers(file, digest), _read_blocks(file)),
+            f"{file} could not be handed in at {url}",
             self.sleep,
         )
-        said = _state(answer)
-        return Handed(said["id"], answer.status == 202, said)
+        state = _parse_state(answer)
+        return QueuedSubmission(state["id"], answer.status == 202, state)
 
     def state(self, id: str) -> dict[str, Any]:
         """The state of a submission: `state` (queued, running, entered, refused or failed), `position` in the queue,
         `attempts`, `entries`, `problems`, `reason`, and the times."""
         server = Server(self.url)  # its id is all that is needed
-        place = f"{server.api}/submissions/{id}"
-        return _state(
-            persist(lambda: server.ask("GET", place), f"the state of {id[:12]} could not be asked at {place}")
+        url = f"{server.api}/submissions/{id}"
+        return _parse_state(
+            call_with_retries(lambda: server.ask("GET", url), f"the state of {id[:12]} could not be asked at {url}")
         )
 
-    def entered(self, handed: Handed) -> list[str]:
+    def entered(self, handed: QueuedSubmission) -> list[str]:
         """The entries of what was handed over, once the board has entered it."""
-        said, first, pause = handed.state, 0, 0.25
-        if said["state"] in ("queued", "running"):
-            say(f"{self.url} has it, number {handed.id}; it is scored also if this command ends")
-        while said["state"] in ("queued", "running"):
-            place = int(said.get("position", 0))
-            first = max(first, place)
+        state, first, pause = handed.state, 0, 0.25
+        if state["state"] in ("queued", "running"):
+            log_message(f"{self.url} has it, number {handed.id}; it is scored also if this command ends")
+        while state["state"] in ("queued", "running"):
+            position = int(state.get("position", 0))
+            first = max(first, position)
             if first:
-                advance("in the queue", first - place, first, f"position {place}" if place else "being scored")
+                report_progress(
+                    "in the queue", first - position, first, f"position {position}" if position else "being scored"
+                )
             self.sleep(pause)
             pause = min(pause * 1.5, 10.0)
-            said = self.state(handed.id)
-        if said["state"] == "entered":
-            return [str(entry) for entry in said["entries"]]
+            state = self.state(handed.id)
+        if state["state"] == "entered":
+            return [str(entry) for entry in state["entries"]]
         board = self.url.rstrip("/")
-        if said["state"] == "refused":
-            raise refused(board, str(said["reason"]), said["problems"])
+        if state["state"] == "refused":
+            raise make_refusal_error(board, str(state["reason"]), state["problems"])
         raise FarshiftError(
-            f"{board} could not score it ({first_line(Exception(said['reason']))}): submit it again later"
+            f"{board} could not score it ({get_first_line(Exception(state['reason']))}): submit it again later"
         )
 
     def hand_in(self, window: str, file: Path) -> dict[str, Any]:
         """Hand answers to a sealed window in; the receipt, and whether they are `new`, as the board says it."""
         server = self._server
-        place = f"{server.api}/windows/{window}/answers"
-        digest = file_sha256(file)
-        return persist(
-            lambda: server.ask("POST", place, _zip(file, digest), _blocks(file)).json(),
-            f"{file} could not be handed in at {place}",
+        url = f"{server.api}/windows/{window}/answers"
+        digest = compute_file_sha256(file)
+        return call_with_retries(
+            lambda: server.ask("POST", url, _make_zip_headers(file, digest), _read_blocks(file)).json(),
+            f"{file} could not be handed in at {url}",
         )
 
 
-def _zip(file: Path, digest: str) -> dict[str, str]:
+def _make_zip_headers(file: Path, digest: str) -> dict[str, str]:
     return {
         "Content-Type": "application/zip",
         "Content-Length": str(file.stat().st_size),
@@ -116,23 +118,23 @@ def _zip(file: Path, digest: str) -> dict[str, str]:
     }
 
 
-def _blocks(file: Path) -> Iterator[bytes]:
+def _read_blocks(file: Path) -> Iterator[bytes]:
     sent, size = 0, file.stat().st_size
     with file.open("rb") as content:
         while block := content.read(_BLOCK):
             yield block
             sent += len(block)
-            advance("handing in", sent, size)
+            report_progress("handing in", sent, size)
 
 
 _STATE = {"id": str, "state": str, "entries": list, "problems": list, "reason": str}
 
 
-def _state(answer: Answer) -> dict[str, Any]:
-    said = answer.json()
+def _parse_state(answer: Answer) -> dict[str, Any]:
+    state = answer.json()
     for name, kind in _STATE.items():
-        if not isinstance(said.get(name), kind):
+        if not isinstance(state.get(name), kind):
             raise answer.odd(f"it names no {name}")
-    if not all(isinstance(entry, str) for entry in said["entries"]):
+    if not all(isinstance(entry, str) for entry in state["entries"]):
         raise answer.odd("it names no entries")
-    return said
+    return state

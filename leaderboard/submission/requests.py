@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import FarshiftError, Unavailable, first_line
-from ...core.files import offline
-from ...core.retry import Broken, may_pass, retry_after
-from ...loaders.remote.received import json_object
-from ..validation.problem import Problem, refusal, shown
+from ...core.errors import FarshiftError, Unavailable, get_first_line
+from ...core.files import is_offline
+from ...core.retry import TransientError, is_retryable, parse_retry_after
+from ...loaders.remote.received import parse_json_object
+from ..validation.problem import Problem, format_untrusted, make_refusal
 from .access import HOW_GIVEN
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Answer:
     def json(self) -> dict[str, Any]:
         """The object in its body. `FarshiftError` where there is none."""
         try:
-            return json_object(self.content)
+            return parse_json_object(self.content)
         except ValueError as error:
             raise self.odd(str(error)) from error
 
@@ -59,74 +59,78 @@ class Server:
     def ask(
         self,
         method: str,
-        place: str,
+        url: str,
         headers: Mapping[str, str] | None = None,
         content: Iterable[bytes] | None = None,
     ) -> Answer:
-        """Send a request. Raises `Broken` where another try may succeed, `Unavailable` where there is no server, and
-        otherwise `FarshiftError` or `BadSubmission` for what is refused."""
+        """Send a request. Raises `TransientError` where another try may succeed, `Unavailable` where there is no
+        server, and otherwise `FarshiftError` or `BadSubmission` for what is refused."""
         import httpx2
 
-        if offline():
+        if is_offline():
             raise Unavailable(f"{self.url} was not contacted: FARSHIFT_OFFLINE is set")
-        said = {"User-Agent": "farshift", "Accept-Encoding": "identity", **(headers or {})}
+        request_headers = {"User-Agent": "farshift", "Accept-Encoding": "identity", **(headers or {})}
         if self.token:
-            said["Authorization"] = f"Bearer {self.token}"
+            request_headers["Authorization"] = f"Bearer {self.token}"
         try:
             with (
                 httpx2.Client(timeout=httpx2.Timeout(SILENCE, connect=CONNECT), trust_env=True) as client,
-                client.stream(method, place, content=content, headers=said) as answer,
+                client.stream(method, url, content=content, headers=request_headers) as answer,
             ):
-                return _understood(answer, place, "" if self.token else f"; {HOW_GIVEN}")
+                return _check_answer(answer, url, "" if self.token else f"; {HOW_GIVEN}")
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
-            raise Unavailable(f"{place} cannot be reached: {first_line(error)}") from error
+            raise Unavailable(f"{url} cannot be reached: {get_first_line(error)}") from error
         except httpx2.TransportError as error:
-            raise Broken(str(error) or type(error).__name__) from error
+            raise TransientError(str(error) or type(error).__name__) from error
 
 
-def _understood(answer: httpx2.Response, place: str, without_token: str) -> Answer:
+def _check_answer(answer: httpx2.Response, url: str, without_token: str) -> Answer:
     """An answer that grants what was asked; else the error that it is. without_token: what to do where it needs a
     token, and none was shown."""
-    if may_pass(answer.status_code):
-        raise Broken(_why(answer, place), retry_after(answer.headers.get("Retry-After")))
+    if is_retryable(answer.status_code):
+        raise TransientError(_explain_retry(answer, url), parse_retry_after(answer.headers.get("Retry-After")))
     if answer.is_redirect:
         where = answer.headers.get("Location", "elsewhere")
-        raise FarshiftError(f"{place} has moved to {where}: hand it in there (submissions follow no redirects)")
-    found = Answer(place, answer.status_code, answer.headers, _read(answer, place))
+        raise FarshiftError(f"{url} has moved to {where}: hand it in there (submissions follow no redirects)")
+    board_answer = Answer(url, answer.status_code, answer.headers, _read_body(answer, url))
     if answer.is_success:
-        return found
-    said = found.json()
-    if not isinstance(said.get("error"), str):
-        raise found.odd("it names no error")
-    if found.status == 401:
-        raise FarshiftError(f"{place} refused it: {shown(said['error'], 400)}{without_token}")
-    raise refused(place, said["error"], said.get("problems"))
+        return board_answer
+    body = board_answer.json()
+    if not isinstance(body.get("error"), str):
+        raise board_answer.odd("it names no error")
+    if board_answer.status == 401:
+        raise FarshiftError(f"{url} refused it: {format_untrusted(body['error'], 400)}{without_token}")
+    raise make_refusal_error(url, body["error"], body.get("problems"))
 
 
-def _why(answer: httpx2.Response, place: str) -> str:
+def _explain_retry(answer: httpx2.Response, url: str) -> str:
     """Why a server wants to be asked again, in its words where it says them: a quota says more than its status."""
     plain = f"the server answered {answer.status_code}"
     try:
-        said = json_object(_read(answer, place)).get("error")
+        message = parse_json_object(_read_body(answer, url)).get("error")
     except (ValueError, FarshiftError):
         return plain
-    return f"{plain}: {shown(said, 200)}" if isinstance(said, str) and answer.status_code == 429 else plain
+    return (
+        f"{plain}: {format_untrusted(message, 200)}"
+        if isinstance(message, str) and answer.status_code == 429
+        else plain
+    )
 
 
-def _read(answer: httpx2.Response, place: str) -> bytes:
+def _read_body(answer: httpx2.Response, url: str) -> bytes:
     got = bytearray()
     for piece in answer.iter_bytes():
         got += piece
         if len(got) > MAX_ANSWER:
-            raise FarshiftError(f"{place} answered with over {MAX_ANSWER} bytes: it is not a board of Farshift's")
+            raise FarshiftError(f"{url} answered with over {MAX_ANSWER} bytes: it is not a board of Farshift's")
     return bytes(got)
 
 
-def refused(place: str, error: str, problems: Any) -> FarshiftError:
+def make_refusal_error(url: str, error: str, problems: Any) -> FarshiftError:
     """What a board refuses, as its own validator says it where it lists problems."""
     if isinstance(problems, list) and problems and all(_is_problem(item) for item in problems):
-        return refusal(place, [Problem(**item) for item in problems])
-    return FarshiftError(f"{place} refused it: {shown(error, 400)}")
+        return make_refusal(url, [Problem(**item) for item in problems])
+    return FarshiftError(f"{url} refused it: {format_untrusted(error, 400)}")
 
 
 def _is_problem(item: Any) -> bool:

@@ -11,42 +11,46 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.canonical import identity_of
-from ..ledger.keys import SigningKey, signed_by
+from ...core.canonical import compute_identity
+from ..ledger.keys import SigningKey, is_signed_by
 from ..validation.problem import Problems
 
 _DIGITS = {"key": 64, "signature": 128}
 
 
-def signed(card: Mapping[str, Any], key: SigningKey) -> dict[str, Any]:
+def sign_card(card: Mapping[str, Any], key: SigningKey) -> dict[str, Any]:
     """The card of a submission with a team's signature over it."""
-    return {**card, "signature": {"key": key.public, "signature": key.sign(_signed_hash(card, key.public))}}
+    return {**card, "signature": {"key": key.public, "signature": key.sign(_hash_card(card, key.public))}}
 
 
-def checked_signature(card: Mapping[str, Any], file: str, problems: Problems) -> str:
+def check_signature(card: Mapping[str, Any], file: str, problems: Problems) -> str:
     """The public key (64 hexadecimal digits) of the team that signed a card; empty where none did, or where the
     signature is not that of the card, which is added to `problems`."""
     if "signature" not in card:
         return ""
-    said = card["signature"]
-    if not isinstance(said, dict) or set(said) != set(_DIGITS) or not all(_is_hex(said[name], name) for name in said):
+    signature = card["signature"]
+    if (
+        not isinstance(signature, dict)
+        or set(signature) != set(_DIGITS)
+        or not all(_is_hex(signature[name], name) for name in signature)
+    ):
         what = ", ".join(f"{name} ({most} hexadecimal digits)" for name, most in _DIGITS.items())
         problems.add("signature-wrong", file, f"must have {what} and nothing else", "signature")
         return ""
     try:
-        hash = _signed_hash(card, said["key"])
+        hash = _hash_card(card, signature["key"])
     except (TypeError, ValueError):  # a date or NaN, of which no card has any: named by what reads the card
         hash = ""
-    if signed_by(said["key"], hash, said["signature"]):
-        return str(said["key"])
+    if is_signed_by(signature["key"], hash, signature["signature"]):
+        return str(signature["key"])
     problems.add("signature-wrong", file, "is not that of this card by the key that it names", "signature")
     return ""
 
 
-def _signed_hash(card: Mapping[str, Any], public: str) -> str:
+def _hash_card(card: Mapping[str, Any], public: str) -> str:
     """What is signed: sha256 over what it is for, the key, and the card without its signature."""
     rest = {name: value for name, value in card.items() if name != "signature"}
-    return identity_of({"signs": "farshift submission", "key": public, "card": rest})
+    return compute_identity({"signs": "farshift submission", "key": public, "card": rest})
 
 
 def _is_hex(value: Any, name: str) -> bool:

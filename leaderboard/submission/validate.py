@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...benchmarks import benchmark as definitions
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.runs.asked import limit_of
+from ...benchmarks.runs.asked import read_limit
 from ...benchmarks.runs.card import RunCard
-from ...benchmarks.runs.run import RunLike, card_problem
-from ...benchmarks.scoring.completeness import WantedRows, wanted_rows
+from ...benchmarks.runs.run import RunLike, find_card_problem
+from ...benchmarks.scoring.completeness import ExpectedRows, list_expected_rows
 from ...core.errors import FarshiftError, UnknownName
-from ...core.files import plain_disk_errors
-from ...core.listings.plural import counted
+from ...core.files import translate_os_errors
+from ...core.listings.plural import format_count
 from ..validation.archive import CARD, Archive
-from ..validation.card import ModelCard, SubmissionCard, submission_card
+from ..validation.card import ModelCard, SubmissionCard, parse_submission_card
 from ..validation.limits import RUNS, SUBMISSION_BYTES
-from ..validation.predictions import table_problems, wanted_table
-from ..validation.problem import Problems, shown
+from ..validation.predictions import check_table, make_expected_table
+from ..validation.problem import Problems, format_untrusted
 from ..validation.process import Reader
-from ..validation.run_card import value_problems
-from ..validation.wanted import Refused
-from .signature import checked_signature
+from ..validation.run_card import iterate_value_problems
+from ..validation.wanted import FileRejected
+from .signature import check_signature
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,17 +87,17 @@ Allowed = Callable[[Submission], None]
 
 
 @dataclass(frozen=True)
-class _Read:
+class _DecodedRun:
     """A run whose predictions were decoded, and are still to be checked."""
 
     card: RunCard
     benchmark: Benchmark
     table: pa.Table
-    rows: list[WantedRows]
+    rows: list[ExpectedRows]
     file: str
 
 
-def check(path: Path | str, only: set[int] | None = None) -> Submission:
+def validate_submission(path: Path | str, only: set[int] | None = None) -> Submission:
     """A submission file, read and validated. `BadSubmission` lists every problem found (`problems`, one by one).
     `only` names the runs to look at (a board that recomputes leaves out those of an older identity)."""
     path = Path(path)
@@ -112,15 +112,15 @@ def check(path: Path | str, only: set[int] | None = None) -> Submission:
     problems.refuse_if_any(path.name)
     with path.open("rb") as file, Reader() as reader:
         before = os.fstat(file.fileno())
-        found = checked(file, path.name, reader, only)
+        submission = validate_open_submission(file, path.name, reader, only)
         after = os.fstat(file.fileno())
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         problems.add("file-changed", path.name, "was changed while it was read")
         problems.refuse_if_any(path.name)
-    return found
+    return submission
 
 
-def checked(
+def validate_open_submission(
     file: BinaryIO,
     name: str,
     reader: Reader,
@@ -133,71 +133,71 @@ def checked(
     archive = Archive(file, name, problems)
     problems.refuse_if_any(name)
     reader.begin()
-    raw = _card(archive, CARD, reader, problems)
-    card = SubmissionCard("", "", "", ModelCard(), ()) if raw is None else submission_card(raw, CARD, problems)
-    team_key = "" if raw is None else checked_signature(raw, CARD, problems)
+    raw = _read_card(archive, CARD, reader, problems)
+    card = SubmissionCard("", "", "", ModelCard(), ()) if raw is None else parse_submission_card(raw, CARD, problems)
+    team_key = "" if raw is None else check_signature(raw, CARD, problems)
     if not card.runs:
         problems.refuse_if_any(name)
     if len(card.runs) > RUNS:
         problems.add("zip-too-many", CARD, f"lists {len(card.runs)} runs; at most {RUNS} are taken")
         problems.refuse_if_any(name)
     chosen = [number for number in range(len(card.runs)) if only is None or number in only]
-    known = definitions.benchmarks() if known is None else known
-    read = [_run(number, card.runs[number], archive, reader, known, problems) for number in chosen]
+    known = definitions.load_benchmarks() if known is None else known
+    read = [_read_run(number, card.runs[number], archive, reader, known, problems) for number in chosen]
     reader.finish()
-    listed = {CARD} | {file for number in range(len(card.runs)) for file in run_files(number)}
+    listed = {CARD} | {file for number in range(len(card.runs)) for file in name_run_files(number)}
     for extra in sorted(set(archive.members) - listed):
         problems.add("run-not-listed", extra, f"not listed in {CARD}")
-    entries = [entry for one in read if one is not None for entry in _entry(one, problems)]
+    entries = [entry for run in read if run is not None for entry in _validate_run(run, problems)]
     _add_duplicates(entries, problems)
     problems.refuse_if_any(name)
     return Submission(archive.digest(), card, entries, team_key)
 
 
-def run_files(number: int) -> tuple[str, str]:
+def name_run_files(number: int) -> tuple[str, str]:
     """Where a submission's run card and predictions lie in its zip."""
     return f"runs/{number}.toml", f"predictions/{number}.parquet"
 
 
-def _card(archive: Archive, name: str, reader: Reader, problems: Problems) -> dict[str, Any] | None:
+def _read_card(archive: Archive, name: str, reader: Reader, problems: Problems) -> dict[str, Any] | None:
     if name not in archive.members:
         problems.add("entry-missing", name, "is missing")
         return None
-    with _temporary() as file:
+    with _open_temporary_file() as file:
         if not archive.unpack(name, file, problems):
             return None
         try:
             return reader.card(file)
-        except Refused as refused:
-            _add(refused, name, problems)
+        except FileRejected as refused:
+            _add_problems(refused, name, problems)
             return None
 
 
 @contextmanager
-def _temporary() -> Iterator[BinaryIO]:
+def _open_temporary_file() -> Iterator[BinaryIO]:
     """A file without a name, for an entry's bytes."""
     folder = Path(tempfile.gettempdir())
-    with plain_disk_errors(folder, "set TMPDIR to another disk"), tempfile.TemporaryFile() as file:
+    with translate_os_errors(folder, "set TMPDIR to another disk"), tempfile.TemporaryFile() as file:
         yield file
 
 
-def _run(
+def _read_run(
     number: int,
     listed: dict[str, str],
     archive: Archive,
     reader: Reader,
     known: Mapping[str, Benchmark],
     problems: Problems,
-) -> _Read | None:
+) -> _DecodedRun | None:
     """One run's card and predictions, decoded."""
-    file, predictions = run_files(number)
-    card = _card(archive, file, reader, problems)
+    file, predictions = name_run_files(number)
+    card = _read_card(archive, file, reader, problems)
     if card is None or not _is_listed(card, listed, file, problems):
         return None
     if predictions not in archive.members:
         problems.add("entry-missing", predictions, "is missing")
         return None
-    with _temporary() as content:
+    with _open_temporary_file() as content:
         digest = archive.unpack(predictions, content, problems)
         if not digest:
             return None
@@ -206,30 +206,30 @@ def _run(
             return None
         try:
             run = RunLike(RunCard.from_dict(card))
-            benchmark = _benchmark(run, known, file, problems)
+            benchmark = _find_benchmark(run, known, file, problems)
             if benchmark is None:
                 return None
-            if (limit := limit_of(run.card.model.more)) is not None:
+            if (limit := read_limit(run.card.model.more)) is not None:
                 problems.add(
                     "run-limited",
                     file,
-                    f"a trial of {counted(limit, 'row')} of each part (--limit): evaluate on all rows",
+                    f"a trial of {format_count(limit, 'row')} of each part (--limit): evaluate on all rows",
                 )
                 return None
-            rows = wanted_rows(benchmark, run)
-            table = reader.predictions(content, wanted_table(benchmark, run, rows))
-        except Refused as refused:
-            _add(refused, predictions, problems)
+            rows = list_expected_rows(benchmark, run)
+            table = reader.predictions(content, make_expected_table(benchmark, run, rows))
+        except FileRejected as refused:
+            _add_problems(refused, predictions, problems)
             return None
-    return _Read(run.card, benchmark, table, rows, predictions)
+    return _DecodedRun(run.card, benchmark, table, rows, predictions)
 
 
 def _is_listed(card: dict[str, Any], listed: dict[str, str], file: str, problems: Problems) -> bool:
     """Whether a run's card is whole, of values that a run writes, and the one that is listed."""
-    if problem := card_problem(card):
+    if problem := find_card_problem(card):
         problems.add("run-edited", file, problem)
         return False
-    wrong = list(value_problems(card))
+    wrong = list(iterate_value_problems(card))
     for key, what in wrong:
         problems.add("run-value", file, what, key)
     stated = {
@@ -243,7 +243,7 @@ def _is_listed(card: dict[str, Any], listed: dict[str, str], file: str, problems
     return not wrong and not different
 
 
-def _benchmark(run: RunLike, known: Mapping[str, Benchmark], file: str, problems: Problems) -> Benchmark | None:
+def _find_benchmark(run: RunLike, known: Mapping[str, Benchmark], file: str, problems: Problems) -> Benchmark | None:
     """The benchmark of a run that this version scores."""
     name, stated = run.card.benchmark.name, run.entry_identity
     if name not in known:
@@ -263,7 +263,7 @@ def _benchmark(run: RunLike, known: Mapping[str, Benchmark], file: str, problems
     return benchmark
 
 
-def _entry(run: _Read, problems: Problems) -> Iterator[ValidRun]:
+def _validate_run(run: _DecodedRun, problems: Problems) -> Iterator[ValidRun]:
     """The run as an entry, if its rows and values are as they must be."""
     before = len(problems)
     try:
@@ -271,7 +271,7 @@ def _entry(run: _Read, problems: Problems) -> Iterator[ValidRun]:
     except ValueError as error:  # the reader hands on nothing of the kind unless it was taken over
         problems.add("parquet-unreadable", run.file, f"decoded to no table: {error}")
         return
-    table_problems(run.table, run.benchmark, RunLike(run.card), run.rows, run.file, problems)
+    check_table(run.table, run.benchmark, RunLike(run.card), run.rows, run.file, problems)
     if len(problems) == before:
         yield ValidRun(run.card, run.benchmark, run.table)
 
@@ -286,6 +286,6 @@ def _add_duplicates(entries: list[ValidRun], problems: Problems) -> None:
             problems.add("run-repeated", CARD, what, "runs")
 
 
-def _add(refused: Refused, file: str, problems: Problems) -> None:
+def _add_problems(refused: FileRejected, file: str, problems: Problems) -> None:
     for name, what, column in refused.findings:
-        problems.add(name, file, what, shown(column))
+        problems.add(name, file, what, format_untrusted(column))

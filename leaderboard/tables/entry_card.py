@@ -14,28 +14,30 @@ MOST, LONGEST = 20, 200
 """The most lines of a card's table, and characters of a value, that are kept."""
 
 
-def entry_card(run: RunCard, model: ModelCard) -> dict[str, Any]:
+def make_entry_card(run: RunCard, model: ModelCard) -> dict[str, Any]:
     """Plain JSON. parameters: the model's size, as its card declares it, else as the run reports it (the largest of its
     seeds); None where neither does. declared: the model card. environment: by name, in words. What is not said is not
     there."""
-    spent = _spent(run)
-    said = {
-        "kind": _cut(run.model.kind),
-        "code": _cut(run.model.code),
-        "device": _cut(run.budget.device),
-        "finished": _cut(spent.get("finished", run.spent.finished)),
-        "seconds": _number(spent.get("seconds", run.spent.seconds)),
+    usage = _get_usage(run)
+    contents = {
+        "kind": _truncate_text(run.model.kind),
+        "code": _truncate_text(run.model.code),
+        "device": _truncate_text(run.budget.device),
+        "finished": _truncate_text(usage.get("finished", run.spent.finished)),
+        "seconds": _to_number(usage.get("seconds", run.spent.seconds)),
         "parameters": model.parameters
         if model.parameters is not None
-        else _largest(spent.get("by_seed"), "parameters"),
-        "steps": _largest(spent.get("by_seed"), "steps"),
-        "environment": {_cut(name): _cut(value) for name, value in sorted(run.environment.items())[:MOST]},
+        else _find_largest(usage.get("by_seed"), "parameters"),
+        "steps": _find_largest(usage.get("by_seed"), "steps"),
+        "environment": {
+            _truncate_text(name): _truncate_text(value) for name, value in sorted(run.environment.items())[:MOST]
+        },
         "declared": model.record(),
     }
-    return {name: value for name, value in said.items() if value not in (None, "", {})}
+    return {name: value for name, value in contents.items() if value not in (None, "", {})}
 
 
-def _spent(run: RunCard) -> Mapping[str, Any]:
+def _get_usage(run: RunCard) -> Mapping[str, Any]:
     """What the run that made the predictions spent; a recorded result tells it in a text of its own."""
     try:
         recorded = json.loads(str(run.model.more["spent"]))
@@ -46,18 +48,18 @@ def _spent(run: RunCard) -> Mapping[str, Any]:
     return {"finished": run.spent.finished, "seconds": run.spent.seconds, "by_seed": run.spent.by_seed}
 
 
-def _largest(by_seed: Any, name: str) -> int | None:
+def _find_largest(by_seed: Any, name: str) -> int | None:
     """The largest of a whole number that some seeds report."""
     seeds = by_seed.values() if isinstance(by_seed, Mapping) else ()
-    found = [_number(seed.get(name)) for seed in seeds if isinstance(seed, Mapping)]
-    known = [int(one) for one in found if one is not None and one == int(one)]
+    values = [_to_number(seed.get(name)) for seed in seeds if isinstance(seed, Mapping)]
+    known = [int(value) for value in values if value is not None and value == int(value)]
     return max(known, default=None)
 
 
-def _number(value: Any) -> float | None:
+def _to_number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and 0 <= value < 2**63 else None
 
 
-def _cut(value: Any) -> str:
+def _truncate_text(value: Any) -> str:
     text = str(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]}.."

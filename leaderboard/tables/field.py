@@ -20,47 +20,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...benchmarks.statistics.ranks import Better
-from ..entries import Standing
-from ..teams import team_of
+from ..entries import ScoredEntry
+from ..teams import identify_team
 from .row_scores import EntryRows
 from .standings import Table
 
 
-def field_of(table: Table, rows: Mapping[str, EntryRows], arrived: Mapping[str, int]) -> dict[str, str]:
+def find_unranked_entries(table: Table, rows: Mapping[str, EntryRows], arrived: Mapping[str, int]) -> dict[str, str]:
     """The entries of a table that are not of its field, each with why. rows: the row scores of its entries, those that
     have none here being ranked nowhere; arrived: when each came, by its place in the ledger."""
-    here = sorted((one for one in table.rows if one.entry in rows), key=lambda one: arrived[one.entry])
+    scored_rows = sorted(
+        (standing for standing in table.rows if standing.entry in rows), key=lambda standing: arrived[standing.entry]
+    )
     left_out: dict[str, str] = {}
-    teams: dict[str, list[Standing]] = {}
-    for one in here:
-        if one.reference:
+    teams: dict[str, list[ScoredEntry]] = {}
+    for standing in scored_rows:
+        if standing.reference:
             continue
-        if why := _against_rules(one, rows[one.entry], table.better):
-            left_out[one.entry] = why
+        if why := _find_violation(standing, rows[standing.entry], table.better):
+            left_out[standing.entry] = why
         else:
-            teams.setdefault(team_of(one), []).append(one)
+            teams.setdefault(identify_team(standing), []).append(standing)
     for entries in teams.values():
-        chosen = next((one for one in reversed(entries) if one.choose), entries[0])
-        for one in entries:
-            if one is not chosen:
-                left_out[one.entry] = f"its team is ranked by entry {chosen.entry}"
+        chosen = next((standing for standing in reversed(entries) if standing.choose), entries[0])
+        for standing in entries:
+            if standing is not chosen:
+                left_out[standing.entry] = f"its team is ranked by entry {chosen.entry}"
     return left_out
 
 
-def _against_rules(one: Standing, rows: EntryRows, better: Better) -> str:
+def _find_violation(standing: ScoredEntry, rows: EntryRows, better: Better) -> str:
     """What keeps an entry by itself out of the field; empty for nothing."""
     if rows.odd:
         return "; ".join(rows.odd)
-    seeds, due = sorted(one.score.seeds), one.score.protocol_seeds
+    seeds, due = sorted(standing.score.seeds), standing.score.protocol_seeds
     if len(seeds) < due:
         return f"it has {len(seeds)} of the protocol's {due} seeds"
     if seeds != list(range(len(seeds))):
-        shown = ", ".join(map(str, seeds[:10])) + (" .." if len(seeds) > 10 else "")
-        return f"its seeds are {shown}; the protocol's are 0 to {due - 1}"
+        seed_list = ", ".join(map(str, seeds[:10])) + (" .." if len(seeds) > 10 else "")
+        return f"its seeds are {seed_list}; the protocol's are 0 to {due - 1}"
     if rows.floor is None:
         return ""
     sign = 1 if better == "higher" else -1
-    for seed, value in zip(one.score.seeds, rows.id.per_seed, strict=True):
+    for seed, value in zip(standing.score.seeds, rows.id.per_seed, strict=True):
         if not sign * value > sign * rows.floor:
             return f"seed {seed} scores {value:.4g} on ID, no better than a constant answer ({rows.floor:.4g})"
     return ""

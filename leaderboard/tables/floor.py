@@ -8,29 +8,29 @@ import numpy as np
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.metrics import Metric
-from ...benchmarks.scoring.chance import chance
+from ...benchmarks.scoring.chance import compute_chance
 from ...benchmarks.scoring.measured import AnsweredRows
 
 CONSTANTS = 5
 """Most frequent answers that are tried as the constant one."""
 
 
-def floor_of(rows: AnsweredRows, metric: Metric) -> float | None:
+def compute_constant_baseline(rows: AnsweredRows, metric: Metric) -> float | None:
     """What the best constant answer scores on some rows, worked out from their labels: the most frequent class or text,
     the mean or the median number; by a metric of scores what guessing does. None where that is not defined."""
     if metric.needs == "scores" or rows.task.type == "multilabel":
-        return chance(metric, rows.task)
+        return compute_chance(metric, rows.task)
     if rows.task.type == "regression":
         constants: list[Any] = [float(np.mean(rows.truth)), float(np.median(rows.truth))]
     else:
         kinds, counts = np.unique(rows.truth, return_counts=True)
         constants = [kinds[k] for k in np.argsort(-counts, kind="stable")[:CONSTANTS]]
-    values = [_constant(rows, metric, one) for one in constants]
+    values = [_score_constant(rows, metric, constant) for constant in constants]
     known = [value for value in values if np.isfinite(value)]
     return None if not known else max(known) if metric.better == "higher" else min(known)
 
 
-def _constant(rows: AnsweredRows, metric: Metric, value: Any) -> float:
+def _score_constant(rows: AnsweredRows, metric: Metric, value: Any) -> float:
     dtype = object if rows.task.in_text else np.float64 if rows.task.type == "regression" else np.int64
     answers = Answers.all_given(np.full(len(rows.truth), value, dtype))
     return AnsweredRows(rows.task, rows.row_ids, rows.truth, [answers], None, rows.columns).value(metric)

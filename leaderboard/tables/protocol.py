@@ -12,12 +12,12 @@ from typing import Any
 from ..submission.validate import ValidRun
 
 
-def oddities(entry: ValidRun) -> tuple[str, ...]:
+def list_protocol_violations(entry: ValidRun) -> tuple[str, ...]:
     """What is against the protocol in a run, each in a few words."""
-    return (*_touched(entry), *_spent(entry))
+    return (*_list_data_violations(entry), *_list_budget_violations(entry))
 
 
-def _touched(entry: ValidRun) -> Iterator[str]:
+def _list_data_violations(entry: ValidRun) -> Iterator[str]:
     touch = entry.benchmark.definition.protocol.touch
     opened = {"ood_val": touch.ood_val_labels and entry.benchmark.has_part("ood_val")}
     opened["unlabelled"] = touch.ood_test_inputs
@@ -26,7 +26,7 @@ def _touched(entry: ValidRun) -> Iterator[str]:
             yield f"its training touched {name}, which the protocol does not open"
 
 
-def _spent(entry: ValidRun) -> Iterator[str]:
+def _list_budget_violations(entry: ValidRun) -> Iterator[str]:
     ceiling = entry.benchmark.definition.protocol.ceiling
     steps = [(entry.steps, "its table is of")] if entry.steps is not None else []
     for key, limits in (
@@ -34,11 +34,11 @@ def _spent(entry: ValidRun) -> Iterator[str]:
         ("epochs", [(ceiling.epochs, "the protocol allows")]),
         ("fit_seconds", [(ceiling.device_seconds, "the protocol allows")]),
     ):
-        used = max((_number(spent.get(key)) for spent in entry.card.spent.by_seed.values()), default=0.0)
+        used = max((_to_number(spent.get(key)) for spent in entry.card.spent.by_seed.values()), default=0.0)
         for most, whose in limits:
             if most is not None and used > most:
                 yield f"a seed spent {used:g} {key.replace('fit_', '')}, and {whose} {most:g}"
 
 
-def _number(value: Any) -> float:
+def _to_number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...benchmarks.benchmark import benchmarks
-from ...core.canonical import identity_of
+from ...benchmarks.benchmark import load_benchmarks
+from ...core.canonical import compute_identity
 from ...core.durable import ADVICE
 from ...core.errors import Unavailable
-from ...core.files import with_digest, without_digest, write_atomically
+from ...core.files import append_digest, strip_digest, write_atomically
 from ..board_view import BoardView
 from .row_scores import VIEWS
 from .standings import Table
 
-KEPT = 1
+CACHE_VERSION = 1
 """The version of what is kept: raised by any change of it."""
 
 
@@ -45,32 +45,33 @@ Frame = dict[str, ViewFrame]
 """The ID and the OOD view's rows."""
 
 
-def row_frame(board: BoardView, table: Table) -> Frame | None:
+def read_row_frame(board: BoardView, table: Table) -> Frame | None:
     """The rows of a table; None where they are not known here: it is of an older identity, or its data cannot be
     had."""
     if not table.current:
         return None
-    return _kept(
-        board.derived / "frames" / f"{identity_of({'kept': KEPT, 'of': table.identity})[:32]}.npz", table.benchmark
+    return _read_cached_frame(
+        board.derived / "frames" / f"{compute_identity({'kept': CACHE_VERSION, 'of': table.identity})[:32]}.npz",
+        table.benchmark,
     )
 
 
 @lru_cache(maxsize=8)
-def _kept(place: Path, benchmark: str) -> Frame | None:
+def _read_cached_frame(path: Path, benchmark: str) -> Frame | None:
     try:
-        return unpacked(place.read_bytes())
+        return deserialise_frame(path.read_bytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         pass
     try:
-        found = {view: _view(benchmark, view) for view in VIEWS}
+        frame = {view: _make_view_frame(benchmark, view) for view in VIEWS}
     except Unavailable:
         return None
-    write_atomically(place, packed(found), ADVICE)
-    return found
+    write_atomically(path, serialise_frame(frame), ADVICE)
+    return frame
 
 
-def _view(benchmark: str, view: str) -> ViewFrame:
-    part, _ = benchmarks()[benchmark].view(view)
+def _make_view_frame(benchmark: str, view: str) -> ViewFrame:
+    part, _ = load_benchmarks()[benchmark].view(view)
     severity, group = part.carried.get("severity"), part.carried.get("group")
     names, numbers = (None, None) if group is None else np.unique(np.asarray(group), return_inverse=True)
     return ViewFrame(
@@ -81,28 +82,31 @@ def _view(benchmark: str, view: str) -> ViewFrame:
     )
 
 
-def packed(frame: Frame) -> bytes:
+def serialise_frame(frame: Frame) -> bytes:
     """The rows as an .npz file with a digest behind it."""
     arrays: dict[str, NDArray[Any]] = {}
-    for view, one in frame.items():
-        arrays[f"{view}.row_ids"] = one.row_ids
-        if one.severity is not None:
-            arrays[f"{view}.severity"] = one.severity
-        if one.group is not None:
-            arrays[f"{view}.group"] = one.group.astype(np.min_scalar_type(len(one.names)))
-            arrays[f"{view}.names"] = np.frombuffer("\0".join(one.names).encode("utf-8", "surrogatepass"), np.uint8)
+    for view, view_frame in frame.items():
+        arrays[f"{view}.row_ids"] = view_frame.row_ids
+        if view_frame.severity is not None:
+            arrays[f"{view}.severity"] = view_frame.severity
+        if view_frame.group is not None:
+            arrays[f"{view}.group"] = view_frame.group.astype(np.min_scalar_type(len(view_frame.names)))
+            arrays[f"{view}.names"] = np.frombuffer(
+                "\0".join(view_frame.names).encode("utf-8", "surrogatepass"), np.uint8
+            )
     content = io.BytesIO()
     np.savez_compressed(content, allow_pickle=False, **arrays)
-    return with_digest(content.getvalue())
+    return append_digest(content.getvalue())
 
 
-def unpacked(content: bytes) -> Frame:
-    """What `packed` was given; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not that any more."""
-    with np.load(io.BytesIO(without_digest(content)), allow_pickle=False) as arrays:
-        return {view: _unpacked(arrays, view) for view in VIEWS}
+def deserialise_frame(content: bytes) -> Frame:
+    """What `serialise_frame` was given; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not that any
+    more."""
+    with np.load(io.BytesIO(strip_digest(content)), allow_pickle=False) as arrays:
+        return {view: _deserialise_view(arrays, view) for view in VIEWS}
 
 
-def _unpacked(arrays: Any, view: str) -> ViewFrame:
+def _deserialise_view(arrays: Any, view: str) -> ViewFrame:
     severity = arrays.get(f"{view}.severity")
     if f"{view}.group" not in arrays:
         return ViewFrame(arrays[f"{view}.row_ids"], severity)

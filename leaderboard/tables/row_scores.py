@@ -21,28 +21,28 @@ from numpy.typing import NDArray
 from ...benchmarks.scoring.breakdown import MAX_GROUPS
 from ...benchmarks.scoring.measured import RunPredictions
 from ...benchmarks.statistics.clusters import Clustering
-from ...benchmarks.statistics.interval import mean
+from ...benchmarks.statistics.interval import estimate_mean
 from ...benchmarks.statistics.ranks import Better
-from ...benchmarks.statistics.sample import Ends, Replicates, RowScores, Sample
-from ...benchmarks.statistics.tally import tally
-from ...benchmarks.statistics.worst_group import worst_group
-from ...core.canonical import canonical_json, identity_of
+from ...benchmarks.statistics.sample import BoundaryRows, Replicates, RowScores, Sample
+from ...benchmarks.statistics.tally import tally_sample
+from ...benchmarks.statistics.worst_group import estimate_worst_group
+from ...core.canonical import compute_identity, to_canonical_json
 from ...core.durable import ADVICE
 from ...core.engines import Needs, map_jobs
-from ...core.errors import Unavailable, first_line
-from ...core.files import with_digest, without_digest, write_atomically
-from ...core.progress import advance
+from ...core.errors import Unavailable, get_first_line
+from ...core.files import append_digest, strip_digest, write_atomically
+from ...core.progress import report_progress
 from ..board_view import BoardView
-from ..contamination.declared import declared
-from ..entries import Standing
-from ..submission.validate import ValidRun, check
+from ..contamination.declared import list_declared_overlaps
+from ..entries import ScoredEntry
+from ..submission.validate import ValidRun, validate_submission
 from ..validation.card import ModelCard
-from .entry_card import entry_card
-from .floor import floor_of
-from .protocol import oddities
-from .standings import older
+from .entry_card import make_entry_card
+from .floor import compute_constant_baseline
+from .protocol import list_protocol_violations
+from .standings import find_outdated
 
-KEPT = 8
+CACHE_VERSION = 8
 """The version of what is kept: raised by any change of it."""
 
 VIEWS = ("id", "ood")
@@ -69,7 +69,7 @@ class EntryRows:
     key: str = ""
 
 
-def rows_of(entry: ValidRun) -> EntryRows:
+def compute_entry_rows(entry: ValidRun) -> EntryRows:
     """The rows of a validated run. Opens the benchmark's data."""
     benchmark = entry.benchmark
     scored = RunPredictions(benchmark, entry.predictions, entry)
@@ -81,121 +81,127 @@ def rows_of(entry: ValidRun) -> EntryRows:
     return EntryRows(
         on_id,
         on_ood,
-        None if groups is None else _worst(on_ood, groups, metric.better),
-        floor=floor_of(id_rows, metric),
-        odd=oddities(entry),
+        None if groups is None else _find_worst_group(on_ood, groups, metric.better),
+        floor=compute_constant_baseline(id_rows, metric),
+        odd=list_protocol_violations(entry),
     )
 
 
-def _worst(sample: Sample, groups: NDArray[Any], better: Better) -> dict[str, Any] | None:
+def _find_worst_group(sample: Sample, groups: NDArray[Any], better: Better) -> dict[str, Any] | None:
     """The worst group of a mean of rows: its name, of how many, its rows, score and interval (worst_group.py)."""
     names, numbers, counts = np.unique(groups, return_inverse=True, return_counts=True)
     if not isinstance(sample, RowScores) or not 2 <= len(names) <= MAX_GROUPS or counts.min() < 2:
         return None
-    found = worst_group(sample, numbers.astype(np.int64), better)
-    where = {"group": str(names[found.group]), "of": len(names), "rows": int(counts[found.group])}
-    return where | found.to_dict()
+    result = estimate_worst_group(sample, numbers.astype(np.int64), better)
+    where = {"group": str(names[result.group]), "of": len(names), "rows": int(counts[result.group])}
+    return where | result.to_dict()
 
 
-def make_rows(board: BoardView, standings: Sequence[Standing]) -> dict[str, str]:
+def make_rows(board: BoardView, standings: Sequence[ScoredEntry]) -> dict[str, str]:
     """Compute and keep the rows of those entries whose rows nobody has kept; by submission why those of some cannot
     be."""
-    without = older(standings)
-    lacking: dict[str, list[Standing]] = {}
+    without = find_outdated(standings)
+    lacking: dict[str, list[ScoredEntry]] = {}
     for standing in standings:
-        if standing.entry not in without and not _place(board, standing).is_file():
+        if standing.entry not in without and not _get_rows_path(board, standing).is_file():
             lacking.setdefault(standing.submission, []).append(standing)
-    return _make(board, lacking)
+    return _make_missing_rows(board, lacking)
 
 
-def rows_of_entries(
+def read_entry_rows(
     board: BoardView,
-    standings: Sequence[Standing],
+    standings: Sequence[ScoredEntry],
     short: bool = False,
     failed: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, EntryRows], dict[str, str]]:
     """The rows of entries by their names, and for those that have none here the reason: they are of an older identity,
     of a benchmark that is not known here, or their data cannot be had. short: in their short form (tally.py), else with
     the score of every row and seed; failed: of submissions whose rows could not be made, why (`make_rows`)."""
-    found: dict[str, EntryRows] = {}
-    without = older(standings)
-    wanted = [one for one in standings if one.entry not in without]
-    lacking: dict[str, list[Standing]] = {}
-    for number, standing in enumerate(wanted):
-        advance("reading rows", number, len(wanted))
-        kept = None if standing.submission in (failed or {}) else _read(board, standing, short)
-        if kept is None:
+    rows_by_entry: dict[str, EntryRows] = {}
+    without = find_outdated(standings)
+    current = [scored_entry for scored_entry in standings if scored_entry.entry not in without]
+    lacking: dict[str, list[ScoredEntry]] = {}
+    for number, standing in enumerate(current):
+        report_progress("reading rows", number, len(current))
+        entry_rows = None if standing.submission in (failed or {}) else _read_cached_rows(board, standing, short)
+        if entry_rows is None:
             lacking.setdefault(standing.submission, []).append(standing)
         else:
-            found[standing.entry] = kept
-    advance("reading rows", len(wanted), len(wanted))
-    again = {name: group for name, group in lacking.items() if name not in (failed or {})}
-    failed = {**(failed or {}), **_make(board, again)}
-    for standing in (one for group in lacking.values() for one in group):
-        kept = _read(board, standing, short)
-        if kept is None:
+            rows_by_entry[standing.entry] = entry_rows
+    report_progress("reading rows", len(current), len(current))
+    retry_groups = {name: group for name, group in lacking.items() if name not in (failed or {})}
+    failed = {**(failed or {}), **_make_missing_rows(board, retry_groups)}
+    for standing in (scored_entry for group in lacking.values() for scored_entry in group):
+        entry_rows = _read_cached_rows(board, standing, short)
+        if entry_rows is None:
             without[standing.entry] = failed.get(standing.submission, _OTHER_SCORE)
         else:
-            found[standing.entry] = kept
-    return found, without
+            rows_by_entry[standing.entry] = entry_rows
+    return rows_by_entry, without
 
 
-def _place(board: BoardView, standing: Standing) -> Path:
-    return rows_place(board.derived, standing.entry, standing.submission, standing.score.entry_identity)
+def _get_rows_path(board: BoardView, standing: ScoredEntry) -> Path:
+    return make_rows_path(board.derived, standing.entry, standing.submission, standing.score.entry_identity)
 
 
-def rows_place(derived: Path, entry: str, submission: str, identity: str) -> Path:
+def make_rows_path(derived: Path, entry: str, submission: str, identity: str) -> Path:
     """Where the rows of an entry are kept below a folder, by its name, its submission and the identity of its score."""
-    key = identity_of({"kept": KEPT, "submission": submission, "identity": identity})
+    key = compute_identity({"kept": CACHE_VERSION, "submission": submission, "identity": identity})
     return derived / "rows" / f"{entry}-{key[:12]}.npz"
 
 
 _OTHER_SCORE = "its rows, scored here, do not give the score in the ledger (`farshift board verify` says where)"
 
 
-def _make(board: BoardView, lacking: Mapping[str, list[Standing]]) -> dict[str, str]:
+def _make_missing_rows(board: BoardView, lacking: Mapping[str, list[ScoredEntry]]) -> dict[str, str]:
     """Compute and keep the rows of the entries of some submissions; by submission why those of some cannot be."""
     jobs = [
-        (board.submission_file(submission), {one.run: _place(board, one) for one in group})
+        (board.submission_file(submission), {standing.run: _get_rows_path(board, standing) for standing in group})
         for submission, group in lacking.items()
     ]
     failed: dict[str, str] = {}
-    done = map(_keep, jobs) if len(jobs) < MANY else map_jobs("processes", _keep, jobs, Needs(workers=2))
+    done = (
+        map(_store_run_rows, jobs)
+        if len(jobs) < MANY
+        else map_jobs("processes", _store_run_rows, jobs, Needs(workers=2))
+    )
     for number, (submission, reason) in enumerate(zip(lacking, done, strict=True)):
-        advance("computing rows", number + 1, len(jobs))
+        report_progress("computing rows", number + 1, len(jobs))
         if reason:
             failed[submission] = f"its data cannot be had here: {reason}"
     return failed
 
 
-def _keep(job: tuple[Path, Mapping[int, Path]]) -> str:
+def _store_run_rows(job: tuple[Path, Mapping[int, Path]]) -> str:
     """Compute the rows of some runs of a stored submission, and keep each in its place; why they cannot be, or ""."""
     submission, places = job
     try:
-        read = check(submission, set(places))
+        read = validate_submission(submission, set(places))
     except Unavailable as error:
-        return first_line(error)
+        return get_first_line(error)
     for number, entry in zip(sorted(places), read.entries, strict=True):
-        keep_rows(places[number], entry, read.card.model)
+        store_rows(places[number], entry, read.card.model)
     return ""
 
 
-def keep_rows(place: Path, entry: ValidRun, model: ModelCard) -> bytes:
+def store_rows(path: Path, entry: ValidRun, model: ModelCard) -> bytes:
     """Compute the rows of a run whose team declares this of its model, and keep them; returns the file's bytes."""
-    trained_on = tuple(declared(model, entry.benchmark))
-    rows = replace(rows_of(entry), declared=trained_on, card=entry_card(entry.card, model), key=place.stem)
-    content = packed(rows)
-    write_atomically(place, content, ADVICE)
+    trained_on = tuple(list_declared_overlaps(model, entry.benchmark))
+    rows = replace(
+        compute_entry_rows(entry), declared=trained_on, card=make_entry_card(entry.card, model), key=path.stem
+    )
+    content = serialise_rows(rows)
+    write_atomically(path, content, ADVICE)
     return content
 
 
-def packed(rows: EntryRows) -> bytes:
+def serialise_rows(rows: EntryRows) -> bytes:
     """The rows as an .npz file with a digest behind it."""
     arrays: dict[str, NDArray[Any]] = {}
     for view, sample in ((view, getattr(rows, view)) for view in VIEWS):
         arrays[f"{view}.bounds"] = np.array(sample.bounds)
         if isinstance(sample, RowScores):
-            arrays[f"{view}.scores"] = _small(sample.scores)
+            arrays[f"{view}.scores"] = _shrink_scores(sample.scores)
             if sample.clusters is not None:
                 arrays[f"{view}.clusters"] = sample.clusters
         elif isinstance(sample, Replicates):
@@ -203,7 +209,7 @@ def packed(rows: EntryRows) -> bytes:
             arrays[f"{view}.without"], arrays[f"{view}.sizes"] = sample.without, sample.sizes
             if sample.ends is not None:
                 arrays[f"{view}.ends"], arrays[f"{view}.weight"] = sample.ends.moved, np.array(sample.ends.weight)
-    said = {
+    header = {
         "floor": rows.floor,
         "odd": list(rows.odd),
         "worst": rows.worst,
@@ -212,28 +218,29 @@ def packed(rows: EntryRows) -> bytes:
         "key": rows.key,
         "clustering": {view: getattr(rows, view).clustering.to_dict() for view in VIEWS},
     }
-    arrays["said"] = np.frombuffer(canonical_json(said), np.uint8)
+    arrays["said"] = np.frombuffer(to_canonical_json(header), np.uint8)
     content = io.BytesIO()
     np.savez_compressed(content, allow_pickle=False, **arrays)
-    return with_digest(content.getvalue())
+    return append_digest(content.getvalue())
 
 
-def _small(scores: NDArray[np.float64]) -> NDArray[Any]:
+def _shrink_scores(scores: NDArray[np.float64]) -> NDArray[Any]:
     """Scores that are 0 or 1 as bytes."""
-    whole = scores.astype(np.uint8)
-    return whole if np.array_equal(whole, scores) else scores
+    integers = scores.astype(np.uint8)
+    return integers if np.array_equal(integers, scores) else scores
 
 
-def unpacked(content: bytes) -> EntryRows:
-    """What `packed` was given; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not that any more."""
-    with np.load(io.BytesIO(without_digest(content)), allow_pickle=False) as arrays:
-        said = json.loads(arrays["said"].tobytes())
-        on_id, on_ood = (_sample(arrays, view, said["clustering"][view]) for view in VIEWS)
-        declared, odd = tuple(said["declared"]), tuple(said["odd"])
-        return EntryRows(on_id, on_ood, said["worst"], declared, said["floor"], odd, said["card"], said["key"])
+def deserialise_rows(content: bytes) -> EntryRows:
+    """What `serialise_rows` was given; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not that any
+    more."""
+    with np.load(io.BytesIO(strip_digest(content)), allow_pickle=False) as arrays:
+        header = json.loads(arrays["said"].tobytes())
+        on_id, on_ood = (_deserialise_sample(arrays, view, header["clustering"][view]) for view in VIEWS)
+        declared, odd = tuple(header["declared"]), tuple(header["odd"])
+        return EntryRows(on_id, on_ood, header["worst"], declared, header["floor"], odd, header["card"], header["key"])
 
 
-def _sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[str, Any]) -> Sample:
+def _deserialise_sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[str, Any]) -> Sample:
     low, high = arrays[f"{view}.bounds"].tolist()
     if f"{view}.scores" in arrays:
         scores = arrays[f"{view}.scores"].astype(np.float64)
@@ -241,21 +248,21 @@ def _sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[s
     per_seed = arrays[f"{view}.per_seed"].tolist()
     without, sizes = arrays[f"{view}.without"], arrays[f"{view}.sizes"]
     moved = arrays.get(f"{view}.ends")
-    ends = None if moved is None else Ends(moved, float(arrays[f"{view}.weight"]))
+    ends = None if moved is None else BoundaryRows(moved, float(arrays[f"{view}.weight"]))
     return Replicates(per_seed, without, sizes, (low, high), Clustering.from_dict(clustering), ends)
 
 
-def _read(board: BoardView, standing: Standing, short: bool) -> EntryRows | None:
+def _read_cached_rows(board: BoardView, standing: ScoredEntry, short: bool) -> EntryRows | None:
     """The kept rows of an entry; None where there are none, or they are another entry's, or do not give its score."""
-    place = _place(board, standing)
+    path = _get_rows_path(board, standing)
     try:
-        rows = unpacked(place.read_bytes())
+        rows = deserialise_rows(path.read_bytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
-    fits = rows.key == place.stem and all(
-        mean(getattr(rows, view)).to_dict() == getattr(standing.score, view).to_dict() for view in VIEWS
+    fits = rows.key == path.stem and all(
+        estimate_mean(getattr(rows, view)).to_dict() == getattr(standing.score, view).to_dict() for view in VIEWS
     )
     if not fits or not short:
         return rows if fits else None
-    on_id, on_ood = (tally(sample) or sample for sample in (rows.id, rows.ood))
+    on_id, on_ood = (tally_sample(sample) or sample for sample in (rows.id, rows.ood))
     return replace(rows, id=on_id, ood=on_ood)

@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ...benchmarks.scoring.record import in_words
-from ...benchmarks.statistics.normalised import summary
+from ...benchmarks.scoring.record import format_estimate
+from ...benchmarks.statistics.normalised import summarise_sample
 from ...core.errors import UnknownName
-from ...core.listings.frame import frame
-from ...core.listings.html import table
+from ...core.listings.frame import to_data_frame
+from ...core.listings.html import render_table
 from ..board_view import BoardView
-from ..entries import Standing
+from ..entries import ScoredEntry
 from ..ledger import Record
-from ..sealed.results import all_results
-from ..teams import shown_names
-from .field import field_of
-from .row_scores import make_rows, rows_of_entries
-from .standings import tables
-from .suite_table import SuiteTable, Summarised, suite_tables
-from .table_view import TableView, table_view
+from ..sealed.results import list_window_results
+from ..teams import make_display_names
+from .field import find_unranked_entries
+from .row_scores import make_rows, read_entry_rows
+from .standings import make_tables
+from .suite_table import EntrySummary, SuiteTable, make_suite_tables
+from .table_view import TableView, make_table_view
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ class Snapshot:
     opened: str
     head: Record
     views: tuple[TableView, ...]
-    apart: tuple[Standing, ...]
+    apart: tuple[ScoredEntry, ...]
     suites: tuple[SuiteTable, ...]
     windows: tuple[dict[str, Any], ...]
     entries: int
@@ -46,18 +46,18 @@ class Snapshot:
         return {
             "board": self.name,
             "head": {"seq": self.head.seq, "time": self.head.time, "hash": self.head.hash},
-            "tables": [one.record() for one in self.views],
+            "tables": [item.record() for item in self.views],
             "apart": [
                 {
-                    "entry": one.entry,
-                    "model": one.score.model,
-                    "benchmark": one.score.benchmark,
-                    "team": one.team,
-                    **{name: getattr(one.left, name) for name in ("kind", "reason", "time")},
+                    "entry": item.entry,
+                    "model": item.score.model,
+                    "benchmark": item.score.benchmark,
+                    "team": item.team,
+                    **{name: getattr(item.left, name) for name in ("kind", "reason", "time")},
                 }
-                for one in self.apart
+                for item in self.apart
             ],
-            "suites": [one.record() for one in self.suites],
+            "suites": [item.record() for item in self.suites],
             "windows": list(self.windows),
         }
 
@@ -68,18 +68,18 @@ class Snapshot:
                 "rank": "" if row.rank is None else "-".join(map(str, dict.fromkeys(row.rank))),
                 "model": row.standing.score.model,
                 "team": row.standing.team,
-                **{name.upper(): in_words(getattr(row.standing.score, name)) for name in ("id", "ood", "gap")},
+                **{name.upper(): format_estimate(getattr(row.standing.score, name)) for name in ("id", "ood", "gap")},
                 "ties": row.ties,
             }
             for view in self.views
             for row in view.rows
         ]
-        return table(rows, self.name)
+        return render_table(rows, self.name)
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row for each entry in its table. `MissingExtra` without pandas."""
         placed = ("benchmark", "budget", "steps", "selection", "metric", "identity")
-        return frame(
+        return to_data_frame(
             [
                 {name: getattr(view.table, name) for name in placed} | row.record()
                 for view in self.views
@@ -93,41 +93,41 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     each benchmark's own, as the board's settings.toml says. Raises `UnknownName` where the board has no entry on that
     benchmark, or none of that model there."""
     standings, apart = board.standings(), board.apart()
-    on = {one.score.benchmark for one in [*standings, *apart]}
+    on = {item.score.benchmark for item in [*standings, *apart]}
     if benchmark and benchmark not in on:
         raise UnknownName("benchmark of the board's entries", benchmark, on)
-    standings = [one for one in standings if benchmark in ("", one.score.benchmark)]
-    models = {one.score.model for one in standings}
+    standings = [item for item in standings if benchmark in ("", item.score.benchmark)]
+    models = {item.score.model for item in standings}
     if baseline and baseline not in models:
         raise UnknownName("model of the tables shown", baseline, models)
     against = board.baselines()
     # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
-    windows = [{name: value for name, value in one.items() if name != "state"} for one in all_results(board)]
+    windows = [{name: value for name, value in item.items() if name != "state"} for item in list_window_results(board)]
     records = board.records()
     tried = board.attempts()
-    arrived = {one.entry: place for place, one in enumerate(standings)}
-    made = tables(_labelled(standings, apart))
-    failed = make_rows(board, [row for one in made for row in one.rows])
+    arrived = {item.entry: index for index, item in enumerate(standings)}
+    board_tables = make_tables(_apply_team_names(standings, apart))
+    failed = make_rows(board, [row for item in board_tables for row in item.rows])
     views: list[TableView] = []
-    summaries: dict[str, Summarised] = {}
-    for one in made:
-        rows, without = rows_of_entries(board, one.rows, short=True, failed=failed)
-        named = baseline or against.get(one.benchmark, "")
-        views.append(table_view(one, rows, without, tried, named, field_of(one, rows, arrived)))
-        summaries |= {entry: Summarised(summary(found.ood)) for entry, found in rows.items()}
+    summaries: dict[str, EntrySummary] = {}
+    for item in board_tables:
+        rows, without = read_entry_rows(board, item.rows, short=True, failed=failed)
+        named = baseline or against.get(item.benchmark, "")
+        views.append(make_table_view(item, rows, without, tried, named, find_unranked_entries(item, rows, arrived)))
+        summaries |= {entry: EntrySummary(summarise_sample(entry_rows.ood)) for entry, entry_rows in rows.items()}
     return Snapshot(
         board.name,
         board.opened,
         records[-1],
         tuple(views),
-        tuple(one for one in apart if benchmark in ("", one.score.benchmark)),
-        suite_tables(views, summaries),
-        tuple(one for one in windows if benchmark in ("", one["terms"]["benchmark"])),
+        tuple(item for item in apart if benchmark in ("", item.score.benchmark)),
+        make_suite_tables(views, summaries),
+        tuple(item for item in windows if benchmark in ("", item["terms"]["benchmark"])),
         len(standings),
     )
 
 
-def _labelled(standings: Sequence[Standing], apart: Sequence[Standing]) -> list[Standing]:
+def _apply_team_names(standings: Sequence[ScoredEntry], apart: Sequence[ScoredEntry]) -> list[ScoredEntry]:
     """The entries under the names that are shown of their teams."""
-    shown = shown_names([*standings, *apart])
-    return [replace(one, team=shown[one.team, one.team_key]) for one in standings]
+    team_names = make_display_names([*standings, *apart])
+    return [replace(standing, team=team_names[standing.team, standing.team_key]) for standing in standings]

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...benchmarks.benchmark import Benchmark, benchmarks
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...benchmarks.statistics.ranks import Better
 from ...core.errors import FarshiftError, UnknownName
 from ...splits.manifest import KINDS
-from ..entries import Standing
+from ..entries import ScoredEntry
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Table:
     current: bool
     notes: str
     audit: str
-    rows: list[Standing]
+    rows: list[ScoredEntry]
 
     @property
     def better(self) -> Better:
@@ -39,10 +39,10 @@ class Table:
     @property
     def protocol(self) -> str:
         """What sets this table apart from others of its benchmark; empty for the protocol as published."""
-        said = [] if self.budget == "full" else [f"{self.budget} budget"]
-        said += [] if self.steps is None else [f"{self.steps} steps, set by hand"]
-        said += [] if self.selection == "last" else [f"candidates chosen by {self.selection}"]
-        return ", ".join([*said, *([] if self.current else [f"older identity {self.identity[:8]}"])])
+        parts = [] if self.budget == "full" else [f"{self.budget} budget"]
+        parts += [] if self.steps is None else [f"{self.steps} steps, set by hand"]
+        parts += [] if self.selection == "last" else [f"candidates chosen by {self.selection}"]
+        return ", ".join([*parts, *([] if self.current else [f"older identity {self.identity[:8]}"])])
 
     @property
     def heading(self) -> str:
@@ -55,25 +55,25 @@ class Table:
         return f"{re.sub('[^a-z0-9]+', '-', self.benchmark.lower()).strip('-')}-{self.identity[:8]}"
 
 
-def tables(standings: Sequence[Standing]) -> list[Table]:
+def make_tables(standings: Sequence[ScoredEntry]) -> list[Table]:
     """One table per entry identity, sorted by kind of shift, benchmark and budget."""
-    known = benchmarks()
-    grouped: dict[str, list[Standing]] = {}
+    known = load_benchmarks()
+    grouped: dict[str, list[ScoredEntry]] = {}
     for standing in standings:
         grouped.setdefault(standing.score.entry_identity, []).append(standing)
-    found = [_table(identity, rows, known.get(rows[0].score.benchmark)) for identity, rows in grouped.items()]
+    table_list = [_make_table(identity, rows, known.get(rows[0].score.benchmark)) for identity, rows in grouped.items()]
     return sorted(
-        found,
+        table_list,
         key=lambda table: (KINDS.index(table.kind), table.benchmark, table.budget, table.steps or 0, table.identity),
     )
 
 
-def _table(identity: str, rows: list[Standing], benchmark: Benchmark | None) -> Table:
+def _make_table(identity: str, rows: list[ScoredEntry], benchmark: Benchmark | None) -> Table:
     first = rows[0].score
     title, notes, current, audit = first.benchmark, "", False, ""
     if benchmark is not None:
         title, notes = benchmark.definition.title, benchmark.definition.notes
-        current, audit = _current(benchmark, identity, rows[0])
+        current, audit = _check_identity(benchmark, identity, rows[0])
     sign = -1 if first.better == "higher" else 1
     return Table(
         benchmark=first.benchmark,
@@ -91,29 +91,29 @@ def _table(identity: str, rows: list[Standing], benchmark: Benchmark | None) -> 
     )
 
 
-def older(standings: Sequence[Standing]) -> dict[str, str]:
+def find_outdated(standings: Sequence[ScoredEntry]) -> dict[str, str]:
     """The entries whose identity this version of Farshift does not score, each with the reason."""
-    known = benchmarks()
+    known = load_benchmarks()
     of_identity: dict[tuple[str, str], str] = {}  # entries of one identity have one benchmark, budget and rule
-    found = {}
+    reasons = {}
     for standing in standings:
         name, identity = standing.score.benchmark, standing.score.entry_identity
         if (name, identity) not in of_identity:
-            of_identity[name, identity] = _older(known, standing)
+            of_identity[name, identity] = _explain_outdated(known, standing)
         if reason := of_identity[name, identity]:
-            found[standing.entry] = reason
-    return found
+            reasons[standing.entry] = reason
+    return reasons
 
 
-def _older(known: Mapping[str, Benchmark], standing: Standing) -> str:
+def _explain_outdated(known: Mapping[str, Benchmark], standing: ScoredEntry) -> str:
     name = standing.score.benchmark
     if name not in known:
         return str(UnknownName("benchmark", name, known))
-    current, _ = _current(known[name], standing.score.entry_identity, standing)
+    current, _ = _check_identity(known[name], standing.score.entry_identity, standing)
     return "" if current else "of an older identity, which this version does not score"
 
 
-def _current(benchmark: Benchmark, identity: str, standing: Standing) -> tuple[bool, str]:
+def _check_identity(benchmark: Benchmark, identity: str, standing: ScoredEntry) -> tuple[bool, str]:
     """Whether an identity is the benchmark's present one, and its split's audit in words."""
     score = standing.score
     try:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...benchmarks.benchmark import find_benchmark
-from ...benchmarks.scoring.chance import scale
+from ...benchmarks.scoring.chance import make_scale
 from ...benchmarks.statistics.aggregate import Aggregates, aggregate
-from ...benchmarks.statistics.concurrence import Concurrence, concurrences
+from ...benchmarks.statistics.concurrence import Concurrence, compute_concurrences
 from ...benchmarks.statistics.normalised import Scale, Summary
 from ...benchmarks.statistics.sample import Sample
-from ..entries import Standing
+from ..entries import ScoredEntry
 from .row_scores import EntryRows
 from .standings import Table
 from .table_view import TableView
@@ -40,73 +40,80 @@ class SuiteTable:
             | self.found.to_dict()
             | {
                 "without": self.without,
-                "concurrence": [one.to_dict() for one in self.concurrences],
+                "concurrence": [item.to_dict() for item in self.concurrences],
             }
         )
 
     def concurrence(self, left: str, right: str) -> Concurrence | None:
         """That of two benchmarks, in whichever order; None of one with itself."""
         pair = {left, right}
-        return next((one for one in self.concurrences if {one.left, one.right} == pair), None)
+        return next((item for item in self.concurrences if {item.left, item.right} == pair), None)
 
 
 @dataclass(frozen=True)
-class Summarised:
+class EntrySummary:
     """Of an entry's rows what an aggregate needs."""
 
     ood: Summary
 
 
-def suite_tables(views: Sequence[TableView], rows: Mapping[str, EntryRows | Summarised]) -> tuple[SuiteTable, ...]:
+def make_suite_tables(
+    views: Sequence[TableView], rows: Mapping[str, EntryRows | EntrySummary]
+) -> tuple[SuiteTable, ...]:
     """The aggregates over all tables of the published protocol, one a budget that has two benchmarks or more. rows: of
     the tables' entries."""
-    published = [one for one in views if as_published(one.table)]
-    budgets = sorted({one.table.budget for one in published})
-    made = (_suite_table(budget, [one for one in published if one.table.budget == budget], rows) for budget in budgets)
-    return tuple(one for one in made if one is not None)
+    published = [item for item in views if is_published_protocol(item.table)]
+    budgets = sorted({item.table.budget for item in published})
+    suites = (
+        _make_suite_table(budget, [item for item in published if item.table.budget == budget], rows)
+        for budget in budgets
+    )
+    return tuple(item for item in suites if item is not None)
 
 
-def _suite_table(
-    budget: str, views: Sequence[TableView], rows: Mapping[str, EntryRows | Summarised]
+def _make_suite_table(
+    budget: str, views: Sequence[TableView], rows: Mapping[str, EntryRows | EntrySummary]
 ) -> SuiteTable | None:
     scores: dict[str, dict[str, Sample | Summary]] = {}
     scales: dict[str, Scale] = {}
     without: dict[str, str] = {}
-    for one in views:
-        table = one.table
-        level = scale(find_benchmark(table.benchmark))
+    for view in views:
+        table = view.table
+        level = make_scale(find_benchmark(table.benchmark))
         if level is None:
             without[table.benchmark] = f"{table.metric} has no level of chance"
             continue
-        scores[table.benchmark] = {who(row.standing): rows[row.standing.entry].ood for row in _latest(one, rows)}
+        scores[table.benchmark] = {
+            format_model_name(row.standing): rows[row.standing.entry].ood for row in _list_scored_rows(view, rows)
+        }
         scales[table.benchmark] = level
     if len(scores) < 2:
         return None
     values = {
-        name: {entry: scales[name].span * _mean(sample) for entry, sample in found.items()}
-        for name, found in scores.items()
+        name: {entry: scales[name].span * _compute_mean(sample) for entry, sample in samples.items()}
+        for name, samples in scores.items()
     }
-    return SuiteTable(budget, aggregate(scores, scales), tuple(concurrences(values)), without)
+    return SuiteTable(budget, aggregate(scores, scales), tuple(compute_concurrences(values)), without)
 
 
-def as_published(table: Table) -> bool:
+def is_published_protocol(table: Table) -> bool:
     """Whether a table is of the protocol as published, in this version: its full or its quick form."""
     if not table.current or table.steps is not None:
         return False
     return table.selection == find_benchmark(table.benchmark).rule(None).name
 
 
-def who(standing: Standing) -> str:
+def format_model_name(standing: ScoredEntry) -> str:
     """A model as an aggregate names it: with its team, where there is one."""
     model, team = str(standing.score.model), standing.team
     return f"{model} ({team})" if team else model
 
 
-def _latest(table_view: TableView, rows: Mapping[str, EntryRows | Summarised]) -> list[Any]:
+def _list_scored_rows(table_view: TableView, rows: Mapping[str, EntryRows | EntrySummary]) -> list[Any]:
     """The rows of a table that have row scores, in the order of submission."""
     known = [row for row in table_view.rows if row.standing.entry in rows]
     return sorted(known, key=lambda row: (row.standing.time, row.standing.entry))
 
 
-def _mean(sample: Sample | Summary) -> float:
+def _compute_mean(sample: Sample | Summary) -> float:
     return sum(sample.per_seed) / len(sample.per_seed)

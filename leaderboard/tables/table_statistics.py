@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...benchmarks.statistics.best_of import best_of, common_correlation
-from ...benchmarks.statistics.holm import holm
-from ...benchmarks.statistics.interval import paired_difference
-from ...benchmarks.statistics.joint_covariance import JointCovariance, joint_covariance
+from ...benchmarks.statistics.best_of import compute_common_correlation, estimate_optimism
+from ...benchmarks.statistics.holm import adjust_by_holm
+from ...benchmarks.statistics.interval import estimate_paired_difference
+from ...benchmarks.statistics.joint_covariance import JointCovariance, estimate_joint_covariance
 from ...benchmarks.statistics.margin import LEVEL
-from ...benchmarks.statistics.paired_test import paired_t
-from ...benchmarks.statistics.ranks import Better, rank_sets
+from ...benchmarks.statistics.paired_test import run_paired_t
+from ...benchmarks.statistics.ranks import Better, compute_rank_sets
 from ...benchmarks.statistics.sample import Sample
-from ...benchmarks.statistics.ties import letters, tie_groups
+from ...benchmarks.statistics.ties import find_tie_groups, format_group_letters
 from .row_scores import EntryRows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class Placement:
     """An entry's place in its table. rank: the lowest and the highest rank in its confidence set; ties: the letters of
     its tie groups; best: the share of draws in which it is first; behind: it minus the table's first (`Pairs`), None
     for the first itself. Without a rank set all of it is empty."""
@@ -52,7 +52,7 @@ class Pairs:
 
     @cached_property
     def place(self) -> dict[str, int]:
-        return {entry: place for place, entry in enumerate(self.order)}
+        return {entry: index for index, entry in enumerate(self.order)}
 
     def apart(self, this: str, other: str) -> dict[str, Any] | None:
         """The value of one entry minus another's, with the interval of the max-t rule, which holds for all pairs of the
@@ -69,11 +69,11 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedEntries:
     """The entries of a table that could be ranked, their pairs, and `left_out`: those that could not, each with the
     reason."""
 
-    places: dict[str, Place]
+    places: dict[str, Placement]
     joint_covariance: JointCovariance | None
     order: tuple[str, ...]
     left_out: dict[str, str]
@@ -84,74 +84,76 @@ class Ranked:
         assert self.joint_covariance is not None
         assert self.pairs is not None
         at = np.array([self.pairs.place[entry] for entry in entries])
-        found: np.ndarray[Any, np.dtype[np.float64]] = self.joint_covariance.covariance[np.ix_(at, at)]
-        return found
+        covariance: np.ndarray[Any, np.dtype[np.float64]] = self.joint_covariance.covariance[np.ix_(at, at)]
+        return covariance
 
 
-def ranked(identity: str, better: Better, rows: Mapping[str, EntryRows], order: Sequence[str]) -> Ranked:
+def rank_entries(identity: str, better: Better, rows: Mapping[str, EntryRows], order: Sequence[str]) -> RankedEntries:
     """The places of a table's entries, from their rows. `order` lists them as the table does, best value first; the
     draws are seeded by the table's identity."""
-    here, left_out = [], {}
+    scored_entries, left_out = [], {}
     for entry in order:
         if entry not in rows:
             continue
         if isfinite(rows[entry].ood.spread().variance):
-            here.append(entry)
+            scored_entries.append(entry)
         else:
             left_out[entry] = "its score has no variance that is known"
-    if not here:
-        return Ranked({}, None, (), left_out)
-    samples = [rows[entry].ood for entry in here]
-    together = joint_covariance(samples)
-    sets = rank_sets(together, better, LEVEL, f"table/{identity}")
-    tied = letters(tie_groups(together.values, sets.differs, better), len(here))
-    pairs = Pairs(tuple(here), together.values, sets.pairs.reach, sets.differs, samples[0].bounds)
+    if not scored_entries:
+        return RankedEntries({}, None, (), left_out)
+    samples = [rows[entry].ood for entry in scored_entries]
+    covariance = estimate_joint_covariance(samples)
+    sets = compute_rank_sets(covariance, better, LEVEL, f"table/{identity}")
+    tied = format_group_letters(find_tie_groups(covariance.values, sets.differs, better), len(scored_entries))
+    pairs = Pairs(tuple(scored_entries), covariance.values, sets.pairs.reach, sets.differs, samples[0].bounds)
     places = {
-        entry: Place(
+        entry: Placement(
             rank=(int(sets.low[k]), int(sets.high[k])),
             ties=tied[k],
             best=round(float(sets.best[k]), 4),
-            behind=None if k == 0 else pairs.apart(entry, here[0]),
+            behind=None if k == 0 else pairs.apart(entry, scored_entries[0]),
         )
-        for k, entry in enumerate(here)
+        for k, entry in enumerate(scored_entries)
     }
-    return Ranked(places, together, tuple(here), left_out, pairs)
+    return RankedEntries(places, covariance, tuple(scored_entries), left_out, pairs)
 
 
-def against(found: Ranked, baseline: str, better: Better, rows: Mapping[str, EntryRows]) -> dict[str, dict[str, Any]]:
+def compare_with_baseline(
+    ranking: RankedEntries, baseline: str, better: Better, rows: Mapping[str, EntryRows]
+) -> dict[str, dict[str, Any]]:
     """Every other entry minus the baseline, with p-values adjusted by Holm (1979) for all of them, and a verdict:
     better, worse, or none. Nobody else's entry is in a p before it is adjusted."""
-    others = [entry for entry in found.order if entry != baseline]
-    if baseline not in found.places or not others:
+    others = [entry for entry in ranking.order if entry != baseline]
+    if baseline not in ranking.places or not others:
         return {}
-    pairs = [_compared(rows[entry].ood, rows[baseline].ood) for entry in others]
+    pairs = [_compare_pair(rows[entry].ood, rows[baseline].ood) for entry in others]
     result = {}
-    for entry, (raw, record), adjusted in zip(others, pairs, holm([p for p, _ in pairs]), strict=True):
+    for entry, (raw, record), adjusted in zip(others, pairs, adjust_by_holm([p for p, _ in pairs]), strict=True):
         ahead = (record["value"] > 0) == (better == "higher")
         verdict = "none" if adjusted > 1 - LEVEL else "better" if ahead else "worse"
-        result[entry] = record | {"p": _digits(raw), "p_holm": _digits(adjusted), "verdict": verdict}
+        result[entry] = record | {"p": _round_p_value(raw), "p_holm": _round_p_value(adjusted), "verdict": verdict}
     return result
 
 
-def _compared(left: Sample, right: Sample) -> tuple[float, dict[str, Any]]:
-    record = paired_difference(left, right).to_dict()
+def _compare_pair(left: Sample, right: Sample) -> tuple[float, dict[str, Any]]:
+    record = estimate_paired_difference(left, right).to_dict()
     record.pop("per_seed", None)
-    return paired_t(left, right)[0], record
+    return run_paired_t(left, right)[0], record
 
 
-def _digits(p: float) -> float:
+def _round_p_value(p: float) -> float:
     """A p-value with six digits: more are the arithmetic's."""
     return float(f"{p:.6g}")
 
 
-def optimism(found: Ranked, entries: Sequence[str], attempts: int) -> float | None:
+def compute_optimism(ranking: RankedEntries, entries: Sequence[str], attempts: int) -> float | None:
     """How far the best of a team's attempts is expected above the truth, were all of them equally good: from the errors
     of those of its `entries` that are ranked; None for a single attempt, or where none is ranked."""
-    known = [entry for entry in entries if entry in found.places]
+    known = [entry for entry in entries if entry in ranking.places]
     if attempts < 2 or not known:
         return None
-    covariance = found.covariance_of(known)
+    covariance = ranking.covariance_of(known)
     errors = np.sqrt(np.diag(covariance)).tolist()
     # An attempt that was withdrawn erred as the others did.
     errors += [float(np.median(errors))] * (attempts - len(errors))
-    return round(best_of(errors, common_correlation(covariance)).optimism, 6)
+    return round(estimate_optimism(errors, compute_common_correlation(covariance)).optimism, 6)

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...benchmarks.scoring.learnt import MARK, Learnt
-from ...benchmarks.statistics.detectable import Detectable, measured
-from ..entries import Standing
-from ..teams import team_of
+from ...benchmarks.scoring.learnt import MARK, TrainedCheck
+from ...benchmarks.statistics.detectable import Detectable, measure_detectable
+from ..entries import ScoredEntry
+from ..teams import identify_team
 from .row_scores import EntryRows
 from .standings import Table
-from .table_statistics import Pairs, Place, Ranked, against, optimism, ranked
+from .table_statistics import Pairs, Placement, RankedEntries, compare_with_baseline, compute_optimism, rank_entries
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(Place):
+class Row(Placement):
     """An entry in its table, with its place.
 
     unranked: why it is not of the field, over which rank sets are taken (field.py), or has no rank set for another
@@ -27,7 +27,7 @@ class Row(Place):
     what its model card declares to have been trained on, compared with the benchmark; card: what its run and model
     cards say (entry_card.py)."""
 
-    standing: Standing
+    standing: ScoredEntry
     unranked: str = ""
     not_learnt: str = ""
     against: dict[str, Any] | None = None
@@ -51,7 +51,7 @@ class Row(Place):
             "reference": standing.reference,
             "ties": self.ties,
             "best": self.best,
-            **{name: _by_key(getattr(score, name).to_dict()) for name in ("id", "ood", "gap")},
+            **{name: _sort_by_key(getattr(score, name).to_dict()) for name in ("id", "ood", "gap")},
             "behind": self.behind,
             "against": self.against,
             "worst_group": self.worst,
@@ -63,7 +63,7 @@ class Row(Place):
         }
 
 
-def _by_key(record: dict[str, Any]) -> dict[str, Any]:
+def _sort_by_key(record: dict[str, Any]) -> dict[str, Any]:
     """Sorted by key, as in a stored score."""
     return dict(sorted(record.items()))
 
@@ -96,7 +96,7 @@ class TableView:
         }
 
 
-def table_view(
+def make_table_view(
     table: Table,
     rows: Mapping[str, EntryRows],
     without: Mapping[str, str],
@@ -105,67 +105,74 @@ def table_view(
     left_out: Mapping[str, str] | None = None,
 ) -> TableView:
     """The view of a table. `rows`: the row scores of its entries, and `without` the reasons of those that have none
-    here; `attempts`: how many entries each (`team_of`, identity) had scored; `baseline`: the name of the model that
-    the others are compared with, where the table has it; `left_out`: the entries that are left out of the rank sets,
-    each with why, nothing by default."""
+    here; `attempts`: how many entries each (`identify_team`, identity) had scored; `baseline`: the name of the model
+    that the others are compared with, where the table has it; `left_out`: the entries that are left out of the rank
+    sets, each with why, nothing by default."""
     left_out = left_out or {}
     order = [standing.entry for standing in table.rows if standing.entry not in left_out]
-    found = ranked(table.identity, table.better, rows, order)
-    lacking = {**left_out, **without, **found.left_out}
-    base = next((one.entry for one in table.rows if one.score.model == baseline and one.entry in found.places), "")
-    held = against(found, base, table.better, rows) if base else {}
-    named = (one for one in table.rows if one.team or one.team_key)
+    ranking = rank_entries(table.identity, table.better, rows, order)
+    lacking = {**left_out, **without, **ranking.left_out}
+    base = next(
+        (
+            scored_entry.entry
+            for scored_entry in table.rows
+            if scored_entry.score.model == baseline and scored_entry.entry in ranking.places
+        ),
+        "",
+    )
+    comparisons = compare_with_baseline(ranking, base, table.better, rows) if base else {}
+    named = (scored_entry for scored_entry in table.rows if scored_entry.team or scored_entry.team_key)
     tried: dict[str, int | None] = dict.fromkeys(order) | {
-        one.entry: attempts.get((team_of(one), table.identity)) for one in named
+        scored_entry.entry: attempts.get((identify_team(scored_entry), table.identity)) for scored_entry in named
     }
-    lucky = _optimism(table, found, tried)
-    learnt = _learnt(table, rows)
-    made = []
+    optimism_by_entry = _compute_team_optimism(table, ranking, tried)
+    learnt = _compute_id_threshold(table, rows)
+    view_rows = []
     for standing in table.rows:
-        made.append(
+        view_rows.append(
             Row(
-                **vars(found.places.get(standing.entry, Place())),
+                **vars(ranking.places.get(standing.entry, Placement())),
                 standing=standing,
-                unranked="" if standing.entry in found.places else lacking.get(standing.entry, ""),
+                unranked="" if standing.entry in ranking.places else lacking.get(standing.entry, ""),
                 not_learnt="" if learnt is None else learnt.reason(standing.score),
-                against=held.get(standing.entry),
+                against=comparisons.get(standing.entry),
                 worst=rows[standing.entry].worst if standing.entry in rows else None,
                 attempts=tried.get(standing.entry),
-                optimism=lucky.get(standing.entry),
+                optimism=optimism_by_entry.get(standing.entry),
                 declared=rows[standing.entry].declared if standing.entry in rows else (),
                 card=rows[standing.entry].card if standing.entry in rows else {},
             )
         )
-    detectable = measured({entry: rows[entry].ood for entry in found.places})
-    notes = _notes(table, found, made, base and baseline, detectable, lucky)
-    return TableView(table, tuple(made), len(found.places), base and baseline, detectable, notes, found.pairs)
+    detectable = measure_detectable({entry: rows[entry].ood for entry in ranking.places})
+    notes = _make_notes(table, ranking, view_rows, base and baseline, detectable, optimism_by_entry)
+    return TableView(table, tuple(view_rows), len(ranking.places), base and baseline, detectable, notes, ranking.pairs)
 
 
-def _learnt(table: Table, rows: Mapping[str, EntryRows]) -> Learnt | None:
+def _compute_id_threshold(table: Table, rows: Mapping[str, EntryRows]) -> TrainedCheck | None:
     """What ID score the entries of a table are held to."""
-    floors = (rows[one.entry].floor for one in table.rows if one.entry in rows)
-    return Learnt.of(floors, (one.score.id.value for one in table.rows), table.better)
+    floors = (rows[standing.entry].floor for standing in table.rows if standing.entry in rows)
+    return TrainedCheck.of(floors, (standing.score.id.value for standing in table.rows), table.better)
 
 
-def _optimism(table: Table, found: Ranked, tried: Mapping[str, int | None]) -> dict[str, float]:
+def _compute_team_optimism(table: Table, ranking: RankedEntries, tried: Mapping[str, int | None]) -> dict[str, float]:
     """The optimism of each team's best entry, by entry."""
     teams: dict[str, list[str]] = {}
     for standing in table.rows:
-        if standing.entry in found.places and (standing.team or standing.team_key):
-            teams.setdefault(team_of(standing), []).append(standing.entry)
-    best = {entries[0]: optimism(found, entries, tried[entries[0]] or 1) for entries in teams.values()}
+        if standing.entry in ranking.places and (standing.team or standing.team_key):
+            teams.setdefault(identify_team(standing), []).append(standing.entry)
+    best = {entries[0]: compute_optimism(ranking, entries, tried[entries[0]] or 1) for entries in teams.values()}
     return {entry: value for entry, value in best.items() if value is not None}
 
 
-def _notes(
+def _make_notes(
     table: Table,
-    found: Ranked,
+    ranking: RankedEntries,
     rows: Sequence[Row],
     baseline: str,
     detectable: Detectable | None,
-    lucky: Mapping[str, float],
+    optimism_by_entry: Mapping[str, float],
 ) -> tuple[str, ...]:
-    count = len(found.places)
+    count = len(ranking.places)
     notes = []
     if count:
         notes.append(
@@ -176,7 +183,7 @@ def _notes(
             "Behind the first: intervals that hold for all pairs at once. Best: how many draws an entry leads."
         )
     notes.append("Brackets are 95 % t intervals over test rows and training seeds.")
-    if any(one.worst for one in rows):
+    if any(table_row.worst for table_row in rows):
         notes.append("Worst group: its interval knows that it was picked for being the worst.")
     if detectable is not None:
         scale, unit = (100, " points") if list(table.rows[0].score.bounds or ()) == [0, 1] else (1, "")
@@ -186,7 +193,7 @@ def _notes(
         )
     if baseline:
         notes.append(f"Against {baseline}: two-sided t tests, p adjusted by Holm for all entries.")
-    if lucky:
+    if optimism_by_entry:
         notes.append(
             "Attempts: how many entries of the team were scored here; in brackets how far the best of so many equal "
             "ones is expected above the truth."

@@ -20,7 +20,7 @@ from hashlib import sha256
 from typing import BinaryIO
 
 from .limits import CARD_BYTES, MIB, PREDICTIONS_BYTES, RATIO, RUNS, SUBMISSION_BYTES
-from .problem import Problems, shown
+from .problem import Problems, format_untrusted
 
 CARD = "submission.toml"
 _NAMES = re.compile(r"(submission\.toml|runs/(0|[1-9]\d{0,2})\.toml|predictions/(0|[1-9]\d{0,2})\.parquet)", re.ASCII)
@@ -50,7 +50,7 @@ class Member:
     start: int
 
 
-class Broken(Exception):
+class UnreadableZip(Exception):
     """The zip cannot be read any further: the problem's name, and what is wrong."""
 
     def __init__(self, name: str, what: str) -> None:
@@ -67,7 +67,7 @@ class Archive:
         self.members: dict[str, Member] = {}
         try:
             self._open(problems)
-        except Broken as error:
+        except UnreadableZip as error:
             self.members = {}
             problems.add(error.name, whose, str(error))
 
@@ -85,7 +85,7 @@ class Archive:
         member = self.members[name]
         try:
             return self._unpack(member, to)
-        except Broken as error:
+        except UnreadableZip as error:
             problems.add(error.name, name, str(error))
             return ""
 
@@ -93,15 +93,15 @@ class Archive:
         state, crc, size = sha256(), 0, 0
         for piece in self._pieces(member):
             if not size and piece.startswith(_NESTED):
-                raise Broken("zip-nested", "is an archive itself")
+                raise UnreadableZip("zip-nested", "is an archive itself")
             size += len(piece)
             if size > member.size:
-                raise Broken("zip-damaged", f"unpacks to more than the {member.size} bytes that it claims")
+                raise UnreadableZip("zip-damaged", f"unpacks to more than the {member.size} bytes that it claims")
             state.update(piece)
             crc = zlib.crc32(piece, crc)
             to.write(piece)
         if size != member.size or crc != member.crc:
-            raise Broken("zip-damaged", "its bytes are not those that its checksum was taken of")
+            raise UnreadableZip("zip-damaged", "its bytes are not those that its checksum was taken of")
         return state.hexdigest()
 
     def _pieces(self, member: Member) -> Iterator[bytes]:
@@ -112,7 +112,7 @@ class Archive:
         while left:
             chunk = self._file.read(min(left, MIB))
             if not chunk:
-                raise Broken("file-changed", "was cut off while it was read")
+                raise UnreadableZip("file-changed", "was cut off while it was read")
             left -= len(chunk)
             if inflate is None:
                 yield chunk
@@ -124,19 +124,19 @@ class Archive:
                     if piece:
                         yield piece
             except zlib.error as error:
-                raise Broken("zip-damaged", f"cannot be unpacked: {error}") from error
+                raise UnreadableZip("zip-damaged", f"cannot be unpacked: {error}") from error
             if inflate.unused_data:
-                raise Broken("zip-extra-bytes", "has bytes after the end of its compressed data")
+                raise UnreadableZip("zip-extra-bytes", "has bytes after the end of its compressed data")
         if inflate is not None and not inflate.eof:
-            raise Broken("zip-damaged", "its compressed data have no end")
+            raise UnreadableZip("zip-damaged", "its compressed data have no end")
 
     def _open(self, problems: Problems) -> None:
         count, directory, start = self._end()
-        place, at = 0, 0
+        position, at = 0, 0
         seen: dict[str, str] = {}
         for number in range(count):
             if at + _CENTRAL.size > len(directory):
-                raise Broken("zip-unreadable", f"its directory ends before entry {number + 1} of {count}")
+                raise UnreadableZip("zip-unreadable", f"its directory ends before entry {number + 1} of {count}")
             (mark, _, _, flags, method, _, _, crc, packed, size, *lengths, disk, _, attributes, offset) = (
                 _CENTRAL.unpack_from(directory, at)
             )
@@ -144,41 +144,49 @@ class Archive:
             raw = directory[at + _CENTRAL.size : at + _CENTRAL.size + name_length]
             at += _CENTRAL.size + name_length + extra + comment
             if mark != _CENTRAL_MARK or len(raw) < name_length or at > len(directory):
-                raise Broken("zip-unreadable", f"its directory is damaged at entry {number + 1} of {count}")
+                raise UnreadableZip("zip-unreadable", f"its directory is damaged at entry {number + 1} of {count}")
             _check_entry(raw, flags, method, (packed, size, offset), extra or comment or disk)
-            if offset != place:
-                raise Broken("zip-overlap", f"entry {_text(raw)!r} begins at byte {offset}, and not at {place}")
-            place = self._local(raw, offset, (flags, method, crc, packed, size)) + packed
-            if place > start:
-                raise Broken("zip-overlap", f"entry {_text(raw)!r} reaches into the directory")
-            member = Member(_text(raw), method, crc, packed, size, place - packed)
-            if problem := _unwanted(member, attributes, seen):
+            if offset != position:
+                raise UnreadableZip(
+                    "zip-overlap", f"entry {_decode_name(raw)!r} begins at byte {offset}, and not at {position}"
+                )
+            position = self._local(raw, offset, (flags, method, crc, packed, size)) + packed
+            if position > start:
+                raise UnreadableZip("zip-overlap", f"entry {_decode_name(raw)!r} reaches into the directory")
+            member = Member(_decode_name(raw), method, crc, packed, size, position - packed)
+            if problem := _find_problem(member, attributes, seen):
                 problems.add(problem[0], member.name, problem[1])
             else:
                 self.members[member.name] = member
         if at != len(directory):
-            raise Broken("zip-extra-bytes", f"its directory has {len(directory) - at} bytes more than its entries need")
-        if place != start:
-            raise Broken("zip-extra-bytes", f"{start - place} bytes lie between the last entry and the directory")
+            raise UnreadableZip(
+                "zip-extra-bytes", f"its directory has {len(directory) - at} bytes more than its entries need"
+            )
+        if position != start:
+            raise UnreadableZip(
+                "zip-extra-bytes", f"{start - position} bytes lie between the last entry and the directory"
+            )
         if sum(member.size for member in self.members.values()) > SUBMISSION_BYTES:
-            raise Broken("zip-too-large", f"unpacks to over {SUBMISSION_BYTES} bytes")
+            raise UnreadableZip("zip-too-large", f"unpacks to over {SUBMISSION_BYTES} bytes")
 
     def _end(self) -> tuple[int, bytes, int]:
         """How many entries the zip has, its central directory, and where that begins."""
         if self.size < _END.size:
-            raise Broken("zip-unreadable", f"not a readable zip: it has {self.size} bytes")
+            raise UnreadableZip("zip-unreadable", f"not a readable zip: it has {self.size} bytes")
         self._file.seek(self.size - _END.size)
-        mark, disk, first, here, count, length, start, comment = _END.unpack(self._file.read(_END.size))
+        mark, disk, first, disk_entries, count, length, start, comment = _END.unpack(self._file.read(_END.size))
         if mark != _END_MARK:
-            raise Broken("zip-unreadable", "not a readable zip: it does not end with the end of a zip's directory")
-        if comment or disk or first or here != count:
-            raise Broken("zip-unreadable", "not a readable zip: its end speaks of a comment or of several disks")
+            raise UnreadableZip(
+                "zip-unreadable", "not a readable zip: it does not end with the end of a zip's directory"
+            )
+        if comment or disk or first or disk_entries != count:
+            raise UnreadableZip("zip-unreadable", "not a readable zip: its end speaks of a comment or of several disks")
         if count == 0xFFFF or _ZIP64 in (length, start):
-            raise Broken("zip-zip64", "is in the zip64 format, which no submission needs")
+            raise UnreadableZip("zip-zip64", "is in the zip64 format, which no submission needs")
         if count > 2 * RUNS + 1:
-            raise Broken("zip-too-many", f"has {count} entries; {RUNS} runs and their card are {2 * RUNS + 1}")
+            raise UnreadableZip("zip-too-many", f"has {count} entries; {RUNS} runs and their card are {2 * RUNS + 1}")
         if start + length != self.size - _END.size:
-            raise Broken("zip-extra-bytes", "its directory does not lie where its end says")
+            raise UnreadableZip("zip-extra-bytes", "its directory does not lie where its end says")
         self._file.seek(start)
         return count, self._file.read(length), start
 
@@ -187,41 +195,43 @@ class Archive:
         self._file.seek(offset)
         head = self._file.read(_LOCAL.size + len(raw))
         if len(head) < _LOCAL.size + len(raw):
-            raise Broken("zip-overlap", f"entry {_text(raw)!r} begins past the end of the file")
+            raise UnreadableZip("zip-overlap", f"entry {_decode_name(raw)!r} begins past the end of the file")
         mark, _, flags, method, _, _, crc, packed, size, name_length, extra = _LOCAL.unpack_from(head)
         same = (flags, method, crc, packed, size) == stated and name_length == len(raw) and head[_LOCAL.size :] == raw
         if mark != _LOCAL_MARK or not same:
-            raise Broken("zip-headers-differ", f"entry {_text(raw)!r} is another one in its own header")
+            raise UnreadableZip("zip-headers-differ", f"entry {_decode_name(raw)!r} is another one in its own header")
         if extra:
-            raise Broken("zip-extra-field", f"entry {_text(raw)!r} has an extra field in its own header")
+            raise UnreadableZip("zip-extra-field", f"entry {_decode_name(raw)!r} has an extra field in its own header")
         return offset + _LOCAL.size + len(raw)
 
 
-def _text(raw: bytes) -> str:
+def _decode_name(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
 def _check_entry(raw: bytes, flags: int, method: int, sizes: tuple[int, int, int], other: int) -> None:
     """Refuse what no submission needs and readers disagree about."""
-    name, (packed, size, _) = shown(_text(raw)), sizes
+    name, (packed, size, _) = format_untrusted(_decode_name(raw)), sizes
     if flags & _ENCRYPTED:
-        raise Broken("zip-encrypted", f"entry {name!r} is encrypted")
+        raise UnreadableZip("zip-encrypted", f"entry {name!r} is encrypted")
     if _ZIP64 in sizes:
-        raise Broken("zip-zip64", f"entry {name!r} is in the zip64 format, which no submission needs")
+        raise UnreadableZip("zip-zip64", f"entry {name!r} is in the zip64 format, which no submission needs")
     if flags & ~_HARMLESS or method not in (_STORED, _DEFLATED):
-        raise Broken("zip-method", f"entry {name!r} is packed by method {method}, flags {flags:#x}; 0 and 8 are taken")
+        raise UnreadableZip(
+            "zip-method", f"entry {name!r} is packed by method {method}, flags {flags:#x}; 0 and 8 are taken"
+        )
     if other:
-        raise Broken("zip-extra-field", f"entry {name!r} has an extra field, a comment or another disk")
+        raise UnreadableZip("zip-extra-field", f"entry {name!r} has an extra field, a comment or another disk")
     if method == _STORED and packed != size:
-        raise Broken("zip-headers-differ", f"entry {name!r} is stored, {packed} bytes, and claims to be {size}")
+        raise UnreadableZip("zip-headers-differ", f"entry {name!r} is stored, {packed} bytes, and claims to be {size}")
 
 
-def _unwanted(member: Member, attributes: int, seen: dict[str, str]) -> tuple[str, str] | None:
+def _find_problem(member: Member, attributes: int, seen: dict[str, str]) -> tuple[str, str] | None:
     """Why an entry has no place in a submission: the problem's name, and what is wrong."""
     name = member.name
     folded = unicodedata.normalize("NFKC", name).casefold()
     if folded in seen:
-        return "zip-duplicate", f"is there twice (also as {shown(seen[folded])!r})"
+        return "zip-duplicate", f"is there twice (also as {format_untrusted(seen[folded])!r})"
     seen[folded] = name
     mode = attributes >> 16
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):

@@ -33,8 +33,8 @@ class ModelCard:
 
     def record(self) -> dict[str, Any]:
         """The card as TOML and JSON hold it: what is not said is left out."""
-        said = {name: list(value) if isinstance(value, tuple) else value for name, value in self.__dict__.items()}
-        return {name: value for name, value in said.items() if name in _DECLARED or value not in (None, "", [])}
+        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in self.__dict__.items()}
+        return {name: value for name, value in fields.items() if name in _DECLARED or value not in (None, "", [])}
 
 
 @dataclass(frozen=True)
@@ -50,27 +50,27 @@ class SubmissionCard:
     choose: bool = False
 
 
-def submission_card(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
+def parse_submission_card(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
     """What a submission.toml says; what is wrong in it is added to `problems`."""
     if card.get("format") != FORMAT:
         problems.add("format-unknown", file, f"format {str(card.get('format'))[:40]!r} is not {FORMAT}", "format")
         return SubmissionCard("", "", "", ModelCard(), ())
-    who = who_and_model({key: value for key, value in card.items() if key not in _PACKED}, file, problems)
+    who = parse_team_and_model({key: value for key, value in card.items() if key not in _PACKED}, file, problems)
     runs = card.get("runs")
     if not isinstance(runs, list) or not runs:
         problems.add("card-value", file, "runs must be listed", "runs")
         runs = []
     listed = []
     for number, run in enumerate(runs):
-        whole = isinstance(run, dict) and sorted(run) == sorted(_LISTED)
-        if not whole or not all(isinstance(value, str) for value in run.values()):
+        has_all_keys = isinstance(run, dict) and sorted(run) == sorted(_LISTED)
+        if not has_all_keys or not all(isinstance(value, str) for value in run.values()):
             problems.add("card-value", file, f"must have {', '.join(_LISTED)}, each a text", f"runs[{number}]")
             run = dict.fromkeys(_LISTED, "")
         listed.append(run)
     return replace(who, runs=tuple(listed))
 
 
-def who_and_model(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
+def parse_team_and_model(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
     """Name, team, note and the model card of a submission.toml or of a card that is handed to `pack`."""
     known = (*_TEXTS, "choose", "model")
     for key in sorted(set(card) - set(known)):
@@ -78,37 +78,39 @@ def who_and_model(card: dict[str, Any], file: str, problems: Problems) -> Submis
     choose = card.get("choose", False)
     if not isinstance(choose, bool):
         problems.add("card-value", file, "must be true or false", "choose")
-    texts = {name: _text(card.get(name, ""), most, file, name, problems) for name, most in _TEXTS.items()}
-    return SubmissionCard(**texts, model=_model(card.get("model", {}), file, problems), runs=(), choose=choose is True)
+    texts = {name: _check_text(card.get(name, ""), most, file, name, problems) for name, most in _TEXTS.items()}
+    return SubmissionCard(
+        **texts, model=_parse_model(card.get("model", {}), file, problems), runs=(), choose=choose is True
+    )
 
 
-def _model(said: Any, file: str, problems: Problems) -> ModelCard:
-    if not isinstance(said, dict):
+def _parse_model(table: Any, file: str, problems: Problems) -> ModelCard:
+    if not isinstance(table, dict):
         problems.add("card-value", file, "must be a table", "model")
         return ModelCard()
     known = [*ModelCard.__dataclass_fields__]
-    for key in sorted(set(said) - set(known)):
+    for key in sorted(set(table) - set(known)):
         problems.add("card-key", file, f"is not a key of a model card: {', '.join(known)} are", f"model.{key}")
-    parameters = said.get("parameters")
+    parameters = table.get("parameters")
     if parameters is not None and (type(parameters) is not int or not 0 <= parameters < 2**63):
         problems.add("card-value", file, "must be a whole number, 0 or more", "model.parameters")
         parameters = None
-    training, before = (_names(said.get(name, [UNKNOWN]), file, f"model.{name}", problems) for name in _DECLARED)
+    training, before = (_check_names(table.get(name, [UNKNOWN]), file, f"model.{name}", problems) for name in _DECLARED)
     budget, protocol, contact = (
-        _text(said.get(name, ""), most, file, f"model.{name}", problems) for name, most in _MODEL_TEXTS.items()
+        _check_text(table.get(name, ""), most, file, f"model.{name}", problems) for name, most in _MODEL_TEXTS.items()
     )
-    links = _links(said.get("links", []), file, problems)
+    links = _check_links(table.get("links", []), file, problems)
     return ModelCard(training, before, parameters, budget, protocol, links, contact)
 
 
-def _text(value: Any, most: int, file: str, key: str, problems: Problems) -> str:
+def _check_text(value: Any, most: int, file: str, key: str, problems: Problems) -> str:
     if isinstance(value, str) and len(value) <= most and (value.isprintable() or not value):
         return value
     problems.add("card-value", file, f"must be a text of at most {most} printable characters, on one line", key)
     return ""
 
 
-def _names(value: Any, file: str, key: str, problems: Problems) -> tuple[str, ...]:
+def _check_names(value: Any, file: str, key: str, problems: Problems) -> tuple[str, ...]:
     fine = isinstance(value, list) and len(value) <= _MOST_NAMES and all(_is_name(name, _NAME) for name in value)
     if fine and len(set(value)) == len(value) and (UNKNOWN not in value or len(value) == 1):
         return tuple(value)
@@ -121,7 +123,7 @@ def _is_name(value: Any, most: int) -> bool:
     return isinstance(value, str) and 0 < len(value) <= most and value.isprintable() and value.strip() == value
 
 
-def _links(value: Any, file: str, problems: Problems) -> tuple[str, ...]:
+def _check_links(value: Any, file: str, problems: Problems) -> tuple[str, ...]:
     fine = isinstance(value, list) and len(value) <= _MOST_LINKS and all(_is_name(link, _LINK) for link in value)
     if fine and all(link.startswith(("https://", "http://")) and " " not in link for link in value):
         return tuple(value)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .limits import DECODED_BYTES, MIB, NAME_BYTES, ROW_GROUPS, TOML_DEPTH, TOML_TEXT, TOML_VALUES
-from .wanted import Refused, Wanted
+from .wanted import ExpectedTable, FileRejected
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,7 @@ _BATCH_ROWS = 16_384
 _THRIFT = {"thrift_string_size_limit": 16 * MIB, "thrift_container_size_limit": 1_000_000}
 
 
-def _may_write() -> float:
+def _get_file_size_limit() -> float:
     """The most bytes that this process may write into a file."""
     import resource
 
@@ -37,88 +37,88 @@ def _may_write() -> float:
 
 
 def read_card(content: bytes) -> dict[str, Any]:
-    """A card's tables. Raises `Refused` where it is not TOML, or holds what no card needs."""
+    """A card's tables. Raises `FileRejected` where it is not TOML, or holds what no card needs."""
     try:
-        found = tomllib.loads(content.decode("utf-8"))
+        card = tomllib.loads(content.decode("utf-8"))
     except RecursionError as error:
-        raise Refused.because("toml-nesting", "tables or lists are nested too deeply") from error
+        raise FileRejected.because("toml-nesting", "tables or lists are nested too deeply") from error
     except ValueError as error:  # bad TOML, no UTF-8, a number of thousands of digits
-        raise Refused.because("toml-invalid", f"not valid TOML: {str(error)[:200]}") from error
-    waiting: list[tuple[Any, str, int]] = [(found, "", 0)]
+        raise FileRejected.because("toml-invalid", f"not valid TOML: {str(error)[:200]}") from error
+    waiting: list[tuple[Any, str, int]] = [(card, "", 0)]
     values = 0
     while waiting:
         value, key, depth = waiting.pop()
         values += 1
         if depth > TOML_DEPTH:
-            raise Refused.because("toml-nesting", f"tables or lists are nested over {TOML_DEPTH} deep", key[:100])
+            raise FileRejected.because("toml-nesting", f"tables or lists are nested over {TOML_DEPTH} deep", key[:100])
         if values > TOML_VALUES:
-            raise Refused.because("toml-value", f"has over {TOML_VALUES} values")
+            raise FileRejected.because("toml-value", f"has over {TOML_VALUES} values")
         if isinstance(value, dict):
             waiting += [(item, f"{key}.{name}" if key else name, depth + 1) for name, item in value.items()]
             value = max(value, key=len, default="")
         elif isinstance(value, list):
             waiting += [(item, key, depth + 1) for item in value]
         elif isinstance(value, float) and not math.isfinite(value):
-            raise Refused.because("toml-value", "NaN and infinity are not taken", key[:100])
+            raise FileRejected.because("toml-value", "NaN and infinity are not taken", key[:100])
         elif isinstance(value, int) and value.bit_length() > 256:
-            raise Refused.because("toml-value", "a whole number of over 256 bits", key[:100])
+            raise FileRejected.because("toml-value", "a whole number of over 256 bits", key[:100])
         elif not isinstance(value, str | int | float):
-            raise Refused.because("toml-value", "dates and times are not taken", key[:100])
+            raise FileRejected.because("toml-value", "dates and times are not taken", key[:100])
         if isinstance(value, str) and len(value) > TOML_TEXT:
-            raise Refused.because("toml-value", f"a text of over {TOML_TEXT} characters", key[:100])
-    return found
+            raise FileRejected.because("toml-value", f"a text of over {TOML_TEXT} characters", key[:100])
+    return card
 
 
-def read_predictions(content: pa.Buffer, wanted: Wanted, sink: BinaryIO) -> None:
+def read_predictions(content: pa.Buffer, expected: ExpectedTable, sink: BinaryIO) -> None:
     """Write the predictions in `content`, a Parquet file, to `sink` as an Arrow file of plain columns in a fixed order.
-    What the file claims is held to the rows wanted before any of it is decoded. Raises `Refused`, and `OSError` where
-    the disk is full."""
+    What the file claims is held to the rows wanted before any of it is decoded. Raises `FileRejected`, and `OSError`
+    where the disk is full."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False, **_THRIFT)
-        _check_footer(file.metadata, wanted)
-        schema = _schema(file.schema_arrow, wanted)
+        _check_footer(file.metadata, expected)
+        schema = _check_schema(file.schema_arrow, expected)
         # Again, now that these columns are known to be there and to be texts.
-        options = {"pre_buffer": False, "read_dictionary": _texts(schema), **_THRIFT}
+        options = {"pre_buffer": False, "read_dictionary": _list_text_columns(schema), **_THRIFT}
         file = pq.ParquetFile(pa.BufferReader(content), metadata=file.metadata, **options)
         batches = file.iter_batches(_BATCH_ROWS, columns=schema.names, use_threads=False)
         with pa.ipc.new_file(pa.PythonFile(sink, "w"), schema) as writer:
-            rows = sum(_copy(batch, writer, schema, wanted) for batch in batches)
+            rows = sum(_copy_batch(batch, writer, schema, expected) for batch in batches)
         if rows != file.metadata.num_rows:
-            raise Refused.because("parquet-unreadable", f"holds {rows} rows, and claims {file.metadata.num_rows}")
+            raise FileRejected.because("parquet-unreadable", f"holds {rows} rows, and claims {file.metadata.num_rows}")
     except (MemoryError, pa.ArrowMemoryError) as error:
-        raise Refused.because("reader-memory", "needs more memory than a reader has") from error
+        raise FileRejected.because("reader-memory", "needs more memory than a reader has") from error
     except (pa.ArrowException, OSError, ValueError, *_FROM_CPP) as error:
-        if isinstance(error, OSError) and error.errno == errno.EFBIG and _may_write() < DECODED_BYTES:
+        if isinstance(error, OSError) and error.errno == errno.EFBIG and _get_file_size_limit() < DECODED_BYTES:
             raise  # this machine's limit on files (ulimit -f), not the file's fault
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
-            raise Refused.because("parquet-too-large", f"decodes to over {DECODED_BYTES} bytes") from error
+            raise FileRejected.because("parquet-too-large", f"decodes to over {DECODED_BYTES} bytes") from error
         if isinstance(error, OSError) and error.errno in DISK:
             raise
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise Refused.because("parquet-unreadable", f"not readable Parquet: {said[:200]}") from error
+        message = (str(error).splitlines() or [type(error).__name__])[0]
+        raise FileRejected.because("parquet-unreadable", f"not readable Parquet: {message[:200]}") from error
 
 
-def _check_footer(metadata: Any, wanted: Wanted) -> None:
+def _check_footer(metadata: Any, expected: ExpectedTable) -> None:
     """Refuse a file whose footer speaks of more rows, groups or bytes than the rows wanted can need."""
     rows, groups = metadata.num_rows, metadata.num_row_groups
-    if not 0 <= rows <= 2 * wanted.rows + 1000:
-        raise Refused.because("parquet-rows", f"{rows} rows, far more than the {wanted.rows} of the benchmark")
-    if groups > ROW_GROUPS or metadata.num_columns > len(wanted.columns) + 1:
-        most = f"at most {ROW_GROUPS} of {len(wanted.columns) + 1} are taken"
-        raise Refused.because("parquet-claims", f"{groups} row groups of {metadata.num_columns} columns; {most}")
+    if not 0 <= rows <= 2 * expected.rows + 1000:
+        raise FileRejected.because("parquet-rows", f"{rows} rows, far more than the {expected.rows} of the benchmark")
+    if groups > ROW_GROUPS or metadata.num_columns > len(expected.columns) + 1:
+        most = f"at most {ROW_GROUPS} of {len(expected.columns) + 1} are taken"
+        raise FileRejected.because("parquet-claims", f"{groups} row groups of {metadata.num_columns} columns; {most}")
     widths = {"string": 4 + NAME_BYTES, "uint64": 8, "int64": 8, "double": 8, "int32": 4, "int8": 4}
-    widest = {name: widths[kind] for name, kind in wanted.columns.items()} | {"scores": 8 * max(1, wanted.classes)}
-    if wanted.prediction == "string":
-        widest["prediction"] = 4 + wanted.text_bytes
+    widest = {name: widths[kind] for name, kind in expected.columns.items()} | {"scores": 8 * max(1, expected.classes)}
+    if expected.prediction == "string":
+        widest["prediction"] = 4 + expected.text_bytes
     counted, total = 0, 0
     for number in range(groups):
         group = metadata.row_group(number)
         counted += group.num_rows
-        for place in range(group.num_columns):
-            column = group.column(place)
+        for index in range(group.num_columns):
+            column = group.column(index)
             name, size = column.path_in_schema.split(".")[0], column.total_uncompressed_size
             total += size
             if (
@@ -127,18 +127,18 @@ def _check_footer(metadata: Any, wanted: Wanted) -> None:
                 or size > 2 * rows * widest.get(name, 8) + MIB
                 or total > DECODED_BYTES
             ):
-                raise Refused.because("parquet-too-large", f"claims to unpack to {size} bytes", name[:60])
+                raise FileRejected.because("parquet-too-large", f"claims to unpack to {size} bytes", name[:60])
     if counted != rows:
-        raise Refused.because("parquet-claims", f"its row groups hold {counted} rows, and its footer says {rows}")
+        raise FileRejected.because("parquet-claims", f"its row groups hold {counted} rows, and its footer says {rows}")
 
 
-def _schema(got: pa.Schema, wanted: Wanted) -> pa.Schema:
+def _check_schema(got: pa.Schema, expected: ExpectedTable) -> pa.Schema:
     """The columns as they are handed on. Every missing, unknown, repeated and mistyped column is refused at once."""
     import pyarrow as pa
 
     findings, names = [], [field.name for field in got]
-    scores = pa.list_(pa.float32(), wanted.classes) if wanted.classes and "scores" in names else None
-    plain = {name: pa.type_for_alias(kind) for name, kind in wanted.columns.items()}
+    scores = pa.list_(pa.float32(), expected.classes) if expected.classes and "scores" in names else None
+    plain = {name: pa.type_for_alias(kind) for name, kind in expected.columns.items()}
     for name in dict.fromkeys([*plain, *names]):
         kinds = [field.type for field in got if field.name == name]
         if not kinds:
@@ -146,15 +146,17 @@ def _schema(got: pa.Schema, wanted: Wanted) -> pa.Schema:
         elif len(kinds) > 1:
             findings.append(("parquet-column", "is there twice (each once)", name[:60]))
         elif name == "scores":
-            if scores is None or not _is_list(kinds[0], wanted.classes):
-                fit = f"a fixed-size list of {wanted.classes} floats" if wanted.classes else "no scores on this task"
+            if scores is None or not _is_list(kinds[0], expected.classes):
+                fit = (
+                    f"a fixed-size list of {expected.classes} floats" if expected.classes else "no scores on this task"
+                )
                 findings.append(("parquet-type", f"is {str(kinds[0])[:80]}, expected {fit}", name))
         elif name not in plain:
             findings.append(("parquet-column", "is not a column of a predictions file", name[:60]))
         elif kinds[0] != plain[name]:
-            findings.append(("parquet-type", f"is {str(kinds[0])[:80]!r}, expected {wanted.columns[name]!r}", name))
+            findings.append(("parquet-type", f"is {str(kinds[0])[:80]!r}, expected {expected.columns[name]!r}", name))
     if findings:
-        raise Refused(findings[:20])
+        raise FileRejected(findings[:20])
     return pa.schema(plain | ({} if scores is None else {"scores": scores}))
 
 
@@ -164,7 +166,7 @@ def _is_list(kind: pa.DataType, classes: int) -> bool:
     return bool(pa.types.is_fixed_size_list(kind) and kind.value_type == pa.float32() and kind.list_size == classes)
 
 
-def _copy(batch: pa.RecordBatch, writer: Any, schema: pa.Schema, wanted: Wanted) -> int:
+def _copy_batch(batch: pa.RecordBatch, writer: Any, schema: pa.Schema, expected: ExpectedTable) -> int:
     """Write a batch, whole and plain, and say how many rows it had.
 
     Texts come as dictionaries: a short file can repeat a long text very often, so they are measured before they are
@@ -175,47 +177,47 @@ def _copy(batch: pa.RecordBatch, writer: Any, schema: pa.Schema, wanted: Wanted)
     sizes = np.zeros(batch.num_rows, np.int64)
     for column, name in zip(columns, schema.names, strict=True):
         column.validate(full=True)  # text that is not UTF-8 among others
-        if name in _texts(schema):
-            lengths = _lengths(column)
-            most = wanted.text_bytes if name == "prediction" else NAME_BYTES
+        if name in _list_text_columns(schema):
+            lengths = _measure_lengths(column)
+            most = expected.text_bytes if name == "prediction" else NAME_BYTES
             if lengths.max(initial=0) > most:
                 what = f"a text of {lengths.max()} bytes; at most {most} are taken"
-                raise Refused.because("value-text", what, name)
+                raise FileRejected.because("value-text", what, name)
             sizes += lengths
     piece = np.cumsum(sizes) // _BATCH_BYTES
     edges = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), batch.num_rows]
     for start, stop in pairwise(edges):
-        writer.write_batch(_plain([column.slice(start, stop - start) for column in columns], schema))
+        writer.write_batch(_make_plain_batch([column.slice(start, stop - start) for column in columns], schema))
     return int(batch.num_rows)
 
 
-def _texts(schema: pa.Schema) -> list[str]:
+def _list_text_columns(schema: pa.Schema) -> list[str]:
     return [field.name for field in schema if str(field.type) == "string"]
 
 
-def _lengths(column: Any) -> Any:
+def _measure_lengths(column: Any) -> Any:
     """The bytes of each text of a dictionary column, shape (n,); 0 where there is none."""
     import numpy as np
     import pyarrow.compute as pc
 
-    lengths = np.append(_whole(pc.binary_length(column.dictionary), 0), 0)
-    return lengths[_whole(column.indices, len(lengths) - 1)]
+    lengths = np.append(_widen_integers(pc.binary_length(column.dictionary), 0), 0)
+    return lengths[_widen_integers(column.indices, len(lengths) - 1)]
 
 
-def _whole(numbers: Any, missing: int) -> Any:
+def _widen_integers(numbers: Any, missing: int) -> Any:
     """32-bit whole numbers as int64, with another for those that are missing. Read from their buffers: each of
     pyarrow's own ways loads pandas, which takes longer than all else that a reader loads."""
     import numpy as np
 
     present, values = numbers.buffers()
     span = slice(numbers.offset, numbers.offset + len(numbers))
-    found = np.frombuffer(values or b"", np.int32)[span].astype(np.int64)
+    integers = np.frombuffer(values or b"", np.int32)[span].astype(np.int64)
     if present is not None:
-        found[np.unpackbits(np.frombuffer(present, np.uint8), bitorder="little")[span] == 0] = missing
-    return found
+        integers[np.unpackbits(np.frombuffer(present, np.uint8), bitorder="little")[span] == 0] = missing
+    return integers
 
 
-def _plain(columns: list[Any], schema: pa.Schema) -> pa.RecordBatch:
+def _make_plain_batch(columns: list[Any], schema: pa.Schema) -> pa.RecordBatch:
     import pyarrow as pa
 
     plain = [

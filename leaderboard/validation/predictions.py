@@ -13,10 +13,10 @@ from ...benchmarks.boxes import BadBoxes, read_boxes
 from ...benchmarks.limits import MAX_TEXT
 from ...benchmarks.runs.predictions import ARROW_TYPES
 from ...benchmarks.runs.run import RunLike
-from ...benchmarks.scoring.completeness import WantedRows
-from ...core.listings.plural import counted
-from .problem import Problems, shown
-from .wanted import COLUMNS, Wanted
+from ...benchmarks.scoring.completeness import ExpectedRows
+from ...core.listings.plural import format_count
+from .problem import Problems, format_untrusted
+from .wanted import COLUMNS, ExpectedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,71 +25,71 @@ _SUM_TOLERANCE = 2e-3
 _BYTES_OF_A_CHARACTER = 4
 
 
-def wanted_table(benchmark: Benchmark, card: RunLike, rows: list[WantedRows]) -> Wanted:
+def make_expected_table(benchmark: Benchmark, card: RunLike, rows: list[ExpectedRows]) -> ExpectedTable:
     """What the file of these predictions must be, before any of it is decoded."""
     task = benchmark.task
-    count = len(card.seeds) * sum(len(one.ids) * len(one.candidates) for one in rows)
+    count = len(card.seeds) * sum(len(part_rows.ids) * len(part_rows.candidates) for part_rows in rows)
     classes = (task.classes or 0) if task.type in ("classification", "multilabel") else 0
-    return Wanted(ARROW_TYPES[task.type], classes, count, _BYTES_OF_A_CHARACTER * MAX_TEXT)
+    return ExpectedTable(ARROW_TYPES[task.type], classes, count, _BYTES_OF_A_CHARACTER * MAX_TEXT)
 
 
-def table_problems(
-    table: pa.Table, benchmark: Benchmark, card: RunLike, rows: list[WantedRows], file: str, problems: Problems
+def check_table(
+    table: pa.Table, benchmark: Benchmark, card: RunLike, rows: list[ExpectedRows], file: str, problems: Problems
 ) -> None:
     """Add what is wrong with the rows and values of a table of predictions."""
     missing = [name for name in COLUMNS if table[name].null_count]
     for name in missing:
-        row = "" if name == "row_id" else _row(table, np.asarray(table[name].is_null()))
+        row = "" if name == "row_id" else _format_row_id(table, np.asarray(table[name].is_null()))
         problems.add("value-missing", file, f"has missing values ({table[name].null_count})", name, row)
     if not missing:
-        _row_problems(table, card, rows, file, problems)
-        _value_problems(table, benchmark, file, problems)
+        _check_rows(table, card, rows, file, problems)
+        _check_values(table, benchmark, file, problems)
 
 
-def _row(table: pa.Table, wrong: NDArray[np.bool_]) -> str:
+def _format_row_id(table: pa.Table, wrong: NDArray[np.bool_]) -> str:
     """The id of the first row that is wrong, as hexadecimal."""
-    found = table["row_id"][int(np.argmax(wrong))].as_py()
-    return "" if found is None else f"{found:016x}"
+    row_id = table["row_id"][int(np.argmax(wrong))].as_py()
+    return "" if row_id is None else f"{row_id:016x}"
 
 
-def _row_problems(table: pa.Table, card: RunLike, rows: list[WantedRows], file: str, problems: Problems) -> None:
+def _check_rows(table: pa.Table, card: RunLike, rows: list[ExpectedRows], file: str, problems: Problems) -> None:
     """Cut the table by part, seed and candidate, and compare each block's ids with those wanted."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    def place(column: str, names: list[Any]) -> NDArray[np.int64]:
+    def encode_column(column: str, names: list[Any]) -> NDArray[np.int64]:
         values = pa.array(names, table.schema.field(column).type)
         return np.asarray(pc.index_in(table[column], value_set=values).fill_null(len(names)), np.int64)
 
-    parts = place("part", [one.part for one in rows])
-    seeds, candidates = place("seed", list(card.seeds)), place("candidate", list(card.candidates))
+    parts = encode_column("part", [part_rows.part for part_rows in rows])
+    seeds, candidates = encode_column("seed", list(card.seeds)), encode_column("candidate", list(card.candidates))
     ids = table["row_id"].to_numpy()
     codes = (parts * (len(card.seeds) + 1) + seeds) * (len(card.candidates) + 1) + candidates
-    if not _ascending(codes, ids):
+    if not _is_ascending(codes, ids):
         order = np.lexsort((ids, codes))
         codes, ids = codes[order], ids[order]
     known = np.zeros(len(codes), bool)
-    for part, one in enumerate(rows):
+    for part, part_rows in enumerate(rows):
         for seed, seed_name in enumerate(card.seeds):
-            for candidate in one.candidates:
+            for candidate in part_rows.candidates:
                 code = (part * (len(card.seeds) + 1) + seed) * (len(card.candidates) + 1)
                 code += card.candidates.index(candidate)
                 start, stop = np.searchsorted(codes, [code, code + 1])
                 known[start:stop] = True
-                if not np.array_equal(ids[start:stop], one.ids):
-                    which = "" if len(card.candidates) == 1 else f", candidate {shown(candidate, 60)}"
-                    where = f"part {one.part}, seed {seed_name}{which}"
-                    _block_problems(ids[start:stop], one.ids, where, file, problems)
+                if not np.array_equal(ids[start:stop], part_rows.ids):
+                    which = "" if len(card.candidates) == 1 else f", candidate {format_untrusted(candidate, 60)}"
+                    where = f"part {part_rows.part}, seed {seed_name}{which}"
+                    _check_block(ids[start:stop], part_rows.ids, where, file, problems)
     if not known.all():
-        _foreign_blocks(table, card, rows, file, problems)
+        _check_foreign_blocks(table, card, rows, file, problems)
 
 
-def _ascending(codes: NDArray[np.int64], ids: NDArray[np.uint64]) -> bool:
+def _is_ascending(codes: NDArray[np.int64], ids: NDArray[np.uint64]) -> bool:
     step = np.diff(codes)
     return bool(((step > 0) | ((step == 0) & (ids[1:] >= ids[:-1]))).all())
 
 
-def _block_problems(
+def _check_block(
     got: NDArray[np.uint64], expected: NDArray[np.uint64], where: str, file: str, problems: Problems
 ) -> None:
     values, counts = np.unique(got, return_counts=True)
@@ -101,32 +101,38 @@ def _block_problems(
             problems.add(f"rows-{what}", file, what_ids, "row_id", first)
 
 
-def _foreign_blocks(table: pa.Table, card: RunLike, rows: list[WantedRows], file: str, problems: Problems) -> None:
-    wanted = {(one.part, seed, name) for one in rows for seed in card.seeds for name in one.candidates}
+def _check_foreign_blocks(
+    table: pa.Table, card: RunLike, rows: list[ExpectedRows], file: str, problems: Problems
+) -> None:
+    expected = {
+        (part_rows.part, seed, name) for part_rows in rows for seed in card.seeds for name in part_rows.candidates
+    }
     keys = ["part", "seed", "candidate"]
     blocks = table.group_by(keys, use_threads=False).aggregate([("row_id", "min")])
-    found = sorted(zip(*(blocks[name].to_pylist() for name in (*keys, "row_id_min")), strict=True))
-    for part, seed, candidate, first in found:
-        if (part, seed, candidate) not in wanted:
-            names = f"part {shown(part, 60)!r}, seed {seed}, candidate {shown(candidate, 60)!r}"
+    block_rows = sorted(zip(*(blocks[name].to_pylist() for name in (*keys, "row_id_min")), strict=True))
+    for part, seed, candidate, first in block_rows:
+        if (part, seed, candidate) not in expected:
+            names = f"part {format_untrusted(part, 60)!r}, seed {seed}, candidate {format_untrusted(candidate, 60)!r}"
             problems.add("rows-of-nothing", file, f"{names}: nothing of this run", row=f"{first:016x}")
 
 
-def _value_problems(table: pa.Table, benchmark: Benchmark, file: str, problems: Problems) -> None:
+def _check_values(table: pa.Table, benchmark: Benchmark, file: str, problems: Problems) -> None:
     column, status = table["prediction"], table["status"].to_numpy()
     given = column.is_valid().to_numpy()
     answered = status == ANSWERED
 
     def hold(name: str, wrong: NDArray[np.bool_], what: str, where: str) -> bool:
         if wrong.any():
-            problems.add(name, file, f"{what} ({counted(int(wrong.sum()), 'row')})", where, _row(table, wrong))
+            problems.add(
+                name, file, f"{what} ({format_count(int(wrong.sum()), 'row')})", where, _format_row_id(table, wrong)
+            )
         return not wrong.any()
 
     stated = hold("value-status", ~np.isin(status, (ANSWERED, ABSTAINED, FAILED)), _STATUS, "status")
     if not stated or not hold("value-status", given != answered, _STATUS_AND_PREDICTION, "status"):
         return
     if benchmark.task.in_text:
-        lengths = _lengths(column)
+        lengths = _measure_lengths(column)
         hold("value-text", lengths > MAX_TEXT, f"a text of {lengths.max(initial=0)} characters; {_MOST}", "prediction")
     elif benchmark.task.type == "classification":
         classes = benchmark.task.classes or 0
@@ -137,9 +143,9 @@ def _value_problems(table: pa.Table, benchmark: Benchmark, file: str, problems: 
     elif benchmark.task.type == "regression":
         hold("value-number", ~np.isfinite(column.fill_null(0.0).to_numpy()), "NaN or infinite", "prediction")
     if benchmark.task.type == "detection":
-        _box_problems(column, file, problems, table)
+        _check_boxes(column, file, problems, table)
     if "scores" in table.column_names:
-        _score_problems(table, answered, benchmark.task.type == "multilabel", file, problems)
+        _check_scores(table, answered, benchmark.task.type == "multilabel", file, problems)
     elif benchmark.task.type == "multilabel":
         problems.add("value-scores", file, "has no scores, which are the answers to this task", "scores")
 
@@ -149,26 +155,24 @@ _STATUS_AND_PREDICTION = "a row has status 0 and no prediction, or a prediction 
 _MOST = f"at most {MAX_TEXT} are taken"
 
 
-def _lengths(column: pa.ChunkedArray) -> NDArray[np.int64]:
+def _measure_lengths(column: pa.ChunkedArray) -> NDArray[np.int64]:
     import pyarrow.compute as pc
 
     return np.asarray(pc.utf8_length(column).fill_null(0), np.int64)
 
 
-def _box_problems(column: pa.ChunkedArray, file: str, problems: Problems, table: pa.Table) -> None:
-    for place, text in enumerate(column.to_pylist()):
+def _check_boxes(column: pa.ChunkedArray, file: str, problems: Problems, table: pa.Table) -> None:
+    for index, text in enumerate(column.to_pylist()):
         try:
             read_boxes(text or "")
         except BadBoxes as error:
-            row = _row(table.slice(place, 1), np.ones(1, bool))
-            problems.add("value-boxes", file, shown(str(error), 120), "prediction", row)
+            row = _format_row_id(table.slice(index, 1), np.ones(1, bool))
+            problems.add("value-boxes", file, format_untrusted(str(error), 120), "prediction", row)
             return
 
 
-def _score_problems(
-    table: pa.Table, answered: NDArray[np.bool_], of_labels: bool, file: str, problems: Problems
-) -> None:
-    for start, chunk in _chunks(table["scores"]):
+def _check_scores(table: pa.Table, answered: NDArray[np.bool_], of_labels: bool, file: str, problems: Problems) -> None:
+    for start, chunk in _iterate_chunks(table["scores"]):
         if chunk.null_count or chunk.flatten().null_count:
             what = "scores are missing for some rows: give them for all, or leave the column out"
             problems.add("value-scores", file, what, "scores")
@@ -182,11 +186,11 @@ def _score_problems(
         wrong = ~fine & answered[start : start + len(chunk)]
         if wrong.any():
             what = f"the scores of {wrong.sum()} or more rows are {must}"
-            problems.add("value-scores", file, what, "scores", _row(table.slice(start, len(chunk)), wrong))
+            problems.add("value-scores", file, what, "scores", _format_row_id(table.slice(start, len(chunk)), wrong))
             return
 
 
-def _chunks(column: pa.ChunkedArray) -> Any:
+def _iterate_chunks(column: pa.ChunkedArray) -> Any:
     start = 0
     for chunk in column.chunks:
         yield start, chunk

@@ -101,8 +101,8 @@ class Problem:
 
     def told(self, of: Collection[str]) -> str:
         """The same after a heading that names the file already, where the file is one of these."""
-        whole = self.file in of and not self._place
-        return f"{self.what} ({self.remedy})" if whole else str(self)
+        is_named = self.file in of and not self._place
+        return f"{self.what} ({self.remedy})" if is_named else str(self)
 
     @property
     def _place(self) -> str:
@@ -127,7 +127,16 @@ class Problems:
         if len(self.found) >= PROBLEMS or self._of_file[file] > PROBLEMS_OF_A_FILE:
             self.left_out += 1
         else:
-            self.found.append(Problem(name, shown(file), shown(what, 400), REMEDIES[name], shown(column), row))
+            self.found.append(
+                Problem(
+                    name,
+                    format_untrusted(file),
+                    format_untrusted(what, 400),
+                    REMEDIES[name],
+                    format_untrusted(column),
+                    row,
+                )
+            )
 
     def __len__(self) -> int:
         return len(self.found) + self.left_out
@@ -135,29 +144,29 @@ class Problems:
     def refuse_if_any(self, whose: str) -> None:
         """Raise `BadSubmission`, with every problem, where there is one."""
         if self.found:
-            raise refusal(whose, self.found, self.left_out)
+            raise make_refusal(whose, self.found, self.left_out)
 
 
-def refusal(whose: str, problems: Iterable[Problem], left_out: int = 0) -> BadSubmission:
+def make_refusal(whose: str, problems: Iterable[Problem], left_out: int = 0) -> BadSubmission:
     """The error that says the problems of a submission, in one line as far as they fit; `problems` holds them all."""
-    found = tuple(problems)
-    count = len(found) + left_out
-    more = count - len(found[:PROBLEMS_IN_A_LINE])
+    every_problem = tuple(problems)
+    count = len(every_problem) + left_out
+    more = count - len(every_problem[:PROBLEMS_IN_A_LINE])
     # A file is named once: by its path where a problem has that, not by its name alone.
-    same = {whose, *(one.file for one in found if PurePath(one.file).name == whose)}
-    told = [one.told(same) for one in found[:PROBLEMS_IN_A_LINE]]
-    text = "; ".join(told) + (f"; and {more} more" if more else "")
+    same = {whose, *(problem.file for problem in every_problem if PurePath(problem.file).name == whose)}
+    descriptions = [problem.told(same) for problem in every_problem[:PROBLEMS_IN_A_LINE]]
+    text = "; ".join(descriptions) + (f"; and {more} more" if more else "")
     error = BadSubmission(f"{max(same, key=len)}: {f'{count} problems: ' if count > 1 else ''}{text}")
-    error.problems = found
+    error.problems = every_problem
     return error
 
 
-def problems_of(error: BadSubmission) -> list[dict[str, str]]:
+def to_problem_records(error: BadSubmission) -> list[dict[str, str]]:
     """The problems of a refusal as JSON."""
     return [problem.record() for problem in error.problems]
 
 
-def shown(text: Any, most: int = 120) -> str:
+def format_untrusted(text: Any, most: int = 120) -> str:
     """Untrusted text made safe for a line: printable, on one line, and not too long."""
     line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(text)[: most + 1])
     return line if len(line) <= most else f"{line[:most]}.."

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ...core.errors import FarshiftError
 from .limits import DECODED_TOTAL, ReaderLimits
 from .reader import FORBIDDEN, LINE
-from .wanted import Refused, Wanted
+from .wanted import ExpectedTable, FileRejected
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,20 +58,22 @@ class Reader:
         self._files = self._size = self._decoded = 0
 
     def card(self, file: BinaryIO) -> dict[str, Any]:
-        """The tables of a card that `file` holds. Raises `Refused`."""
-        found: dict[str, Any] = json.loads(self._ask({"what": "card"}, file).read())
-        return found
+        """The tables of a card that `file` holds. Raises `FileRejected`."""
+        tables: dict[str, Any] = json.loads(self._ask({"what": "card"}, file).read())
+        return tables
 
-    def predictions(self, file: BinaryIO, wanted: Wanted) -> pa.Table:
+    def predictions(self, file: BinaryIO, expected: ExpectedTable) -> pa.Table:
         """The table of a predictions file: plain columns, whose values are still to be checked, mapped from a file
-        without a name. Raises `Refused`."""
+        without a name. Raises `FileRejected`."""
         import pyarrow as pa
 
-        out = self._ask({"what": "predictions", "wanted": wanted.record()}, file)
+        out = self._ask({"what": "predictions", "wanted": expected.record()}, file)
         size = os.fstat(out.fileno()).st_size
         self._decoded += size
         if self._decoded > DECODED_TOTAL:
-            raise Refused.because("parquet-too-large", f"brings what all files decode to above {DECODED_TOTAL} bytes")
+            raise FileRejected.because(
+                "parquet-too-large", f"brings what all files decode to above {DECODED_TOTAL} bytes"
+            )
         mapped = mmap.mmap(out.fileno(), size, access=mmap.ACCESS_READ)
         return pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped))).read_all()
 
@@ -107,10 +109,10 @@ class Reader:
         size = os.fstat(file.fileno()).st_size
         self._size += size
         self._files += 1
-        left = self.limits.all_seconds_for(self._files, self._size) - self._spent
-        seconds = min(self.limits.seconds_for(size), left)
+        remaining = self.limits.all_seconds_for(self._files, self._size) - self._spent
+        seconds = min(self.limits.seconds_for(size), remaining)
         if seconds <= 0:
-            raise Refused.because("reader-time", f"not read: the files before it took {self._spent:.0f} s")
+            raise FileRejected.because("reader-time", f"not read: the files before it took {self._spent:.0f} s")
         self._wait_until_ready()
         assert self._line is not None
         out = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as what is mapped from it)
@@ -118,18 +120,18 @@ class Reader:
         try:
             message = json.dumps(request | {"seconds": seconds}).encode()
             socket.send_fds(self._line, [message], [file.fileno(), out.fileno()])
-            found = self._hear(began + seconds)
+            reply = self._hear(began + seconds)
         except TimeoutError as error:
             self.end()
-            raise Refused.because("reader-time", f"took over {seconds:.0f} s to read") from error
+            raise FileRejected.because("reader-time", f"took over {seconds:.0f} s to read") from error
         except (BrokenPipeError, ConnectionError, EOFError) as error:
             raise self._broken(seconds) from error
         finally:
             self._spent += time.monotonic() - began
-        if "failed" in found:
-            raise FarshiftError(f"no temporary file can be written: {found['failed']}; set TMPDIR to another disk")
-        if found["findings"]:
-            raise Refused([(str(name), str(what), str(column)) for name, what, column in found["findings"]])
+        if "failed" in reply:
+            raise FarshiftError(f"no temporary file can be written: {reply['failed']}; set TMPDIR to another disk")
+        if reply["findings"]:
+            raise FileRejected([(str(name), str(what), str(column)) for name, what, column in reply["findings"]])
         out.seek(0)  # the two processes share one place in it
         return out
 
@@ -142,25 +144,25 @@ class Reader:
         except (OSError, EOFError) as error:
             assert self._words is not None
             self._words.seek(0)
-            said = self._words.read(100_000).decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+            output = self._words.read(100_000).decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
             self.end()
-            raise FarshiftError(f"the process that reads submissions cannot start here: {said[-1][:300]}") from error
+            raise FarshiftError(f"the process that reads submissions cannot start here: {output[-1][:300]}") from error
         self._ready = True
 
     def _hear(self, until: float) -> dict[str, Any]:
         """The reader's next line. Raises `TimeoutError`, or `EOFError` where it ended or said too much."""
         assert self._line is not None
-        heard = b""
-        while not heard.endswith(b"\n"):
+        received = b""
+        while not received.endswith(b"\n"):
             self._line.settimeout(max(0.001, until - time.monotonic()))
             piece = self._line.recv(LINE)
-            heard += piece
-            if not piece or len(heard) > LINE:
+            received += piece
+            if not piece or len(received) > LINE:
                 raise EOFError
-        found: dict[str, Any] = json.loads(heard)
-        return found
+        reply: dict[str, Any] = json.loads(received)
+        return reply
 
-    def _broken(self, seconds: float) -> Refused:
+    def _broken(self, seconds: float) -> FileRejected:
         """Why a reader ended in the middle of a file."""
         assert self._process is not None
         try:
@@ -169,8 +171,8 @@ class Reader:
             code = FORBIDDEN
         self.end()
         if code == -signal.SIGXCPU:
-            return Refused.because("reader-time", f"took over {seconds:.0f} s of processor time to read")
+            return FileRejected.because("reader-time", f"took over {seconds:.0f} s of processor time to read")
         if code == FORBIDDEN:
-            return Refused.because("reader-crash", "made its reader do what no data file needs; it was ended")
+            return FileRejected.because("reader-crash", "made its reader do what no data file needs; it was ended")
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
-        return Refused.because("reader-crash", f"broke its reader, which ended with {how}")
+        return FileRejected.because("reader-crash", f"broke its reader, which ended with {how}")

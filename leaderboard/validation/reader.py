@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .decoding import DISK, read_card, read_predictions
 from .limits import DECODED_BYTES
-from .wanted import Refused, Wanted
+from .wanted import ExpectedTable, FileRejected
 
 if TYPE_CHECKING:
     import socket
@@ -32,17 +32,17 @@ FORBIDDEN = 70
 """The longest line between the processes, and the exit code of a reader that was made to do what no file needs."""
 
 
-def answer(request: dict[str, Any], content: pa.Buffer, sink: BinaryIO) -> dict[str, Any]:
+def answer_request(request: dict[str, Any], content: pa.Buffer, sink: BinaryIO) -> dict[str, Any]:
     """Do what a request asks for: what is wrong with the file, if anything, or what failed here."""
     try:
         if request["what"] == "card":
             sink.write(json.dumps(read_card(content.to_pybytes())).encode())
         else:
-            read_predictions(content, Wanted(**request["wanted"]), sink)
+            read_predictions(content, ExpectedTable(**request["wanted"]), sink)
         sink.flush()
     except MemoryError:
         return {"findings": [("reader-memory", "needs more memory than a reader has", "")]}
-    except Refused as error:
+    except FileRejected as error:
         return {"findings": error.findings}
     except OSError as error:
         if error.errno not in DISK:
@@ -51,7 +51,7 @@ def answer(request: dict[str, Any], content: pa.Buffer, sink: BinaryIO) -> dict[
     return {"findings": []}
 
 
-def _serve(line: socket.socket) -> None:
+def _serve_requests(line: socket.socket) -> None:
     """Answer requests, each one line with two descriptors, until the other side closes."""
     import socket
 
@@ -68,12 +68,12 @@ def _serve(line: socket.socket) -> None:
             _allow_seconds(json.loads(request)["seconds"])
             sink = os.fdopen(target, "wb")
             mapped = mmap.mmap(source, size, access=mmap.ACCESS_READ) if size else b""
-            found = answer(json.loads(request), pa.py_buffer(mapped), sink)
-            with suppress(OSError):  # what a full disk did not take; `answer` said so
+            reply = answer_request(json.loads(request), pa.py_buffer(mapped), sink)
+            with suppress(OSError):  # what a full disk did not take; `answer_request` said so
                 sink.close()
         finally:
             os.close(source)
-        line.sendall(json.dumps(found).encode() + b"\n")
+        line.sendall(json.dumps(reply).encode() + b"\n")
 
 
 def _allow_seconds(seconds: float) -> None:
@@ -85,7 +85,7 @@ def _allow_seconds(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used + seconds) + 1, hard))
 
 
-def limit(memory: int) -> None:
+def limit_resources(memory: int) -> None:
     """Bound this process: its address space (bytes), what it may write, open and leave behind."""
     import resource
     import signal
@@ -105,7 +105,7 @@ _FORBIDDEN_EVENTS = (
 )  # fmt: skip
 
 
-def shut() -> None:
+def install_audit_hook() -> None:
     """From now on end this process if anything makes it import, evaluate, unpickle, connect, start a process or open
     a file by its name."""
 
@@ -125,7 +125,7 @@ def _warm_up() -> None:
 
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    kinds = Wanted("int64", 2, 1, 8)
+    kinds = ExpectedTable("int64", 2, 1, 8)
     columns = {name: pa.nulls(1, pa.type_for_alias(kind)) for name, kind in kinds.columns.items()}
     # pa.nulls, for pa.array looks for pandas and loads it
     table = pa.table(columns | {"scores": pa.nulls(1, pa.list_(pa.float32(), 2))})
@@ -134,7 +134,7 @@ def _warm_up() -> None:
         pq.write_table(table, small, compression=compression)
         read_predictions(pa.py_buffer(small.getvalue()), kinds, io.BytesIO())
     for refused in (b"x =", b"\xff", b"t = 2000-01-01T00:00:00Z"):
-        answer({"what": "card"}, pa.py_buffer(refused), io.BytesIO())
+        answer_request({"what": "card"}, pa.py_buffer(refused), io.BytesIO())
 
 
 def main() -> None:
@@ -142,9 +142,9 @@ def main() -> None:
 
     line = socket.socket(fileno=0)
     _warm_up()
-    limit(int(sys.argv[1]))
-    shut()
-    _serve(line)
+    limit_resources(int(sys.argv[1]))
+    install_audit_hook()
+    _serve_requests(line)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...benchmarks.limits import MAX_CANDIDATES, MAX_SEEDS, name_problem
+from ...benchmarks.limits import MAX_CANDIDATES, MAX_SEEDS, find_name_problem
 
 _TOUCHABLE = {"ood_val", "unlabelled"}
 """What `fit` may ask for beyond training and validation rows."""
 
 
-def value_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def iterate_value_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is wrong with the values of a run's card whose tables and digest are whole: (key, what) each."""
     budget, model, benchmark, spent = card["budget"], card["model"], card["benchmark"], card["spent"]
-    yield from _budget_problems(budget)
-    if problem := name_problem(model.get("name")):
+    yield from _iterate_budget_problems(budget)
+    if problem := find_name_problem(model.get("name")):
         yield "model.name", problem
     for key in ("name", "entry_identity", "selection"):
         if not isinstance(benchmark.get(key), str) or len(benchmark[key]) > 200:
@@ -25,15 +25,15 @@ def value_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "spent.touched", f"touched must list none, one or more of {', '.join(sorted(_TOUCHABLE))}"
     if not isinstance(by_seed, dict) or not all(isinstance(seed, dict) for seed in by_seed.values()):
         yield "spent.by_seed", "spent must have a table for each seed"
-    yield from _candidate_problems(model.get("candidates"), model.get("finals"))
+    yield from _iterate_candidate_problems(model.get("candidates"), model.get("finals"))
 
 
-def _budget_problems(budget: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _iterate_budget_problems(budget: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if budget.get("name") not in ("full", "quick"):
         yield "budget.name", f"budget {budget.get('name')!r} is neither full nor quick"
     seeds, steps = budget.get("seeds"), budget.get("steps")
-    whole = isinstance(seeds, list) and all(type(seed) is int and 0 <= seed < 2**31 for seed in seeds)
-    if not isinstance(seeds, list) or not whole or not 0 < len(seeds) <= MAX_SEEDS:
+    all_integers = isinstance(seeds, list) and all(type(seed) is int and 0 <= seed < 2**31 for seed in seeds)
+    if not isinstance(seeds, list) or not all_integers or not 0 < len(seeds) <= MAX_SEEDS:
         yield "budget.seeds", f"seeds must be 1 to {MAX_SEEDS} whole numbers, each from 0 to 2147483647"
     elif len(set(seeds)) != len(seeds):
         yield "budget.seeds", "a seed is listed twice"
@@ -43,7 +43,7 @@ def _budget_problems(budget: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "budget.device", "device must be a text"
 
 
-def _candidate_problems(candidates: Any, finals: Any) -> Iterator[tuple[str, str]]:
+def _iterate_candidate_problems(candidates: Any, finals: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(candidates, list) or not 0 < len(candidates) <= MAX_CANDIDATES:
         yield "model.candidates", f"candidates must list 1 to {MAX_CANDIDATES} names"
     elif any(not isinstance(name, str) or not 0 < len(name) <= 201 or not name.isprintable() for name in candidates):

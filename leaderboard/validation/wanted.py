@@ -10,7 +10,7 @@ COLUMNS = {"part": "string", "row_id": "uint64", "seed": "int32", "candidate": "
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExpectedTable:
     """The table that a predictions file must be: the Arrow type of `prediction`, classes (0 where there can be no
     scores), exactly how many rows, and the most bytes that a predicted text may have."""
 
@@ -29,7 +29,7 @@ class Wanted:
         return asdict(self)
 
 
-class Refused(Exception):
+class FileRejected(Exception):
     """A file that is not read: what is wrong with it, as (problem's name, what, column) each."""
 
     def __init__(self, findings: list[tuple[str, str, str]]) -> None:
@@ -37,5 +37,5 @@ class Refused(Exception):
         self.findings = findings
 
     @classmethod
-    def because(cls, name: str, what: str, column: str = "") -> Refused:
+    def because(cls, name: str, what: str, column: str = "") -> FileRejected:
         return cls([(name, what, column)])

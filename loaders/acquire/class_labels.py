@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, BadDefinition
-from ..readers.parquet import opened
+from ..readers.parquet import open_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 def read_class_labels(files: Mapping[str, Path], columns: Mapping[str, str]) -> dict[str, list[str]]:
     """The names of the classes 0, 1 .. of fields, each by its column, as the `huggingface` metadata of Parquet files
     have them. `BadDefinition` where two files say otherwise."""
-    found: dict[str, list[str]] = {}
+    class_names: dict[str, list[str]] = {}
     for name, path in sorted(files.items()):
         if not name.endswith(".parquet"):
             continue
-        with opened(path, name) as file:
-            features = _features(file.schema_arrow)
+        with open_parquet(path, name) as file:
+            features = _read_features(file.schema_arrow)
         for field, column in columns.items():
-            feature = _feature(features, column)
+            feature = _find_feature(features, column)
             names = feature.get("names") if feature.get("_type") == "ClassLabel" else None
-            if not isinstance(names, list) or not all(isinstance(one, str) and one for one in names):
+            if not isinstance(names, list) or not all(isinstance(label, str) and label for label in names):
                 continue
-            if found.setdefault(field, names) != names:
+            if class_names.setdefault(field, names) != names:
                 raise BadDefinition(
                     f"[data] {name} calls the classes of {column!r} otherwise than {min(files)} does: one number would "
                     "mean two classes"
                 )
-    return {field: names for field, names in found.items() if len(set(names)) == len(names)}
+    return {field: names for field, names in class_names.items() if len(set(names)) == len(names)}
 
 
 def check_class_labels(rows: pa.Table, names: Mapping[str, Iterable[str]]) -> None:
     """`BadData` where a class has no name: of a label that is not known, data sets of the Hub have -1."""
     import pyarrow.compute as pc
 
-    for field, its in names.items():
-        ends, last = pc.min_max(rows[field]).as_py(), len(list(its)) - 1
+    for field, class_names in names.items():
+        ends, last = pc.min_max(rows[field]).as_py(), len(list(class_names)) - 1
         for value in ends.values():
             if value is not None and not 0 <= value <= last:
                 raise BadData(
@@ -50,17 +50,17 @@ def check_class_labels(rows: pa.Table, names: Mapping[str, Iterable[str]]) -> No
                 )
 
 
-def _features(schema: pa.Schema) -> dict[str, Any]:
+def _read_features(schema: pa.Schema) -> dict[str, Any]:
     try:
-        said = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
+        features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
     except (ValueError, KeyError, TypeError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return features if isinstance(features, dict) else {}
 
 
-def _feature(features: dict[str, Any], column: str) -> dict[str, Any]:
+def _find_feature(features: dict[str, Any], column: str) -> dict[str, Any]:
     """The feature of a column, or of a structure's field ("answer.kind")."""
-    held: Any = features
+    feature: Any = features
     for step in [column] if column in features else column.split("."):
-        held = held.get(step) if isinstance(held, dict) else None
-    return held if isinstance(held, dict) else {}
+        feature = feature.get(step) if isinstance(feature, dict) else None
+    return feature if isinstance(feature, dict) else {}

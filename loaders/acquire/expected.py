@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _SHOWN = 4
 
 
-class Expected(BaseModel):
+class ExpectedCounts(BaseModel):
     """Counts printed where the data were published, or counted in bytes that others can have (`reference` says which).
 
     `rows`: of the whole source. `values`: by field, the rows of each of its values; by several fields, joined with
@@ -36,12 +36,12 @@ class CountsDiffer(BadData):
     table: tuple[tuple[str, int, int], ...] = ()
 
 
-def check_expected(expected: Expected, rows: pa.Table, where: str) -> None:
+def check_expected(expected: ExpectedCounts, rows: pa.Table, where: str) -> None:
     """`CountsDiffer` where the rows differ from the published counts."""
-    wrong = differences(expected, rows)
+    wrong = find_differences(expected, rows)
     if not wrong:
         return
-    first = "; ".join(f"{what}: {wanted:,} expected, {found:,} found" for what, wanted, found in wrong[:_SHOWN])
+    first = "; ".join(f"{what}: {target:,} expected, {actual:,} found" for what, target, actual in wrong[:_SHOWN])
     more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
     error = CountsDiffer(
         f"{where} does not give the published rows ({first}{more}), counted by {expected.reference}: bring a whole and "
@@ -51,24 +51,24 @@ def check_expected(expected: Expected, rows: pa.Table, where: str) -> None:
     raise error
 
 
-def differences(expected: Expected, rows: pa.Table) -> list[tuple[str, int, int]]:
+def find_differences(expected: ExpectedCounts, rows: pa.Table) -> list[tuple[str, int, int]]:
     """Each count that differs: what is counted, how many are expected, how many there are."""
     wrong = []
     if expected.rows is not None and rows.num_rows != expected.rows:
         wrong.append(("rows", expected.rows, rows.num_rows))
-    for fields, wanted in sorted(expected.values.items()):
-        found = counts(rows, fields.split(","))
-        for value in sorted({*wanted, *found}):
-            if wanted.get(value, 0) != found.get(value, 0):
-                wrong.append((f"{fields}={value}", wanted.get(value, 0), found.get(value, 0)))
+    for fields, targets in sorted(expected.values.items()):
+        actual = count_values(rows, fields.split(","))
+        for value in sorted({*targets, *actual}):
+            if targets.get(value, 0) != actual.get(value, 0):
+                wrong.append((f"{fields}={value}", targets.get(value, 0), actual.get(value, 0)))
     for field, number in sorted(expected.distinct.items()):
-        there = len(rows[field].unique())
-        if there != number:
-            wrong.append((f"different values of {field}", number, there))
+        distinct_count = len(rows[field].unique())
+        if distinct_count != number:
+            wrong.append((f"different values of {field}", number, distinct_count))
     return wrong
 
 
-def counts(rows: pa.Table, fields: list[str]) -> dict[str, int]:
+def count_values(rows: pa.Table, fields: list[str]) -> dict[str, int]:
     """How many rows have each value of a field, or each combination of several (joined with commas)."""
     grouped = rows.select(fields).group_by(fields).aggregate([([], "count_all")])
     keys = zip(*(grouped[field].to_pylist() for field in fields), strict=True)

@@ -26,5 +26,5 @@ def strip_mark(content: bytes) -> bytes:
 def is_unedited(path: Path) -> bool:
     """Whether a file was written by a command, and is as it was written."""
     content = path.read_bytes()
-    found = _MARK.match(content)
-    return found is not None and sha256(content[found.end() :]).hexdigest() == found[1].decode()
+    match = _MARK.match(content)
+    return match is not None and sha256(content[match.end() :]).hexdigest() == match[1].decode()

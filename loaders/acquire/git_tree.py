@@ -6,25 +6,25 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .members import Members
+from .members import ArchiveFiles
 
 
-def blob_hash(content: bytes) -> str:
+def hash_blob(content: bytes) -> str:
     """The hash that git gives a file."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def tree_hash(blobs: Iterable[tuple[str, str, bool]]) -> str:
-    """The hash that git gives the folder of these files: each a path, the hash of its content (see `blob_hash`), and
+def hash_tree(blobs: Iterable[tuple[str, str, bool]]) -> str:
+    """The hash that git gives the folder of these files: each a path, the hash of its content (see `hash_blob`), and
     whether it is executable. Equal to `git rev-parse COMMIT:FOLDER`."""
     root = _Folder()
     for path, digest, executable in blobs:
         *folders, name = path.split("/")
-        here = root
+        node = root
         for folder in folders:
-            here = here.folders.setdefault(folder, _Folder())
+            node = node.folders.setdefault(folder, _Folder())
         mode = b"100755 " if executable else b"100644 "
-        here.files[name] = mode + name.encode() + b"\0" + bytes.fromhex(digest)
+        node.files[name] = mode + name.encode() + b"\0" + bytes.fromhex(digest)
     return root.hash().hex()
 
 
@@ -44,13 +44,13 @@ class _Folder:
         return hashlib.sha1(b"tree %d\0" % len(content) + content, usedforsecurity=False).digest()
 
 
-def tree_hashes(files: Members) -> tuple[list[str], int, int]:
+def list_tree_hashes(files: ArchiveFiles) -> tuple[list[str], int, int]:
     """The hashes that a folder's files may have in git, the number of files and of bytes. File systems and archives
     do not all keep which files are executable: the modes as they are, then none, then all."""
     blobs, total = {}, 0
     for name, content in files.walk():
-        blobs[name] = blob_hash(content)
+        blobs[name] = hash_blob(content)
         total += len(content)
     modes = ([files.executable(name) for name in blobs], [False] * len(blobs), [True] * len(blobs))
-    found = [tree_hash(zip(blobs, blobs.values(), mode, strict=True)) for mode in modes]
-    return list(dict.fromkeys(found)), len(blobs), total
+    hashes = [hash_tree(zip(blobs, blobs.values(), mode, strict=True)) for mode in modes]
+    return list(dict.fromkeys(hashes)), len(blobs), total

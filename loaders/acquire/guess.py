@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...core.errors import some_of
-from ...splits.measures.times import NAIVE, ZONED, in_utc
-from ..readers._arrow_types import field_type, plain
+from ...core.errors import shorten_list
+from ...splits.measures.times import NAIVE, ZONED, convert_to_utc
+from ..readers._arrow_types import infer_field_type, to_stored_column
 from ..readers._missing import NAN, find_missing
-from ..readers._tensors import Ragged, item_of, tensors
+from ..readers._tensors import Ragged, find_item_type, to_tensors
 from ..readers._typed import is_carried
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ MOST_CLASSES = 20_000
 MOST_INFERRED, ROWS_A_CLASS = 1_000, 5
 """A label whose texts are at most that many, each that of so many rows on average, has classes."""
 _NUMBER = r"^[+-]?(((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|inf(inity)?))$"
-_WHOLE = r"^[+-]?(0|[1-9][0-9]{0,18})(\.0+)?$"
+_INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})(\.0+)?$"
 _LONG = r"^[+-]?[0-9]{16,}(\.0*)?$"
 """Whole numbers of so many digits that float64, or int64, may not carry them."""
 _LIST = r"^\[[\s\d.,eE+\-\[\]]*\]$"
@@ -31,7 +31,7 @@ _MARKS = ("na", "n/a", "null", "none", "nil", "-", "--", "?", ".", "missing", "u
 """What tables write where a number is missing."""
 
 
-class Guess:
+class TypeInference:
     """What the values of a column are, as far as they have been looked at. A number that begins with a zero ("007") is
     text, and so is a column without any value. So are whole numbers of which one is too long for int64 (or, where
     others have a fraction, for float64): `inexact` is the first that is. NaN is a missing number among numbers, and a
@@ -52,7 +52,7 @@ class Guess:
         self._all_lists = True
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> Guess:
+    def of(cls, texts: Iterable[str]) -> TypeInference:
         import pyarrow as pa
 
         guess = cls()
@@ -63,17 +63,17 @@ class Guess:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        column = plain(column)
-        if item_of(column.type):
-            self._own = self._lists(column.filter(~find_missing(column, nan=False)), item_of(column.type))
+        column = to_stored_column(column)
+        if find_item_type(column.type):
+            self._own = self._lists(column.filter(~find_missing(column, nan=False)), find_item_type(column.type))
             return
         if not pa.types.is_string(column.type):
-            self._own = field_type(column.type) or "string"
+            self._own = infer_field_type(column.type) or "string"
             return
         values = column.drop_null()
         values = values.filter(pc.invert(pc.is_in(values, pa.array(self._ignored, pa.string()))))
         if len(self.texts) <= MOST_CLASSES:
-            for text, rows in zip(*(one.to_pylist() for one in pc.value_counts(values).flatten()), strict=True):
+            for text, rows in zip(*(array.to_pylist() for array in pc.value_counts(values).flatten()), strict=True):
                 self.texts[text] = self.texts.get(text, 0) + rows
         self._seen += len(values)
         self._look_for_times(values)
@@ -82,7 +82,7 @@ class Guess:
         self._valued += len(values)
         if self._decimal != ".":
             values = pc.replace_substring(values, self._decimal, ".")
-        for kind, pattern in (("bool", r"^(?i:true|false)$"), ("int64", _WHOLE), ("float64", _NUMBER)):
+        for kind, pattern in (("bool", r"^(?i:true|false)$"), ("int64", _INTEGER), ("float64", _NUMBER)):
             if self._fits[kind]:
                 fits = pc.all(pc.match_substring_regex(values, pattern)).as_py()
                 self._fits[kind] = fits is not False
@@ -112,7 +112,7 @@ class Guess:
         if self._own == "string":
             return "string"
         try:
-            self._shapes.add(tensors(column)[1])
+            self._shapes.add(to_tensors(column)[1])
         except Ragged:
             return "string"
         (shape, *others) = self._shapes
@@ -138,7 +138,7 @@ class Guess:
             return 'its numbers have a comma: where that is the decimal mark, say options = { decimal = "," }'
         marks = sorted(text for text in self.texts if not re.match(_NUMBER, text))
         if 0 < len(marks) < len(self.texts) and all(mark.lower() in _MARKS for mark in marks):
-            named = some_of(list(map(repr, marks)))
+            named = shorten_list(list(map(repr, marks)))
             return f"its numbers have {named} among them: say options = {{ missing = {json.dumps(marks)} }}"
         return ""
 
@@ -154,9 +154,9 @@ class Guess:
         if self._all_lists and pc.all(pc.match_substring_regex(values, _LIST)).as_py() is not False and len(values):
             try:
                 column = pa.chunked_array([pa.array([json.loads(text) for text in values.to_pylist()])])
-                item = item_of(column.type)
+                item = find_item_type(column.type)
                 self._item = "float32" if "float32" in (item, self._item) else item
-                self._shapes.add(tensors(column)[1])
+                self._shapes.add(to_tensors(column)[1])
                 return
             except (ValueError, OverflowError):  # no JSON, or not even (pa.ArrowInvalid and Ragged are of its kind)
                 pass
@@ -172,7 +172,7 @@ class Guess:
                 self.zones.add(zoned)
             if len(its) == len(values):
                 try:
-                    in_utc(its)
+                    convert_to_utc(its)
                 except pa.ArrowInvalid:  # such as the 31st of June
                     break
                 return
@@ -194,7 +194,7 @@ class Guess:
         others = {text: rows for text, rows in self.texts.items() if not re.match(_NUMBER, text)}
         rare = [text for text, rows in others.items() if rows < ROWS_A_CLASS or text.lower() in _MARKS]
         if rare and len(others) < count:
-            return f"{some_of(list(map(repr, sorted(rare))))} among its numbers"
+            return f"{shorten_list(list(map(repr, sorted(rare))))} among its numbers"
         return ""
 
     @property

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...core.errors import BadDefinition, Unavailable, first_line, some_of
-from ...core.files import file_sha256, offline
+from ...core.errors import BadDefinition, Unavailable, get_first_line, shorten_list
+from ...core.files import compute_file_sha256, is_offline
 from ...splits.pins import FilePin
 from ..files.hidden import is_hidden
 from ..files.patterns import choose_paths
-from ..mirrors.hub import client_errors
+from ..mirrors.hub import list_client_errors
 
 
-def hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]:
+def list_hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]:
     """The files of data set `repo` that fit one of the patterns, at the commit that `revision` (a branch, tag or
     commit) names now. Raises `BadDefinition` where there is none, `Unavailable` where the Hub cannot be asked."""
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.hf_api import RepoFile
 
-    if offline():
+    if is_offline():
         raise Unavailable(f"Hub {repo}: not asked (offline)")
     api = HfApi()
     pins = []
@@ -32,16 +32,18 @@ def hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]
         absent: list[str] = []
         chosen = choose_paths(paths, patterns, absent)
         if absent:
-            raise BadDefinition(f"Hub {repo}@{commit[:12]} has no file {some_of(absent)}")
+            raise BadDefinition(f"Hub {repo}@{commit[:12]} has no file {shorten_list(absent)}")
         for entry in (files[path] for path in sorted(chosen)):
             if entry.lfs is not None:
                 digest = entry.lfs.sha256
             else:  # the Hub publishes no sha256 of small files
-                digest = file_sha256(Path(hf_hub_download(repo, entry.path, revision=commit, repo_type="dataset")))
+                digest = compute_file_sha256(
+                    Path(hf_hub_download(repo, entry.path, revision=commit, repo_type="dataset"))
+                )
             mirror = {"sort": "hub", "repo": repo, "revision": commit, "file": entry.path}
             pins.append(FilePin(name=entry.path, sha256=digest, bytes=entry.size, mirrors=[mirror]))
     except HFValidationError as error:
-        raise BadDefinition(f"Hub {repo!r}: {first_line(error)}") from error
-    except client_errors() as error:
-        raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {first_line(error)}") from error
+        raise BadDefinition(f"Hub {repo!r}: {get_first_line(error)}") from error
+    except list_client_errors() as error:
+        raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {get_first_line(error)}") from error
     return pins

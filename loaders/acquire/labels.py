@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadDefinition, some_of
+from ...core.errors import BadDefinition, shorten_list
 from ...core.listings.inline import write_inline
-from ...core.listings.plural import counted
+from ...core.listings.plural import format_count
 from ...splits.schema import Field
 from .guess import MOST_CLASSES, MOST_INFERRED, ROWS_A_CLASS
 
@@ -26,20 +26,20 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 
 def number_classes(texts: Mapping[str, Collection[str]], labels: Collection[str]) -> dict[str, list[str]]:
     """The classes of each field in their order; `labels` that share a text have the same."""
-    alike: list[set[str]] = []
+    groups: list[set[str]] = []
     for field in filter(labels.__contains__, texts):
-        sharing = [one for one in alike if not one.isdisjoint(texts[field])]
-        alike = [one for one in alike if one not in sharing] + [set(texts[field]).union(*sharing)]
-    found = {}
+        sharing = [group for group in groups if not group.isdisjoint(texts[field])]
+        groups = [group for group in groups if group not in sharing] + [set(texts[field]).union(*sharing)]
+    classes = {}
     for field, its in texts.items():
-        shared = next((one for one in alike if field in labels and not one.isdisjoint(its)), its)
+        shared = next((group for group in groups if field in labels and not group.isdisjoint(its)), its)
         if len(shared) > MOST_CLASSES:
             raise BadDefinition(f"[data] {field!r} has over {MOST_CLASSES:,} different texts: they are no classes")
-        found[field] = _ordered(shared)
-    return found
+        classes[field] = _sort_texts(shared)
+    return classes
 
 
-def _ordered(texts: Iterable[str]) -> list[str]:
+def _sort_texts(texts: Iterable[str]) -> list[str]:
     """Texts by code point; whole numbers by their value, so that "10" comes after "9"."""
     texts = sorted(texts)
     return sorted(texts, key=int) if all(map(_INTEGER.fullmatch, texts)) else texts
@@ -56,7 +56,7 @@ class LabelTask:
 
     def __str__(self) -> str:
         task = f"a {self.type} task" if self.type else "no task by itself"
-        of = f" of {counted(self.classes, 'class', 'classes')}" if self.type == "classification" else ""
+        of = f" of {format_count(self.classes, 'class', 'classes')}" if self.type == "classification" else ""
         return f"{task}{of}{f' ({self.why})' if self.why else ''}"
 
 
@@ -88,7 +88,7 @@ def _infer_task_of_integers(label: str, values: pa.ChunkedArray) -> LabelTask:
     few = classes <= _SOME and (number <= _FEW or enough)
     if few or (number == classes <= MOST_INFERRED and enough):
         return LabelTask("classification", classes)
-    counts = f"{counted(number, 'different whole number')} in {counted(len(values), 'row')}, up to {high:,}"
+    counts = f"{format_count(number, 'different whole number')} in {format_count(len(values), 'row')}, up to {high:,}"
     declared = f"benchmark = {write_inline({'task': {'classes': classes}})} takes them as classes"
     remedies = [declared] if classes <= MOST_CLASSES else []
     remedies += [numbering, f'types = {{ {label} = "float64" }} in [data] as what is measured']
@@ -103,11 +103,12 @@ def describe_fields(
     known = {
         field.name: read_class_names(maps[field.name]) for field in fields if isinstance(maps.get(field.name), list)
     }
-    kinds = {name: f"{len(names)} classes: {some_of(names)}" for name, names in known.items()}
+    kinds = {name: f"{len(names)} classes: {shorten_list(names)}" for name, names in known.items()}
     columns = ", ".join(f"{field.name} {kinds.get(field.name, field.type)} ({field.role})" for field in fields)
     labels = [field for field in fields if field.role == "label"]
     tasks = {
-        one.name: infer_task(one, rows[one.name], known.get(one.name, ()), why.get(one.name, "")) for one in labels
+        label.name: infer_task(label, rows[label.name], known.get(label.name, ()), why.get(label.name, ""))
+        for label in labels
     }
     makes = "; ".join(f"{name} makes {task}" for name, task in tasks.items())
     return f"read as {columns}; {makes}; say others by `types`, `classes` or benchmark = {{ task = {{ .. }} }}"

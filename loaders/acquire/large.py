@@ -22,9 +22,17 @@ from numpy.typing import NDArray
 
 from ...core.engines import map_jobs
 from ...core.errors import BadDefinition
-from ...core.plugins import module
-from ...core.progress import advance
-from ...splits.rows import Bytes, first_ids, heads, row_digests, set_digest, settle_repeats, with_repeated
+from ...core.plugins import load_module
+from ...core.progress import report_progress
+from ...splits.rows import (
+    Bytes,
+    compute_first_ids,
+    compute_row_digests,
+    compute_set_digest,
+    get_digest_prefixes,
+    mark_repeated_inputs,
+    number_duplicates,
+)
 from ...splits.schema import Schema
 from ..files.damage import convert_reader_errors
 from .out_of_core import ColumnFiles
@@ -33,7 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def in_pieces(reader: ModuleType) -> bool:
+def can_read_in_pieces(reader: ModuleType) -> bool:
     """Whether a reader can give its rows piece by piece."""
     return hasattr(reader, "pieces") or (hasattr(reader, "shards") and hasattr(reader, "read_shard"))
 
@@ -49,75 +57,77 @@ def build_in_pieces(
     ids: list[NDArray[np.uint64]] = []
     digests: list[Bytes] = []
     with ColumnFiles(schema, target) as files:
-        for table, its_ids, its_digests in _pieces(reader, arguments, schema, where, engine):
+        for table, its_ids, its_digests in _iterate_pieces(reader, arguments, schema, where, engine):
             files.append(table)
             ids.append(its_ids)
             digests.append(its_digests)
-        every_id = _joined(ids, np.empty(0, np.uint64))
-        every_digest = _joined(digests, np.empty((0, 32), np.uint8))
-        repeated = np.sort(every_id[settle_repeats(files.table(), schema, every_id)])
+        every_id = _concatenate_parts(ids, np.empty(0, np.uint64))
+        every_digest = _concatenate_parts(digests, np.empty((0, 32), np.uint8))
+        repeated = np.sort(every_id[number_duplicates(files.table(), schema, every_id)])
         order = np.argsort(every_id)
-        digest, checks = set_digest(every_digest), heads(every_digest)
+        digest, checks = compute_set_digest(every_digest), get_digest_prefixes(every_digest)
         del every_digest  # a third of the memory at this point
         added = {"row_id": every_id[order], "check": checks[order]}
-        files.write(order, added, target, partial(with_repeated, row_ids=repeated))
+        files.write(order, added, target, partial(mark_repeated_inputs, row_ids=repeated))
         return digest
 
 
-def with_schema(call: Callable[..., Any], arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
+def add_schema(call: Callable[..., Any], arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
     """What a reader's function is called with: its arguments, and the source's schema where it asks for it."""
-    asked = "schema" in signature(call).parameters
-    return {**arguments, "schema": schema} if asked and "schema" not in arguments else arguments
+    takes_schema = "schema" in signature(call).parameters
+    return {**arguments, "schema": schema} if takes_schema and "schema" not in arguments else arguments
 
 
 _Piece = tuple["pa.Table", NDArray[np.uint64], Bytes]
 
 
-def _pieces(reader: str, arguments: dict[str, Any], schema: Schema, where: str, engine: str) -> Iterator[_Piece]:
+def _iterate_pieces(
+    reader: str, arguments: dict[str, Any], schema: Schema, where: str, engine: str
+) -> Iterator[_Piece]:
     """Each piece's rows, with their ids (as first occurrences) and digests."""
     with convert_reader_errors("its data"):
         yield from _read_pieces(reader, arguments, schema, where, engine)
 
 
 def _read_pieces(reader: str, arguments: dict[str, Any], schema: Schema, where: str, engine: str) -> Iterator[_Piece]:
-    held = module("loaders/readers", reader, "reader")
-    call = held.pieces if hasattr(held, "pieces") else held.shards
+    reader_module = load_module("loaders/readers", reader, "reader")
+    call = reader_module.pieces if hasattr(reader_module, "pieces") else reader_module.shards
     try:
-        given = call(**with_schema(call, arguments, schema))
+        pieces = call(**add_schema(call, arguments, schema))
     except TypeError as error:
         raise BadDefinition(f"{where}: {error}") from error
-    if hasattr(held, "pieces"):
+    if hasattr(reader_module, "pieces"):
         rows = 0
-        for piece in given:
+        for piece in pieces:
             table = schema.conform(piece, where)
-            yield table, first_ids(table, schema), row_digests(table, schema)
-            advance("rows read", rows := rows + table.num_rows)
-        advance("rows read", rows, rows)
+            yield table, compute_first_ids(table, schema), compute_row_digests(table, schema)
+            report_progress("rows read", rows := rows + table.num_rows)
+        report_progress("rows read", rows, rows)
         return
     if engine == "local":
-        for done, shard in enumerate(given):
-            advance("shards", done, len(given))
-            table = schema.conform(held.read_shard(shard), where)
-            yield table, first_ids(table, schema), row_digests(table, schema)
-        advance("shards", len(given), len(given))
+        for done, shard in enumerate(pieces):
+            report_progress("shards", done, len(pieces))
+            table = schema.conform(reader_module.read_shard(shard), where)
+            yield table, compute_first_ids(table, schema), compute_row_digests(table, schema)
+        report_progress("shards", len(pieces), len(pieces))
         return
     # What other processes read is not sent here, which takes longer than to read it again.
-    hashed = map_jobs(engine, partial(_hashed, reader, schema, where), given)
-    for done, (shard, (its_ids, its_digests)) in enumerate(zip(given, hashed, strict=True)):
-        advance("shards", done, len(given))
-        yield schema.conform(held.read_shard(shard), where), its_ids, its_digests
-    advance("shards", len(given), len(given))
+    hashed = map_jobs(engine, partial(_hash_piece, reader, schema, where), pieces)
+    for done, (shard, (its_ids, its_digests)) in enumerate(zip(pieces, hashed, strict=True)):
+        report_progress("shards", done, len(pieces))
+        yield schema.conform(reader_module.read_shard(shard), where), its_ids, its_digests
+    report_progress("shards", len(pieces), len(pieces))
 
 
-def _joined(parts: list[NDArray[Any]], none: NDArray[Any]) -> NDArray[Any]:
+def _concatenate_parts(parts: list[NDArray[Any]], none: NDArray[Any]) -> NDArray[Any]:
     """The parts end to end. Empties the list, so that they do not lie in memory twice for long."""
-    joined = np.concatenate([none, *parts])
+    array = np.concatenate([none, *parts])
     parts.clear()
-    return joined
+    return array
 
 
-def _hashed(reader: str, schema: Schema, where: str, piece: Any) -> tuple[NDArray[np.uint64], Bytes]:
+def _hash_piece(reader: str, schema: Schema, where: str, piece: Any) -> tuple[NDArray[np.uint64], Bytes]:
     """One piece's ids (as first occurrences) and digests."""
-    read: Callable[[Any], pa.Table] = module("loaders/readers", reader, "reader").read_shard
+    read: Callable[[Any], pa.Table] = load_module("loaders/readers", reader, "reader").read_shard
     table = schema.conform(read(piece), where)
-    return first_ids(table, schema), row_digests(table, schema)
+    return compute_first_ids(table, schema), compute_row_digests(table, schema)

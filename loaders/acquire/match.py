@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData
-from ...core.listings.plural import counted
-from ...splits.catalogue import manifests
+from ...core.listings.plural import format_count
+from ...splits.catalogue import list_manifests
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,31 +31,33 @@ class RowDifference:
 
     def __str__(self) -> str:
         first = ", ".join(f"{value:016x}" for value in self.ids[self.absent | self.changed][:3])
-        absent = counted(int(self.absent.sum()), "row is", "rows are")
+        absent = format_count(int(self.absent.sum()), "row is", "rows are")
         return f"{absent} not in the source and {self.changed.sum()} changed (first: {first})"
 
 
 def compare_rows(listed: pa.Table, rows: pa.Table) -> RowDifference:
     """`listed` and `rows` have `row_id` and `check`; `rows` in ascending row id."""
-    known, wanted = rows["row_id"].to_numpy(), listed["row_id"].to_numpy()
-    places: NDArray[np.int64] = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+    known, listed_ids = rows["row_id"].to_numpy(), listed["row_id"].to_numpy()
+    source_indices: NDArray[np.int64] = np.minimum(np.searchsorted(known, listed_ids), max(len(known) - 1, 0))
     if not len(known):
-        return RowDifference(wanted, places, np.ones(len(wanted), bool), np.zeros(len(wanted), bool))
-    absent = known[places] != wanted
-    changed = ~absent & (rows["check"].to_numpy()[places] != listed["check"].to_numpy())
-    return RowDifference(wanted, places, absent, changed)
+        return RowDifference(
+            listed_ids, source_indices, np.ones(len(listed_ids), bool), np.zeros(len(listed_ids), bool)
+        )
+    absent = known[source_indices] != listed_ids
+    changed = ~absent & (rows["check"].to_numpy()[source_indices] != listed["check"].to_numpy())
+    return RowDifference(listed_ids, source_indices, absent, changed)
 
 
-def changed_since(source: str, digest: str, rows: pa.Table) -> str:
+def describe_changes(source: str, digest: str, rows: pa.Table) -> str:
     """What is known of the difference between a source as it was pinned (by `digest`) and the rows that it gives now,
     from the manifests that list its rows; empty where none does."""
-    for manifest in manifests():
+    for manifest in list_manifests():
         pin = manifest.definition.source
         if manifest.definition.ships_rows and (pin.name, pin.digest) == (source, digest):
             try:
-                found = compare_rows(manifest.shipped(), rows)
+                difference = compare_rows(manifest.shipped(), rows)
             except BadData:
                 continue
-            if found.differ:
-                return f"of the {len(found.ids):,} rows that {manifest.full_name} lists, {found}"
+            if difference.differ:
+                return f"of the {len(difference.ids):,} rows that {manifest.full_name} lists, {difference}"
     return ""

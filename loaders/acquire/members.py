@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadData, first_line
-from ...core.progress import say
+from ...core.errors import BadData, get_first_line
+from ...core.progress import log_message
 from ..files.hidden import DESKTOP_FILES, describe_hidden, is_hidden
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ _BROKEN = (
 )
 """What is raised of archives that are damaged or cut off."""
 
-Wanted = Callable[[str], bool]
+PathFilter = Callable[[str], bool]
 
 
-class Members(ABC):
+class ArchiveFiles(ABC):
     """Files by their paths (with `/`), such as "photo/dog/056_0001.jpg". `where` names the folder or archive in
     messages."""
 
@@ -56,8 +56,8 @@ class Members(ABC):
         """The paths of all files, sorted."""
 
     @abstractmethod
-    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
-        """Each file's path and bytes, in the order in which reading them is fast; those that are `wanted`."""
+    def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
+        """Each file's path and bytes, in the order in which reading them is fast; those that are `accept`."""
 
     def executable(self, name: str) -> bool:
         """Whether a file may be run: git trees say so."""
@@ -69,18 +69,18 @@ class Members(ABC):
             return content
         raise BadData(f"{self.where} has no file {name}")
 
-    def below(self, folder: str) -> Members:
+    def below(self, folder: str) -> ArchiveFiles:
         """The files below a folder, by their paths from there."""
-        return _Below(self, folder) if folder else self
+        return _SubdirFiles(self, folder) if folder else self
 
-    def visible(self) -> Members:
+    def visible(self) -> ArchiveFiles:
         """The files that are data: all but hidden ones."""
-        return _Visible(self) if any(map(is_hidden, self.names())) else self
+        return _VisibleFiles(self) if any(map(is_hidden, self.names())) else self
 
     def announce_hidden(self) -> None:
         """Say how many files are hidden, and so no data."""
         if hidden := [*self.desktop_files, *filter(is_hidden, self.names())]:
-            say(describe_hidden(self.where, hidden))
+            log_message(describe_hidden(self.where, hidden))
 
     def close(self) -> None:  # noqa: B027  (a folder has nothing to close)
         """Close the archive."""
@@ -92,24 +92,24 @@ class Members(ABC):
         self.close()
 
 
-class _Below(Members):
-    def __init__(self, whole: Members, folder: str) -> None:
-        super().__init__(f"{whole.where}/{folder}")
-        self._whole, self._head = whole, f"{folder.strip('/')}/"
-        self.desktop_files = [name[len(self._head) :] for name in whole.desktop_files if name.startswith(self._head)]
+class _SubdirFiles(ArchiveFiles):
+    def __init__(self, parent: ArchiveFiles, folder: str) -> None:
+        super().__init__(f"{parent.where}/{folder}")
+        self._whole, self._head = parent, f"{folder.strip('/')}/"
+        self.desktop_files = [name[len(self._head) :] for name in parent.desktop_files if name.startswith(self._head)]
         if not self.names():
-            raise BadData(f"{whole.where} has no folder {folder}")
+            raise BadData(f"{parent.where} has no folder {folder}")
 
     def names(self) -> list[str]:
         return [name[len(self._head) :] for name in self._whole.names() if name.startswith(self._head)]
 
-    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
+    def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
         head = self._head
 
-        def mine(name: str) -> bool:
-            return name.startswith(head) and (wanted is None or wanted(name[len(head) :]))
+        def accept_below(name: str) -> bool:
+            return name.startswith(head) and (accept is None or accept(name[len(head) :]))
 
-        return ((name[len(head) :], content) for name, content in self._whole.walk(mine))
+        return ((name[len(head) :], content) for name, content in self._whole.walk(accept_below))
 
     def executable(self, name: str) -> bool:
         return self._whole.executable(self._head + name)
@@ -121,17 +121,17 @@ class _Below(Members):
         self._whole.close()
 
 
-class _Visible(Members):
-    def __init__(self, whole: Members) -> None:
-        super().__init__(whole.where)
-        self._whole = whole
-        self._names = [name for name in whole.names() if not is_hidden(name)]
+class _VisibleFiles(ArchiveFiles):
+    def __init__(self, parent: ArchiveFiles) -> None:
+        super().__init__(parent.where)
+        self._whole = parent
+        self._names = [name for name in parent.names() if not is_hidden(name)]
 
     def names(self) -> list[str]:
         return self._names
 
-    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
-        return self._whole.walk(lambda name: not is_hidden(name) and (wanted is None or wanted(name)))
+    def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
+        return self._whole.walk(lambda name: not is_hidden(name) and (accept is None or accept(name)))
 
     def executable(self, name: str) -> bool:
         return self._whole.executable(name)
@@ -143,7 +143,7 @@ class _Visible(Members):
         self._whole.close()
 
 
-class FolderMembers(Members):
+class FolderFiles(ArchiveFiles):
     """The files of a folder. A link whose target lies outside is refused."""
 
     def __init__(self, folder: Path) -> None:
@@ -167,9 +167,9 @@ class FolderMembers(Members):
     def names(self) -> list[str]:
         return self._names
 
-    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
+    def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
         for name in self._names:
-            if wanted is None or wanted(name):
+            if accept is None or accept(name):
                 yield name, self.read(name)
 
     def read(self, name: str) -> bytes:
@@ -184,7 +184,7 @@ class FolderMembers(Members):
         return bool((self._folder / name).stat().st_mode & 0o100)
 
 
-class ZipMembers(Members):
+class ZipFiles(ArchiveFiles):
     """The files of a zip."""
 
     def __init__(self, path: Path, name: str = "") -> None:
@@ -192,7 +192,7 @@ class ZipMembers(Members):
         try:
             self._zip = zipfile.ZipFile(path)
         except _BROKEN as error:
-            raise BadData(f"{self.where} is not a readable zip: {first_line(error)}") from error
+            raise BadData(f"{self.where} is not a readable zip: {get_first_line(error)}") from error
         files = [info for info in self._zip.infolist() if not info.is_dir()]
         self.desktop_files = [info.filename for info in files if _is_desktop_file(info.filename)]
         infos = [info for info in files if not _is_desktop_file(info.filename)]
@@ -206,9 +206,9 @@ class ZipMembers(Members):
     def names(self) -> list[str]:
         return sorted(self._infos)
 
-    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
+    def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
         for info in sorted(self._infos.values(), key=lambda info: info.header_offset):
-            if wanted is None or wanted(info.filename):
+            if accept is None or accept(info.filename):
                 yield info.filename, self.read(info.filename)
 
     def read(self, name: str) -> bytes:
@@ -217,7 +217,7 @@ class ZipMembers(Members):
         try:
             return self._zip.read(self._infos[name])
         except (RuntimeError, *_BROKEN) as error:
-            raise BadData(f"{self.where}: {name} cannot be read: {first_line(error)}") from error
+            raise BadData(f"{self.where}: {name} cannot be read: {get_first_line(error)}") from error
 
     def executable(self, name: str) -> bool:
         return bool((self._infos[name].external_attr >> 16) & 0o100)
@@ -226,7 +226,7 @@ class ZipMembers(Members):
         self._zip.close()
 
 
-class TarMembers(Members):
+class TarFiles(ArchiveFiles):
     """The files of a tar, plain or compressed by gzip, bzip2, xz or zstd. One that is not compressed is read at any
     place; a compressed one from its beginning, each time that it is walked."""
 
@@ -239,45 +239,45 @@ class TarMembers(Members):
             if info.isdir():
                 continue
             if _is_desktop_file(info.name):
-                self.desktop_files.append(_plain(info.name))
+                self.desktop_files.append(_normalise_name(info.name))
                 continue
             _refuse_escape(info.name, self.where)
             if not info.isreg():
                 raise BadData(f"{self.where}: {info.name} is a link or a device: farshift reads files only")
             total += info.size
             _refuse_bomb(total, path.stat().st_size, self.where)
-            self._infos[_plain(info.name)] = info
+            self._infos[_normalise_name(info.name)] = info
 
     def _headers(self) -> Iterator[tarfile.TarInfo]:
         with self._reading() as tar:
             yield from tar
 
-    def _reading(self) -> _Reading:
-        return _Reading(self._path, self.where)
+    def _reading(self) -> _TarStream:
+        return _TarStream(self._path, self.where)
 
     def names(self) -> list[str]:
         return sorted(self._infos)
 
-    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
-        left = {name for name in self._infos if wanted is None or wanted(name)}
+    def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
+        remaining = {name for name in self._infos if accept is None or accept(name)}
         with self._reading() as tar:
             for info in tar:
-                name = _plain(info.name)
-                if name in left and info.isreg():
-                    left.discard(name)
+                name = _normalise_name(info.name)
+                if name in remaining and info.isreg():
+                    remaining.discard(name)
                     file = tar.extractfile(info)
                     content = file.read() if file else b""
                     if len(content) != info.size:
                         raise BadData(f"{self.where} is cut off in {name}")
                     yield name, content
-                if not left:
+                if not remaining:
                     return
 
     def executable(self, name: str) -> bool:
         return bool(self._infos[name].mode & 0o100)
 
 
-class _Reading:
+class _TarStream:
     """A tar that is read once, from its beginning; what is wrong with it becomes `BadData`."""
 
     def __init__(self, path: Path, where: str) -> None:
@@ -285,7 +285,7 @@ class _Reading:
 
     def __enter__(self) -> tarfile.TarFile:
         try:
-            self._raw = _decompressed(self._path)
+            self._raw = _open_decompressed(self._path)
             # A stream: no index of many members is kept, and nothing is looked for at the end.
             self._tar = tarfile.open(fileobj=self._raw, mode="r|")
         except _BROKEN as error:
@@ -299,10 +299,10 @@ class _Reading:
             raise self._said(error) from error
 
     def _said(self, error: BaseException) -> BadData:
-        return BadData(f"{self._where} is not a readable tar, or is cut off: {first_line(error)}")
+        return BadData(f"{self._where} is not a readable tar, or is cut off: {get_first_line(error)}")
 
 
-def _decompressed(path: Path) -> Any:
+def _open_decompressed(path: Path) -> Any:
     import pyarrow as pa
 
     with path.open("rb") as file:
@@ -324,14 +324,14 @@ def is_archive(path: Path) -> bool:
     )
 
 
-def members(path: Path, name: str = "") -> Members:
+def open_archive(path: Path, name: str = "") -> ArchiveFiles:
     """The files of a folder, a zip or a tar (plain, gzip, bzip2, xz, zstd); `BadData` where it is none of them."""
     if path.is_dir():
-        return FolderMembers(path)
-    return ZipMembers(path, name) if zipfile.is_zipfile(path) else TarMembers(path, name)
+        return FolderFiles(path)
+    return ZipFiles(path, name) if zipfile.is_zipfile(path) else TarFiles(path, name)
 
 
-def _plain(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return name.removeprefix("./")
 
 
@@ -341,11 +341,13 @@ def _is_desktop_file(name: str) -> bool:
 
 
 def _refuse_escape(name: str, where: str) -> None:
-    parts = _plain(name).split("/")
+    parts = _normalise_name(name).split("/")
     if name.startswith("/") or "\\" in name or ":" in parts[0] or {"", "."} & set(parts) or ".." in parts:
         raise BadData(f"{where}: the name {name!r} leads out of the archive, or is none")
 
 
-def _refuse_bomb(held: int, size: int, where: str) -> None:
-    if held > max(_HARMLESS, _GROWTH * size):
-        raise BadData(f"{where} holds over {held:,} bytes in a file of {size:,}: refused, as nothing real is packed so")
+def _refuse_bomb(total: int, size: int, where: str) -> None:
+    if total > max(_HARMLESS, _GROWTH * size):
+        raise BadData(
+            f"{where} holds over {total:,} bytes in a file of {size:,}: refused, as nothing real is packed so"
+        )

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.rows import ragged
+from ...splits.rows import read_ragged_column
 from ...splits.schema import Field, Schema
-from ..cache.store import one_batch_options
+from ..cache.store import make_write_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,13 +92,13 @@ class ColumnFiles:
             table = finished(table)
             with (
                 target.open("wb", buffering=0) as file,
-                pa.PythonFile(_BigWrites(file), "w") as sink,
-                pa.ipc.new_file(sink, table.schema, options=one_batch_options()) as writer,
+                pa.PythonFile(_BufferedFile(file), "w") as sink,
+                pa.ipc.new_file(sink, table.schema, options=make_write_options()) as writer,
             ):
                 writer.write_table(table, max_chunksize=max(1, table.num_rows))
 
 
-class _BigWrites:
+class _BufferedFile:
     """A file that is written from memory, in large pieces. Written straight from a mapped file, the kernel takes it in
     pieces of a page where that is not in memory yet, and the new file reads slower when it is mapped in its turn."""
 
@@ -142,7 +142,7 @@ class _Column:
         import pyarrow.compute as pc
 
         if self._ends is not None:
-            content, bounds = ragged(column)
+            content, bounds = read_ragged_column(column)
             self._data.write(content[bounds[0] : bounds[-1]].data)
             self._ends.write((bounds[1:] - bounds[0] + self._bytes).astype("<i8").data)
             self._bytes += int(bounds[-1] - bounds[0])

@@ -30,21 +30,21 @@ from pydantic import Field as Item
 
 from ...core.errors import BadDefinition
 from ...core.listings.inline import write_inline
-from ...core.progress import mute_messages, say
+from ...core.progress import log_message, mute_messages
 from ...splits.schema import RESERVED, Field, Schema, is_field_name
 from ..readers import image_folder, table, wav
-from ..readers._typed import as_text
-from .guess import Guess
+from ..readers._typed import to_text
+from .guess import TypeInference
 from .labels import number_classes
-from .members import Members
+from .members import ArchiveFiles
 from .own_types import TypedColumn
 
 _SHOWN = 12
 """Columns that a refusal writes out in full."""
 Columns = list[str] | dict[str, str | list[str]]
-_NOT_ASKED = ("missing", "if_missing", "is_missing", "maps", "above", "at_least", "sample")
+_CELL_OPTIONS = ("missing", "if_missing", "is_missing", "maps", "above", "at_least", "sample")
 """Options of the reader `table` that change cells: cells are looked at as they are."""
-_MADE = ("constants", "texts", "ranges", "is_missing")
+_FIELD_OPTIONS = ("constants", "texts", "ranges", "is_missing")
 """Options of the reader `table` that make fields without a column."""
 
 
@@ -85,22 +85,24 @@ class Data(BaseModel):
 
     def columns(self) -> dict[str, tuple[str | list[str], str]]:
         """Each field's column (several, for a tensor) and role; `BadDefinition` where a field is named twice."""
-        found: dict[str, tuple[str | list[str], str]] = {}
+        fields: dict[str, tuple[str | list[str], str]] = {}
         for role, columns in (("input", self.inputs), ("label", self.labels), ("meta", self.meta)):
             _check_names(f"{role}s" if role != "meta" else role, columns)
             for field, column in (columns if isinstance(columns, dict) else {name: name for name in columns}).items():
-                if field in found:
+                if field in fields:
                     raise BadDefinition(
                         f"[data] names the field {field!r} twice: leave one out of inputs, labels or meta, or call one "
                         f"otherwise by {{ other = {json.dumps(column)} }}"
                     )
-                found[field] = (column, role)
+                fields[field] = (column, role)
         for option in ("classes", "categories", "types"):
-            if unknown := sorted({*getattr(self, option)} - found.keys()):
-                raise BadDefinition(f"[data] {option}: there is no field {unknown[0]!r} (there are {', '.join(found)})")
+            if unknown := sorted({*getattr(self, option)} - fields.keys()):
+                raise BadDefinition(
+                    f"[data] {option}: there is no field {unknown[0]!r} (there are {', '.join(fields)})"
+                )
         if both := sorted({*self.classes} & self.types.keys()):
             raise BadDefinition(f"[data] {both[0]!r} is named in `classes` and in `types`: it is classes, or of a type")
-        return found
+        return fields
 
 
 def _check_names(key: str, columns: Columns) -> None:
@@ -135,44 +137,49 @@ class Plan:
 def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     """How tables are read, with the types that all their rows have."""
     columns = data.columns()
-    made = {field for name in _MADE for field in data.options.get(name, {})} | {data.options.get("row_number", "")}
-    wanted = {field: column for field, (column, _) in columns.items() if field not in made}
-    options = {**data.options, "columns": wanted}
-    kinds = {field: f"float32[{len(column)}]" for field, column in wanted.items() if isinstance(column, list)}
+    derived_fields = {field for name in _FIELD_OPTIONS for field in data.options.get(name, {})} | {
+        data.options.get("row_number", "")
+    }
+    source_columns = {field: column for field, (column, _) in columns.items() if field not in derived_fields}
+    options = {**data.options, "columns": source_columns}
+    kinds = {field: f"float32[{len(column)}]" for field, column in source_columns.items() if isinstance(column, list)}
     kinds |= dict.fromkeys(data.options.get("is_missing", {}), "bool")
     kinds |= dict.fromkeys([*data.options.get("above", {}), *data.options.get("at_least", {})], "int64")
-    kinds |= {field: _kind_of(values) for field, values in data.options.get("maps", {}).items()}
+    kinds |= {field: _infer_map_type(values) for field, values in data.options.get("maps", {}).items()}
     # Every row is looked at once: a type that the first rows have is not always that of the last.
-    asked = {key: value for key, value in options.items() if key not in _NOT_ASKED}
-    asked |= {"columns": {field: column for field, column in wanted.items() if field not in kinds}}
+    reader_options = {key: value for key, value in options.items() if key not in _CELL_OPTIONS}
+    reader_options |= {"columns": {field: column for field, column in source_columns.items() if field not in kinds}}
     ignored = {"", *data.options.get("missing", [])}
     decimal = str(data.options.get("decimal", "."))
-    guesses: dict[str, Guess] = {}
+    guesses: dict[str, TypeInference] = {}
     typed: dict[str, TypedColumn] = {}
     untyped: dict[str, str] = {}  # the first file without types that has a field
     with mute_messages():
-        for file, has_types, piece in table.stored_pieces(files, _filled(data.options), **asked):
+        for file, has_types, piece in table.iterate_stored_pieces(
+            files, _find_filled_fields(data.options), **reader_options
+        ):
             for field in columns:
                 if field in piece.column_names:
-                    column = as_text(piece[field]) if field in data.classes else piece[field]
-                    guesses.setdefault(field, Guess(ignored, decimal)).look(column)
-                    if has_types and field in wanted:
-                        typed.setdefault(field, TypedColumn(field, wanted[field])).look(file, piece[field])
+                    column = to_text(piece[field]) if field in data.classes else piece[field]
+                    guesses.setdefault(field, TypeInference(ignored, decimal)).look(column)
+                    if has_types and field in source_columns:
+                        typed.setdefault(field, TypedColumn(field, source_columns[field])).look(file, piece[field])
                     else:
                         untyped.setdefault(field, file)
-    if asked["columns"] and not guesses:
+    if reader_options["columns"] and not guesses:
         raise BadDefinition(
-            f"[data] no rows to tell from what {', '.join(asked['columns'])} is: {', '.join(sorted(files))} has none "
+            f"[data] no rows to tell from what {', '.join(reader_options['columns'])} is: {', '.join(sorted(files))} "
+            "has none "
             "with a value in each: leave out a field that has no values"
         )
     for field, guess in guesses.items():
-        is_time = guess.looks_like_times and columns[field][1] == "meta" and field in wanted
+        is_time = guess.looks_like_times and columns[field][1] == "meta" and field in source_columns
         kinds[field] = "timestamp" if is_time else guess.type
         if field in typed:
             kinds[field] = typed[field].settle(guess, untyped.get(field, ""), data.types.get(field, ""))
-            wanted[field] = typed[field].column_for(kinds[field])
+            source_columns[field] = typed[field].column_for(kinds[field])
         if hint := guess.almost_numbers if field not in data.types and field not in data.classes else "":
-            say(f"[data] {field} is text: {hint}")
+            log_message(f"[data] {field} is text: {hint}")
         if data.types.get(field) == "timestamp" and guess.zones == {True, False}:
             raise BadDefinition(
                 f"[data] {field!r}: times have a zone in some rows and none in others: write all alike, or take them "
@@ -181,13 +188,13 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     kinds |= data.types
     given = data.options.get("maps", {})
     unmapped = {field: guess for field, guess in guesses.items() if field not in given}
-    if maps := class_maps(data, unmapped, kinds):
+    if maps := make_class_maps(data, unmapped, kinds):
         options["maps"] = {**given, **maps}
         kinds |= dict.fromkeys(maps, "int64")
-    return Plan("table", options, _schema(columns, kinds), explain_text_labels(data, unmapped, kinds))
+    return Plan("table", options, _make_schema(columns, kinds), explain_text_labels(data, unmapped, kinds))
 
 
-def class_maps(data: Data, guesses: Mapping[str, Guess], kinds: Mapping[str, str]) -> dict[str, list[str]]:
+def make_class_maps(data: Data, guesses: Mapping[str, TypeInference], kinds: Mapping[str, str]) -> dict[str, list[str]]:
     """The classes of each field that has some, in their order: of those that `classes` names, and of labels of text
     whose texts are few and each that of several rows. Labels that share a text share one numbering, so that a rule may
     compare them. kinds: the type that each field has otherwise."""
@@ -204,7 +211,7 @@ def class_maps(data: Data, guesses: Mapping[str, Guess], kinds: Mapping[str, str
 
 
 def explain_text_labels(
-    data: Data, guesses: Mapping[str, Guess], kinds: Mapping[str, str]
+    data: Data, guesses: Mapping[str, TypeInference], kinds: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
     """The labels that stay text without being told to, each with why its texts are hardly classes."""
     labels = [field for field, (_, role) in data.columns().items() if role == "label" and field in guesses]
@@ -216,7 +223,7 @@ def explain_text_labels(
     )
 
 
-def _filled(options: Mapping[str, Any]) -> set[str]:
+def _find_filled_fields(options: Mapping[str, Any]) -> set[str]:
     """The fields for which a value stands where they are missing."""
     rule, flagged = options.get("if_missing", "error"), set(options.get("is_missing", {}).values())
     if not isinstance(rule, dict):
@@ -224,16 +231,16 @@ def _filled(options: Mapping[str, Any]) -> set[str]:
     return {field for field, then in rule.items() if then not in ("drop", "error")} | (flagged - set(rule))
 
 
-def _kind_of(values: Mapping[str, Any] | list[Any]) -> str:
+def _infer_map_type(values: Mapping[str, Any] | list[Any]) -> str:
     """The type of what a map's texts stand for."""
     kinds = {int: "int64", float: "float64", bool: "bool"}
-    found = (
+    types = (
         {kinds.get(type(value), "string") for value in values.values()} if isinstance(values, Mapping) else {"int64"}
     )
-    return found.pop() if len(found) == 1 else "string"
+    return types.pop() if len(types) == 1 else "string"
 
 
-def plan_folder(data: Data, files: Mapping[str, Path | Members], pattern: str) -> Plan:
+def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: str) -> Plan:
     """How pictures, or sounds, are read: which field is the picture, and what the parts of its path are. Labels that
     are text are classes."""
     columns = data.columns()
@@ -246,8 +253,8 @@ def plan_folder(data: Data, files: Mapping[str, Path | Members], pattern: str) -
     options |= {content: named[content]} if named[content] != content else {}
     options |= {"path": named["path"]} if "path" in named else {}
     with mute_messages():
-        found = reader.parts(files, **{key: value for key, value in options.items() if key != content})
-    guesses = {field: Guess.of(parts[part] for parts in found) for field, part in fields.items()}
+        path_parts = reader.parts(files, **{key: value for key, value in options.items() if key != content})
+    guesses = {field: TypeInference.of(parts[part] for parts in path_parts) for field, part in fields.items()}
     kinds = {field: guess.type for field, guess in guesses.items()} | {named[content]: content} | data.types
     kinds |= {named["path"]: "string"} if "path" in named else {}
     given = data.options.get("maps", {})
@@ -257,10 +264,10 @@ def plan_folder(data: Data, files: Mapping[str, Path | Members], pattern: str) -
     kinds |= dict.fromkeys([*maps, *given], "int64")
     if maps or given:
         options["maps"] = {**given, **maps}
-    return Plan("wav" if data.sounds else "image_folder", options, _schema(columns, kinds))
+    return Plan("wav" if data.sounds else "image_folder", options, _make_schema(columns, kinds))
 
 
-def _schema(columns: Mapping[str, tuple[Any, str]], kinds: Mapping[str, str]) -> Schema:
+def _make_schema(columns: Mapping[str, tuple[Any, str]], kinds: Mapping[str, str]) -> Schema:
     if absent := [field for field in columns if field not in kinds]:
         raise BadDefinition(
             f"[data] no rows to tell from what {', '.join(absent)} is: the files have none, or `where`, `without` and "

@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadDefinition
-from ...core.progress import say
-from ..batching.encoded import media_type
+from ...core.progress import log_message
+from ..batching.encoded import find_media_type
 from ..readers._arrow_types import (
     NO_VALUES,
     NotExact,
-    common_type,
+    describe_remedy,
     describe_type,
-    encoded_in,
-    field_type,
+    find_common_type,
+    has_encoded_files,
+    infer_field_type,
     loses_precision,
-    remedy,
-    stored_type,
     to_item,
+    to_stored_type,
 )
-from ..readers._tensors import item_of
-from .guess import Guess
+from ..readers._tensors import find_item_type
+from .guess import TypeInference
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,12 +32,12 @@ ENCODED = "encoded"
 """The type of a column of encoded files, before it is known of what."""
 
 
-def column_type(kind: pa.DataType) -> str:
+def infer_column_type(kind: pa.DataType) -> str:
     """The type of a field of such a column: a scalar's, an item and `LISTS`, `ENCODED`, `NO_VALUES`, or ""."""
-    if encoded_in(kind):
+    if has_encoded_files(kind):
         return ENCODED
-    item = item_of(stored_type(kind))
-    return f"{item}{LISTS}" if item else field_type(kind)
+    item = find_item_type(to_stored_type(kind))
+    return f"{item}{LISTS}" if item else infer_field_type(kind)
 
 
 def settle_type(
@@ -49,22 +49,22 @@ def settle_type(
 
     known: dict[str, str] = {}  # a type, and the first file that has it
     for file, kind in kinds.items():
-        found = (texts or {}).get(file) or column_type(kind)
-        if not found:
+        type_name = (texts or {}).get(file) or infer_column_type(kind)
+        if not type_name:
             parts = (
                 f', or a part of it by its name ("{column}.{kind.field(0).name}")' if pa.types.is_struct(kind) else ""
             )
             raise BadDefinition(
                 f"[data] {file}: column {column!r} is {describe_type(kind)}, which is no type of a field: "
-                f"{remedy(field, kind)}{parts}"
+                f"{describe_remedy(field, kind)}{parts}"
             )
-        known.setdefault(found, file)
-    common = common_type(known)
+        known.setdefault(type_name, file)
+    common = find_common_type(known)
     if not common:
         file, other = list(known.values())[:2]
         raise BadDefinition(
             f"[data] {other}: column {column!r} is {describe_type(kinds[other])}, and {describe_type(kinds[file])} in "
-            f"{file}: {remedy(field)}, or write all alike"
+            f"{file}: {describe_remedy(field)}, or write all alike"
         )
     if common == NO_VALUES:
         raise BadDefinition(f"[data] {next(iter(kinds))}: column {column!r} has no values: leave {field!r} out")
@@ -74,18 +74,18 @@ def settle_type(
 
 
 def _refuse_zones(field: str, column: object, kinds: Mapping[str, pa.DataType]) -> None:
-    files = {bool(getattr(stored_type(kind), "tz", None)): file for file, kind in reversed(list(kinds.items()))}
+    files = {bool(getattr(to_stored_type(kind), "tz", None)): file for file, kind in reversed(list(kinds.items()))}
     if len(files) > 1:
         raise BadDefinition(
             f"[data] {files[False]}: column {column!r} has times without a zone, and {files[True]} with one: write all "
-            f"alike, or {remedy(field)}"
+            f"alike, or {describe_remedy(field)}"
         )
 
 
 def detect_media(column: pa.ChunkedArray) -> str:
     """Whether encoded files are pictures or sounds, by how the first begins."""
     first = next((value.as_py() for value in column if value.is_valid), b"")
-    return "audio" if media_type(first).startswith("audio/") else "image"
+    return "audio" if find_media_type(first).startswith("audio/") else "image"
 
 
 class TypedColumn:
@@ -103,7 +103,7 @@ class TypedColumn:
         import pyarrow.compute as pc
 
         self._kinds.setdefault(file, column.type)
-        kind = column_type(column.type)
+        kind = infer_column_type(column.type)
         if kind == ENCODED and not self._media:
             self._media = detect_media(pc.struct_field(column, "bytes"))
         elif kind.endswith(LISTS):
@@ -114,26 +114,26 @@ class TypedColumn:
             except NotExact as error:
                 self._inexact = f"{file}: {self._field} is {error}", column.type
 
-    def settle(self, guess: Guess, untyped: str, given: str) -> str:
+    def settle(self, guess: TypeInference, untyped: str, given: str) -> str:
         """The field's type: that which the draft gives, or one that holds what all files have (`BadDefinition`), among
         them perhaps one without types (`untyped`, its name)."""
         import pyarrow as pa
 
         if given:
             if given == "float64" and self._inexact:
-                say(f"[data] {self._inexact[0]}: rounded, as `types` says")
+                log_message(f"[data] {self._inexact[0]}: rounded, as `types` says")
             return given
         texts = {untyped: guess.text_type} if untyped else {}
         kind = settle_type(self._field, self._column, self._kinds | dict.fromkeys(texts, pa.string()), texts)
         if kind == "float64" and self._inexact:
-            raise BadDefinition(f"[data] {self._inexact[0]}: {remedy(self._field, self._inexact[1])}")
+            raise BadDefinition(f"[data] {self._inexact[0]}: {describe_remedy(self._field, self._inexact[1])}")
         if not kind.endswith(LISTS):
             return self._media if kind == ENCODED else kind
         _, _, shape = guess.type.partition("[")
         if not shape:
             raise BadDefinition(
                 f"[data] {next(iter(self._kinds))}: column {self._column!r} has lists of several lengths, or with "
-                f"missing values: pad them to one length, or {remedy(self._field)}"
+                f"missing values: pad them to one length, or {describe_remedy(self._field)}"
             )
         if self._narrows:
             report_precision_loss(self._field)
@@ -141,9 +141,9 @@ class TypedColumn:
 
     def column_for(self, kind: str) -> str | list[str]:
         """The column that a field of a type is read from."""
-        encoded = any(column_type(one) == ENCODED for one in self._kinds.values())
+        encoded = any(infer_column_type(stored_kind) == ENCODED for stored_kind in self._kinds.values())
         return f"{self._column}.bytes" if encoded and kind in ("image", "audio", "bytes") else self._column
 
 
 def report_precision_loss(field: str) -> None:
-    say(f"[data] {field}: the numbers of its lists are rounded to float32")
+    log_message(f"[data] {field}: the numbers of its lists are rounded to float32")

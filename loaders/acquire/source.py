@@ -15,26 +15,32 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Item
 
-from ...core.accepted import require_accepted
-from ...core.canonical import identity_of
-from ...core.errors import BadData, BadDefinition, Unavailable, UnknownName, UnmadeRows, first_line
-from ...core.files import cache_root, user_home
+from ...core.accepted import require_accepted_licence
+from ...core.canonical import compute_identity
+from ...core.errors import BadData, BadDefinition, MissingGeneratorPackage, Unavailable, UnknownName, get_first_line
+from ...core.files import get_cache_root, get_user_home
 from ...core.isolation.withheld import refuse_labels
-from ...core.plugins import files, gathered, module, read_definition
-from ...core.progress import say
-from ...splits.pins import FilePin, FirstFile, TreePin
-from ...splits.rows import heads, ids_and_repeats, row_digests, set_digest, with_repeated
+from ...core.plugins import find_plugin_files, load_module, read_all_definitions, read_definition
+from ...core.progress import log_message
+from ...splits.pins import FilePin, TreePin, UnpinnedFile
+from ...splits.rows import (
+    compute_ids_and_repeats,
+    compute_row_digests,
+    compute_set_digest,
+    get_digest_prefixes,
+    mark_repeated_inputs,
+)
 from ...splits.schema import Field, Schema
-from ..cache.store import memory_mapped, stored_file, write_arrow
+from ..cache.store import load_or_write_table, map_table, write_arrow
 from ..files.damage import convert_reader_errors
-from .expected import Expected
+from .expected import ExpectedCounts
 from .fetch import fetch_file
 from .fetch_tree import fetch_tree
-from .first_file import fetch_first
-from .generator import generator_of, lacking, made_by, required
+from .first_file import fetch_unpinned_file
+from .generator import describe_maker, find_missing_extra, find_requirement, load_generator
 from .labels import read_class_names
-from .large import build_in_pieces, in_pieces, with_schema
-from .match import changed_since
+from .large import add_schema, build_in_pieces, can_read_in_pieces
+from .match import describe_changes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,19 +49,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class _Strict(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class FieldPin(_Strict):
+class FieldPin(_StrictModel):
     name: str
     type: str
     role: str
 
 
-class Distribution(_Strict):
-    """One way to have the rows: a `generator`; or `files` and `trees` (folders of many files) and the `reader` that
-    turns them into rows; or another source (`of`) and the `derivation` that makes these rows of its."""
+class Distribution(_StrictModel):
+    """One way to have the rows: a `generator`; or `files` and `trees` (folders of many files) and the
+    `reader` that turns them into rows; or another source (`of`) and the `derivation` that makes these rows of its."""
 
     name: str
     generator: str = ""
@@ -63,11 +69,11 @@ class Distribution(_Strict):
     of: str = ""
     derivation: str = ""
     options: dict[str, Any] = {}
-    files: list[FilePin | FirstFile] = []
+    files: list[FilePin | UnpinnedFile] = []
     trees: list[TreePin] = []
 
 
-class SourceDefinition(_Strict):
+class SourceDefinition(_StrictModel):
     """What `<name>.toml` says. Without `rows` and `digest` it is a definition of public data whose rows nobody has
     pinned: whoever pulls it first has its rows held to the `expected` counts, and pinned in their own home. A licence
     to `accept` is shown first, with its `terms`. `categories` are fields whose integers are codes without an order:
@@ -82,7 +88,7 @@ class SourceDefinition(_Strict):
     notes: str = ""
     accept: str = ""
     terms: str = ""
-    expected: Expected | None = None
+    expected: ExpectedCounts | None = None
     rows: int = 0
     digest: str = ""
     categories: list[str] = []
@@ -111,41 +117,57 @@ class Source:
     def needs_network(self) -> bool:
         """Whether no distribution is a generator, or derived from one (a local mirror may still serve)."""
         return not any(
-            one.generator or (one.derivation and not base_of(one).needs_network)
-            for one in self.definition.distributions
+            distribution.generator or (distribution.derivation and not find_base_source(distribution).needs_network)
+            for distribution in self.definition.distributions
         )
 
     @property
     def extra(self) -> str:
         """The extra whose package each generator of it leaves the making of rows to; empty where one needs none."""
-        needed = [base_of(one).extra if one.derivation else required(one.generator)[1] for one in self._generated]
+        needed = [
+            find_base_source(distribution).extra
+            if distribution.derivation
+            else find_requirement(distribution.generator)[1]
+            for distribution in self._generated
+        ]
         return needed[0] if needed and all(needed) else ""
 
     @property
     def lacks(self) -> str:
         """`extra` where its package is not installed here."""
-        absent = [base_of(one).lacks if one.derivation else lacking(one.generator) for one in self._generated]
+        absent = [
+            find_base_source(distribution).lacks
+            if distribution.derivation
+            else find_missing_extra(distribution.generator)
+            for distribution in self._generated
+        ]
         return absent[0] if absent and all(absent) else ""
 
     @property
     def _generated(self) -> list[Distribution]:
-        return [one for one in self.definition.distributions if one.generator or one.derivation]
+        return [
+            distribution
+            for distribution in self.definition.distributions
+            if distribution.generator or distribution.derivation
+        ]
 
     @property
     def downloads(self) -> bool:
         """Whether the files of some distribution have an address; what has none has to be brought (`--data`)."""
         return any(
-            base_of(one).downloads if one.derivation else all(pin.mirrors for pin in [*one.files, *one.trees])
-            for one in self.definition.distributions
-            if not one.generator
+            find_base_source(distribution).downloads
+            if distribution.derivation
+            else all(pin.mirrors for pin in [*distribution.files, *distribution.trees])
+            for distribution in self.definition.distributions
+            if not distribution.generator
         )
 
     @property
     def cached_at(self) -> Path:
         # The schema is in the name too: roles make the row ids, and are in no row's digest.
-        shape = identity_of(self.schema.records())[:8]
+        shape = compute_identity(self.schema.records())[:8]
         name = f"{self.name}-v{self.definition.version}-{self.definition.digest[:16]}-{shape}.arrow"
-        return cache_root() / "sources" / name
+        return get_cache_root() / "sources" / name
 
     def class_names(self, field: str) -> list[str]:
         """What the classes 0, 1 .. of a field are called, where the data name them, or a reader made them of
@@ -167,19 +189,19 @@ class Source:
         refuse_labels(f"source {self.name}")
         if not self.definition.digest:
             return self.build(own_folders)
-        return stored_file(self.cached_at, lambda target: self.write(target, own_folders, engine))
+        return load_or_write_table(self.cached_at, lambda target: self.write(target, own_folders, engine))
 
     def require_licence(self) -> None:
         """`LicenceNotAccepted` where the owner wants the licence accepted and the user has not done so."""
         if self.definition.accept:
-            require_accepted(self.definition.accept, f"source {self.name}", self.definition.terms)
+            require_accepted_licence(self.definition.accept, f"source {self.name}", self.definition.terms)
 
     def build(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
         """The rows from the first distribution that can be had, held to the pinned count and digest, in memory."""
         self.require_licence()
 
         def make(distribution: Distribution) -> tuple[pa.Table, pa.Table, str]:
-            table, digest = identified(self.read(distribution, own_folders), self.schema)
+            table, digest = add_row_ids(self.read(distribution, own_folders), self.schema)
             return table, table, digest
 
         return self._first(make)
@@ -193,7 +215,7 @@ class Source:
         def make(distribution: Distribution) -> tuple[tuple[int, str], pa.Table, str]:
             arguments = self._arguments(distribution, own_folders)
             digest = self.write_from(distribution, arguments, target, engine)
-            table = memory_mapped(target)
+            table = map_table(target)
             return (table.num_rows, digest), table, digest
 
         return self._first(make)
@@ -203,10 +225,10 @@ class Source:
     ) -> str:
         """Write the rows that a distribution's reader or generator gives for `arguments` to `target`, as an Arrow file;
         returns their digest."""
-        if distribution.reader and in_pieces(module("loaders/readers", distribution.reader, "reader")):
+        if distribution.reader and can_read_in_pieces(load_module("loaders/readers", distribution.reader, "reader")):
             where = f"source {self.name}, {distribution.name}"
             return build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
-        table, digest = identified(self._called(distribution, arguments), self.schema)
+        table, digest = add_row_ids(self._called(distribution, arguments), self.schema)
         write_arrow(table, target)
         return digest
 
@@ -217,19 +239,19 @@ class Source:
         reasons = []
         for distribution in self.definition.distributions:
             try:
-                made, rows, digest = make(distribution)
+                result, rows, digest = make(distribution)
             except (Unavailable, BadData) as error:
-                if isinstance(error, UnmadeRows) and len(self.definition.distributions) == 1:
+                if isinstance(error, MissingGeneratorPackage) and len(self.definition.distributions) == 1:
                     raise
                 reasons.append(f"{distribution.name}: {error}")
                 continue
             if not self.definition.digest or digest == self.definition.digest:
-                return made
-            known = changed_since(self.name, self.definition.digest, rows)
+                return result
+            known = describe_changes(self.name, self.definition.digest, rows)
             differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
-            by = made_by(distribution.generator, distribution.options)
+            by = describe_maker(distribution.generator, distribution.options)
             reasons.append("; ".join(filter(None, (f"{distribution.name}: gives {differ}", known, by))))
-            say(f"{self.name}: {distribution.name} does not give the pinned rows; trying the next distribution")
+            log_message(f"{self.name}: {distribution.name} does not give the pinned rows; trying the next distribution")
         raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
 
     def _arguments(self, distribution: Distribution, own_folders: tuple[Path, ...]) -> dict[str, Any]:
@@ -237,8 +259,8 @@ class Source:
         if distribution.generator:
             return dict(distribution.options)
         if distribution.derivation:
-            return {"base": base_of(distribution).table(own_folders), **distribution.options}
-        return brought(distribution, own_folders)[1]
+            return {"base": find_base_source(distribution).table(own_folders), **distribution.options}
+        return fetch_files(distribution, own_folders)[1]
 
     def read(self, distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> pa.Table:
         """One distribution's rows, cast to the schema, in its own order."""
@@ -247,48 +269,48 @@ class Source:
     def _called(self, distribution: Distribution, arguments: dict[str, Any]) -> pa.Table:
         where = f"source {self.name}, {distribution.name}"
         if distribution.generator:
-            call = generator_of(distribution.generator).rows
+            call = load_generator(distribution.generator).rows
         elif distribution.derivation:
-            call = module("loaders/derivations", distribution.derivation, "derivation").rows
-            arguments = with_schema(call, arguments, self.schema)
+            call = load_module("loaders/derivations", distribution.derivation, "derivation").rows
+            arguments = add_schema(call, arguments, self.schema)
         else:
-            reader = module("loaders/readers", distribution.reader, "reader")
+            reader = load_module("loaders/readers", distribution.reader, "reader")
             if hasattr(reader, "read"):
-                call, arguments = reader.read, with_schema(reader.read, arguments, self.schema)
+                call, arguments = reader.read, add_schema(reader.read, arguments, self.schema)
             else:
-                arguments = with_schema(reader.pieces, arguments, self.schema)
-                call = partial(_joined, reader.pieces)
+                arguments = add_schema(reader.pieces, arguments, self.schema)
+                call = partial(_concatenate_pieces, reader.pieces)
         with convert_reader_errors("its data"):
             try:
                 table = call(**arguments)
             except TypeError as error:
-                raise BadDefinition(f"{where}: {first_line(error)}") from error
+                raise BadDefinition(f"{where}: {get_first_line(error)}") from error
             return self.schema.conform(table, where)
 
 
-def _joined(pieces: Callable[..., Iterator[pa.Table]], **arguments: Any) -> pa.Table:
+def _concatenate_pieces(pieces: Callable[..., Iterator[pa.Table]], **arguments: Any) -> pa.Table:
     """All that a reader gives in pieces, in memory."""
     import pyarrow as pa
 
     return pa.concat_tables(pieces(**arguments))
 
 
-def base_of(distribution: Distribution) -> Source:
+def find_base_source(distribution: Distribution) -> Source:
     """The source that a distribution is derived from."""
     base = find_source(distribution.of)
-    if any(one.of for one in base.definition.distributions):
+    if any(base_distribution.of for base_distribution in base.definition.distributions):
         raise BadDefinition(f"distribution {distribution.name!r}: source {base.name} is derived itself: name its base")
     return base
 
 
-def brought(distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> tuple[Distribution, dict[str, Any]]:
+def fetch_files(distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> tuple[Distribution, dict[str, Any]]:
     """A distribution's files and trees, fetched: the distribution with all of them pinned, and what its reader is
     called with (`files` by name, a path each, or the `Members` of a tree; and its options)."""
     files: dict[str, Any] = {}
-    pins: list[FilePin | FirstFile] = []
+    pins: list[FilePin | UnpinnedFile] = []
     for pin in distribution.files:
-        if isinstance(pin, FirstFile):
-            pin, files[pin.name] = fetch_first(pin, own_folders)
+        if isinstance(pin, UnpinnedFile):
+            pin, files[pin.name] = fetch_unpinned_file(pin, own_folders)
         else:
             files[pin.name] = fetch_file(pin, own_folders)
         pins.append(pin)
@@ -300,15 +322,15 @@ def brought(distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> t
     return pinned, {"files": files, **distribution.options}
 
 
-def identified(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:
+def add_row_ids(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:
     """The rows in ascending row id, with `row_id` and `check`; and the digest of the set."""
     import numpy as np
 
-    (ids, repeated), digests = ids_and_repeats(table, schema), row_digests(table, schema)
+    (ids, repeated), digests = compute_ids_and_repeats(table, schema), compute_row_digests(table, schema)
     order = np.argsort(ids)
     table = table.take(order).combine_chunks()
-    table = table.append_column("row_id", [ids[order]]).append_column("check", [heads(digests)[order]])
-    return with_repeated(table, np.sort(ids[repeated])), set_digest(digests)
+    table = table.append_column("row_id", [ids[order]]).append_column("check", [get_digest_prefixes(digests)[order]])
+    return mark_repeated_inputs(table, np.sort(ids[repeated])), compute_set_digest(digests)
 
 
 def read_source(path: Path) -> Source:
@@ -331,32 +353,37 @@ def read_source(path: Path) -> Source:
                 f"{path}: distribution {distribution.name!r}: `of` names another source, for a `derivation`"
             )
         if not source.definition.digest and source.definition.expected is None and distribution.reader:
-            first = [one.name for one in distribution.files if isinstance(one, FirstFile)]
+            first = [file.name for file in distribution.files if isinstance(file, UnpinnedFile)]
             first += [tree.name for tree in distribution.trees if not tree.tree]
             if first:
                 raise BadDefinition(f"{path}: {first[0]} is not pinned, so [expected] must say what rows it gives")
     return source
 
 
-def sources() -> dict[str, Source]:
+def load_sources() -> dict[str, Source]:
     """Every source, the package's own and those of `FARSHIFT_PATH`, by name; with the rows that were pinned in the
     user's home, where the source itself has no pin."""
-    return {name: with_own_pin(source) for name, source in gathered("loaders/sources", read_source, "source").items()}
+    return {
+        name: apply_own_pin(source)
+        for name, source in read_all_definitions("loaders/sources", read_source, "source").items()
+    }
 
 
 def find_source(name: str) -> Source:
-    found = sources()
-    if name not in found:
-        raise UnknownName("source", name, found, "(one of your own: name its home in FARSHIFT_PATH)")
-    return found[name]
+    known = load_sources()
+    if name not in known:
+        raise UnknownName("source", name, known, "(one of your own: name its home in FARSHIFT_PATH)")
+    return known[name]
 
 
-def categories_of(name: str) -> list[str]:
+def read_categories(name: str) -> list[str]:
     """The fields of a source whose integers are codes without an order; none where the source is private elsewhere."""
-    return next((read_source(path).definition.categories for path in files("loaders/sources", f"{name}.toml")), [])
+    return next(
+        (read_source(path).definition.categories for path in find_plugin_files("loaders/sources", f"{name}.toml")), []
+    )
 
 
-class OwnPin(_Strict):
+class OwnPin(_StrictModel):
     """What `<home>/sources/<name>-v<version>.toml` says: the rows that the first pull of a definition gave."""
 
     definition: str
@@ -365,29 +392,31 @@ class OwnPin(_Strict):
     distribution: Distribution
 
 
-def own_pin_at(source: Source) -> Path:
+def make_own_pin_path(source: Source) -> Path:
     """Where the user's home has the pin of a source that its definition does not pin."""
-    return user_home() / "sources" / f"{source.name}-v{source.definition.version}.toml"
+    return get_user_home() / "sources" / f"{source.name}-v{source.definition.version}.toml"
 
 
-def decides(definition: SourceDefinition) -> str:
+def compute_definition_digest(definition: SourceDefinition) -> str:
     """The digest of what decides a definition's rows: where that changes, a pin in the user's home is out of date."""
-    kept = definition.model_dump(include={"name", "version", "fields", "expected"}, exclude_none=True)
+    record = definition.model_dump(include={"name", "version", "fields", "expected"}, exclude_none=True)
     ways = [
-        one.model_dump(include={"name", "reader", "options", *(("of", "derivation") if one.of else ())})
-        for one in definition.distributions
+        distribution.model_dump(
+            include={"name", "reader", "options", *(("of", "derivation") if distribution.of else ())}
+        )
+        for distribution in definition.distributions
     ]
-    return identity_of({"kept": kept, "ways": ways})
+    return compute_identity({"kept": record, "ways": ways})
 
 
-def with_own_pin(source: Source) -> Source:
+def apply_own_pin(source: Source) -> Source:
     """The source as the user's home pins it, if it does; else as it is."""
     definition = source.definition
-    if definition.digest or not (path := own_pin_at(source)).exists():
+    if definition.digest or not (path := make_own_pin_path(source)).exists():
         return source
     own = read_definition(path, OwnPin)
-    if own.definition != decides(definition):
+    if own.definition != compute_definition_digest(definition):
         return source
-    others = [one for one in definition.distributions if one.name != own.distribution.name]
+    others = [distribution for distribution in definition.distributions if distribution.name != own.distribution.name]
     pinned = {"rows": own.rows, "digest": own.digest, "distributions": [own.distribution, *others]}
     return Source(definition.model_copy(update=pinned), source.path)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.errors import BadDefinition, some_of
-from ...core.progress import say
-from ...splits.catalogue import own_manifests
+from ...core.errors import BadDefinition, shorten_list
+from ...core.progress import log_message
+from ...splits.catalogue import list_own_manifests
 from ...splits.manifest import Manifest
 from .generated import is_unedited, mark_generated
 from .source import Source, SourceDefinition, read_source
@@ -58,15 +58,17 @@ def choose_file(pinned: SourceDefinition, folder: Path, split: SplitName | None)
     name (`photos_v2`) beside the one that the earlier version stands on."""
     path = folder / f"{pinned.name}.toml"
     if not path.exists():
-        return _written(pinned, path)
+        return _make_pinned_source(pinned, path)
     known = read_source(path)
-    same = _same_rows(known.definition, pinned)
-    standing = [] if same else _standing_on(known)
+    same = _has_same_rows(known.definition, pinned)
+    standing = [] if same else _find_dependent_splits(known)
     if not standing and is_unedited(path):
-        say(f"{path} {'pins the same rows of other files' if same else 'pinned other data'}: it is written anew")
-        return _written(pinned, path)
+        log_message(
+            f"{path} {'pins the same rows of other files' if same else 'pinned other data'}: it is written anew"
+        )
+        return _make_pinned_source(pinned, path)
     if same:
-        say(f"{path} was written or edited by hand, and gives the same rows: it stays as it is")
+        log_message(f"{path} was written or edited by hand, and gives the same rows: it stays as it is")
         return PinnedSource(known)
     if not standing:
         raise BadDefinition(
@@ -77,44 +79,48 @@ def choose_file(pinned: SourceDefinition, folder: Path, split: SplitName | None)
     later = f"{pinned.name}_v{split.version}" if split else ""
     if split and split.version > 1 and str(split) not in full_names and not pinned.name.endswith(f"_v{split.version}"):
         chosen = choose_file(pinned.model_copy(update={"name": later}), folder, split)
-        say(
-            f"{some_of(full_names)} {'stands' if len(standing) == 1 else 'stand'} on the data as {path.name} pins "
+        log_message(
+            f"{shorten_list(full_names)} {'stands' if len(standing) == 1 else 'stand'} on the data as {path.name} pins "
             f'them: the source of {split} is {later}; source = {{ name = "{later}" }} in the draft makes it so anywhere'
         )
         return chosen
-    folders = some_of([str(manifest.folder) for manifest in standing])
+    folders = shorten_list([str(manifest.folder) for manifest in standing])
     if split and str(split) in full_names:
-        newest = max(known.definition.version for known in own_manifests(split.name))
+        newest = max(known.definition.version for known in list_own_manifests(split.name))
         raise BadDefinition(
             f"{split} is frozen on other data, and a frozen version never changes: raise `version` to {newest + 1}, or "
             f"delete {folders}"
         )
     raise BadDefinition(
-        f"{path} defines {pinned.name!r} by other data, which {some_of(full_names)} "
+        f"{path} defines {pinned.name!r} by other data, which {shorten_list(full_names)} "
         f"{'stands' if len(standing) == 1 else 'stand'} on: give this source another name by source = {{ name = .. }}, "
         f"raise `version`, or delete {folders}"
     )
 
 
-def _written(pinned: SourceDefinition, path: Path) -> PinnedSource:
+def _make_pinned_source(pinned: SourceDefinition, path: Path) -> PinnedSource:
     import tomli_w
 
     content = tomli_w.dumps(pinned.model_dump(exclude_defaults=True)).encode()
     return PinnedSource(Source(pinned, path), mark_generated(content, COMMAND))
 
 
-def _same_rows(one: SourceDefinition, other: SourceDefinition) -> bool:
+def _has_same_rows(first: SourceDefinition, other: SourceDefinition) -> bool:
     """Whether splits over one stand as they are over the other: the rows, the fields, what classes are called."""
-    maps = [[way.options.get("maps") for way in definition.distributions] for definition in (one, other)]
+    maps = [[way.options.get("maps") for way in definition.distributions] for definition in (first, other)]
     ours, others = (
         (its.version, its.digest, its.fields, its.class_names, levels)
-        for its, levels in zip((one, other), maps, strict=True)
+        for its, levels in zip((first, other), maps, strict=True)
     )
     return ours == others
 
 
-def _standing_on(known: Source) -> list[Manifest]:
+def _find_dependent_splits(known: Source) -> list[Manifest]:
     """The frozen splits that need a source as it is."""
     pin = (known.name, known.definition.digest)
-    standing = [manifest for manifest in own_manifests() if manifest.frozen]
-    return [one for one in standing if (one.definition.source.name, one.definition.source.digest) == pin]
+    standing = [manifest for manifest in list_own_manifests() if manifest.frozen]
+    return [
+        dependent
+        for dependent in standing
+        if (dependent.definition.source.name, dependent.definition.source.digest) == pin
+    ]

@@ -13,7 +13,7 @@ from .columns import Column, Text
 from .order import Order
 
 
-class Batched(Protocol):
+class BatchedPart(Protocol):
     """Rows of a part of a split, in batches; `Part` and `StreamedPart` say what the members are."""
 
     @property
@@ -52,7 +52,7 @@ class Batched(Protocol):
     ) -> Iterator[dict[str, NDArray[Any]]]: ...
 
 
-class Columnar(Batched, Protocol):
+class ColumnarPart(BatchedPart, Protocol):
     """Rows whose columns are read by position."""
 
     def column(self, name: str, text: Text = "str") -> Column: ...

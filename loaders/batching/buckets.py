@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import bits
+from ...core.draws import draw_bits
 from ...core.errors import FarshiftError
-from .columns import Column, one_batch
+from .columns import Column, make_batch
 from .order import GlobalBatches, Order
 from .tokens import Tokens
 
@@ -47,11 +47,11 @@ class BucketedOrder:
         """The positions whose turn it is, as `Order.at`."""
         turns = np.asarray(turns, np.int64)
         size = self.pool * self.batch_size
-        found = np.empty_like(turns)
+        positions = np.empty_like(turns)
         for number in np.unique(turns // size).tolist():
-            here = turns // size == number
-            found[here] = self._pool(number)[turns[here] - number * size]
-        return found
+            mask = turns // size == number
+            positions[mask] = self._pool(number)[turns[mask] - number * size]
+        return positions
 
     def _pool(self, number: int) -> Rows:
         """The positions of a pool in the order of its turns."""
@@ -59,16 +59,16 @@ class BucketedOrder:
         last = min(len(self.lengths), first + self.pool * self.batch_size)
         rows = self.base.at(np.arange(first, last))
         full = len(rows) // self.batch_size
-        whole, rest = rows[: full * self.batch_size], rows[full * self.batch_size :]
-        batches = self._sorted(whole).reshape(full, self.batch_size)
-        draws = bits(f"{self.name}/pool {number}", np.arange(full, dtype=np.uint64))
+        full_batches, rest = rows[: full * self.batch_size], rows[full * self.batch_size :]
+        batches = self._sorted(full_batches).reshape(full, self.batch_size)
+        draws = draw_bits(f"{self.name}/pool {number}", np.arange(full, dtype=np.uint64))
         return np.concatenate([batches[np.argsort(draws, kind="stable")].reshape(-1), self._sorted(rest)])
 
     def _sorted(self, rows: Rows) -> Rows:
         return rows[np.argsort(self.lengths[rows], kind="stable")]
 
 
-def token_batches(
+def iterate_token_batches(
     columns: Mapping[str, Column], tokens: Tokens, order: Order, cut: GlobalBatches, steps: range, pad: int
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """A rank's share of the global batches `steps`: `columns`, `tokens` (rows, T) filled up with `pad`, T the longest
@@ -76,11 +76,11 @@ def token_batches(
     for positions, bounds in cut.positions(order, steps):
         for start, stop in pairwise(bounds):
             rows = positions[start:stop]
-            batch = one_batch(columns, lambda _, column, rows=rows: column.take(rows), raw_text=False)  # type: ignore[misc]
+            batch = make_batch(columns, lambda _, column, rows=rows: column.take(rows), raw_text=False)  # type: ignore[misc]
             yield batch | {"tokens": tokens.take(rows, pad), "tokens.lengths": tokens.lengths[rows]}
 
 
-def padding(lengths: NDArray[np.int64], order: Order, batch_size: int) -> float:
+def compute_padding_share(lengths: NDArray[np.int64], order: Order, batch_size: int) -> float:
     """The share of an epoch's places that are padding where each batch is as wide as its longest row; 0 where there
     are none."""
     rows = order.at(np.arange(len(lengths)))

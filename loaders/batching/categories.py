@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import objects, one_array
+from .columns import join_chunks, to_object_array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 @dataclass(frozen=True)
-class Coded:
+class CategoryCodes:
     """A text column as `codes`, (rows,), into `categories`, its distinct texts by code point, ascending."""
 
     codes: NDArray[np.int32]
@@ -25,29 +25,29 @@ class Coded:
     @property
     def categories(self) -> NDArray[np.object_]:
         """The texts that the codes stand for, as `str`."""
-        return objects(self.values)
+        return to_object_array(self.values)
 
 
-_CODED: dict[int, dict[str, Coded]] = {}
+_CODED: dict[int, dict[str, CategoryCodes]] = {}
 """By a table's identity, for as long as it lives: all parts of an opened split share its source's codes."""
 
 
-def coded(source: pa.Table, name: str) -> Coded:
+def encode_categories(source: pa.Table, name: str) -> CategoryCodes:
     """A text column of a source, coded once."""
-    held = _CODED.get(id(source))
-    if held is None:
-        held = _CODED[id(source)] = {}
+    cached_columns = _CODED.get(id(source))
+    if cached_columns is None:
+        cached_columns = _CODED[id(source)] = {}
         weakref.finalize(source, _CODED.pop, id(source), None)
-    if name not in held:
-        held[name] = _code(source[name])
-    return held[name]
+    if name not in cached_columns:
+        cached_columns[name] = _encode_column(source[name])
+    return cached_columns[name]
 
 
-def _code(column: pa.ChunkedArray) -> Coded:
+def _encode_column(column: pa.ChunkedArray) -> CategoryCodes:
     import pyarrow.compute as pc
 
-    found = one_array(column).dictionary_encode()
-    order = pc.sort_indices(found.dictionary).to_numpy()
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    return Coded(place[found.indices.to_numpy()], found.dictionary.take(order))
+    dictionary_array = join_chunks(column).dictionary_encode()
+    order = pc.sort_indices(dictionary_array.dictionary).to_numpy()
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    return CategoryCodes(ranks[dictionary_array.indices.to_numpy()], dictionary_array.dictionary.take(order))

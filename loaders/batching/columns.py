@@ -46,8 +46,8 @@ class FixedColumn:
         # Opening a split checks its places against the source; to check again costs `out` a second buffer.
         values: NDArray[Any] = np.take(self.stored, at, axis=0, mode="clip", out=out)
         if self.override is not None:
-            here = self.override[rows]
-            np.copyto(values, here.data, where=~np.ma.getmaskarray(here))
+            overrides = self.override[rows]
+            np.copyto(values, overrides.data, where=~np.ma.getmaskarray(overrides))
         return values
 
     @property
@@ -91,14 +91,14 @@ class TextColumn:
         return self.stored.slice(start, stop - start)
 
     def raw(self, start: int, stop: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """`bytes_and_offsets` of `view`."""
-        held, bounds = self._buffers
+        """`copy_bytes_and_offsets` of `view`."""
+        content, bounds = self._buffers
         first, last = bounds[start], bounds[stop]
-        return held[first:last].copy(), np.subtract(bounds[start : stop + 1], first, dtype=np.int64)
+        return content[first:last].copy(), np.subtract(bounds[start : stop + 1], first, dtype=np.int64)
 
     @cached_property
     def _buffers(self) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        return _buffers_of(self.stored)
+        return _read_buffers(self.stored)
 
 
 Column = FixedColumn | TextColumn
@@ -113,27 +113,27 @@ taken to have few values where those of the first `_SAMPLE` rows come `_OFTEN` t
 of them in all."""
 
 
-def quick(column: Column, rows: int, text: Text) -> Column:
+def prepare_column(column: Column, rows: int, text: Text) -> Column:
     """The same column of a part of so many rows, made ready for many batches: a narrow one lies in the part's order,
     and of a text with few values (a domain, a speaker) each value is one object that all its rows share."""
     if rows > _KEPT_ROWS or (isinstance(column, TextColumn) and text == "bytes"):
         return column
     every = np.arange(rows)
     if isinstance(column, TextColumn):
-        shared = _shared(column, every)
+        shared = _share_objects(column, every)
         return column if shared is None else FixedColumn(shared)
     return column if column.lies_in_order or column.width > _NARROW else FixedColumn(column.take(every))
 
 
-def again(column: Column, rows: int) -> Column:
-    """A column of a part of so many rows that is read for another time, after `quick`: in the part's order, in memory,
-    where it is scattered and small. One pass alone would not be worth it."""
+def materialise_column(column: Column, rows: int) -> Column:
+    """A column of a part of so many rows that is read for another time, after `prepare_column`: in the part's order, in
+    memory, where it is scattered and small. One pass alone would not be worth it."""
     if isinstance(column, TextColumn) or column.lies_in_order or rows * column.width > _KEPT_BYTES:
         return column
     return FixedColumn(column.take(np.arange(rows)))
 
 
-def _shared(column: TextColumn, every: Rows) -> NDArray[Any] | None:
+def _share_objects(column: TextColumn, every: Rows) -> NDArray[Any] | None:
     """A text column as an array of shared objects; None where its values are many."""
     import pyarrow as pa
 
@@ -146,25 +146,25 @@ def _shared(column: TextColumn, every: Rows) -> NDArray[Any] | None:
     coded = column.take(every).dictionary_encode()
     if coded.null_count or len(coded.dictionary) > _FEW:
         return None
-    found: NDArray[Any] = objects(coded.dictionary)[coded.indices.to_numpy()]
-    return found
+    array: NDArray[Any] = to_object_array(coded.dictionary)[coded.indices.to_numpy()]
+    return array
 
 
 Read: TypeAlias = "NDArray[Any] | pa.Array | tuple[NDArray[np.uint8], NDArray[np.int64]]"
 
 
-def objects(texts: pa.Array) -> NDArray[Any]:
+def to_object_array(texts: pa.Array) -> NDArray[Any]:
     """Texts as an object array of `str` (of `bytes` for a binary column)."""
-    found: NDArray[Any] = texts.to_numpy(zero_copy_only=False)
-    return found
+    array: NDArray[Any] = texts.to_numpy(zero_copy_only=False)
+    return array
 
 
-def times_as_microseconds(values: NDArray[Any]) -> NDArray[Any]:
+def to_microseconds(values: NDArray[Any]) -> NDArray[Any]:
     """Times as whole microseconds since 1970, for what has no times of its own; others as they are."""
     return values.view(np.int64) if values.dtype.kind == "M" else values
 
 
-def one_array(column: pa.ChunkedArray) -> pa.Array:
+def join_chunks(column: pa.ChunkedArray) -> pa.Array:
     """A column in one piece: as it is mapped where it has one chunk, else copied."""
     import pyarrow as pa
 
@@ -175,13 +175,13 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.cast(wide).combine_chunks()
 
 
-def bytes_and_offsets(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def copy_bytes_and_offsets(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The bytes of texts end to end, and where each begins and ends in them, shape (texts + 1,); copies."""
-    held, bounds = _buffers_of(texts)
-    return held[bounds[0] : bounds[-1]].copy(), np.subtract(bounds, bounds[0], dtype=np.int64)
+    content, bounds = _read_buffers(texts)
+    return content[bounds[0] : bounds[-1]].copy(), np.subtract(bounds, bounds[0], dtype=np.int64)
 
 
-def _buffers_of(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+def _read_buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     """The bytes that texts lie in, and where each begins and ends in them, shape (texts + 1,); not copied."""
     import pyarrow as pa
 
@@ -194,7 +194,7 @@ def _buffers_of(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     return (np.zeros(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)), bounds
 
 
-def one_batch(
+def make_batch(
     columns: Mapping[str, Column], read: Callable[[str, Column], Read], raw_text: bool
 ) -> dict[str, NDArray[Any]]:
     """A batch of what `read` gives of each column: with `raw_text`, a text column is two arrays, `<name>` and
@@ -207,16 +207,16 @@ def one_batch(
         elif isinstance(values, tuple):
             batch[name], batch[f"{name}.offsets"] = values
         elif raw_text:
-            batch[name], batch[f"{name}.offsets"] = bytes_and_offsets(values)
+            batch[name], batch[f"{name}.offsets"] = copy_bytes_and_offsets(values)
         else:
-            batch[name] = objects(values)
+            batch[name] = to_object_array(values)
     return batch
 
 
 def read_batches(
     columns: Mapping[str, Column], order: Order, cut: GlobalBatches, steps: range, raw_text: bool, reuse: bool
 ) -> Iterator[dict[str, NDArray[Any]]]:
-    """A rank's share of the global batches `steps`, each as `one_batch`. With `reuse`, arrays of fixed width are views
+    """A rank's share of the global batches `steps`, each as `make_batch`. With `reuse`, arrays of fixed width are views
     of the file where the rows lie side by side, else of one buffer; without it, narrow ones are gathered for many
     batches at once, and each batch is given its slice."""
     narrow = {
@@ -247,6 +247,6 @@ def read_batches(
     for positions, bounds in cut.positions(order, steps):
         gathered = {name: column.take(positions) for name, column in narrow.items()}
         for start, stop in pairwise(bounds):
-            rest = one_batch(wide, partial(read, rows=positions[start:stop]), raw_text) if wide else {}
+            rest = make_batch(wide, partial(read, rows=positions[start:stop]), raw_text) if wide else {}
             slices = {name: values[start:stop] for name, values in gathered.items()}
             yield {name: slices[name] if name in slices else rest[name] for name in names}

@@ -16,22 +16,22 @@ class BadFile(BadData):
 
     what = "file"
 
-    def __init__(self, message: str, place: int = -1, why: str = "") -> None:
+    def __init__(self, message: str, position: int = -1, why: str = "") -> None:
         super().__init__(message)
-        self.place, self.why = place, why
+        self.place, self.why = position, why
 
     @classmethod
-    def at(cls, place: int, count: int, why: str) -> Self:
-        return cls(f"{cls.what} {place} of {count} cannot be decoded: {why}", place, why)
+    def at(cls, position: int, count: int, why: str) -> Self:
+        return cls(f"{cls.what} {position} of {count} cannot be decoded: {why}", position, why)
 
 
-class BadPicture(BadFile):
+class BadImage(BadFile):
     """A picture that cannot be decoded."""
 
     what = "picture"
 
 
-class BadSound(BadFile):
+class BadAudio(BadFile):
     """A sound that cannot be decoded."""
 
     what = "sound"
@@ -44,7 +44,7 @@ def is_encoded(column: NDArray[Any]) -> bool:
     return column.dtype == object and len(column) > 0 and isinstance(column[0], bytes)
 
 
-def is_sounds(column: NDArray[Any]) -> bool:
+def is_audio(column: NDArray[Any]) -> bool:
     """Whether encoded files are sounds: one of them begins as WAV files do."""
     return any(file[:4] == b"RIFF" and file[8:12] == b"WAVE" for file in column)
 
@@ -59,8 +59,8 @@ _STARTS |= {b"II*\x00": "image/tiff", b"MM\x00*": "image/tiff", b"fLaC": "audio/
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
-def media_type(content: bytes) -> str:
+def find_media_type(content: bytes) -> str:
     """The media type of a file by its first bytes (RFC 2046); `application/octet-stream` where they tell nothing."""
     if content[:4] == b"RIFF" and content[8:12] in _RIFF:
         return _RIFF[content[8:12]]
-    return next((said for start, said in _STARTS.items() if content.startswith(start)), "application/octet-stream")
+    return next((kind for start, kind in _STARTS.items() if content.startswith(start)), "application/octet-stream")

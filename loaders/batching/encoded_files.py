@@ -39,16 +39,16 @@ class EncodedFiles:
         chunks = self.stored.chunks
         return chunks, np.cumsum([0, *map(len, chunks)])[:-1]
 
-    def content(self, place: int) -> memoryview:
+    def content(self, index: int) -> memoryview:
         """One file's content, not copied."""
-        row = int(self.places[place])
+        row = int(self.places[index])
         chunks, starts = self._chunks
         at = int(np.searchsorted(starts, row, "right")) - 1
         return memoryview(chunks[at][row - int(starts[at])].as_buffer())
 
     def contents(self, places: Sequence[int] | NDArray[np.int64]) -> list[bytes | memoryview]:
         """Several files' contents at once."""
-        return [self.content(int(place)) for place in places]
+        return [self.content(int(index)) for index in places]
 
     @property
     def key(self) -> str:
@@ -59,36 +59,36 @@ class EncodedFiles:
     def digest(self) -> str:
         """Tells these files from others by their contents: the sha256 of each one's length (uint64, little-endian) and
         bytes, one after the other."""
-        return digest_of(self.content(place) for place in range(len(self)))
+        return digest_contents(self.content(index) for index in range(len(self)))
 
     @overload
-    def __getitem__(self, place: int | np.integer[Any]) -> bytes: ...
+    def __getitem__(self, index: int | np.integer[Any]) -> bytes: ...
     @overload
-    def __getitem__(self, place: slice | NDArray[Any] | list[int]) -> EncodedFiles: ...
-    def __getitem__(self, place: Any) -> bytes | EncodedFiles:
-        if isinstance(place, int | np.integer):
-            return bytes(self.content(int(place)))
-        return self._some(self.places[place])
+    def __getitem__(self, index: slice | NDArray[Any] | list[int]) -> EncodedFiles: ...
+    def __getitem__(self, index: Any) -> bytes | EncodedFiles:
+        if isinstance(index, int | np.integer):
+            return bytes(self.content(int(index)))
+        return self._some(self.places[index])
 
     def _some(self, places: NDArray[np.int64]) -> EncodedFiles:
         return EncodedFiles(self.stored, places)
 
     def __iter__(self) -> Iterator[bytes]:
-        return (bytes(self.content(place)) for place in range(len(self)))
+        return (bytes(self.content(index)) for index in range(len(self)))
 
     def tolist(self) -> list[bytes]:
         return list(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        found = np.empty(len(self), object)
-        found[:] = list(self)
-        return found
+        array = np.empty(len(self), object)
+        array[:] = list(self)
+        return array
 
 
-def digest_of(contents: Iterator[bytes | memoryview]) -> str:
+def digest_contents(contents: Iterator[bytes | memoryview]) -> str:
     """The `digest` of files with these contents."""
-    found = sha256()
+    hasher = sha256()
     for content in contents:
-        found.update(len(content).to_bytes(8, "little"))
-        found.update(content)
-    return found.hexdigest()
+        hasher.update(len(content).to_bytes(8, "little"))
+        hasher.update(content)
+    return hasher.hexdigest()

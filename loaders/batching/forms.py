@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadData, FarshiftError
 from ...splits.schema import Schema
-from ..decoders import decoder
-from .encoded import BadFile, BadSound, is_encoded, is_pixels, is_sounds
-from .one_picture import Given, each, opened
-from .pictures import decoded
-from .sounds import samples, sound_decoder
+from ..decoders import load_decoder
+from .encoded import BadAudio, BadFile, is_audio, is_encoded, is_pixels
+from .one_picture import Given, map_images, open_image
+from .pictures import decode_images
+from .sounds import describe_audio_decoder, read_samples
 from .transform import Transform
 
 
 @runtime_checkable
-class PictureTransform(Protocol):
+class ImageTransform(Protocol):
     """Anything that makes arrays of pictures: `Transform`, or a model's own processor."""
 
     def pixels(self, given: Given) -> NDArray[Any]:
@@ -28,10 +28,10 @@ class PictureTransform(Protocol):
         ...
 
 
-Pictures: TypeAlias = "str | int | PictureTransform"
+ImageSpec: TypeAlias = "str | int | ImageTransform"
 """`bytes`, the files as they are; `PIL`, images of Pillow in RGB; a side in pixels, uint8 (n, side, side, 3), resized
 whatever their proportions; the text of a `Transform`, float32 (n, 3, height, width); or what has `pixels`."""
-Sounds: TypeAlias = "str | int"
+AudioSpec: TypeAlias = "str | int"
 """`bytes`, the files as they are; or a rate: samples a second, float32 from -1 to 1, one channel (`sounds.samples`)."""
 
 Convert: TypeAlias = "Callable[[Given], NDArray[Any]]"
@@ -41,77 +41,77 @@ _BLANK = (32, 32, 3)
 """The shape of a picture that stands for one that is not there."""
 
 
-def picture_form(asked: Pictures) -> Convert | None:
-    """What makes the form `asked` of pictures; None for files as they are. `FarshiftError` for another form."""
-    if isinstance(asked, str):
-        if asked == "bytes":
+def parse_image_format(spec: ImageSpec) -> Convert | None:
+    """What makes the form `spec` of pictures; None for files as they are. `FarshiftError` for another form."""
+    if isinstance(spec, str):
+        if spec == "bytes":
             return None
-        return _images if asked == "PIL" else Transform(asked).pixels
-    if isinstance(asked, PictureTransform):
-        return asked.pixels
-    if not isinstance(asked, int) or isinstance(asked, bool) or not 0 < asked <= 4096:
+        return _open_images if spec == "PIL" else Transform(spec).pixels
+    if isinstance(spec, ImageTransform):
+        return spec.pixels
+    if not isinstance(spec, int) or isinstance(spec, bool) or not 0 < spec <= 4096:
         raise FarshiftError(
-            f"pictures = {asked!r}: ask for 'bytes', 'PIL', a side in pixels (224), or a transform ('imagenet')"
+            f"pictures = {spec!r}: ask for 'bytes', 'PIL', a side in pixels (224), or a transform ('imagenet')"
         )
-    return lambda given: _sized(given, asked)
+    return lambda given: _resize_images(given, spec)
 
 
-def sound_form(asked: Sounds) -> Convert | None:
-    """What makes the form `asked` of encoded sounds; None for files as they are. `FarshiftError` for another form."""
-    if asked == "bytes":
+def parse_audio_format(spec: AudioSpec) -> Convert | None:
+    """What makes the form `spec` of encoded sounds; None for files as they are. `FarshiftError` for another form."""
+    if spec == "bytes":
         return None
-    if not isinstance(asked, int) or isinstance(asked, bool) or not 0 < asked <= 768_000:
-        raise FarshiftError(f"sounds = {asked!r}: ask for 'bytes', or for samples at a rate a second (16000)")
-    return lambda given: _heard(given, asked)
+    if not isinstance(spec, int) or isinstance(spec, bool) or not 0 < spec <= 768_000:
+        raise FarshiftError(f"sounds = {spec!r}: ask for 'bytes', or for samples at a rate a second (16000)")
+    return lambda given: _decode_audio(given, spec)
 
 
-def _images(given: Given) -> NDArray[Any]:
-    found = np.empty(len(given), object)
-    for place in range(len(given)):
-        found[place] = opened(given, place)
-    return found
+def _open_images(given: Given) -> NDArray[Any]:
+    images = np.empty(len(given), object)
+    for index in range(len(given)):
+        images[index] = open_image(given, index)
+    return images
 
 
-def _sized(given: Given, side: int) -> NDArray[np.uint8]:
+def _resize_images(given: Given, side: int) -> NDArray[np.uint8]:
     if isinstance(given, np.ndarray) and is_encoded(given):
-        return decoded(given, side)
+        return decode_images(given, side)
     import PIL.Image
 
     by = PIL.Image.Resampling.BILINEAR
-    return each(given, lambda picture: np.asarray(picture.resize((side, side), by)))
+    return map_images(given, lambda picture: np.asarray(picture.resize((side, side), by)))
 
 
-def _heard(given: Given, rate: int) -> NDArray[Any]:
-    found = np.empty(len(given), object)
-    for place, content in enumerate(given):
+def _decode_audio(given: Given, rate: int) -> NDArray[Any]:
+    signals = np.empty(len(given), object)
+    for index, content in enumerate(given):
         try:
-            found[place] = samples(content, rate, "")
+            signals[index] = read_samples(content, rate, "")
         except BadData as error:
-            raise BadSound.at(place, len(given), str(error).removeprefix(" cannot be read as WAV: ")) from error
-    return found
+            raise BadAudio.at(index, len(given), str(error).removeprefix(" cannot be read as WAV: ")) from error
+    return signals
 
 
 @dataclass(frozen=True)
-class Forms:
+class InputFormat:
     """What a model or a training loop asks for. Who asks for nothing gets columns as they are: encoded files as
     `bytes`, and pictures that are arrays (uint8 of two or three axes) as arrays. files_only: arrays stay arrays, also
     where it asks for another form of pictures."""
 
-    pictures: Pictures = "bytes"
-    sounds: Sounds = "bytes"
+    pictures: ImageSpec = "bytes"
+    sounds: AudioSpec = "bytes"
     files_only: bool = False
 
     @classmethod
-    def of(cls, model: Any) -> Forms:
+    def of(cls, model: Any) -> InputFormat:
         """What a model asks for: an adapter by `forms`, a user's own by `pictures` and `sounds`."""
-        found = getattr(model, "forms", None)
-        if isinstance(found, Forms):
-            return found
+        own_format = getattr(model, "forms", None)
+        if isinstance(own_format, InputFormat):
+            return own_format
         return cls(getattr(model, "pictures", "bytes"), getattr(model, "sounds", "bytes"))
 
-    def checked(self) -> Forms:
+    def checked(self) -> InputFormat:
         """These forms; `FarshiftError` where one is none."""
-        picture_form(self.pictures), sound_form(self.sounds)
+        parse_image_format(self.pictures), parse_audio_format(self.sounds)
         return self
 
     def given(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -129,58 +129,58 @@ class Forms:
             if values is None or field.type == "audio":
                 continue
             pictures = field.item == "bytes" or (is_pixels(values) and not self.files_only)
-            if pictures and (convert := picture_form(self.pictures)) is not None:
+            if pictures and (convert := parse_image_format(self.pictures)) is not None:
                 empty[field.name] = convert(np.zeros((1, *(field.shape or _BLANK)), np.uint8))[:0]
         return empty
 
     def remarks(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, str]:
         """For the run card: in what form pictures and sounds are handed over, and what decodes them."""
-        said: dict[str, str] = {}
+        record: dict[str, str] = {}
         for name, _ in self._changes(columns):
-            if is_encoded(columns[name]) and is_sounds(columns[name]):
-                said |= {"sounds": f"{self.sounds} a second", "sound_decoder": sound_decoder()}
+            if is_encoded(columns[name]) and is_audio(columns[name]):
+                record |= {"sounds": f"{self.sounds} a second", "sound_decoder": describe_audio_decoder()}
             else:
-                said["pictures"] = f"{self.pictures} pixels" if isinstance(self.pictures, int) else str(self.pictures)
-                said["decoder"] = ", ".join(getattr(self.pictures, "decides", None) or [decoder().version])
-        return said
+                record["pictures"] = f"{self.pictures} pixels" if isinstance(self.pictures, int) else str(self.pictures)
+                record["decoder"] = ", ".join(getattr(self.pictures, "decides", None) or [load_decoder().version])
+        return record
 
     def _changes(self, columns: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, Convert]]:
         for name, column in columns.items():
             convert: Convert | None = None
             if is_encoded(column):
-                convert = sound_form(self.sounds) if is_sounds(column) else picture_form(self.pictures)
+                convert = parse_audio_format(self.sounds) if is_audio(column) else parse_image_format(self.pictures)
             elif is_pixels(column) and not self.files_only and len(column):
-                convert = picture_form(self.pictures)
+                convert = parse_image_format(self.pictures)
             if convert is not None:
                 yield name, convert
 
 
-AS_THEY_ARE = Forms()
+AS_THEY_ARE = InputFormat()
 
 
-def readable(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+def find_readable_rows(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
     """Which rows hold no picture or sound that cannot be decoded, (n,)."""
-    found: NDArray[np.bool_] = np.ones(len(next(iter(columns.values()))), bool)
+    is_readable: NDArray[np.bool_] = np.ones(len(next(iter(columns.values()))), bool)
     for column in columns.values():
         if is_encoded(column):
-            look = _hear if is_sounds(column) else opened
-            for place in np.flatnonzero(found):
+            decode = _check_audio if is_audio(column) else open_image
+            for index in np.flatnonzero(is_readable):
                 try:
-                    look(column, int(place))
+                    decode(column, int(index))
                 except BadData:
-                    found[place] = False
-    return found
+                    is_readable[index] = False
+    return is_readable
 
 
-def _hear(column: NDArray[Any], place: int) -> None:
-    samples(column[place], 8000, "")
+def _check_audio(column: NDArray[Any], index: int) -> None:
+    read_samples(column[index], 8000, "")
 
 
-def of_row(error: BadFile, row_ids: NDArray[np.uint64]) -> BadData:
+def make_row_error(error: BadFile, row_ids: NDArray[np.uint64]) -> BadData:
     """The error for a file of training rows, which are never left out: it names the row."""
     return BadData(f"row {int(row_ids[error.place]):016x}: its {error.what} cannot be decoded: {error.why}")
 
 
-def rows_of(columns: Mapping[str, NDArray[Any]], rows: Any) -> dict[str, NDArray[Any]]:
+def select_rows(columns: Mapping[str, NDArray[Any]], rows: Any) -> dict[str, NDArray[Any]]:
     """Some rows of each column."""
     return {name: column[rows] for name, column in columns.items()}

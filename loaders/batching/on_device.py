@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import FarshiftError
-from .batched import Columnar
-from .columns import FixedColumn, bytes_and_offsets, times_as_microseconds
+from .batched import ColumnarPart
+from .columns import FixedColumn, copy_bytes_and_offsets, to_microseconds
 from .order import GlobalBatches
 
 Texts = tuple[Tensor, Tensor]
@@ -24,14 +24,14 @@ Texts = tuple[Tensor, Tensor]
 class DevicePart:
     """A part's columns on `device`: tensors, first axis the row, or `Texts`."""
 
-    part: Columnar
+    part: ColumnarPart
     device: torch.device
     columns: dict[str, Tensor | Texts]
 
     @classmethod
     def load(
         cls,
-        part: Columnar,
+        part: ColumnarPart,
         device: torch.device | str,
         columns: Sequence[str] | None,
         text: Literal["bytes"] | None,
@@ -39,12 +39,12 @@ class DevicePart:
         """Copy a part's columns to a device; `FarshiftError` for text and files unless `text` is "bytes"."""
         if text not in (None, "bytes"):
             raise FarshiftError(f"text on a device can only be 'bytes', not {text!r}")
-        place, every = torch.device(device), np.arange(len(part))
-        held: dict[str, Tensor | Texts] = {}
+        target, every = torch.device(device), np.arange(len(part))
+        tensors: dict[str, Tensor | Texts] = {}
         for name in part.chosen(columns):
             column = part.column(name, text or "codes")
             if isinstance(column, FixedColumn) and column.stored.dtype != object:
-                held[name] = torch.from_numpy(times_as_microseconds(column.take(every))).to(place)
+                tensors[name] = torch.from_numpy(to_microseconds(column.take(every))).to(target)
                 continue
             if isinstance(column, FixedColumn) or text is None:
                 files = [field.name for field in part.schema.fields if field.item == "bytes"]
@@ -53,9 +53,9 @@ class DevicePart:
                     f"column {name!r} of {part.split} is {what}, which is no tensor: name other columns, or ask for "
                     "its bytes and offsets with text='bytes'"
                 )
-            content, offsets = bytes_and_offsets(column.take(every))
-            held[name] = torch.from_numpy(content).to(place), torch.from_numpy(offsets).to(place)
-        return cls(part, place, held)
+            content, offsets = copy_bytes_and_offsets(column.take(every))
+            tensors[name] = torch.from_numpy(content).to(target), torch.from_numpy(offsets).to(target)
+        return cls(part, target, tensors)
 
     def __len__(self) -> int:
         return len(self.part)
@@ -81,28 +81,28 @@ class DevicePart:
 
     def _batches(self, cut: GlobalBatches, seed: int | None, epoch: int, steps: range) -> Iterator[dict[str, Tensor]]:
         for positions, bounds in cut.positions(self.part.order(seed, epoch), steps):
-            there = torch.from_numpy(positions).to(self.device)
+            device_positions = torch.from_numpy(positions).to(self.device)
             for start, stop in pairwise(bounds):
-                yield self._gathered(there[start:stop])
+                yield self._gathered(device_positions[start:stop])
 
     def _gathered(self, rows: Tensor) -> dict[str, Tensor]:
         batch = {}
         for name, values in self.columns.items():
             if isinstance(values, Tensor):
-                batch[name] = _taken(values, rows)
+                batch[name] = _select_rows(values, rows)
             else:
-                batch[name], batch[f"{name}.offsets"] = _taken_texts(values, rows)
+                batch[name], batch[f"{name}.offsets"] = _select_texts(values, rows)
         return batch
 
 
-def _taken(values: Tensor, rows: Tensor) -> Tensor:
+def _select_rows(values: Tensor, rows: Tensor) -> Tensor:
     # PyTorch selects no unsigned 64-bit values; their bits are as well selected as signed ones.
     if values.dtype == torch.uint64:
         return values.view(torch.int64).index_select(0, rows).view(torch.uint64)
     return values.index_select(0, rows)
 
 
-def _taken_texts(texts: Texts, rows: Tensor) -> Texts:
+def _select_texts(texts: Texts, rows: Tensor) -> Texts:
     content, offsets = texts
     begins = offsets[rows]
     sizes = offsets[rows + 1] - begins

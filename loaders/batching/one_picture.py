@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import first_line
-from ..decoders._upright import open_rgb, pillow
-from .encoded import BadPicture
+from ...core.errors import get_first_line
+from ..decoders._upright import import_pillow, open_rgb
+from .encoded import BadImage
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -22,12 +22,12 @@ Given = Sequence[bytes] | NDArray[Any]
 last."""
 
 
-def opened(given: Given, place: int) -> Image:
+def open_image(given: Given, index: int) -> Image:
     """One of some pictures in RGB at its own size, decoded whole and upright (`decoders/_upright.py`).
 
-    Raises `BadPicture` for one that cannot be decoded, and `MissingExtra` without Pillow."""
-    library = pillow()
-    content = given[place]
+    Raises `BadImage` for one that cannot be decoded, and `MissingExtra` without Pillow."""
+    library = import_pillow()
+    content = given[index]
     if isinstance(content, np.ndarray):
         planes = np.moveaxis(content, 0, -1) if content.ndim == 3 and len(content) < content.shape[-1] else content
         grey = planes[..., 0] if planes.shape[2:] == (1,) else planes
@@ -38,13 +38,13 @@ def opened(given: Given, place: int) -> Image:
     except MemoryError:  # says nothing of the picture
         raise
     except Exception as error:  # a decoder meets anything, and raises anything
-        raise BadPicture.at(place, len(given), first_line(error)) from error
+        raise BadImage.at(index, len(given), get_first_line(error)) from error
 
 
-def each(given: Given, one: Callable[[Image], NDArray[Any]]) -> NDArray[Any]:
-    """What `one` makes of each picture, on all cores: (n, ..)."""
+def map_images(given: Given, transform: Callable[[Image], NDArray[Any]]) -> NDArray[Any]:
+    """What `transform` makes of each picture, on all cores: (n, ..)."""
     threads = min(len(given), os.cpu_count() or 1)
     if threads <= 1:
-        return np.stack([one(opened(given, place)) for place in range(len(given))])
+        return np.stack([transform(open_image(given, index)) for index in range(len(given))])
     with ThreadPoolExecutor(threads) as pool:  # Pillow frees the interpreter's lock
-        return np.stack(list(pool.map(lambda place: one(opened(given, place)), range(len(given)))))
+        return np.stack(list(pool.map(lambda index: transform(open_image(given, index)), range(len(given)))))

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import bits, shuffled
+from ...core.draws import draw_bits, draw_permutation
 from ...core.errors import FarshiftError
 
 STORED_ROWS = 2**24
@@ -83,23 +83,23 @@ class IndexPermutation:
         low_mask, high_mask = (np.uint64((1 << half) - 1) for half in (width // 2, width - width // 2))
         high, low = values >> low_bits, values & low_mask
         for turn in range(0, _ROUNDS, 2):
-            high = high ^ (bits(f"{self.name}/round {turn}", low) & high_mask)
-            low = low ^ (bits(f"{self.name}/round {turn + 1}", high) & low_mask)
+            high = high ^ (draw_bits(f"{self.name}/round {turn}", low) & high_mask)
+            low = low ^ (draw_bits(f"{self.name}/round {turn + 1}", high) & low_mask)
         return (high << low_bits) | low
 
 
-def _stream(identity: str, part: str, seed: int, epoch: int) -> str:
+def _make_stream_name(identity: str, part: str, seed: int, epoch: int) -> str:
     return f"{identity}/{part}/{seed}/{epoch}"
 
 
-def epoch_order(identity: str, part: str, seed: int, epoch: int, row_ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+def make_epoch_order(identity: str, part: str, seed: int, epoch: int, row_ids: NDArray[np.uint64]) -> NDArray[np.int64]:
     """A permutation of the rows' positions, shape (rows,), by a draw for each row id; for up to `STORED_ROWS` rows."""
-    return shuffled(_stream(identity, part, seed, epoch), row_ids)
+    return draw_permutation(_make_stream_name(identity, part, seed, epoch), row_ids)
 
 
-def index_order(identity: str, part: str, seed: int, epoch: int, rows: int) -> IndexPermutation:
+def make_index_order(identity: str, part: str, seed: int, epoch: int, rows: int) -> IndexPermutation:
     """A permutation of the positions of a part of any size, computed where it is asked for."""
-    return IndexPermutation(_stream(identity, part, seed, epoch), rows)
+    return IndexPermutation(_make_stream_name(identity, part, seed, epoch), rows)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class GlobalBatches:
     def __post_init__(self) -> None:
         if self.batch_size < 1:
             raise FarshiftError(f"batch_size must be at least 1, not {self.batch_size}")
-        one_of("rank", self.rank, "world", self.world)
+        check_index("rank", self.rank, "world", self.world)
         if self.batch_size % self.world:
             raise FarshiftError(
                 f"batch_size {self.batch_size} (the global batch, over all ranks) cannot be shared by {self.world} "
@@ -141,7 +141,7 @@ class GlobalBatches:
 
     def steps(self, start: int = 0, worker: int = 0, workers: int = 1) -> range:
         """The global batches from `start` on that fall to one of `workers`, which take turns; worker 0 has `start`."""
-        one_of("worker", worker, "workers", workers)
+        check_index("worker", worker, "workers", workers)
         if start < 0:
             raise FarshiftError(f"start must be a global batch, 0 or later, not {start}")
         return range(start + worker, self.count, workers)
@@ -165,9 +165,9 @@ class GlobalBatches:
             yield order.at(np.concatenate([np.arange(start, stop) for start, stop in shares])), bounds
 
 
-def one_of(what: str, number: int, whole: str, count: int) -> None:
+def check_index(what: str, number: int, count_name: str, count: int) -> None:
     """Refuse a rank or worker that is not in 0 .. count - 1."""
     if count < 1:
-        raise FarshiftError(f"{whole} must be at least 1, not {count}")
+        raise FarshiftError(f"{count_name} must be at least 1, not {count}")
     if not 0 <= number < count:
-        raise FarshiftError(f"{what} must be in 0..{count - 1} where {whole} is {count}, not {number}")
+        raise FarshiftError(f"{what} must be in 0..{count - 1} where {count_name} is {count}, not {number}")

@@ -18,16 +18,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.errors import BadData, FarshiftError
-from ...core.files import cache_root
-from ...core.progress import advance, say
-from ..cache.limit import cache_limit, size_in_words
-from ..cache.store import stored
-from ..decoders import DEFAULT, Decoder, decoder
-from .encoded import BadPicture
-from .encoded_files import EncodedFiles, digest_of
-from .pictures import Files, content_of, decoded, decoded_pieces
+from ...core.files import get_cache_root
+from ...core.progress import log_message, report_progress
+from ..cache.limit import format_size, read_cache_limit
+from ..cache.store import load_or_write
+from ..decoders import DEFAULT, Decoder, load_decoder
+from .encoded import BadImage
+from .encoded_files import EncodedFiles, digest_contents
+from .pictures import Files, decode_images, iterate_decoded, read_content
 
 INTERPOLATION = "bilinear"
 
@@ -53,7 +53,7 @@ class Pixels(Protocol):
 
 
 @dataclass(frozen=True)
-class HeldPixels:
+class ArrayPixels:
     """Pixels in memory, or mapped from a file. known: their key, where it is; else they are told by their bytes."""
 
     array: NDArray[np.uint8]
@@ -63,9 +63,9 @@ class HeldPixels:
     def key(self) -> str:
         if self.known:
             return self.known
-        found = blake2b(repr(self.array.shape).encode(), digest_size=16)
-        found.update(np.ascontiguousarray(self.array).data)
-        return found.hexdigest()
+        hasher = blake2b(repr(self.array.shape).encode(), digest_size=16)
+        hasher.update(np.ascontiguousarray(self.array).data)
+        return hasher.hexdigest()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -90,25 +90,25 @@ class EncodedPixels:
 
     def take(self, rows: Rows, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
         try:
-            found = decoded(_contents(self.files, rows), self.side, self.by.name)
-        except BadPicture as error:
-            raise BadPicture.at(int(rows[error.place]), len(self.files), error.why) from error
+            pixels = decode_images(_read_contents(self.files, rows), self.side, self.by.name)
+        except BadImage as error:
+            raise BadImage.at(int(rows[error.place]), len(self.files), error.why) from error
         if out is None:
-            return found
-        out[:] = found
+            return pixels
+        out[:] = pixels
         return out
 
 
-def _contents(files: Files, rows: Rows) -> list[bytes]:
+def _read_contents(files: Files, rows: Rows) -> list[bytes]:
     if isinstance(files, EncodedFiles):
         return [bytes(content) for content in files.contents(rows)]
-    return [bytes(content_of(files, int(row))) for row in rows]
+    return [bytes(read_content(files, int(row))) for row in rows]
 
 
-def pieces(pixels: Pixels) -> Iterator[NDArray[np.uint8]]:
+def iterate_pieces(pixels: Pixels) -> Iterator[NDArray[np.uint8]]:
     """All pictures in their order, some at a time."""
     if isinstance(pixels, EncodedPixels):
-        yield from decoded_pieces(pixels.files, pixels.side, pixels.by)
+        yield from iterate_decoded(pixels.files, pixels.side, pixels.by)
         return
     rows = pixels.shape[0]
     step = max(1, _READ_BYTES // max(1, int(np.prod(pixels.shape[1:]))))
@@ -116,72 +116,74 @@ def pieces(pixels: Pixels) -> Iterator[NDArray[np.uint8]]:
         yield pixels.take(np.arange(start, min(start + step, rows)))
 
 
-def whole(pixels: Pixels) -> NDArray[np.uint8]:
+def read_all_pixels(pixels: Pixels) -> NDArray[np.uint8]:
     """All pictures: mapped ones as they are mapped, others in memory."""
-    return pixels.array if isinstance(pixels, HeldPixels) else pixels.take(np.arange(pixels.shape[0]))
+    return pixels.array if isinstance(pixels, ArrayPixels) else pixels.take(np.arange(pixels.shape[0]))
 
 
-def opened(files: Files, side: int, name: str = DEFAULT) -> Pixels:
+def open_pixels(files: Files, side: int, name: str = DEFAULT) -> Pixels:
     """The pixels of encoded pictures, (n, side, side, 3), by the decoder `name`: mapped from the cache, where they are
     decoded first if they are not there yet.
 
     Where they would not fit (the cache's limit, the disk) or the cache cannot be written, a line says so, and they are
-    decoded whenever they are read. Raises `BadPicture` for a picture that cannot be decoded; the cache then holds
+    decoded whenever they are read. Raises `BadImage` for a picture that cannot be decoded; the cache then holds
     nothing of it."""
-    by = decoder(name)
-    key = _key(files, side, by)
-    path, size = cache_root() / "pictures" / f"{key}.npy", len(files) * side * side * 3
+    by = load_decoder(name)
+    key = _compute_key(files, side, by)
+    path, size = get_cache_root() / "pictures" / f"{key}.npy", len(files) * side * side * 3
     if not len(files):
-        return HeldPixels(np.empty((0, side, side, 3), np.uint8), key)
-    why = "" if path.exists() else _too_large(path, size)
+        return ArrayPixels(np.empty((0, side, side, 3), np.uint8), key)
+    why = "" if path.exists() else _explain_too_large(path, size)
     if not why:
         try:
-            return HeldPixels(stored(path, lambda target: _write(target, files, side, by), _mapped), key)
+            return ArrayPixels(
+                load_or_write(path, lambda target: _write_pixels(target, files, side, by), _map_pixels), key
+            )
         except BadData:
             raise
         except FarshiftError as error:
             why = str(error)
     if len(files) > _TOLD_FROM:
-        say(f"{len(files):,} pictures are decoded whenever they are read: {why}")
+        log_message(f"{len(files):,} pictures are decoded whenever they are read: {why}")
     return EncodedPixels(files, side, by, key)
 
 
-def in_cache(files: Files, side: int, name: str = DEFAULT) -> bool:
-    """Whether these pictures were decoded before: then `opened` only maps them."""
-    return (cache_root() / "pictures" / f"{_key(files, side, decoder(name))}.npy").exists()
+def is_cached(files: Files, side: int, name: str = DEFAULT) -> bool:
+    """Whether these pictures were decoded before: then `open_pixels` only maps them."""
+    return (get_cache_root() / "pictures" / f"{_compute_key(files, side, load_decoder(name))}.npy").exists()
 
 
-def _key(files: Files, side: int, by: Decoder) -> str:
+def _compute_key(files: Files, side: int, by: Decoder) -> str:
     if isinstance(files, EncodedFiles):
         pictures = files.key or files.digest
     else:
-        pictures = digest_of(content_of(files, place) for place in range(len(files)))
+        pictures = digest_contents(read_content(files, index) for index in range(len(files)))
     decides = {"format": 2, "pictures": pictures, "side": side, "interpolation": INTERPOLATION}
-    return identity_of(decides | {"decoder": by.name, "version": by.version})
+    return compute_identity(decides | {"decoder": by.name, "version": by.version})
 
 
-def _too_large(path: Path, size: int) -> str:
+def _explain_too_large(path: Path, size: int) -> str:
     """Why pixels of so many bytes are not to be stored; empty where they are."""
-    limit = cache_limit()
+    limit = read_cache_limit()
     if limit is not None and size > limit:
-        return f"{size_in_words(size)} decoded, and FARSHIFT_CACHE_LIMIT is {size_in_words(limit)}"
-    there = next(folder for folder in path.parents if folder.exists())
-    free = shutil.disk_usage(there).free
-    return f"{size_in_words(size)} decoded, and the disk has {size_in_words(free)} left" if size > free else ""
+        return f"{format_size(size)} decoded, and FARSHIFT_CACHE_LIMIT is {format_size(limit)}"
+    existing_folder = next(folder for folder in path.parents if folder.exists())
+    free = shutil.disk_usage(existing_folder).free
+    return f"{format_size(size)} decoded, and the disk has {format_size(free)} left" if size > free else ""
 
 
-def _write(target: Path, files: Files, side: int, by: Decoder) -> None:
+def _write_pixels(target: Path, files: Files, side: int, by: Decoder) -> None:
     total, done = len(files), 0
     with target.open("wb") as out:
         header = {"descr": "|u1", "fortran_order": False, "shape": (total, side, side, 3)}
         np.lib.format.write_array_header_1_0(out, header)
-        for piece in decoded_pieces(files, side, by):
+        for piece in iterate_decoded(files, side, by):
             out.write(piece.data)
             done += len(piece)
             if total > _TOLD_FROM:
-                advance("decoding pictures", done, total)
+                report_progress("decoding pictures", done, total)
 
 
-def _mapped(path: Path) -> NDArray[np.uint8]:
-    found: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return found
+def _map_pixels(path: Path) -> NDArray[np.uint8]:
+    array: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array

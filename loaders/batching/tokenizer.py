@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ...core.canonical import identity_of
-from ...core.errors import FarshiftError, MissingExtra, first_line
+from ...core.canonical import compute_identity
+from ...core.errors import FarshiftError, MissingExtra, get_first_line
 
 
 @dataclass(frozen=True)
 class PinnedTokenizer:
-    """Texts to token ids, by the library `tokenizers`; `made` gives one. most: ids that a text keeps, its special
-    tokens included; None for all."""
+    """Texts to token ids, by the library `tokenizers`; `load_tokenizer` gives one. most: ids that a text keeps, its
+    special tokens included; None for all."""
 
     name: str
     core: Any
@@ -29,8 +29,8 @@ class PinnedTokenizer:
         """Of the vocabulary, normaliser, special tokens .., of `most`, and of the library's version."""
         import tokenizers
 
-        said = sha256(self.core.to_str().encode()).hexdigest()
-        return identity_of({"tokenizer": said, "most": self.most, "version": tokenizers.__version__})
+        core_digest = sha256(self.core.to_str().encode()).hexdigest()
+        return compute_identity({"tokenizer": core_digest, "most": self.most, "version": tokenizers.__version__})
 
     @cached_property
     def words(self) -> int:
@@ -44,10 +44,10 @@ class PinnedTokenizer:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text, on all cores."""
-        return [found.ids for found in self.core.encode_batch_fast(texts)]
+        return [encoding.ids for encoding in self.core.encode_batch_fast(texts)]
 
 
-def made(given: Any, most: int | None = None) -> PinnedTokenizer:
+def load_tokenizer(given: Any, most: int | None = None) -> PinnedTokenizer:
     """The tokenizer of a folder that `save_pretrained` wrote (its `tokenizer.json`), or of that file; or a
     `tokenizers.Tokenizer`, or a fast tokenizer of transformers. It is copied: what becomes of `given` changes nothing.
 
@@ -68,7 +68,7 @@ def made(given: Any, most: int | None = None) -> PinnedTokenizer:
         except MemoryError:  # says nothing of the file
             raise
         except Exception as error:  # the library raises plain exceptions
-            raise FarshiftError(f"tokenizer {given}: {file} cannot be read: {first_line(error)}") from error
+            raise FarshiftError(f"tokenizer {given}: {file} cannot be read: {get_first_line(error)}") from error
     else:
         inner = getattr(given, "backend_tokenizer", given)
         if not isinstance(inner, kind):

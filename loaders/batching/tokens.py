@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.errors import FarshiftError
-from ...core.files import cache_root, locked, plain_disk_errors
-from ...core.progress import advance, say
-from ..cache.entries import one_call
-from ..cache.limit import cache_limit, keep_within_limit
-from ..cache.store import intact, keep, memory_mapped, write_arrow
+from ...core.files import get_cache_root, hold_lock, translate_os_errors
+from ...core.progress import log_message, report_progress
+from ..cache.entries import keep_in_use
+from ..cache.limit import keep_within_limit, read_cache_limit
+from ..cache.store import is_intact, map_table, move_into_cache, write_arrow
 from .tokenizer import PinnedTokenizer
 
 if TYPE_CHECKING:
@@ -71,100 +71,100 @@ class Tokens:
         """The ids of one row, as they are mapped."""
         if not 0 <= row < len(self):
             raise IndexError(f"row {row} of {len(self)} texts")
-        block, place = self.blocks[row // BLOCK], row % BLOCK
-        return block.ids[block.offsets[place] : block.offsets[place + 1]]
+        block, position = self.blocks[row // BLOCK], row % BLOCK
+        return block.ids[block.offsets[position] : block.offsets[position + 1]]
 
     def take(self, rows: NDArray[np.int64], pad: int = 0, add: int = 0) -> NDArray[np.int64]:
         """The ids of some rows, each plus `add`, filled up with `pad` at their ends: (rows, T), T the longest's length
         and 1 at least."""
-        found = np.full((len(rows), max(1, int(self.lengths[rows].max(initial=1)))), pad, np.int64)
-        for place, row in enumerate(rows.tolist()):
+        padded_ids = np.full((len(rows), max(1, int(self.lengths[rows].max(initial=1)))), pad, np.int64)
+        for position, row in enumerate(rows.tolist()):
             ids = self[row]
-            found[place, : len(ids)] = ids
+            padded_ids[position, : len(ids)] = ids
             if add:
-                found[place, : len(ids)] += add
-        return found
+                padded_ids[position, : len(ids)] += add
+        return padded_ids
 
 
-def tokenised(texts: Texts, by: PinnedTokenizer) -> Tokens:
+def tokenise_texts(texts: Texts, by: PinnedTokenizer) -> Tokens:
     """The ids of texts (n,): mapped from the cache, where they are tokenised first if they are not there yet.
 
     Where the cache cannot hold them, a line says so, and they are tokenised into memory."""
-    key = _key(texts, by)
-    cache_limit()  # a wrong one is refused before any work
+    key = _compute_key(texts, by)
+    read_cache_limit()  # a wrong one is refused before any work
     plain = re.sub(r"[^A-Za-z0-9_.-]", "-", by.name).strip("-.") or "tokenizer"
-    folder = cache_root() / "tokens" / f"{plain}-{key[:16]}"
+    folder = get_cache_root() / "tokens" / f"{plain}-{key[:16]}"
     paths = [folder / f"{start // BLOCK:06d}.arrow" for start in range(0, len(texts), BLOCK)]
     blocks: list[Block]
     try:
         built = False
-        with one_call() as outermost:
-            if not all(map(intact, paths)):
-                with locked(folder, f"tokens of {by.name}"):
-                    built = _build(paths, texts, by)
-            blocks = [_mapped(path) for path in paths]
+        with keep_in_use() as outermost:
+            if not all(map(is_intact, paths)):
+                with hold_lock(folder, f"tokens of {by.name}"):
+                    built = _build_blocks(paths, texts, by)
+            blocks = [_map_block(path) for path in paths]
         if outermost:
             keep_within_limit(built)
     except FarshiftError as error:
-        say(f"{len(texts):,} texts are tokenised into memory: {error}")
-        blocks = [_ragged(texts, place * BLOCK, by) for place in range(len(paths))]
+        log_message(f"{len(texts):,} texts are tokenised into memory: {error}")
+        blocks = [_tokenise_block(texts, block_index * BLOCK, by) for block_index in range(len(paths))]
     return Tokens(tuple(blocks), key, by.digest, by.words)
 
 
-def _key(texts: Texts, by: PinnedTokenizer) -> str:
-    found = sha256()
+def _compute_key(texts: Texts, by: PinnedTokenizer) -> str:
+    hasher = sha256()
     for start in range(0, len(texts), BLOCK):
-        for text in _some(texts, start):
+        for text in _read_block_texts(texts, start):
             content = text.encode()
-            found.update(len(content).to_bytes(8, "little"))
-            found.update(content)
-    return identity_of({"format": 1, "texts": found.hexdigest(), "block": BLOCK, "tokenizer": by.digest})
+            hasher.update(len(content).to_bytes(8, "little"))
+            hasher.update(content)
+    return compute_identity({"format": 1, "texts": hasher.hexdigest(), "block": BLOCK, "tokenizer": by.digest})
 
 
-def _some(texts: Texts, start: int) -> list[str]:
+def _read_block_texts(texts: Texts, start: int) -> list[str]:
     """The texts of a block."""
     block: Any = texts[start : start + BLOCK]
-    found: list[str] = block.to_pylist() if hasattr(block, "to_pylist") else list(block)
-    return found
+    strings: list[str] = block.to_pylist() if hasattr(block, "to_pylist") else list(block)
+    return strings
 
 
-def _build(paths: Sequence[Path], texts: Texts, by: PinnedTokenizer) -> bool:
+def _build_blocks(paths: Sequence[Path], texts: Texts, by: PinnedTokenizer) -> bool:
     """Write the blocks that are not there, or not what they were; whether there were such. The lock is held."""
-    missing = [place for place, path in enumerate(paths) if not intact(path)]
-    with plain_disk_errors(paths[0]):
+    missing = [block_index for block_index, path in enumerate(paths) if not is_intact(path)]
+    with translate_os_errors(paths[0]):
         folder = paths[0].parent
         folder.mkdir(parents=True, exist_ok=True)
         for leftover in folder.glob(".*.tmp"):  # of a process that was killed
             leftover.unlink(missing_ok=True)
-        for done, place in enumerate(missing, start=1):
-            _write(paths[place], _ragged(texts, place * BLOCK, by))
+        for done, block_index in enumerate(missing, start=1):
+            _write_block(paths[block_index], _tokenise_block(texts, block_index * BLOCK, by))
             if len(missing) > 1:
-                advance(f"tokenising by {by.name}", min(len(texts), done * BLOCK), len(texts))
+                report_progress(f"tokenising by {by.name}", min(len(texts), done * BLOCK), len(texts))
     return bool(missing)
 
 
-def _ragged(texts: Texts, start: int, by: PinnedTokenizer) -> Block:
+def _tokenise_block(texts: Texts, start: int, by: PinnedTokenizer) -> Block:
     """A block's texts as ids."""
-    each = by.ids(_some(texts, start))
+    each = by.ids(_read_block_texts(texts, start))
     offsets = np.zeros(len(each) + 1, np.int64)
     np.cumsum([len(ids) for ids in each], out=offsets[1:])
-    ids = np.fromiter((number for one in each for number in one), by.dtype, count=int(offsets[-1]))
+    ids = np.fromiter((number for text_ids in each for number in text_ids), by.dtype, count=int(offsets[-1]))
     return Block(offsets, ids)
 
 
-def _write(path: Path, block: Block) -> None:
+def _write_block(path: Path, block: Block) -> None:
     import pyarrow as pa
 
     lists = pa.LargeListArray.from_arrays(pa.array(block.offsets), pa.array(block.ids))
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         write_arrow(pa.table({"ids": lists}), temporary)
-        keep(temporary, path)
+        move_into_cache(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _mapped(path: Path) -> Block:
-    lists = memory_mapped(path)["ids"].combine_chunks()
+def _map_block(path: Path) -> Block:
+    lists = map_table(path)["ids"].combine_chunks()
     lists = lists.chunk(0) if hasattr(lists, "chunk") else lists
     return Block(lists.offsets.to_numpy(), lists.values.to_numpy())

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, get_worker_info
 
 from ...core.errors import FarshiftError
-from .batched import Batched
-from .columns import Text, check_text, times_as_microseconds
+from .batched import BatchedPart
+from .columns import Text, check_text, to_microseconds
 from .encoded import BadFile
-from .forms import Forms, Pictures, Sounds, of_row
+from .forms import AudioSpec, ImageSpec, InputFormat, make_row_error
 from .order import GlobalBatches
 
 Batch = dict[str, Any]
@@ -44,7 +44,7 @@ class TorchStream(IterableDataset[Batch]):
 
     def __init__(
         self,
-        part: Batched,
+        part: BatchedPart,
         batch_size: int,
         seed: int | None = 0,
         epoch: int = 0,
@@ -53,14 +53,14 @@ class TorchStream(IterableDataset[Batch]):
         text: Text = "str",
         rank: int | None = None,
         world: int | None = None,
-        pictures: Pictures = "bytes",
-        sounds: Sounds = "bytes",
+        pictures: ImageSpec = "bytes",
+        sounds: AudioSpec = "bytes",
     ) -> None:
         super().__init__()
         if (rank is None) != (world is None):
             raise FarshiftError("rank and world go together: give both, or neither to have them found")
         check_text(text)
-        self.forms = Forms(pictures, sounds).checked()
+        self.forms = InputFormat(pictures, sounds).checked()
         if text == "bytes" and (pictures, sounds) != ("bytes", "bytes"):
             raise FarshiftError('text="bytes" gives files as bytes too: leave it out, or leave out pictures and sounds')
         self.part, self.batch_size, self.seed, self.drop_last, self.text = part, batch_size, seed, drop_last, text
@@ -76,7 +76,7 @@ class TorchStream(IterableDataset[Batch]):
 
     def __iter__(self) -> Iterator[Batch]:
         """A pass over the epoch set, or over what is left of it where a position was loaded."""
-        cut, (worker, workers) = self._cut(), _reader()
+        cut, (worker, workers) = self._cut(), _find_reader()
         # Taken now and not at the first batch: a loader may ask for an iterator and throw it away.
         self._at = self._begin()
         return self._pass(cut, self._at, worker, workers)
@@ -100,7 +100,7 @@ class TorchStream(IterableDataset[Batch]):
                 "a DataLoader's workers read this stream, so its position is not known here: count the batches taken "
                 "and use state_at(count), or use torchdata's StatefulDataLoader and its state_dict"
             )
-        return self._state(*self._at, _reader())
+        return self._state(*self._at, _find_reader())
 
     def state_at(self, batch: int) -> dict[str, Any]:
         """The state of the current epoch before global batch `batch`: after so many batches were taken."""
@@ -120,7 +120,7 @@ class TorchStream(IterableDataset[Batch]):
                     "means other rows"
                 )
         epoch, start, reader = int(state["epoch"]), int(state["start"]), tuple(state["reader"])
-        if reader != (0, 1) and reader != _reader():
+        if reader != (0, 1) and reader != _find_reader():
             raise FarshiftError(
                 f"this is the state of DataLoader worker {reader[0]} of {reader[1]} alone: load the loader's state, "
                 "with the same num_workers"
@@ -169,7 +169,7 @@ class TorchStream(IterableDataset[Batch]):
         for batch in batches:
             start += workers
             self._at = epoch, start
-            yield {name: _tensor(values) for name, values in self._formed(batch).items()}
+            yield {name: _to_tensor(values) for name, values in self._formed(batch).items()}
 
     def _formed(self, batch: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         if not all(map(len, batch.values())):
@@ -178,7 +178,7 @@ class TorchStream(IterableDataset[Batch]):
             return self.forms.given(batch)
         except BadFile as error:
             if "row_id" in batch:
-                raise of_row(error, batch["row_id"]) from error
+                raise make_row_error(error, batch["row_id"]) from error
             raise
 
     def _cut(self) -> GlobalBatches:
@@ -221,11 +221,11 @@ class TorchStream(IterableDataset[Batch]):
         self._begun.share_memory_()
 
 
-def _reader() -> tuple[int, int]:
+def _find_reader() -> tuple[int, int]:
     """Which of how many readers of this rank the process is: a DataLoader's worker, or the only one."""
     info = get_worker_info()
     return (0, 1) if info is None else (info.id, info.num_workers)
 
 
-def _tensor(values: NDArray[Any]) -> torch.Tensor | list[Any]:
-    return values.tolist() if values.dtype == np.dtype(object) else torch.from_numpy(times_as_microseconds(values))
+def _to_tensor(values: NDArray[Any]) -> torch.Tensor | list[Any]:
+    return values.tolist() if values.dtype == np.dtype(object) else torch.from_numpy(to_microseconds(values))

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError, UnknownName
-from ..decoders import decoder
-from .one_picture import Given, each
+from ..decoders import load_decoder
+from .one_picture import Given, map_images
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -74,12 +74,12 @@ class Transform:
     @property
     def decides(self) -> list[str]:
         """What the pixels depend on besides the steps."""
-        return [decoder().version]
+        return [load_decoder().version]
 
     def pixels(self, given: Given) -> NDArray[np.float32]:
         """Pictures, encoded or as arrays of uint8, to (n, 3, height, width). `BadPicture` names the first that cannot
         be decoded."""
-        return each(given, self._one)
+        return map_images(given, self._one)
 
     def _one(self, picture: Image) -> NDArray[np.float32]:
         for step in self._steps:
@@ -90,7 +90,7 @@ class Transform:
 
     @cached_property
     def _read(self) -> list[re.Match[str]]:
-        found = []
+        steps = []
         for text in NAMED.get(self.text, self.text).split(","):
             step = _STEP.fullmatch(" ".join(text.split()))
             if step is None:
@@ -100,21 +100,21 @@ class Transform:
                     f"transform {self.text!r}: the step {text.strip()!r} is none: write resize 256, resize 224x224, "
                     f"crop 224 or normalise {', '.join(MOMENTS)}"
                 )
-            found.append(step)
-        sizes = [int(size) for step in found for size in step.group("high", "wide", "crop") if size]
+            steps.append(step)
+        sizes = [int(size) for step in steps for size in step.group("high", "wide", "crop") if size]
         if any(not 0 < size <= _MOST for size in sizes):
             raise FarshiftError(f"transform {self.text!r}: sizes are from 1 to {_MOST} pixels")
-        if not any(step["crop"] or step["wide"] for step in found):
+        if not any(step["crop"] or step["wide"] for step in steps):
             raise FarshiftError(
                 f"transform {self.text!r} gives pictures of several sizes: add a crop, or resize to two sides (224x224)"
             )
-        if any(step["moments"] for step in found[:-1]):
+        if any(step["moments"] for step in steps[:-1]):
             raise FarshiftError(f"transform {self.text!r}: normalise comes last")
-        return found
+        return steps
 
     @cached_property
     def _steps(self) -> list[Callable[[Image], Image]]:
-        return [_step(step) for step in self._read if not step["moments"]]
+        return [_make_step(step) for step in self._read if not step["moments"]]
 
     @cached_property
     def _moments(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -125,14 +125,14 @@ class Transform:
         return {"text": self.text}  # steps are functions, which a worker makes anew
 
 
-def _step(said: re.Match[str]) -> Callable[[Image], Image]:
-    if said["crop"]:
-        return lambda picture: _cropped(picture, int(said["crop"]))
-    by, high = said["by"] or "bilinear", int(said["high"])
-    return lambda picture: _resized(picture, high, int(said["wide"]) if said["wide"] else None, by)
+def _make_step(match: re.Match[str]) -> Callable[[Image], Image]:
+    if match["crop"]:
+        return lambda picture: _crop_image(picture, int(match["crop"]))
+    by, high = match["by"] or "bilinear", int(match["high"])
+    return lambda picture: _resize_image(picture, high, int(match["wide"]) if match["wide"] else None, by)
 
 
-def _resized(picture: Image, high: int, wide: int | None, by: str) -> Image:
+def _resize_image(picture: Image, high: int, wide: int | None, by: str) -> Image:
     import PIL.Image
 
     if wide is None:
@@ -145,6 +145,6 @@ def _resized(picture: Image, high: int, wide: int | None, by: str) -> Image:
     return picture.resize(size, PIL.Image.Resampling[by.upper()])
 
 
-def _cropped(picture: Image, side: int) -> Image:
+def _crop_image(picture: Image, side: int) -> Image:
     left, top = (picture.width - side) // 2, (picture.height - side) // 2
     return picture.crop((left, top, left + side, top + side))

@@ -11,33 +11,33 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError, UnknownName
-from ...core.files import cache_root, file_sha256, plain_disk_errors
-from ...core.progress import advance
-from .entries import KINDS, REMADE, Entry, alone, entries, remove
-from .limit import cache_limit
+from ...core.files import compute_file_sha256, get_cache_root, translate_os_errors
+from ...core.progress import report_progress
+from .entries import KINDS, REMADE, Entry, list_entries, lock_entry, remove_entry
+from .limit import read_cache_limit
 
 _DAY = 86_400.0
 
 
-def contents() -> dict[str, Any]:
-    """What the cache holds: `cache` (its folder), `limit` and `bytes`, for each of `kinds` the number of
-    `entries` and their bytes; and a record of each entry, least recently used first. Responses are many and small: only
-    their sum is reported."""
-    with plain_disk_errors(cache_root()):
-        found = sorted(entries(), key=lambda entry: (entry.used, entry.kind, entry.name))
-    kinds = {kind: [entry for entry in found if entry.kind == kind] for kind in KINDS}
+def list_contents() -> dict[str, Any]:
+    """What the cache holds: `cache` (its folder), `limit` and `bytes`, for each of `kinds` the number of `list_entries`
+    and their bytes; and a record of each entry, least recently used first. Responses are many and small: only their sum
+    is reported."""
+    with translate_os_errors(get_cache_root()):
+        all_entries = sorted(list_entries(), key=lambda entry: (entry.used, entry.kind, entry.name))
+    kinds = {kind: [entry for entry in all_entries if entry.kind == kind] for kind in KINDS}
     return {
-        "cache": str(cache_root()),
-        "limit": cache_limit(),
-        "bytes": sum(entry.bytes for entry in found),
+        "cache": str(get_cache_root()),
+        "limit": read_cache_limit(),
+        "bytes": sum(entry.bytes for entry in all_entries),
         "kinds": {
             kind: {"entries": len(some), "bytes": sum(entry.bytes for entry in some)} for kind, some in kinds.items()
         },
-        "entries": [record(entry) for entry in found if entry.kind != "responses"],
+        "entries": [describe_entry(entry) for entry in all_entries if entry.kind != "responses"],
     }
 
 
-def record(entry: Entry) -> dict[str, Any]:
+def describe_entry(entry: Entry) -> dict[str, Any]:
     """An entry for people and programs; `last_used` in UTC."""
     used = datetime.fromtimestamp(entry.used, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     where = str(entry.path)
@@ -59,30 +59,30 @@ class Verdict:
         return self.state in ("intact", "busy")
 
 
-def verify() -> list[Verdict]:
+def verify_cache() -> list[Verdict]:
     """Hash every marked file and compare with its marker. Changes nothing and counts as no use."""
-    with plain_disk_errors(cache_root()):
-        marked = [(entry, marker) for entry in entries() for marker in entry.markers()]
-    found = []
+    with translate_os_errors(get_cache_root()):
+        marked = [(entry, marker) for entry in list_entries() for marker in entry.markers()]
+    verdicts = []
     for number, (entry, marker) in enumerate(marked, start=1):
-        state = _state(entry, marker)
+        state = _check_state(entry, marker)
         again = f"remove {marker}: the file is then made or fetched again when it is needed"
         verdict = Verdict(entry.kind, str(marker.with_suffix("")), state)
         if state != "gone":
-            found.append(verdict if verdict.holds else replace(verdict, advice=again))
-        advance("verifying the cache", number, len(marked))
-    return found
+            verdicts.append(verdict if verdict.holds else replace(verdict, advice=again))
+        report_progress("verifying the cache", number, len(marked))
+    return verdicts
 
 
-def _state(entry: Entry, marker: Path) -> str:
+def _check_state(entry: Entry, marker: Path) -> str:
     try:
-        with alone(entry) as free:
-            return _compared(marker) if free else "busy"
+        with lock_entry(entry) as free:
+            return _compare_file(marker) if free else "busy"
     except OSError:  # no lock can be made in a cache that may only be read; nobody writes there either
-        return _compared(marker)
+        return _compare_file(marker)
 
 
-def _compared(marker: Path) -> str:
+def _compare_file(marker: Path) -> str:
     """The state of a marked file; `gone` where the entry was removed since it was listed."""
     try:
         expected = json.loads(marker.read_text("utf-8"))["sha256"]
@@ -91,7 +91,7 @@ def _compared(marker: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError):
         return "unreadable"
     try:
-        return "intact" if file_sha256(marker.with_suffix("")) == expected else "changed"
+        return "intact" if compute_file_sha256(marker.with_suffix("")) == expected else "changed"
     except FileNotFoundError:
         return "missing"
     except OSError:
@@ -99,8 +99,8 @@ def _compared(marker: Path) -> str:
 
 
 @dataclass
-class Cleared:
-    """What `clear` removed, and what it left with the reason."""
+class ClearReport:
+    """What `clear_cache` removed, and what it left with the reason."""
 
     removed: list[Entry] = field(default_factory=list)
     left: list[tuple[Entry, str]] = field(default_factory=list)
@@ -110,9 +110,9 @@ class Cleared:
         return sum(entry.bytes for entry in self.removed)
 
 
-def clear(
+def clear_cache(
     kinds: Sequence[str] = (), older_than: float | None = None, everything: bool = False, dry_run: bool = False
-) -> Cleared:
+) -> ClearReport:
     """Remove entries: of these kinds, or last used more than `older_than` days ago, or both at once, or `everything`.
 
     Responses were paid for: they go only where their kind is named, or with `everything`. What a process uses or works
@@ -129,12 +129,12 @@ def clear(
     if older_than is not None and older_than < 0:
         raise FarshiftError(f"--older-than: {older_than:g} days is less than none: name a number from 0 up")
     before = None if older_than is None else time.time() - older_than * _DAY
-    cleared = Cleared()
-    with plain_disk_errors(cache_root()):
-        for entry in entries(*(KINDS if everything else kinds or REMADE)):
+    cleared = ClearReport()
+    with translate_os_errors(get_cache_root()):
+        for entry in list_entries(*(KINDS if everything else kinds or REMADE)):
             if before is not None and entry.used > before:
                 continue
-            why = "" if dry_run else remove(entry)
+            why = "" if dry_run else remove_entry(entry)
             if why:
                 cleared.left.append((entry, why))
             else:

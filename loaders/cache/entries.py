@@ -26,7 +26,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from ...core.files import cache_root, lock_is_free
+from ...core.files import get_cache_root, try_lock
 
 _NAMES = {
     "files": r"\.?([0-9a-f]{64})(?:\..+)?",
@@ -71,39 +71,39 @@ class Entry:
 
     def files(self) -> list[Path]:
         """All its files, sorted."""
-        return sorted(file for piece in self.pieces for file in _files(piece))
+        return sorted(file for piece in self.pieces for file in _iterate_files(piece))
 
     def markers(self) -> list[Path]:
         return [file for file in self.files() if file.suffix == ".ok"]
 
 
-def entries(*kinds: str) -> list[Entry]:
+def list_entries(*kinds: str) -> list[Entry]:
     """What the cache holds of these kinds (of all, where none is named), by kind and name."""
-    return [entry for kind in KINDS if not kinds or kind in kinds for entry in _of_kind(kind)]
+    return [entry for kind in KINDS if not kinds or kind in kinds for entry in _list_kind(kind)]
 
 
-def _of_kind(kind: str) -> list[Entry]:
-    folders = [cache_root() / kind]
+def _list_kind(kind: str) -> list[Entry]:
+    folders = [get_cache_root() / kind]
     if kind in _IN_SUBFOLDERS:
-        folders = [Path(item.path) for item in _listed(folders[0]) if item.is_dir(follow_symlinks=False)]
-    return [entry for folder in folders for entry in _in_folder(kind, folder)]
+        folders = [Path(item.path) for item in _list_folder(folders[0]) if item.is_dir(follow_symlinks=False)]
+    return [entry for folder in folders for entry in _list_folder_entries(kind, folder)]
 
 
-def _in_folder(kind: str, folder: Path) -> list[Entry]:
+def _list_folder_entries(kind: str, folder: Path) -> list[Entry]:
     pieces: dict[str, list[Path]] = {}
-    for item in _listed(folder):
+    for item in _list_folder(folder):
         named = re.fullmatch(_NAMES[kind], item.name)
         fits = item.is_dir(follow_symlinks=False) if kind in _FOLDERS else True
         if named and fits and not item.is_symlink() and not item.name.endswith(".lock"):
             pieces.setdefault(named[1], []).append(Path(item.path))
-    measured = (_measured(kind, folder / name, tuple(pieces[name])) for name in sorted(pieces))
+    measured = (_measure_entry(kind, folder / name, tuple(pieces[name])) for name in sorted(pieces))
     return [entry for entry in measured if entry is not None]
 
 
-def _measured(kind: str, path: Path, pieces: tuple[Path, ...]) -> Entry | None:
+def _measure_entry(kind: str, path: Path, pieces: tuple[Path, ...]) -> Entry | None:
     """The entry made of these pieces; None where they have all gone meanwhile."""
     states: dict[Path, os.stat_result] = {}
-    for file in (file for piece in pieces for file in _files(piece)):
+    for file in (file for piece in pieces for file in _iterate_files(piece)):
         with suppress(FileNotFoundError):
             states[file] = file.lstat()
     if not states:
@@ -113,28 +113,28 @@ def _measured(kind: str, path: Path, pieces: tuple[Path, ...]) -> Entry | None:
     return Entry(kind, path, pieces, sum(state.st_size for state in states.values()), used)
 
 
-def _listed(folder: Path) -> list[os.DirEntry[str]]:
+def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
     if folder.is_symlink():
         return []
     try:
-        with os.scandir(folder) as found:
-            return sorted(found, key=lambda item: item.name)
+        with os.scandir(folder) as items:
+            return sorted(items, key=lambda item: item.name)
     except (FileNotFoundError, NotADirectoryError):
         return []
 
 
-def _files(piece: Path) -> Iterator[Path]:
+def _iterate_files(piece: Path) -> Iterator[Path]:
     if piece.is_symlink() or not piece.is_dir():
         yield piece
         return
-    for item in _listed(piece):
+    for item in _list_folder(piece):
         if not item.is_symlink():
-            yield from _files(Path(item.path))
+            yield from _iterate_files(Path(item.path))
 
 
-def _entry_path(path: Path) -> Path | None:
+def _find_entry_path(path: Path) -> Path | None:
     """The entry that a path belongs to; None for one outside the cache."""
-    root = cache_root()
+    root = get_cache_root()
     try:
         parts = path.relative_to(root).parts
     except ValueError:
@@ -152,7 +152,7 @@ _until_exit: dict[tuple[int, Path], FileLock] = {}
 
 
 @contextmanager
-def one_call() -> Iterator[bool]:
+def keep_in_use() -> Iterator[bool]:
     """What is used while the context lasts stays in use until its end. Gives whether this is the outermost one: an
     inner one leaves the ending to the outer."""
     if _here.get() is not None:
@@ -168,12 +168,13 @@ def one_call() -> Iterator[bool]:
             _end_use(lock)
 
 
-def use(path: Path) -> None:
-    """Say that this process uses the entry `path` belongs to: no process removes it before the present `one_call` ends.
+def mark_in_use(path: Path) -> None:
+    """Say that this process uses the entry `path` belongs to: no process removes it before the present `keep_in_use`
+    ends.
 
     Outside of one only a blind data is held, and until the process ends: a run reads its tables whenever it needs them.
     """
-    entry = _entry_path(path)
+    entry = _find_entry_path(path)
     uses = _here.get()
     if entry is None:
         return
@@ -187,13 +188,13 @@ def use(path: Path) -> None:
             _until_exit[os.getpid(), entry] = lock
 
 
-def _uses(entry: Path) -> tuple[Path, str]:
-    root = cache_root()
+def _locate_use_locks(entry: Path) -> tuple[Path, str]:
+    root = get_cache_root()
     return root / "uses", sha256(entry.relative_to(root).as_posix().encode()).hexdigest()[:32]
 
 
 def _begin_use(entry: Path) -> FileLock | None:
-    folder, key = _uses(entry)
+    folder, key = _locate_use_locks(entry)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / f"{key}.{secrets.token_hex(8)}.lock", thread_local=False)
@@ -215,13 +216,13 @@ def _end_all() -> None:
             _end_use(lock)
 
 
-def in_use(entry: Path) -> bool:
+def is_in_use(entry: Path) -> bool:
     """Whether a living process uses the entry. What a killed one left behind is cleared after a day, when nobody can
     be between making that file and locking it."""
-    folder, key = _uses(entry)
+    folder, key = _locate_use_locks(entry)
     for path in sorted(folder.glob(f"{key}.*.lock")):
         lock = FileLock(path)
-        if not lock_is_free(lock):
+        if not try_lock(lock):
             return True
         with suppress(OSError):
             if path.stat().st_mtime < time.time() - _DAY:
@@ -234,7 +235,7 @@ def in_use(entry: Path) -> bool:
 
 
 @contextmanager
-def alone(entry: Entry) -> Iterator[bool]:
+def lock_entry(entry: Entry) -> Iterator[bool]:
     """Hold the lock that a writer of this entry holds; gives False, at once, where another process has it."""
     if entry.kind in _UNLOCKED:  # written by one rename
         yield True
@@ -242,7 +243,7 @@ def alone(entry: Entry) -> Iterator[bool]:
     # The folder of blind data is replaced as a whole, so its lock lies beside it (`benchmarks/blind/data.py`).
     path = entry.path.with_suffix(".making") if entry.kind == "handouts" else entry.path
     lock = FileLock(f"{path}.lock")
-    free = lock_is_free(lock)
+    free = try_lock(lock)
     try:
         yield free
     finally:
@@ -250,21 +251,23 @@ def alone(entry: Entry) -> Iterator[bool]:
             lock.release()
 
 
-def remove(entry: Entry) -> str:
+def remove_entry(entry: Entry) -> str:
     """Remove an entry as it was listed. "" if that was done, else why not: it is in use or was used since, another
     process works on it, or the operating system refuses.
 
     Lock files stay: to remove one that another process is about to take would let two hold it.
     """
     try:
-        with alone(entry) as free:
-            return _remove_alone(entry) if free else "another process works on it"
+        with lock_entry(entry) as free:
+            return _remove_locked_entry(entry) if free else "another process works on it"
     except OSError as error:
         return f"it cannot be removed: {error.strerror or error}"
 
 
-def _remove_alone(entry: Entry) -> str:
-    now = next((other for other in _in_folder(entry.kind, entry.path.parent) if other.path == entry.path), None)
+def _remove_locked_entry(entry: Entry) -> str:
+    now = next(
+        (other for other in _list_folder_entries(entry.kind, entry.path.parent) if other.path == entry.path), None
+    )
     if now is None:
         return ""
     if now.used > entry.used:
@@ -272,7 +275,7 @@ def _remove_alone(entry: Entry) -> str:
     aside = {marker: marker.with_name(f".{marker.name}.{os.getpid()}.tmp") for marker in now.markers()}
     for marker, temporary in aside.items():
         marker.rename(temporary)
-    if in_use(entry.path):
+    if is_in_use(entry.path):
         for marker, temporary in aside.items():
             temporary.rename(marker)
         return "it is in use"

@@ -8,9 +8,9 @@ import re
 from filelock import FileLock
 
 from ...core.errors import FarshiftError
-from ...core.files import cache_root
-from ...core.progress import say
-from .entries import REMADE, entries, remove
+from ...core.files import get_cache_root
+from ...core.progress import log_message
+from .entries import REMADE, list_entries, remove_entry
 
 _UNITS = {"": 1, "B": 1} | {
     f"{letter}{ending}": base**power
@@ -19,7 +19,7 @@ _UNITS = {"": 1, "B": 1} | {
 }
 
 
-def size_in_bytes(text: str, what: str) -> int:
+def parse_size(text: str, what: str) -> int:
     """The bytes that a size such as `10GB`, `500 MB`, `1.5 GiB` or `4096` names; `FarshiftError` for any other text.
     `what` is the setting's name."""
     parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
@@ -31,7 +31,7 @@ def size_in_bytes(text: str, what: str) -> int:
     return size
 
 
-def size_in_words(size: int) -> str:
+def format_size(size: int) -> str:
     """A size for people, in decimal units: `1.2 GB`."""
     for power, unit in ((4, "TB"), (3, "GB"), (2, "MB"), (1, "kB")):
         if size >= 1000**power:
@@ -39,10 +39,10 @@ def size_in_words(size: int) -> str:
     return f"{size} bytes"
 
 
-def cache_limit() -> int | None:
+def read_cache_limit() -> int | None:
     """The bytes that `FARSHIFT_CACHE_LIMIT` allows, None where it is not set."""
     named = os.environ.get("FARSHIFT_CACHE_LIMIT", "").strip()
-    return size_in_bytes(named, "FARSHIFT_CACHE_LIMIT") if named else None
+    return parse_size(named, "FARSHIFT_CACHE_LIMIT") if named else None
 
 
 def keep_within_limit(written: bool) -> None:
@@ -51,32 +51,32 @@ def keep_within_limit(written: bool) -> None:
     Nothing is looked at unless something was `written`, or an earlier call could not go below the limit because of what
     was in use then. Responses are not counted and not removed: they were paid for.
     """
-    limit = cache_limit()
-    missed = cache_root() / "uses" / "over-the-limit"
+    limit = read_cache_limit()
+    missed = get_cache_root() / "uses" / "over-the-limit"
     if limit is None or not (written or missed.exists()):
         return
     try:
-        with FileLock(cache_root() / "uses" / "limit.lock"):
+        with FileLock(get_cache_root() / "uses" / "limit.lock"):
             # The note stands before the second look: who ends a use then finds the note, or the look finds it ended.
-            if not _fits(limit):
+            if not _shrink_to_limit(limit):
                 missed.touch()
-                if not _fits(limit):
+                if not _shrink_to_limit(limit):
                     return
             missed.unlink(missing_ok=True)
     except OSError as error:
-        say(f"the cache's limit could not be kept: {error}")
+        log_message(f"the cache's limit could not be kept: {error}")
 
 
-def _fits(limit: int) -> bool:
-    found = entries(*REMADE)
-    size, removed = sum(entry.bytes for entry in found), []
-    for entry in sorted(found, key=lambda entry: (entry.used, entry.kind, entry.name)):
+def _shrink_to_limit(limit: int) -> bool:
+    removable = list_entries(*REMADE)
+    size, removed = sum(entry.bytes for entry in removable), []
+    for entry in sorted(removable, key=lambda entry: (entry.used, entry.kind, entry.name)):
         if size <= limit:
             break
-        if not remove(entry):
+        if not remove_entry(entry):
             removed.append(entry.bytes)
             size -= entry.bytes
     if removed:
-        freed = size_in_words(sum(removed))
-        say(f"FARSHIFT_CACHE_LIMIT: removed what the cache had used least recently ({freed})")
+        freed = format_size(sum(removed))
+        log_message(f"FARSHIFT_CACHE_LIMIT: removed what the cache had used least recently ({freed})")
     return size <= limit

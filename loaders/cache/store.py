@@ -22,12 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from ...core.errors import FarshiftError
-from ...core.files import cache_root as cache_root
-from ...core.files import file_sha256, locked, plain_disk_errors, write_atomically
-from ...core.files import lock_is_free as lock_is_free
-from ...core.progress import say
-from .entries import one_call, use
-from .limit import cache_limit, keep_within_limit
+from ...core.files import compute_file_sha256, hold_lock, translate_os_errors, write_atomically
+from ...core.progress import log_message
+from .entries import keep_in_use, mark_in_use
+from .limit import keep_within_limit, read_cache_limit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,72 +45,72 @@ where time or inode are not those noted."""
 _verify_mode: ContextVar[Verify | None] = ContextVar("when stored files are compared with their sha256", default=None)
 
 
-def verify_mode() -> Verify:
-    """That of the innermost `verifying`, else of `FARSHIFT_VERIFY`, else `open`."""
+def read_verify_mode() -> Verify:
+    """That of the innermost `use_verify_mode`, else of `FARSHIFT_VERIFY`, else `open`."""
     by_variable = os.environ.get("FARSHIFT_VERIFY", "").strip() or "open"
-    return _verify_mode.get() or _checked_mode(by_variable, "FARSHIFT_VERIFY")
+    return _verify_mode.get() or _check_mode(by_variable, "FARSHIFT_VERIFY")
 
 
 @contextmanager
-def verifying(mode: Verify | None) -> Iterator[None]:
+def use_verify_mode(mode: Verify | None) -> Iterator[None]:
     """Compare what is opened while the context lasts in this mode; as before where `mode` is None. `FarshiftError` for
     what is no mode."""
-    token = _verify_mode.set(_verify_mode.get() if mode is None else _checked_mode(mode, "verify"))
+    token = _verify_mode.set(_verify_mode.get() if mode is None else _check_mode(mode, "verify"))
     try:
         yield
     finally:
         _verify_mode.reset(token)
 
 
-def _checked_mode(mode: str, what: str) -> Verify:
+def _check_mode(mode: str, what: str) -> Verify:
     for known in VERIFY_MODES:
         if mode == known:
             return known
     raise FarshiftError(f"{what}: {mode!r} is none of {', '.join(VERIFY_MODES)}")
 
 
-def _marker(path: Path) -> Path:
+def _find_marker(path: Path) -> Path:
     return path.with_name(path.name + ".ok")
 
 
-def _stamp(path: Path) -> list[int]:
+def _read_stamp(path: Path) -> list[int]:
     state = path.stat()
     return [state.st_size, state.st_mtime_ns, state.st_ino]
 
 
-def mark(path: Path, digest: str) -> None:
+def write_marker(path: Path, digest: str) -> None:
     """Note that `path` was found to have this sha256."""
-    noted: dict[str, Any] = {"sha256": digest, "stamp": _stamp(path)}
+    noted: dict[str, Any] = {"sha256": digest, "stamp": _read_stamp(path)}
     if path.stat().st_size > LARGE:
         noted["compared"] = int(time.time())
-    write_atomically(_marker(path), json.dumps(noted).encode())
+    write_atomically(_find_marker(path), json.dumps(noted).encode())
 
 
 _compared: dict[Path, list[int]] = {}
 """The stamps of the files that this process has compared with their sha256."""
 
 
-def intact(path: Path) -> bool:
+def is_intact(path: Path) -> bool:
     """Whether `path` is what was once stored there: of the size that its marker notes, and of its sha256, which is
     compared when the process first asks, or as `FARSHIFT_VERIFY` says. Counts as a use of it."""
-    use(path)
-    mode = verify_mode()
+    mark_in_use(path)
+    mode = read_verify_mode()
     try:
-        marker, stamp = json.loads(_marker(path).read_text("utf-8")), _stamp(path)
+        marker, stamp = json.loads(_find_marker(path).read_text("utf-8")), _read_stamp(path)
         if stamp[0] != marker["stamp"][0]:
             return False
         noted = marker["stamp"] == stamp
         if mode == "always" or not (_compared.get(path) == stamp or (noted and _is_trusted(marker, mode))):
             _compared.pop(path, None)
-            if file_sha256(path) != marker["sha256"]:
+            if compute_file_sha256(path) != marker["sha256"]:
                 return False
             _compared[path] = stamp
             if not noted or stamp[0] > LARGE:
                 with suppress(OSError, FarshiftError):  # a cache that may only be read
-                    mark(path, marker["sha256"])
+                    write_marker(path, marker["sha256"])
                 return True
         with suppress(OSError):
-            os.utime(_marker(path))
+            os.utime(_find_marker(path))
     except (OSError, ValueError, LookupError, TypeError):
         return False
     return True
@@ -124,43 +122,44 @@ def _is_trusted(marker: dict[str, Any], mode: Verify) -> bool:
     return mode == "never" or 0 <= time.time() - marker.get("compared", 0) < _DAY
 
 
-def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
+def load_or_build_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
     """The Arrow table stored at `path`, memory-mapped; built and stored first where it is absent or damaged."""
-    return stored_file(path, lambda target: write_arrow(build(), target))
+    return load_or_write_table(path, lambda target: write_arrow(build(), target))
 
 
-def stored_file(path: Path, write: Callable[[Path], object]) -> pa.Table:
+def load_or_write_table(path: Path, write: Callable[[Path], object]) -> pa.Table:
     """The Arrow file at `path`, memory-mapped. Where it is absent or damaged, `write` makes it: a temporary file first,
     which is then flushed and renamed."""
-    return stored(path, write, memory_mapped)
+    return load_or_write(path, write, map_table)
 
 
-def stored(path: Path, write: Callable[[Path], object], opened: Callable[[Path], T]) -> T:
-    """What `opened` makes of the file at `path`, written first as in `stored_file` where it is absent or damaged."""
-    cache_limit()  # a wrong one is refused before any work
+def load_or_write(path: Path, write: Callable[[Path], object], read: Callable[[Path], T]) -> T:
+    """What `read` makes of the file at `path`, written first as in `load_or_write_table` where it is absent or
+    damaged."""
+    read_cache_limit()  # a wrong one is refused before any work
     built = False
-    with one_call() as outermost:
-        if not intact(path):
-            with locked(path):
-                if not intact(path):
+    with keep_in_use() as outermost:
+        if not is_intact(path):
+            with hold_lock(path):
+                if not is_intact(path):
                     if path.exists():
-                        say(f"{path} was cut off or changed: building it again")
-                    _write(path, write)
+                        log_message(f"{path} was cut off or changed: building it again")
+                    _write_file(path, write)
                     built = True
-        found = opened(path)
+        value = read(path)
     if outermost:
         keep_within_limit(built)
-    return found
+    return value
 
 
-def memory_mapped(path: Path) -> pa.Table:
+def map_table(path: Path) -> pa.Table:
     """The table of an Arrow file, memory-mapped."""
     import pyarrow as pa
 
     return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
 
 
-def one_batch_options() -> pa.ipc.IpcWriteOptions:
+def make_write_options() -> pa.ipc.IpcWriteOptions:
     """How one record batch is written, however long its arrays are."""
     import pyarrow as pa
 
@@ -172,38 +171,38 @@ def write_arrow(table: pa.Table, target: Path) -> None:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema, options=one_batch_options()) as writer:
+    with pa.ipc.new_file(sink, table.schema, options=make_write_options()) as writer:
         writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
     with target.open("wb") as file:
         file.write(memoryview(sink.getvalue()))
 
 
-def _write(path: Path, write: Callable[[Path], object]) -> None:
+def _write_file(path: Path, write: Callable[[Path], object]) -> None:
     for leftover in path.parent.glob(f".{path.name}.*.tmp"):
         if leftover.is_dir():
             shutil.rmtree(leftover, ignore_errors=True)
         else:
             leftover.unlink(missing_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with plain_disk_errors(path):
+    with translate_os_errors(path):
         try:
             write(temporary)
-            keep(temporary, path)
+            move_into_cache(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
 
 
-def keep(temporary: Path, path: Path) -> None:
+def move_into_cache(temporary: Path, path: Path) -> None:
     """Move a finished file to its place in the cache: on the disk first, then renamed and marked."""
     with temporary.open("rb+") as file:
         os.fsync(file.fileno())
-    digest = file_sha256(temporary)
+    digest = compute_file_sha256(temporary)
     temporary.replace(path)
-    mark(path, digest)
+    write_marker(path, digest)
 
 
 def store_bytes(path: Path, content: bytes) -> None:
-    """Store a small file with its marker; `intact` tells whether it is still what it was."""
-    _marker(path).unlink(missing_ok=True)
+    """Store a small file with its marker; `is_intact` tells whether it is still what it was."""
+    _find_marker(path).unlink(missing_ok=True)
     write_atomically(path, content)
-    mark(path, sha256(content).hexdigest())
+    write_marker(path, sha256(content).hexdigest())

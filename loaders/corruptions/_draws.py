@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import bits
+from ...core.draws import draw_bits
 
 _QUANTILES = 2**16
 _UNIT = 2**20
@@ -27,10 +27,10 @@ class Draws:
     def bits(self, what: str, *shape: int) -> NDArray[np.uint64]:
         """64 random bits, shape (rows, *shape)."""
         stream = f"corruptions/{self.name}/{what}"
-        first = bits(f"{stream}/row", self.ids)
+        first = draw_bits(f"{stream}/row", self.ids)
         # Each row counts on from a random number of its own; that two rows' counters meet is as likely as a collision.
         counters = np.add.outer(first, np.arange(prod(shape), dtype=np.uint64))
-        return bits(stream, counters).reshape(len(self.ids), *shape)
+        return draw_bits(stream, counters).reshape(len(self.ids), *shape)
 
     def uniform(self, what: str, *shape: int) -> NDArray[np.float64]:
         """Numbers in [0, 1) of 53 random bits, shape (rows, *shape)."""
@@ -47,12 +47,12 @@ class Draws:
     def normal(self, what: str, *shape: int) -> NDArray[np.float64]:
         """Standard normal numbers, shape (rows, *shape): the quantile of 16 random bits, at most 4.3 from 0, and at
         most 2^-17 off a normal distribution's function."""
-        drawn: NDArray[np.float64] = _normal_quantiles()[self.bits(what, *shape) >> np.uint64(48)]
-        return drawn
+        values: NDArray[np.float64] = _compute_normal_quantiles()[self.bits(what, *shape) >> np.uint64(48)]
+        return values
 
 
 @cache
-def _normal_quantiles() -> NDArray[np.float64]:
+def _compute_normal_quantiles() -> NDArray[np.float64]:
     """The normal quantiles of (i + 1/2) / 65536. A library's logarithm may differ in its last digit between machines;
     rounded, it does not."""
     normal = NormalDist()

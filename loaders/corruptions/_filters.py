@@ -14,7 +14,7 @@ Border = Literal["edge", "symmetric", "reflect"]
 """What lies outside: the last pixel, the mirrored picture with or without its last pixel."""
 
 
-def rounded(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def round_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights rounded to 2^-30, and their sum too: the middle one takes what rounding leaves, so that weights that sum
     to 1 leave an even grey what it is."""
     units = np.rint(weights * _UNIT)
@@ -22,34 +22,34 @@ def rounded(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return units / _UNIT
 
 
-def gaussian_weights(sigma: float, radius: int) -> NDArray[np.float64]:
+def make_gaussian_weights(sigma: float, radius: int) -> NDArray[np.float64]:
     """A Gaussian at -radius .. radius, shape (2 radius + 1,)."""
     weights = np.array([math.exp(-0.5 * (at / sigma) ** 2) for at in range(-radius, radius + 1)])
-    return rounded(weights / math.fsum(weights.tolist()))
+    return round_weights(weights / math.fsum(weights.tolist()))
 
 
-def gaussian(
+def apply_gaussian_blur(
     values: NDArray[np.float64], sigma: float, border: Border = "edge", truncate: float = 4
 ) -> NDArray[np.float64]:
     """Arrays (rows, height, width, ..) blurred along height and width by a Gaussian cut off at `truncate` sigma."""
     radius = int(truncate * sigma + 0.5)
     if sigma <= 0 or radius == 0:
         return values
-    weights = gaussian_weights(sigma, radius)
-    return filtered(filtered(values, weights[:, None], border), weights[None, :], border)
+    weights = make_gaussian_weights(sigma, radius)
+    return apply_filter(apply_filter(values, weights[:, None], border), weights[None, :], border)
 
 
-def filtered(values: NDArray[np.float64], weights: NDArray[np.float64], border: Border) -> NDArray[np.float64]:
+def apply_filter(values: NDArray[np.float64], weights: NDArray[np.float64], border: Border) -> NDArray[np.float64]:
     """Arrays (rows, height, width, ..) correlated with weights (odd, odd) about their middle."""
     down, across = (side // 2 for side in weights.shape)
     height, width = values.shape[1:3]
-    padded = padded_by(values, down, across, border)
+    padded = pad_sides(values, down, across, border)
     total = np.zeros(values.shape)
     for row, column in np.argwhere(weights):
         total += padded[:, row : row + height, column : column + width] * weights[row, column]
     return total
 
 
-def padded_by(values: NDArray[np.float64], down: int, across: int, border: Border) -> NDArray[np.float64]:
+def pad_sides(values: NDArray[np.float64], down: int, across: int, border: Border) -> NDArray[np.float64]:
     """Arrays (rows, height, width, ..) with so many more rows and columns on each side."""
     return np.pad(values, [(0, 0), (down, down), (across, across), *[(0, 0)] * (values.ndim - 3)], mode=border)

@@ -7,10 +7,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ._filters import padded_by, rounded
+from ._filters import pad_sides, round_weights
 
 
-def moved(values: NDArray[np.uint8], radius: int, sigma: float, degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+def apply_motion_blur(
+    values: NDArray[np.uint8], radius: int, sigma: float, degrees: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Pictures (rows, height, width, channels), each blurred along its own angle (rows,), fractions cut off.
 
     The weights are a Gaussian at 0, 1 .. 2 radius pixels from the one that is blurred; places on the line are rounded
@@ -18,9 +20,9 @@ def moved(values: NDArray[np.uint8], radius: int, sigma: float, degrees: NDArray
     """
     steps = 2 * radius + 1
     half = [math.exp(-0.5 * (at / sigma) ** 2) for at in range(steps)]
-    weights = rounded(np.array([*[0.0] * (steps - 1), *half]) / math.fsum(half))[steps - 1 :]
+    weights = round_weights(np.array([*[0.0] * (steps - 1), *half]) / math.fsum(half))[steps - 1 :]
     height, width = values.shape[1:3]
-    padded = padded_by(values.astype(np.float64), steps, steps, "edge")
+    padded = pad_sides(values.astype(np.float64), steps, steps, "edge")
     blurred = np.zeros(values.shape)
     for row, angle in enumerate(degrees.tolist()):
         right, down = math.cos(math.radians(angle)), math.sin(math.radians(angle))

@@ -21,13 +21,13 @@ _RED, _GREEN, _BLUE = 0.299, 0.587, 0.114
 """The weights of ITU-R BT.601."""
 
 
-def set_of(pictures: NDArray[np.uint8]) -> str:
+def find_constant_set(images: NDArray[np.uint8]) -> str:
     """The set of constants for pictures of this size."""
-    return "cifar" if max(int(side) for side in pictures.shape[1:3]) <= SMALL else "imagenet"
+    return "cifar" if max(int(side) for side in images.shape[1:3]) <= SMALL else "imagenet"
 
 
-def chosen(
-    pictures: NDArray[np.uint8],
+def select_constants(
+    images: NDArray[np.uint8],
     severity: int,
     constants: str,
     small: Sequence[T],
@@ -36,7 +36,7 @@ def chosen(
 ) -> T:
     """The constants of a severity (1 to 5) in the set called so, or without a name in that for pictures of this
     size."""
-    return dict(zip(SETS, (small, tiny, large), strict=True))[constants or set_of(pictures)][severity - 1]
+    return dict(zip(SETS, (small, tiny, large), strict=True))[constants or find_constant_set(images)][severity - 1]
 
 
 def to_bytes(values: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -45,7 +45,7 @@ def to_bytes(values: NDArray[np.float64]) -> NDArray[np.uint8]:
     return limited
 
 
-def grey(values: NDArray[np.uint8] | NDArray[np.float64]) -> NDArray[np.float64]:
+def to_luminance(values: NDArray[np.uint8] | NDArray[np.float64]) -> NDArray[np.float64]:
     """The luminance of pictures (rows, height, width, 3), shape (rows, height, width, 1); grey ones as they are."""
     if values.shape[-1] == 1:
         return values.astype(np.float64)
@@ -53,11 +53,11 @@ def grey(values: NDArray[np.uint8] | NDArray[np.float64]) -> NDArray[np.float64]
     return ((red * _RED + green * _GREEN) + blue * _BLUE)[..., None]
 
 
-def three(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def to_three_channels(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Grey pictures with their one channel three times, coloured ones as they are."""
     return np.repeat(values, 3, axis=-1) if values.shape[-1] == 1 else values
 
 
-def as_before(coloured: NDArray[np.uint8], pictures: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """`coloured` with as many channels as `pictures`: grey ones get the luminance, to the nearest whole number."""
-    return coloured if pictures.shape[-1] == 3 else np.floor(grey(coloured) + 0.5).astype(np.uint8)
+def restore_channels(coloured: NDArray[np.uint8], images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """`coloured` with as many channels as `images`: grey ones get the luminance, to the nearest whole number."""
+    return coloured if images.shape[-1] == 3 else np.floor(to_luminance(coloured) + 0.5).astype(np.uint8)

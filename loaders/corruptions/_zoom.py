@@ -8,20 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def zoomed(values: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
+def zoom_in(values: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
     """Arrays (rows, height, width, ..) zoomed in by a factor of at least 1, linear between pixels; the same shape."""
-    return _along(_along(values, factor, 1), factor, 2)
+    return _zoom_axis(_zoom_axis(values, factor, 1), factor, 2)
 
 
-def _along(values: NDArray[np.float64], factor: float, axis: int) -> NDArray[np.float64]:
+def _zoom_axis(values: NDArray[np.float64], factor: float, axis: int) -> NDArray[np.float64]:
     side = values.shape[axis]
-    kept = math.ceil(side / factor)
-    wide = round(kept * factor)
-    at = (np.arange(side) + (wide - side) // 2) * ((kept - 1) / max(wide - 1, 1))
-    low = np.minimum(at.astype(np.int64), kept - 1)
-    first = (side - kept) // 2
+    crop_size = math.ceil(side / factor)
+    wide = round(crop_size * factor)
+    at = (np.arange(side) + (wide - side) // 2) * ((crop_size - 1) / max(wide - 1, 1))
+    low = np.minimum(at.astype(np.int64), crop_size - 1)
+    first = (side - crop_size) // 2
     before = np.take(values, first + low, axis)
-    after = np.take(values, first + np.minimum(low + 1, kept - 1), axis)
-    share = (at - low).reshape([side if one == axis else 1 for one in range(values.ndim)])
-    made: NDArray[np.float64] = before + (after - before) * share
-    return made
+    after = np.take(values, first + np.minimum(low + 1, crop_size - 1), axis)
+    share = (at - low).reshape([side if dimension == axis else 1 for dimension in range(values.ndim)])
+    result: NDArray[np.float64] = before + (after - before) * share
+    return result

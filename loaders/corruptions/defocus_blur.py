@@ -6,26 +6,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draws import Draws
-from ._filters import filtered, gaussian_weights, rounded
-from ._pixels import chosen, to_bytes
+from ._filters import apply_filter, make_gaussian_weights, round_weights
+from ._pixels import select_constants, to_bytes
 
 _SMALL = ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1))
 _TINY = ((0.5, 0.6), (1, 0.1), (1.5, 0.1), (2.5, 0.01), (3, 0.1))
 _LARGE = ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5))
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
+def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Each channel is averaged over a disk of this radius, whose edge is blurred by a Gaussian."""
-    radius, edge = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
-    return to_bytes(filtered(pictures.astype(np.float64), disk(radius, edge), "reflect"))
+    radius, edge = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
+    return to_bytes(apply_filter(images.astype(np.float64), make_disk_weights(radius, edge), "reflect"))
 
 
-def disk(radius: float, edge: float) -> NDArray[np.float64]:
+def make_disk_weights(radius: float, edge: float) -> NDArray[np.float64]:
     """The weights of a disk, shape (17, 17), or as many more as it needs. Where the disk fills them, blurring its edge
     adds weight (mirrored outside, as in the reference), and pictures get up to 3 % brighter or darker."""
     half, smooth = (8, 1) if radius <= 8 else (int(radius), 2)
     down, across = np.meshgrid(*[np.arange(-half, half + 1)] * 2, indexing="ij")
     full = ((down**2 + across**2) <= radius**2).astype(np.float64)[None]
     full /= full.sum()
-    blur = gaussian_weights(edge, smooth)
-    return rounded(filtered(filtered(full, blur[:, None], "reflect"), blur[None, :], "reflect")[0])
+    blur = make_gaussian_weights(edge, smooth)
+    return round_weights(apply_filter(apply_filter(full, blur[:, None], "reflect"), blur[None, :], "reflect")[0])

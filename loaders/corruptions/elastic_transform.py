@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draws import Draws
-from ._filters import gaussian
-from ._pixels import set_of, to_bytes
+from ._filters import apply_gaussian_blur
+from ._pixels import find_constant_set, to_bytes
 
 _SMALL = ((0, 0, 0.08), (0.05, 0.2, 0.07), (0.08, 0.06, 0.06), (0.1, 0.04, 0.05), (0.1, 0.03, 0.03))
 _SMALL_SIDE = 32
@@ -22,26 +22,26 @@ _GRID = 32
 _FINE = 1024
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
+def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Three points are moved by up to so many pixels, and the picture with them; then each pixel by a random field of
     this strength, blurred by a Gaussian of so many pixels. All three are shares of the side."""
     side, table = {
         "cifar": (_SMALL_SIDE, _SMALL),
         "tiny-imagenet": (_TINY_SIDE, _TINY),
         "imagenet": (_LARGE_SIDE, _LARGE),
-    }[constants or set_of(pictures)]
+    }[constants or find_constant_set(images)]
     strength, sigma, reach = (share * side for share in table[severity - 1])
-    height, width = pictures.shape[1:3]
-    pulled = _pulled(pictures.astype(np.float64), draws.between("points", -reach, reach, 3, 2))
+    height, width = images.shape[1:3]
+    pulled = _warp_affine(images.astype(np.float64), draws.between("points", -reach, reach, 3, 2))
     along = [
-        gaussian(draws.between(what, -1, 1, height, width), sigma, "symmetric", truncate=3) * strength
+        apply_gaussian_blur(draws.between(what, -1, 1, height, width), sigma, "symmetric", truncate=3) * strength
         for what in ("across", "down")
     ]
-    rows, y, x = np.ogrid[: len(pictures), :height, :width]
-    return to_bytes(_at(pulled, rows, y + along[1], x + along[0]))
+    rows, y, x = np.ogrid[: len(images), :height, :width]
+    return to_bytes(_sample_bilinear(pulled, rows, y + along[1], x + along[0]))
 
 
-def _pulled(values: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[np.float64]:
+def _warp_affine(values: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[np.float64]:
     """Pictures under the affine map that moves three points (below right of the middle, above right, above left) by
     `moves` (rows, 3, x and y); mirrored outside."""
     rows, height, width = values.shape[:3]
@@ -63,21 +63,23 @@ def _pulled(values: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[
     to_y = np.stack([left[:, 1], -left[:, 0]], axis=1) * (length / area)[:, None]
     start_x = (middle_x + third) - (to_x[:, 0] * ends[:, 1, 0] + to_x[:, 1] * ends[:, 1, 1])
     start_y = (middle_y - third) - (to_y[:, 0] * ends[:, 1, 0] + to_y[:, 1] * ends[:, 1, 1])
-    x = _places(to_x, start_x, height, width)
-    y = _places(to_y, start_y, height, width)
+    x = _map_coordinates(to_x, start_x, height, width)
+    y = _map_coordinates(to_y, start_y, height, width)
     row = np.arange(rows)[:, None, None]
     total = np.zeros(values.shape)
     for below in (0, 1):
         weight_y = (y % _GRID if below else _GRID - y % _GRID) / _GRID
-        at_y = _mirrored(y // _GRID + below, height)
+        at_y = _mirror_indices(y // _GRID + below, height)
         for right in (0, 1):
             weight_x = (x % _GRID if right else _GRID - x % _GRID) / _GRID
-            at_x = _mirrored(x // _GRID + right, width)
+            at_x = _mirror_indices(x // _GRID + right, width)
             total += values[row, at_y, at_x] * (weight_y * weight_x)[..., None]
     return total
 
 
-def _places(factors: NDArray[np.float64], start: NDArray[np.float64], height: int, width: int) -> NDArray[np.int64]:
+def _map_coordinates(
+    factors: NDArray[np.float64], start: NDArray[np.float64], height: int, width: int
+) -> NDArray[np.int64]:
     """Where each pixel comes from along one axis, in units of 1 / _GRID pixels, (rows, height, width)."""
     along_x = np.rint(factors[:, :1] * np.arange(width) * _FINE).astype(np.int64)
     along_y = np.rint((factors[:, 1:] * np.arange(height) + start[:, None]) * _FINE).astype(np.int64)
@@ -85,19 +87,19 @@ def _places(factors: NDArray[np.float64], start: NDArray[np.float64], height: in
     return (along_y[:, :, None] + along_x[:, None, :] + step // 2) // step
 
 
-def _mirrored(places: NDArray[np.int64], side: int) -> NDArray[np.int64]:
+def _mirror_indices(places: NDArray[np.int64], side: int) -> NDArray[np.int64]:
     """Places beyond a border, mirrored about its last pixel."""
     turn = places % (2 * side - 2)
     return np.minimum(turn, 2 * side - 2 - turn)
 
 
-def _at(
+def _sample_bilinear(
     values: NDArray[np.float64], rows: NDArray[np.int64], y: NDArray[np.float64], x: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Pictures at places between pixels, linear; mirrored about the border of the last pixel."""
     low_y, low_x = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
     ys, xs = (
-        [_folded(low + more, side) for more in (0, 1)]
+        [_fold_indices(low + more, side) for more in (0, 1)]
         for low, side in ((low_y, values.shape[1]), (low_x, values.shape[2]))
     )
     right = (x - low_x)[..., None]
@@ -105,6 +107,6 @@ def _at(
     return upper + (lower - upper) * (y - low_y)[..., None]
 
 
-def _folded(places: NDArray[np.int64], side: int) -> NDArray[np.int64]:
+def _fold_indices(places: NDArray[np.int64], side: int) -> NDArray[np.int64]:
     turn = places % (2 * side)
     return np.minimum(turn, 2 * side - 1 - turn)

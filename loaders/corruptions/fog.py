@@ -6,23 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draws import Draws
-from ._pixels import chosen, to_bytes
+from ._pixels import select_constants, to_bytes
 
 _SMALL = ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75))
 _TINY = ((0.4, 3), (0.7, 3), (1, 2.5), (1.5, 2), (2, 1.75))
 _LARGE = ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4))
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
+def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """So many times a map of clouds, from 0 to white, is added, and the sum brought back to the picture's range."""
-    amount, decay = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
-    height, width = pictures.shape[1:3]
-    cloud = clouds(max(height, width), decay, draws)[:, :height, :width, None]
-    brightest = pictures.max(axis=(1, 2, 3), keepdims=True).astype(np.float64)
-    return to_bytes((pictures + 255 * amount * cloud) * brightest / (brightest + 255 * amount))
+    amount, decay = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
+    height, width = images.shape[1:3]
+    cloud = make_cloud_maps(max(height, width), decay, draws)[:, :height, :width, None]
+    brightest = images.max(axis=(1, 2, 3), keepdims=True).astype(np.float64)
+    return to_bytes((images + 255 * amount * cloud) * brightest / (brightest + 255 * amount))
 
 
-def clouds(side: int, decay: float, draws: Draws) -> NDArray[np.float64]:
+def make_cloud_maps(side: int, decay: float, draws: Draws) -> NDArray[np.float64]:
     """Maps from 0 to 1, shape (rows, n, n), n the least power of two that is not below `side`: the mean of four
     neighbours and a random number, again at half the distance with randomness divided by `decay`, and so on."""
     wide = 1 << (side - 1).bit_length()
@@ -45,5 +45,5 @@ def clouds(side: int, decay: float, draws: Draws) -> NDArray[np.float64]:
         maps[:, half::step, ::step] = filled("columns", beside)
         step, wild = half, wild / decay
     maps -= maps.min(axis=(1, 2), keepdims=True)
-    made: NDArray[np.float64] = maps / maps.max(axis=(1, 2), keepdims=True)
-    return made
+    normalised: NDArray[np.float64] = maps / maps.max(axis=(1, 2), keepdims=True)
+    return normalised

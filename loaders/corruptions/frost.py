@@ -15,7 +15,7 @@ from ...core.errors import BadData, MissingExtra
 from ...splits.pins import FilePin
 from ..acquire.fetch import fetch_file
 from ._draws import Draws
-from ._pixels import as_before, chosen, set_of, three, to_bytes
+from ._pixels import find_constant_set, restore_channels, select_constants, to_bytes, to_three_channels
 
 _SMALL = ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45))
 _TINY = ((1, 0.3), (0.9, 0.4), (0.8, 0.45), (0.75, 0.5), (0.7, 0.55))
@@ -32,50 +32,57 @@ _PHOTOGRAPHS = (
 """The five that are drawn from; a sixth is published with them, and the reference never draws it."""
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
+def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """This share of the picture, and this share of a random cutting from a random photograph, are added. A
     photograph is that much smaller for smaller pictures: every fifth pixel of it is taken, or three tenths of its
     sides."""
-    kept, frozen = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
-    height, width = pictures.shape[1:3]
-    ice = [_scaled(number, constants or set_of(pictures)) for number in range(5)]
-    if any(one.shape[0] <= height or one.shape[1] <= width for one in ice):
+    image_share, frost_share = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
+    height, width = images.shape[1:3]
+    ice = [_scale_photograph(number, constants or find_constant_set(images)) for number in range(5)]
+    if any(photograph.shape[0] <= height or photograph.shape[1] <= width for photograph in ice):
         raise BadData(f"pictures of {height}x{width} pixels are larger than the photographs of frost")
     which = draws.below("photograph", len(ice))
     along = draws.uniform("place", 2)
-    made = three(pictures).astype(np.float64) * kept
+    blend = to_three_channels(images).astype(np.float64) * image_share
     for row, number in enumerate(which.tolist()):
-        one = ice[number]
-        top, left = (int(along[row, axis] * (one.shape[axis] - size)) for axis, size in enumerate((height, width)))
-        made[row] += frozen * one[top : top + height, left : left + width]
-    return as_before(to_bytes(made), pictures)
+        photograph = ice[number]
+        top, left = (
+            int(along[row, axis] * (photograph.shape[axis] - size)) for axis, size in enumerate((height, width))
+        )
+        blend[row] += frost_share * photograph[top : top + height, left : left + width]
+    return restore_channels(to_bytes(blend), images)
 
 
-def _scaled(number: int, constants: str) -> NDArray[np.uint8]:
+def _scale_photograph(number: int, constants: str) -> NDArray[np.uint8]:
     """A photograph for a set of constants."""
-    whole = _photograph(number)
+    photograph = _load_photograph(number)
     if constants == "cifar":
-        return whole[2::5, 2::5]
-    return whole if constants == "imagenet" else _shrunk(whole, 3, 10)
+        return photograph[2::5, 2::5]
+    return photograph if constants == "imagenet" else _shrink_photograph(photograph, 3, 10)
 
 
-def _shrunk(whole: NDArray[np.uint8], times: int, of: int) -> NDArray[np.uint8]:
+def _shrink_photograph(photograph: NDArray[np.uint8], times: int, of: int) -> NDArray[np.uint8]:
     """Sides of `times` / `of`: each pixel is between the four nearest to its middle, the weights in units of 2^-11 and
     the sum in 2^-22, as OpenCV's bilinear `resize` has them."""
-    height, width = (int(np.rint(side * times / of)) for side in whole.shape[:2])
-    down, across = _between(height, whole.shape[0], times, of), _between(width, whole.shape[1], times, of)
-    values = whole.astype(np.int64)
+    height, width = (int(np.rint(side * times / of)) for side in photograph.shape[:2])
+    down, across = (
+        _compute_interpolation(height, photograph.shape[0], times, of),
+        _compute_interpolation(width, photograph.shape[1], times, of),
+    )
+    values = photograph.astype(np.int64)
     (left, left_weight), (right, right_weight) = across
     lines = values[:, left] * left_weight[:, None] + values[:, right] * right_weight[:, None]
     # What OpenCV cuts off on the way: four bits of a line, and sixteen of each product.
     total = np.zeros((height, width, values.shape[2]), np.int64)
-    for place, weight in down:
-        total += ((lines[place] >> 4) * weight[:, None, None]) >> 16
-    made: NDArray[np.uint8] = np.clip((total + 2) >> 2, 0, 255).astype(np.uint8)
-    return made
+    for index, weight in down:
+        total += ((lines[index] >> 4) * weight[:, None, None]) >> 16
+    result: NDArray[np.uint8] = np.clip((total + 2) >> 2, 0, 255).astype(np.uint8)
+    return result
 
 
-def _between(after: int, before: int, times: int, of: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _compute_interpolation(
+    after: int, before: int, times: int, of: int
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """For each of `after` pixels the two of `before` that it lies between, each with its weight."""
     middle = (np.arange(after) + 0.5) * of / times - 0.5
     first = np.floor(middle).astype(np.int64)
@@ -85,7 +92,7 @@ def _between(after: int, before: int, times: int, of: int) -> list[tuple[NDArray
 
 
 @cache
-def _photograph(number: int) -> NDArray[np.uint8]:
+def _load_photograph(number: int) -> NDArray[np.uint8]:
     """A photograph, shape (height, width, 3)."""
     name, size, sha256 = _PHOTOGRAPHS[number]
     mirror = {"sort": "https", "url": f"{_FOLDER}/{name}"}

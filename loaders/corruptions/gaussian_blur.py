@@ -6,14 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draws import Draws
-from ._filters import gaussian
-from ._pixels import chosen, to_bytes
+from ._filters import apply_gaussian_blur
+from ._pixels import select_constants, to_bytes
 
 _SMALL = (0.4, 0.6, 0.7, 0.8, 1.0)
 _TINY = (0.5, 0.75, 1.0, 1.25, 1.5)
 _LARGE = (1.0, 2.0, 3.0, 4.0, 6.0)
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
+def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Each channel is blurred by a Gaussian of so many pixels."""
-    return to_bytes(gaussian(pictures.astype(np.float64), chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)))
+    return to_bytes(
+        apply_gaussian_blur(
+            images.astype(np.float64), select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
+        )
+    )

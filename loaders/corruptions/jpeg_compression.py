@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draws import Draws
-from ._pixels import chosen
+from ._pixels import select_constants
 
 _SMALL = (80, 65, 58, 50, 40)
 _TINY = (65, 58, 50, 40, 25)
@@ -23,7 +23,7 @@ _COLOUR = f"17 18 24 47 {'99 ' * 4} 18 21 26 66 {'99 ' * 4} 24 26 56 {'99 ' * 5}
 
 _BITS = 13
 """Bits behind the point of the transform's constants."""
-_KEPT = 2
+_PASS_BITS = 2
 """Bits behind the point between its two passes."""
 
 _TRANSFORM = np.array(
@@ -43,65 +43,74 @@ _TRANSFORM = np.array(
 rounded constants and adds the products: so added, some entries are 1 off the nearest whole number."""
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
+def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Compressed with this quality and decompressed; grey pictures as grey JPEG."""
-    quality = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
-    values = pictures.astype(np.int64)
-    if pictures.shape[-1] == 1:
-        return _limited(_plane(values[..., 0], _table(_BRIGHTNESS, quality), 1))[..., None]
-    height, width = pictures.shape[1:3]
-    brightness, blueness, redness = _components(values)
-    table = _table(_COLOUR, quality)
-    brightness = _limited(_plane(brightness, _table(_BRIGHTNESS, quality), 2)).astype(np.int64)
+    quality = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
+    values = images.astype(np.int64)
+    if images.shape[-1] == 1:
+        return _clip_to_bytes(_compress_plane(values[..., 0], _make_quantisation_table(_BRIGHTNESS, quality), 1))[
+            ..., None
+        ]
+    height, width = images.shape[1:3]
+    brightness, blueness, redness = _split_components(values)
+    table = _make_quantisation_table(_COLOUR, quality)
+    brightness = _clip_to_bytes(_compress_plane(brightness, _make_quantisation_table(_BRIGHTNESS, quality), 2)).astype(
+        np.int64
+    )
     blueness, redness = (
-        _doubled(_limited(_plane(_halved(plane), table, 1)).astype(np.int64)[:, :, : (width + 1) // 2]) - 128
+        _double_plane(
+            _clip_to_bytes(_compress_plane(_halve_plane(plane), table, 1)).astype(np.int64)[:, :, : (width + 1) // 2]
+        )
+        - 128
         for plane in (blueness, redness)
     )
     blueness, redness = blueness[:, :height, :width], redness[:, :height, :width]
     half = 1 << 15
-    green = (-_fixed(0.34414) * blueness - _fixed(0.71414) * redness + half) >> 16
-    made = [
-        brightness + ((_fixed(1.402) * redness + half) >> 16),
+    green = (-_to_fixed_point(0.34414) * blueness - _to_fixed_point(0.71414) * redness + half) >> 16
+    channels = [
+        brightness + ((_to_fixed_point(1.402) * redness + half) >> 16),
         brightness + green,
-        brightness + ((_fixed(1.772) * blueness + half) >> 16),
+        brightness + ((_to_fixed_point(1.772) * blueness + half) >> 16),
     ]
-    return _limited(np.stack(made, axis=-1))
+    return _clip_to_bytes(np.stack(channels, axis=-1))
 
 
-def _fixed(number: float) -> int:
+def _to_fixed_point(number: float) -> int:
     return int(number * (1 << 16) + 0.5)
 
 
-def _limited(values: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _clip_to_bytes(values: NDArray[np.int64]) -> NDArray[np.uint8]:
     return np.clip(values, 0, 255).astype(np.uint8)
 
 
-def _components(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _split_components(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Brightness and the differences of blue and red from it, 0 to 255, each (rows, height, width)."""
     red, green, blue = (values[..., channel] for channel in range(3))
     half, middle = 1 << 15, (128 << 16) + (1 << 15) - 1
     return (
-        (_fixed(0.299) * red + _fixed(0.587) * green + _fixed(0.114) * blue + half) >> 16,
-        (-_fixed(0.16874) * red - _fixed(0.33126) * green + _fixed(0.5) * blue + middle) >> 16,
-        (_fixed(0.5) * red - _fixed(0.41869) * green - _fixed(0.08131) * blue + middle) >> 16,
+        (_to_fixed_point(0.299) * red + _to_fixed_point(0.587) * green + _to_fixed_point(0.114) * blue + half) >> 16,
+        (-_to_fixed_point(0.16874) * red - _to_fixed_point(0.33126) * green + _to_fixed_point(0.5) * blue + middle)
+        >> 16,
+        (_to_fixed_point(0.5) * red - _to_fixed_point(0.41869) * green - _to_fixed_point(0.08131) * blue + middle)
+        >> 16,
     )
 
 
-def _table(published: str, quality: int) -> NDArray[np.int64]:
+def _make_quantisation_table(published: str, quality: int) -> NDArray[np.int64]:
     """The steps of quantisation at a quality of 1 to 100, shape (8, 8)."""
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality
     steps = np.array([int(step) for step in published.split()], np.int64).reshape(8, 8)
     return np.clip((steps * percent + 50) // 100, 1, 255)
 
 
-def _halved(plane: NDArray[np.int64]) -> NDArray[np.int64]:
+def _halve_plane(plane: NDArray[np.int64]) -> NDArray[np.int64]:
     """Means of two by two pixels, rounded down and up in turn; as wide as whole blocks."""
-    plane = _extended(plane, 2, 16)
+    plane = _extend_plane(plane, 2, 16)
     total = plane[:, ::2, ::2] + plane[:, ::2, 1::2] + plane[:, 1::2, ::2] + plane[:, 1::2, 1::2]
     return (total + 1 + np.arange(total.shape[2]) % 2) >> 2
 
 
-def _doubled(plane: NDArray[np.int64]) -> NDArray[np.int64]:
+def _double_plane(plane: NDArray[np.int64]) -> NDArray[np.int64]:
     """Twice as high and wide, each pixel 9/16 its nearest, 3/16 the next two and 1/16 the fourth."""
     rows, height, width = plane.shape
     above, below = plane[:, [0, *range(height - 1)]], plane[:, [*range(1, height), height - 1]]
@@ -111,34 +120,34 @@ def _doubled(plane: NDArray[np.int64]) -> NDArray[np.int64]:
     return wide.reshape(rows, 2 * height, 2 * width)
 
 
-def _extended(plane: NDArray[np.int64], down: int, across: int) -> NDArray[np.int64]:
+def _extend_plane(plane: NDArray[np.int64], down: int, across: int) -> NDArray[np.int64]:
     """The last row and column repeated, up to multiples of so many."""
     height, width = plane.shape[1:]
     return np.pad(plane, [(0, 0), (0, -height % down), (0, -width % across)], mode="edge")
 
 
-def _plane(plane: NDArray[np.int64], table: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
+def _compress_plane(plane: NDArray[np.int64], table: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
     """A component (rows, height, width) after transform, quantisation and their inverse. `factor`: its blocks come in
     groups of so many by so many."""
     rows, height, width = plane.shape
-    whole = _extended(plane, 8 * factor, 8 * factor)
-    down, across = whole.shape[1] // 8, whole.shape[2] // 8
-    blocks = whole.reshape(rows, down, 8, across, 8).swapaxes(2, 3) - 128
+    padded = _extend_plane(plane, 8 * factor, 8 * factor)
+    down, across = padded.shape[1] // 8, padded.shape[2] // 8
+    blocks = padded.reshape(rows, down, 8, across, 8).swapaxes(2, 3) - 128
     # Rows, then columns; every sum is rounded once.
-    passed = _rounded(_columns(blocks.swapaxes(3, 4), _TRANSFORM), _BITS - _KEPT).swapaxes(3, 4)
-    found = _rounded(_columns(passed, _TRANSFORM), _BITS + _KEPT)
+    passed = _round_bits(_transform_columns(blocks.swapaxes(3, 4), _TRANSFORM), _BITS - _PASS_BITS).swapaxes(3, 4)
+    coefficients = _round_bits(_transform_columns(passed, _TRANSFORM), _BITS + _PASS_BITS)
     steps = table * 8
-    levels = np.sign(found) * ((np.abs(found) + steps // 2) // steps)
-    passed = _rounded(_columns(levels * table, _TRANSFORM.T), _BITS - _KEPT)
-    made = _rounded(_columns(passed.swapaxes(3, 4), _TRANSFORM.T), _BITS + _KEPT + 3).swapaxes(3, 4)
-    return (made + 128).swapaxes(2, 3).reshape(rows, 8 * down, 8 * across)[:, :height, :width]
+    levels = np.sign(coefficients) * ((np.abs(coefficients) + steps // 2) // steps)
+    passed = _round_bits(_transform_columns(levels * table, _TRANSFORM.T), _BITS - _PASS_BITS)
+    pixels = _round_bits(_transform_columns(passed.swapaxes(3, 4), _TRANSFORM.T), _BITS + _PASS_BITS + 3).swapaxes(3, 4)
+    return (pixels + 128).swapaxes(2, 3).reshape(rows, 8 * down, 8 * across)[:, :height, :width]
 
 
-def _rounded(values: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
+def _round_bits(values: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
     return (values + (1 << (bits - 1))) >> bits
 
 
-def _columns(blocks: NDArray[np.int64], matrix: NDArray[np.int64]) -> NDArray[np.int64]:
+def _transform_columns(blocks: NDArray[np.int64], matrix: NDArray[np.int64]) -> NDArray[np.int64]:
     """The columns of blocks (.., 8, 8) times a matrix."""
-    made: NDArray[np.int64] = np.matmul(matrix, blocks)
-    return made
+    products: NDArray[np.int64] = np.matmul(matrix, blocks)
+    return products

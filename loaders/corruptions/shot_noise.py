@@ -9,36 +9,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draws import Draws
-from ._pixels import chosen, to_bytes
+from ._pixels import select_constants, to_bytes
 
 _SMALL = (500, 250, 100, 75, 50)
 _TINY = (250, 100, 50, 30, 15)
 _LARGE = (60, 25, 12, 5, 3)
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
+def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Each channel of each pixel becomes a Poisson number whose mean it is, where white is so many grains."""
-    white = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
-    return to_bytes(grains(pictures, white, draws) / white * 255)
+    white = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
+    return to_bytes(draw_grains(images, white, draws) / white * 255)
 
 
-def grains(pictures: NDArray[np.uint8], white: int, draws: Draws) -> NDArray[np.int64]:
-    """Poisson numbers of the means `pictures` / 255 * `white`, by the inverse of their distribution at 32 random bits;
+def draw_grains(images: NDArray[np.uint8], white: int, draws: Draws) -> NDArray[np.int64]:
+    """Poisson numbers of the means `images` / 255 * `white`, by the inverse of their distribution at 32 random bits;
     the pictures' shape."""
-    chance = (draws.bits("grains", *pictures.shape[1:]) >> np.uint64(32)).ravel()
-    flat = pictures.ravel()
+    chance = (draws.bits("grains", *images.shape[1:]) >> np.uint64(32)).ravel()
+    flat = images.ravel()
     order = np.argsort(flat, kind="stable")
     ends = np.searchsorted(flat[order], np.arange(257))
-    found = np.zeros(flat.size, np.int64)
+    counts = np.zeros(flat.size, np.int64)
     for value in range(256):
         places = order[ends[value] : ends[value + 1]]
         if len(places):
-            found[places] = np.searchsorted(_thresholds(value, white), chance[places], side="right")
-    return found.reshape(pictures.shape)
+            counts[places] = np.searchsorted(_compute_thresholds(value, white), chance[places], side="right")
+    return counts.reshape(images.shape)
 
 
 @cache
-def _thresholds(value: int, white: int) -> NDArray[np.uint64]:
+def _compute_thresholds(value: int, white: int) -> NDArray[np.uint64]:
     """The Poisson distribution function of the mean value / 255 * white at 0, 1, 2 .., in units of 2^-32, up to 1."""
     mean = value / 255 * white
     chance, total, below = math.exp(-mean), 0.0, []

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draws import Draws
-from ._motion import moved
-from ._pixels import chosen, grey, to_bytes
-from ._zoom import zoomed
+from ._motion import apply_motion_blur
+from ._pixels import select_constants, to_bytes, to_luminance
+from ._zoom import zoom_in
 
 _SMALL = (
     (0.1, 0.2, 1, 0.6, 8, 3, 0.95),
@@ -33,13 +33,15 @@ _LARGE = (
 )
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
+def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Normal numbers (mean, deviation) are zoomed in, those below a bound left out, the rest blurred (radius, sigma)
     along an angle between -135 and -45 degrees, and laid twice, once turned half round, over the picture, of which
     this share stays as it is."""
-    mean, deviation, zoom, least, radius, sigma, kept = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
-    flakes = zoomed(mean + deviation * draws.normal("flakes", *pictures.shape[1:3]), zoom)
+    mean, deviation, zoom, least, radius, sigma, image_share = select_constants(
+        images, severity, constants, _SMALL, _TINY, _LARGE
+    )
+    flakes = zoom_in(mean + deviation * draws.normal("flakes", *images.shape[1:3]), zoom)
     flakes[flakes < least] = 0
-    blown = moved(to_bytes(flakes * 255)[..., None], int(radius), sigma, draws.between("angle", -135, -45))
-    white = np.maximum(pictures, grey(pictures) * 1.5 + 127.5)
-    return to_bytes(kept * pictures + (1 - kept) * white + blown + blown[:, ::-1, ::-1])
+    blown = apply_motion_blur(to_bytes(flakes * 255)[..., None], int(radius), sigma, draws.between("angle", -135, -45))
+    white = np.maximum(images, to_luminance(images) * 1.5 + 127.5)
+    return to_bytes(image_share * images + (1 - image_share) * white + blown + blown[:, ::-1, ::-1])

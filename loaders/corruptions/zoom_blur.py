@@ -8,24 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draws import Draws
-from ._pixels import chosen, to_bytes
-from ._zoom import zoomed
+from ._pixels import select_constants, to_bytes
+from ._zoom import zoom_in
 
 _SMALL = ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01))
 _TINY = ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01))
 _LARGE = ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03))
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
+def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """The mean of the picture and its enlargements by 1, 1 + step .. up to the bound."""
-    total = pictures.astype(np.float64)
-    factors = enlargements(*chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE))
+    total = images.astype(np.float64)
+    factors = list_enlargements(*select_constants(images, severity, constants, _SMALL, _TINY, _LARGE))
     for factor in factors:
-        total += zoomed(pictures.astype(np.float64), factor)
+        total += zoom_in(images.astype(np.float64), factor)
     return to_bytes(total / (len(factors) + 1))
 
 
-def enlargements(bound: float, step: float) -> list[float]:
+def list_enlargements(bound: float, step: float) -> list[float]:
     """1, 1 + step .. below the bound, as `numpy.arange` counts them: rounding lets it reach some of the bounds."""
-    apart = (1 + step) - 1
-    return [1 + number * apart for number in range(math.ceil((bound - 1) / step))]
+    exact_step = (1 + step) - 1
+    return [1 + number * exact_step for number in range(math.ceil((bound - 1) / step))]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.plugins import module
+from ...core.plugins import load_module
 
 DEFAULT = "pillow"
 
@@ -29,8 +29,8 @@ class Decoder:
     decode: Callable[[bytes | memoryview, int], NDArray[np.uint8]]
 
 
-def decoder(name: str = DEFAULT) -> Decoder:
+def load_decoder(name: str = DEFAULT) -> Decoder:
     """The decoder of a file of `loaders/decoders/`. `UnknownName` where there is none, `MissingExtra` where its library
     is absent."""
-    found = module("loaders/decoders", name, "decoder")
-    return Decoder(name, found.version(), found.decode)
+    plugin = load_module("loaders/decoders", name, "decoder")
+    return Decoder(name, plugin.version(), plugin.decode)

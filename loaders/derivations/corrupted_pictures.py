@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ...splits.schema import Field, Schema
-from ..batching.pictures import decoded
+from ..batching.pictures import decode_images
 from ..corrupt import SEVERITIES, corrupt
-from ..readers._tensors import tensor_column
+from ..readers._tensors import to_tensor_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,11 +60,12 @@ def rows(
         origin = np.asarray(base[published].to_pylist())
         trains, tests = np.flatnonzero(origin == train), np.flatnonzero(origin == test)
     else:
-        order = shuffled(f"{seed}/test", ids)
+        order = draw_permutation(f"{seed}/test", ids)
         trains, tests = order[test:], order[:test]
     if share:
         trains, tests = (
-            _some(places, share, part, ids, f"{seed}/share") for part, places in (("train", trains), ("test", tests))
+            _draw_share(places, share, part, ids, f"{seed}/share")
+            for part, places in (("train", trains), ("test", tests))
         )
         used = np.sort(np.concatenate([trains, tests]))
         base, ids = base.take(used), ids[used]  # only these are decoded
@@ -74,49 +75,49 @@ def rows(
             f"{len(trains)} rows are to train, {len(tests)} to test, and {validation} of those that train to validate: "
             "some must be left for each"
         )
-    validates = trains[shuffled(f"{seed}/validation", ids[trains])[:validation]]
+    validates = trains[draw_permutation(f"{seed}/validation", ids[trains])[:validation]]
     stays = np.setdiff1d(trains, validates)
     blocks = [(stays, "train", CLEAN, 0), (validates, "validation", CLEAN, 0), (tests, "test", CLEAN, 0)]
     for places, part, names in ((validates, "validation", validation_corruptions), (tests, "test", corruptions)):
         cells = list(product(names, SEVERITIES))
-        dealt = places[shuffled(f"{seed}/{part}", ids[places])]
+        dealt = places[draw_permutation(f"{seed}/{part}", ids[places])]
         blocks += [
             (places if every else dealt[number :: len(cells)], part, name, level)
             for number, (name, level) in enumerate(cells)
         ]
-    pictures = _pictures(base, image, schema[image])
-    made = np.empty((sum(len(places) for places, *_ in blocks), *pictures.shape[1:]), np.uint8)
+    pictures = _load_images(base, image, schema[image])
+    pixels = np.empty((sum(len(places) for places, *_ in blocks), *pictures.shape[1:]), np.uint8)
     at = 0
     for places, _, name, level in blocks:
-        part_of = made[at : at + len(places)]
+        part_of = pixels[at : at + len(places)]
         clean = pictures[places]
-        part_of[...] = clean if name == CLEAN else _corrupted(clean, name, level, ids[places], constants)
+        part_of[...] = clean if name == CLEAN else _corrupt_images(clean, name, level, ids[places], constants)
         at += len(places)
     origins = np.concatenate([places for places, *_ in blocks])
     sizes = [len(places) for places, *_ in blocks]
     columns: dict[str, pa.Array | NDArray[np.int64]] = {
-        image: tensor_column(made),
+        image: to_tensor_column(pixels),
         "published": pa.array(np.repeat([part for _, part, *_ in blocks], sizes)),
         "corruption": pa.array(np.repeat([name for _, _, name, _ in blocks], sizes)),
         "level": np.repeat([level for *_, level in blocks], sizes).astype(np.int64),
     }
-    kept = [field.name for field in schema.fields if field.name not in columns]
-    if absent := sorted(set(kept) - set(base.column_names)):
+    base_fields = [field.name for field in schema.fields if field.name not in columns]
+    if absent := sorted(set(base_fields) - set(base.column_names)):
         raise BadDefinition(f"the source it is derived from has no field {', '.join(absent)}")
-    return pa.table(columns | {name: base[name].take(origins) for name in kept})
+    return pa.table(columns | {name: base[name].take(origins) for name in base_fields})
 
 
-def _some(
+def _draw_share(
     places: NDArray[np.int64], share: dict[str, int], part: str, ids: NDArray[np.uint64], seed: str
 ) -> NDArray[np.int64]:
     """As many of the places as `share` says of a part, drawn."""
     if not set(share) <= {"train", "test"} or not 0 < share.get(part, len(places)) <= len(places):
         raise BadDefinition(f"share = {share}: how many of {len(places)} rows {part} (it names train and test)")
-    chosen: NDArray[np.int64] = places[shuffled(f"{seed} {part}", ids[places])[: share.get(part, len(places))]]
+    chosen: NDArray[np.int64] = places[draw_permutation(f"{seed} {part}", ids[places])[: share.get(part, len(places))]]
     return np.sort(chosen)
 
 
-def _pictures(base: pa.Table, image: str, field: Field) -> NDArray[np.uint8]:
+def _load_images(base: pa.Table, image: str, field: Field) -> NDArray[np.uint8]:
     """The pictures of `base` in the shape that `field` gives them, (rows, *shape); encoded ones are decoded."""
     import pyarrow as pa
 
@@ -127,12 +128,12 @@ def _pictures(base: pa.Table, image: str, field: Field) -> NDArray[np.uint8]:
         side = field.shape[0]
         if field.shape != (side, side, 3):
             raise BadDefinition(f"field {image!r} is {field.type}: pictures that are decoded are uint8[n,n,3]")
-        return decoded(column.to_pylist(), side)
+        return decode_images(column.to_pylist(), side)
     flat: NDArray[np.uint8] = column.flatten().to_numpy()
     return flat.reshape(-1, *field.shape)
 
 
-def _corrupted(
+def _corrupt_images(
     pictures: NDArray[np.uint8], name: str, level: int, ids: NDArray[np.uint64], constants: str
 ) -> NDArray[np.uint8]:
     """Pictures (rows, height, width), (rows, height, width, 3) or (rows, 3, height, width), corrupted."""

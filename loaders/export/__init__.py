@@ -2,7 +2,7 @@
 
 An export holds the columns of `Part.columns`, says which split, manifest identity and part it is of, and is the same
 bytes each time it is made (by one version of pyarrow). A format that is written to disk is one file here with
-`write(part, out)`, and `shard_bytes` besides where it has shards.
+`export_part(part, out)`, and `shard_bytes` besides where it has shards.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError, UnknownName
-from ...core.plugins import module, named
-from ..cache.limit import size_in_bytes
+from ...core.plugins import find_files_by_name, load_module
+from ..cache.limit import parse_size
 
 
-def formats() -> list[str]:
+def list_formats() -> list[str]:
     """The formats that are written to disk."""
-    return [name for name in sorted(named("loaders/export", ".py")) if hasattr(_format(name), "write")]
+    return [
+        name for name in sorted(find_files_by_name("loaders/export", ".py")) if hasattr(_load_format(name), "write")
+    ]
 
 
-def _format(name: str) -> Any:
-    return module("loaders/export", name, "format of export")
+def _load_format(name: str) -> Any:
+    return load_module("loaders/export", name, "format of export")
 
 
-def write(
+def export_part(
     split: str, part: str, to: str, out: Path, shard_bytes: str | None = None, own_folders: tuple[Path, ...] = ()
 ) -> dict[str, Any]:
     """Export a part of a split, by name, `to` a format; a record of what was written where.
@@ -33,22 +35,22 @@ def write(
     `shard_bytes` is a size such as `64MB`, for shards only. Raises `UnknownName` for an unknown split, part or format.
     """
     from ..split import open_split
-    from .content import description
+    from .content import describe_export
 
-    known = formats()
+    known = list_formats()
     if to not in known:
         raise UnknownName("format of export", to, known)
     options = {}
     if shard_bytes is not None:
-        sharded = [name for name in known if "shard_bytes" in signature(_format(name).write).parameters]
+        sharded = [name for name in known if "shard_bytes" in signature(_load_format(name).write).parameters]
         if to not in sharded:
             raise FarshiftError(f"--shard-bytes goes with --to {' or '.join(sharded)}: {to} is one file")
-        options["shard_bytes"] = size_in_bytes(shard_bytes, "--shard-bytes")
+        options["shard_bytes"] = parse_size(shard_bytes, "--shard-bytes")
     rows = open_split(split, own_folders).part(part)
-    written: Path = _format(to).write(rows, out, **options)
+    written: Path = _load_format(to).write(rows, out, **options)
     files = sorted(written.iterdir()) if written.is_dir() else [written]
     return {
-        **{key: value for key, value in description(rows).items() if key in ("split", "identity", "part", "rows")},
+        **{key: value for key, value in describe_export(rows).items() if key in ("split", "identity", "part", "rows")},
         "format": to,
         "out": str(written),
         "files": [file.name for file in files],

@@ -5,7 +5,7 @@ part has of `weight`, `group` and `severity`. Where the split replaces labels: `
 and `source_check` (of the row with its true label), all null where the label was left as it is.
 
 A Parquet file of a part needs less: its rows carry all that but the true labels of replaced ones, which lie in its
-metadata (`true_labels`).
+metadata (`encode_true_labels`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...splits.rows import heads, occurrence_numbers, row_digests
+from ...splits.rows import compute_row_digests, find_occurrence_numbers, get_digest_prefixes
 from ...splits.schema import Field
 
 if TYPE_CHECKING:
@@ -38,29 +38,29 @@ TRUE_LABELS = b"farshift.true_labels"
 """The key of the true labels in the metadata of a Parquet file's schema."""
 
 
-def checksums(part: Part, written: pa.Table) -> pa.Table:
+def compute_checksums(part: Part, written: pa.Table) -> pa.Table:
     """The checksums of a part's rows; `written` is `part.arrow()`, the rows as they are exported."""
     import pyarrow as pa
 
     schema, most = part.schema, part.source.num_rows
     columns: dict[str, Any] = {
         "row_id": part.row_ids,
-        "check": heads(row_digests(written, schema)),
-        "occurrence": occurrence_numbers(written, schema, part.row_ids, most).astype(np.int32),
+        "check": get_digest_prefixes(compute_row_digests(written, schema)),
+        "occurrence": find_occurrence_numbers(written, schema, part.row_ids, most).astype(np.int32),
         **part.carried,
     }
     if part.override is not None:
-        kept, kind = ~part.corrupted, schema[part.label].arrow()
+        is_unchanged, kind = ~part.corrupted, schema[part.label].arrow()
         truth = pa.array(part.truth(), kind)
-        place = written.column_names.index(part.label)
-        own = heads(row_digests(written.set_column(place, part.label, truth), schema))
-        columns["label"] = pa.array(part.given(), kind, mask=kept)
-        columns["true_label"] = pa.array(part.truth(), kind, mask=kept)
-        columns["source_check"] = pa.array(own, mask=kept)
+        label_index = written.column_names.index(part.label)
+        own = get_digest_prefixes(compute_row_digests(written.set_column(label_index, part.label, truth), schema))
+        columns["label"] = pa.array(part.given(), kind, mask=is_unchanged)
+        columns["true_label"] = pa.array(part.truth(), kind, mask=is_unchanged)
+        columns["source_check"] = pa.array(own, mask=is_unchanged)
     return pa.table(columns)
 
 
-def assigned(rows: pa.Table, part: str) -> pa.Table:
+def make_manifest_rows(rows: pa.Table, part: str) -> pa.Table:
     """A manifest's rows, as `splits.assignment.part_digests` takes them, out of the checksums of rows of `part`."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -73,7 +73,7 @@ def assigned(rows: pa.Table, part: str) -> pa.Table:
     return table.append_column("part", pa.repeat(part, rows.num_rows))
 
 
-def true_labels(part: Part) -> bytes:
+def encode_true_labels(part: Part) -> bytes:
     """The replaced labels' numbers in the part and true values, as text: base64 of an Arrow stream with `row` (int64)
     and `label`."""
     import pyarrow as pa
@@ -86,9 +86,9 @@ def true_labels(part: Part) -> bytes:
     return base64.b64encode(sink.getvalue())
 
 
-def read_true_labels(text: bytes, rows: int, label: Field) -> pa.Table:
-    """What `true_labels` wrote of a part of so many rows with this label; `ValueError` (of which `pa.ArrowInvalid` is
-    one) or `OSError` for anything else."""
+def decode_true_labels(text: bytes, rows: int, label: Field) -> pa.Table:
+    """What `encode_true_labels` wrote of a part of so many rows with this label; `ValueError` (of which
+    `pa.ArrowInvalid` is one) or `OSError` for anything else."""
     import pyarrow as pa
 
     stream = pa.ipc.open_stream(base64.b64decode(text, validate=True))

@@ -17,7 +17,7 @@ _BLOCK_BYTES = 1 << 26
 _BLOCK_ROWS = 1 << 16
 
 
-def description(part: Part) -> dict[str, Any]:
+def describe_export(part: Part) -> dict[str, Any]:
     """What an export is of: split, manifest identity, part, its rows (their number, and sha256 over their ids as 64-bit
     little-endian numbers in order: a selection is told from the whole), and the fields of the source."""
     return {
@@ -31,7 +31,7 @@ def description(part: Part) -> dict[str, Any]:
     }
 
 
-def blocks(part: Part) -> Iterator[pa.Table]:
+def iterate_blocks(part: Part) -> Iterator[pa.Table]:
     """The part's rows in order, as tables of some 64 MB that are in memory one at a time; at least one."""
     first = part.select(np.arange(min(len(part), 1024))).arrow()
     row_bytes = max(1, first.nbytes // max(1, first.num_rows))

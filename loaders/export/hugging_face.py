@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...core.canonical import canonical_json, identity_of
+from ...core.canonical import compute_identity, to_canonical_json
 from ...core.errors import MissingExtra
 from ...splits.schema import Field
-from .content import description
+from .content import describe_export
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,9 @@ def to_hf(part: Part) -> Dataset:
     tensors = {field.name: field for field in part.schema.fields if field.shape}
     features = datasets.Features(
         {
-            name: _tensor(datasets, tensors[name]) if name in tensors else datasets.Value(_scalar(column.type))
+            name: _make_tensor_feature(datasets, tensors[name])
+            if name in tensors
+            else datasets.Value(_name_scalar_type(column.type))
             for name, column in zip(table.column_names, table.columns, strict=True)
         }
     )
@@ -43,28 +45,28 @@ def to_hf(part: Part) -> Dataset:
         features[part.label] = datasets.ClassLabel(names=names)
     for name, field in tensors.items():
         if len(field.shape) > 1:
-            place = table.column_names.index(name)
-            table = table.set_column(place, name, _nested(table[name], field, features[name]()))
-    said = description(part)
+            column_index = table.column_names.index(name)
+            table = table.set_column(column_index, name, _nest_lists(table[name], field, features[name]()))
+    export_description = describe_export(part)
     return datasets.Dataset(
         datasets.table.InMemoryTable(table),
-        info=datasets.DatasetInfo(description=canonical_json(said).decode(), features=features),
+        info=datasets.DatasetInfo(description=to_canonical_json(export_description).decode(), features=features),
         split=datasets.NamedSplit(part.name),
-        fingerprint=identity_of(said)[:16],
+        fingerprint=compute_identity(export_description)[:16],
     )
 
 
-def _tensor(datasets: Any, field: Field) -> Any:
+def _make_tensor_feature(datasets: Any, field: Field) -> Any:
     if len(field.shape) == 1:
         return datasets.Sequence(datasets.Value(field.item), length=field.shape[0])
     return getattr(datasets, f"Array{len(field.shape)}D")(field.shape, field.item)
 
 
-def _scalar(kind: pa.DataType) -> str:
+def _name_scalar_type(kind: pa.DataType) -> str:
     return {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
 
 
-def _nested(column: pa.ChunkedArray, field: Field, target: pa.ExtensionType) -> pa.ChunkedArray:
+def _nest_lists(column: pa.ChunkedArray, field: Field, target: pa.ExtensionType) -> pa.ChunkedArray:
     """Fixed-size lists as the lists of lists that `datasets` stores: the elements stay where they are."""
     import numpy as np
     import pyarrow as pa

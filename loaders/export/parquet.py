@@ -7,12 +7,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ...core.canonical import canonical_json
+from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError
-from ...core.files import lock_elsewhere, locked, plain_disk_errors
-from ...core.progress import advance
-from .checksums import TRUE_LABELS, true_labels
-from .content import blocks, description
+from ...core.files import get_lock_path, hold_lock, translate_os_errors
+from ...core.progress import report_progress
+from .checksums import TRUE_LABELS, encode_true_labels
+from .content import describe_export, iterate_blocks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,13 +32,16 @@ def write(part: Part, out: Path | str) -> Path:
     file that is not such an export; an earlier export is replaced.
     """
     target = Path(out)
-    with locked(lock_elsewhere(target), str(target)), plain_disk_errors(target, "name another file", kept=False):
+    with (
+        hold_lock(get_lock_path(target), str(target)),
+        translate_os_errors(target, "name another file", is_saved=False),
+    ):
         _refuse_others(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.tmp")
         try:
             with temporary.open("wb") as sink:
-                _write(part, sink, f"writing {target.name}")
+                _write_table(part, sink, f"writing {target.name}")
                 sink.flush()
                 os.fsync(sink.fileno())
             temporary.replace(target)
@@ -47,25 +50,25 @@ def write(part: Part, out: Path | str) -> Path:
     return target
 
 
-def _write(part: Part, sink: BinaryIO, label: str) -> None:
+def _write_table(part: Part, sink: BinaryIO, label: str) -> None:
     import pyarrow.parquet as pq
 
-    each = blocks(part)
+    each = iterate_blocks(part)
     first = next(each)
-    schema, done = _schema(first.schema, part), 0
+    schema, done = _make_schema(first.schema, part), 0
     with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
         for block in chain([first], each):
             writer.write_table(block.cast(schema), row_group_size=max(1, block.num_rows))
             done += block.num_rows
-            advance(label, done, len(part))
+            report_progress(label, done, len(part))
 
 
-def _schema(schema: pa.Schema, part: Part) -> pa.Schema:
+def _make_schema(schema: pa.Schema, part: Part) -> pa.Schema:
     shapes: dict[str, Any] = {field.name: list(field.shape) for field in part.schema.fields if field.shape}
-    said = canonical_json({"format": FORMAT, "shapes": shapes, **description(part)})
-    metadata = {b"farshift": said}
+    export_json = to_canonical_json({"format": FORMAT, "shapes": shapes, **describe_export(part)})
+    metadata = {b"farshift": export_json}
     if part.override is not None:
-        metadata[TRUE_LABELS] = true_labels(part)
+        metadata[TRUE_LABELS] = encode_true_labels(part)
     return schema.with_metadata(metadata)
 
 

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ...core.canonical import canonical_json
+from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError
-from ...core.files import file_sha256, lock_elsewhere, locked, plain_disk_errors
-from ...core.progress import advance
-from .checksums import checksums
-from .content import blocks, description
+from ...core.files import compute_file_sha256, get_lock_path, hold_lock, translate_os_errors
+from ...core.progress import report_progress
+from .checksums import compute_checksums
+from .content import describe_export, iterate_blocks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,65 +58,67 @@ def write(part: Part, out: Path | str, shard_bytes: int = SHARD_BYTES) -> Path:
         raise FarshiftError(f"shard_bytes must be at least 1, not {shard_bytes}")
     if len(np.unique(part.row_ids)) != len(part):
         raise FarshiftError(f"{part.split}, {part.name}: a selected row stands twice, and a key names one sample only")
-    with locked(lock_elsewhere(target), str(target)), plain_disk_errors(target, _ADVICE, kept=False):
-        if not _is_there(target, part, shard_bytes):
-            with _new_folder(target) as beside:
-                _write(part, beside, shard_bytes)
+    with hold_lock(get_lock_path(target), str(target)), translate_os_errors(target, _ADVICE, is_saved=False):
+        if not _has_export(target, part, shard_bytes):
+            with _create_folder(target) as beside:
+                _write_shards(part, beside, shard_bytes)
     return target
 
 
-def _write(part: Part, folder: Path, shard_bytes: int) -> None:
+def _write_shards(part: Part, folder: Path, shard_bytes: int) -> None:
     stem = f"{part.split.partition('@')[0].replace('/', '-')}-{part.name}"
     shards = _Shards(folder, stem, shard_bytes)
     index: dict[str, list[int]] = {}
     checked: list[pa.Table] = []
     done = 0
     try:
-        for block in blocks(part):
-            checked.append(checksums(part.select(np.arange(done, done + block.num_rows)), block))
-            for key, members in _samples(block, part):
+        for block in iterate_blocks(part):
+            checked.append(compute_checksums(part.select(np.arange(done, done + block.num_rows)), block))
+            for key, members in _iterate_samples(block, part):
                 for name, value in shards.add(key, members).items():
                     index.setdefault(name, []).append(value)
             done += block.num_rows
-            advance(f"writing {stem}", done, len(part))
+            report_progress(f"writing {stem}", done, len(part))
     finally:
         shards.close()
     _write_index(folder / f"{stem}.index.parquet", checked, index)
     manifest = {
         "format": FORMAT,
-        **description(part),
+        **describe_export(part),
         "shard_bytes": shard_bytes,
-        "index": _file_record(folder / f"{stem}.index.parquet"),
+        "index": _make_file_record(folder / f"{stem}.index.parquet"),
         "shards": shards.records,
     }
-    (folder / "manifest.json").write_bytes(canonical_json(manifest) + b"\n")
+    (folder / "manifest.json").write_bytes(to_canonical_json(manifest) + b"\n")
 
 
-def _samples(block: pa.Table, part: Part) -> Iterator[tuple[str, dict[str, bytes]]]:
+def _iterate_samples(block: pa.Table, part: Part) -> Iterator[tuple[str, dict[str, bytes]]]:
     """Each row's key and members, by extension."""
-    apart = {field.name: field for field in part.schema.fields if field.shape or field.item == "bytes"}
-    plain = _told(block.select([name for name in block.column_names if name not in apart])).to_pylist()
-    extensions = {name: f"{name}.npy" if field.shape else f"{name}.bin" for name, field in apart.items()}
+    member_fields = {field.name: field for field in part.schema.fields if field.shape or field.item == "bytes"}
+    plain = _cast_times(block.select([name for name in block.column_names if name not in member_fields])).to_pylist()
+    extensions = {name: f"{name}.npy" if field.shape else f"{name}.bin" for name, field in member_fields.items()}
     contents: dict[str, Callable[[int], bytes]] = {}
-    for name, field in apart.items():
-        contents[name] = _npy(block[name], field.shape) if field.shape else _bytes(block[name])
-    for place, (row_id, row) in enumerate(zip(block["row_id"].to_pylist(), plain, strict=True)):
-        members = {"json": canonical_json(row)}
-        members |= {extensions[name]: contents[name](place) for name in sorted(apart)}
+    for name, field in member_fields.items():
+        contents[name] = (
+            _make_npy_encoder(block[name], field.shape) if field.shape else _make_bytes_encoder(block[name])
+        )
+    for index, (row_id, row) in enumerate(zip(block["row_id"].to_pylist(), plain, strict=True)):
+        members = {"json": to_canonical_json(row)}
+        members |= {extensions[name]: contents[name](index) for name in sorted(member_fields)}
         yield f"{row_id:016x}", members
 
 
-def _told(table: pa.Table) -> pa.Table:
+def _cast_times(table: pa.Table) -> pa.Table:
     """The table with times as JSON has them: microseconds."""
     import pyarrow as pa
 
-    for place, name in enumerate(table.column_names):
+    for index, name in enumerate(table.column_names):
         if pa.types.is_timestamp(table[name].type):
-            table = table.set_column(place, name, table[name].cast(pa.int64()))
+            table = table.set_column(index, name, table[name].cast(pa.int64()))
     return table
 
 
-def _npy(column: pa.ChunkedArray, shape: tuple[int, ...]) -> Callable[[int], bytes]:
+def _make_npy_encoder(column: pa.ChunkedArray, shape: tuple[int, ...]) -> Callable[[int], bytes]:
     import pyarrow.compute as pc
 
     values = pc.list_flatten(column).to_numpy().reshape(-1, *shape)
@@ -125,11 +127,11 @@ def _npy(column: pa.ChunkedArray, shape: tuple[int, ...]) -> Callable[[int], byt
     described: dict[str, Any] = {"descr": values.dtype.str, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(header, described)
     head = header.getvalue()
-    return lambda place: head + values[place].tobytes()
+    return lambda index: head + values[index].tobytes()
 
 
-def _bytes(column: pa.ChunkedArray) -> Callable[[int], bytes]:
-    return lambda place: bytes(column[place].as_py())
+def _make_bytes_encoder(column: pa.ChunkedArray) -> Callable[[int], bytes]:
+    return lambda index: bytes(column[index].as_py())
 
 
 class _Shards:
@@ -146,7 +148,7 @@ class _Shards:
         pieces: list[bytes] = []
         size, inside = 0, {}
         for extension, content in members.items():
-            head = _tar_header(f"{key}.{extension}", len(content))
+            head = _make_tar_header(f"{key}.{extension}", len(content))
             inside[extension] = (size + len(head), len(content))
             pieces += [head, content, bytes(-len(content) % tarfile.BLOCKSIZE)]
             size += sum(map(len, pieces[-3:]))
@@ -186,7 +188,7 @@ class _Shards:
         self._at += len(content)
 
 
-def _tar_header(name: str, size: int) -> bytes:
+def _make_tar_header(name: str, size: int) -> bytes:
     member = tarfile.TarInfo(name)
     member.size, member.mode = size, 0o644
     return member.tobuf(tarfile.PAX_FORMAT, "utf-8")
@@ -202,21 +204,21 @@ def _write_index(path: Path, proofs: list[pa.Table], index: dict[str, list[int]]
     pq.write_table(table, path, compression="zstd")
 
 
-def _file_record(path: Path) -> dict[str, Any]:
-    return {"file": path.name, "bytes": path.stat().st_size, "sha256": file_sha256(path)}
+def _make_file_record(path: Path) -> dict[str, Any]:
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": compute_file_sha256(path)}
 
 
-def _is_there(target: Path, part: Part, shard_bytes: int) -> bool:
+def _has_export(target: Path, part: Part, shard_bytes: int) -> bool:
     """Whether the folder holds this export, each file by its sha256; `FarshiftError` where it holds anything else."""
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return False
     try:
-        found = json.loads((target / "manifest.json").read_text("utf-8"))
-        wanted = {"format": FORMAT, **description(part), "shard_bytes": shard_bytes}
-        same = all(found[key] == value for key, value in wanted.items()) and all(
+        manifest = json.loads((target / "manifest.json").read_text("utf-8"))
+        expected = {"format": FORMAT, **describe_export(part), "shard_bytes": shard_bytes}
+        same = all(manifest[key] == value for key, value in expected.items()) and all(
             (target / record["file"]).stat().st_size == record["bytes"]
-            and file_sha256(target / record["file"]) == record["sha256"]
-            for record in (found["index"], *found["shards"])
+            and compute_file_sha256(target / record["file"]) == record["sha256"]
+            for record in (manifest["index"], *manifest["shards"])
         )
     except (OSError, ValueError, KeyError, TypeError):
         same = False
@@ -226,16 +228,16 @@ def _is_there(target: Path, part: Part, shard_bytes: int) -> bool:
 
 
 @contextmanager
-def _new_folder(target: Path) -> Iterator[Path]:
+def _create_folder(target: Path) -> Iterator[Path]:
     """A folder beside the target to write into; renamed into place at the end, gone where it was not reached."""
-    whole = target.resolve()
-    beside = whole.with_name(f".{whole.name}.tmp")
+    final_folder = target.resolve()
+    beside = final_folder.with_name(f".{final_folder.name}.tmp")
     shutil.rmtree(beside, ignore_errors=True)  # a process was killed as it wrote
     beside.mkdir(parents=True)
     try:
         yield beside
-        if whole.exists():
-            whole.rmdir()
-        beside.rename(whole)
+        if final_folder.exists():
+            final_folder.rmdir()
+        beside.rename(final_folder)
     finally:
         shutil.rmtree(beside, ignore_errors=True)

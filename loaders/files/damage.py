@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...core.errors import BadData, first_line
+from ...core.errors import BadData, get_first_line
 
 _RAISED = (
     ArithmeticError,
@@ -38,20 +38,20 @@ def convert_reader_errors(where: str) -> Iterator[None]:
     except Exception as error:
         # An OSError without a number is a library's word on the content, such as a picture or a page of Parquet.
         of_content = isinstance(error, OSError) and error.errno is None
-        if not of_content and not isinstance(error, (*_RAISED, *_raised_by_libraries())):
+        if not of_content and not isinstance(error, (*_RAISED, *_list_library_errors())):
             raise
-        raise BadData(f"{where} cannot be read: {_describe(error)}") from error
+        raise BadData(f"{where} cannot be read: {_describe_error(error)}") from error
 
 
-def _raised_by_libraries() -> tuple[type[Exception], ...]:
+def _list_library_errors() -> tuple[type[Exception], ...]:
     """The errors of libraries that are loaded: what is not loaded has raised nothing."""
     loaded = [(sys.modules.get(module), name) for module, name in _OF_LIBRARIES]
     return tuple(getattr(module, name) for module, name in loaded if hasattr(module, name))
 
 
-def _describe(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, MemoryError):
-        return f"it takes more memory than there is ({first_line(error)})"
-    return f"{first_line(error)} ({type(error).__name__})"
+        return f"it takes more memory than there is ({get_first_line(error)})"
+    return f"{get_first_line(error)} ({type(error).__name__})"

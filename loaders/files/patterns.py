@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ...core.errors import BadDefinition, Unavailable
-from ...core.progress import say
+from ...core.progress import log_message
 from .hidden import describe_hidden, is_hidden
 
 REST = "file"
@@ -46,10 +46,10 @@ class PathPattern:
         for token in _TOKEN.finditer(text):
             if token["name"] and not named:
                 continue
-            regex += _plain(text, text[end : token.start()], named)
+            regex += _escape_text(text, text[end : token.start()], named)
             end = token.end()
-            regex += self._named(token, end == len(text)) if token["name"] else _unnamed(token)
-        regex += _plain(text, text[end:], named)
+            regex += self._named(token, end == len(text)) if token["name"] else _make_wildcard_regex(token)
+        regex += _escape_text(text, text[end:], named)
         try:
             self._regex = re.compile(regex, re.DOTALL)
         except re.error as error:
@@ -88,8 +88,8 @@ def expand_numbers(text: str) -> list[str]:
     """The texts that `shard-{000..011}.tar` stands for, in order; itself where it has no numbers."""
     texts = [text]
     while (match := re.search(_NUMBERS, texts[0])) is not None:
-        numbers = _numbers(text, match["first"], match["last"])
-        texts = [one.replace(match["numbers"], number, 1) for one in texts for number in numbers]
+        numbers = _expand_range(text, match["first"], match["last"])
+        texts = [template.replace(match["numbers"], number, 1) for template in texts for number in numbers]
         if len(texts) > _MOST_NUMBERS:
             raise BadDefinition(f"{text}: over {_MOST_NUMBERS:,} files")
     return texts
@@ -101,23 +101,23 @@ def find_files(pattern: str, beside: Path) -> list[Path]:
     there is none."""
     if any(letter < " " for letter in pattern):
         raise BadDefinition(f"{pattern!r} is no path: it has control characters")
-    base, steps = _existing(Path(pattern).parts, beside)
+    base, steps = _split_existing(Path(pattern).parts, beside)
     if not steps:
         if base.is_dir():
             raise BadDefinition(f"{pattern!r} is no pattern of files but a folder: name its files, as in folder/*.csv")
         return [base]
-    _compiled("/".join(steps))  # what is no pattern is refused whatever there is
-    found: dict[Path, None] = {}
+    _compile_pattern("/".join(steps))  # what is no pattern is refused whatever there is
+    selected: dict[Path, None] = {}
     hidden: set[Path] = set()
     for text in expand_numbers("/".join(steps)):
-        paths = dict.fromkeys(_walk(base, text.split("/")))
+        paths = dict.fromkeys(_walk_files(base, text.split("/")))
         hidden |= {path for path in paths if _is_skipped(path.relative_to(base).as_posix(), text)}
         if not paths.keys() - hidden:
             raise Unavailable(f"no file {base / text}")
-        found |= {path: None for path in paths if path not in hidden}
+        selected |= {path: None for path in paths if path not in hidden}
     if hidden:
-        say(describe_hidden(pattern, [path.relative_to(base).as_posix() for path in hidden]))
-    return list(found)
+        log_message(describe_hidden(pattern, [path.relative_to(base).as_posix() for path in hidden]))
+    return list(selected)
 
 
 def select_paths(paths: Iterable[str], pattern: str) -> list[str]:
@@ -125,14 +125,14 @@ def select_paths(paths: Iterable[str], pattern: str) -> list[str]:
     known = sorted(paths)
     if pattern in known:
         return [pattern]
-    found: dict[str, None] = {}
-    for text in expand_numbers(with_literal_folders(pattern, known)):
-        fitting = _compiled(text)
+    selected: dict[str, None] = {}
+    for text in expand_numbers(escape_literal_folders(pattern, known)):
+        fitting = _compile_pattern(text)
         fit = [path for path in known if fitting.fits(path) is not None and not _is_skipped(path, text)]
         if not fit:
             raise Unavailable(f"no file {text}")
-        found |= dict.fromkeys(fit)
-    return list(found)
+        selected |= dict.fromkeys(fit)
+    return list(selected)
 
 
 def choose_paths(paths: Sequence[str], patterns: Iterable[str], absent: list[str] | None = None) -> set[str]:
@@ -146,29 +146,29 @@ def choose_paths(paths: Sequence[str], patterns: Iterable[str], absent: list[str
         if literal := {path for path in paths if (f"/{path}/".startswith(inside) if rooted else inside in f"/{path}/")}:
             chosen |= literal
             continue
-        text = with_literal_folders(plain, paths) if rooted else f"**/{plain}"
-        for one in [text] if absent is None else expand_numbers(text):
-            exact, folder = _compiled(one), _compiled(f"{one}/**")
+        text = escape_literal_folders(plain, paths) if rooted else f"**/{plain}"
+        for variant in [text] if absent is None else expand_numbers(text):
+            exact, folder = _compile_pattern(variant), _compile_pattern(f"{variant}/**")
             fit = {path for path in paths if exact.fits(path) is not None or folder.fits(path) is not None}
             if absent is not None and not fit:
-                absent.append(one if rooted else one.removeprefix("**/"))
+                absent.append(variant if rooted else variant.removeprefix("**/"))
             chosen |= fit
     return chosen
 
 
-def with_literal_folders(pattern: str, paths: Iterable[str]) -> str:
+def escape_literal_folders(pattern: str, paths: Iterable[str]) -> str:
     """A pattern whose first steps fit nothing but themselves, as long as there are folders of exactly their names."""
     steps, head = pattern.split("/"), ""
-    for place, step in enumerate(steps[:-1]):
+    for index, step in enumerate(steps[:-1]):
         if has_parts(step) or (is_pattern(step) and not any(path.startswith(f"{head}{step}/") for path in paths)):
             break
         head += f"{step}/"
         if is_pattern(step):
-            steps[place] = re.sub(r"[*?{}[]", r"[\g<0>]", step)
+            steps[index] = re.sub(r"[*?{}[]", r"[\g<0>]", step)
     return "/".join(steps)
 
 
-def _numbers(text: str, first: str, last: str) -> list[str]:
+def _expand_range(text: str, first: str, last: str) -> list[str]:
     if int(last) < int(first):
         raise BadDefinition(f"{text}: {{{first}..{last}}} has no numbers: write the lower one first")
     if int(last) - int(first) >= _MOST_NUMBERS:
@@ -177,9 +177,9 @@ def _numbers(text: str, first: str, last: str) -> list[str]:
     return [f"{number:0{width}d}" for number in range(int(first), int(last) + 1)]
 
 
-def _unnamed(token: re.Match[str]) -> str:
+def _make_wildcard_regex(token: re.Match[str]) -> str:
     if token["numbers"]:
-        return f"(?:{'|'.join(_numbers(token.string, token['first'], token['last']))})"
+        return f"(?:{'|'.join(_expand_range(token.string, token['first'], token['last']))})"
     if token["deep"]:
         return "(?:[^/]+/)*" if token["below"] else ".+"
     if token["star"]:
@@ -192,7 +192,7 @@ def _unnamed(token: re.Match[str]) -> str:
     return f"(?!/)[{'^' * bool(token['not'])}{some}]" if some else re.escape(token[0])
 
 
-def _plain(text: str, piece: str, named: bool) -> str:
+def _escape_text(text: str, piece: str, named: bool) -> str:
     if named and ("{" in piece or "}" in piece):
         raise BadDefinition(
             f"the pattern {text!r} is none: a part is {{name}} or {{name:REGEX}}, its name of lower-case letters"
@@ -201,7 +201,7 @@ def _plain(text: str, piece: str, named: bool) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(text: str) -> PathPattern:
+def _compile_pattern(text: str) -> PathPattern:
     return PathPattern(text, named=False)
 
 
@@ -210,17 +210,17 @@ def _is_skipped(path: str, pattern: str) -> bool:
     return is_hidden(path) and not any(is_hidden(step) for step in pattern.split("/"))
 
 
-def _existing(steps: Sequence[str], beside: Path) -> tuple[Path, list[str]]:
+def _split_existing(steps: Sequence[str], beside: Path) -> tuple[Path, list[str]]:
     """The path that the first steps lead to as long as there is one, and the steps that are left."""
     base = beside
-    for place, step in enumerate(steps):
+    for index, step in enumerate(steps):
         if not (base / step).exists():
-            return base, list(steps[place:])
+            return base, list(steps[index:])
         base /= step
     return base, []
 
 
-def _walk(folder: Path, steps: Sequence[str]) -> Iterator[Path]:
+def _walk_files(folder: Path, steps: Sequence[str]) -> Iterator[Path]:
     """The files below a folder that fit the steps of a pattern, one for each name on the way."""
     step, *rest = steps
     if step != "**" and not is_pattern(step):
@@ -234,16 +234,16 @@ def _walk(folder: Path, steps: Sequence[str]) -> Iterator[Path]:
             raise Unavailable(f"{folder} cannot be read: {error.strerror or error}") from error
     if step == "**":
         if rest:
-            yield from _walk(folder, rest)
+            yield from _walk_files(folder, rest)
         for path in entries:
             if path.is_dir() and not path.is_symlink():
-                yield from _walk(path, steps)
+                yield from _walk_files(path, steps)
             elif not rest and path.is_file():
                 yield path
         return
     for path in entries:
-        if path.name == step or _compiled(step).fits(path.name) is not None:
+        if path.name == step or _compile_pattern(step).fits(path.name) is not None:
             if not rest and path.is_file():
                 yield path
             elif rest and path.is_dir():
-                yield from _walk(path, rest)
+                yield from _walk_files(path, rest)

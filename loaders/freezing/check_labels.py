@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadDefinition, some_of
+from ...core.errors import BadDefinition, shorten_list
 from ...core.listings.inline import write_inline
-from ...core.listings.plural import counted
-from ...core.progress import say
+from ...core.listings.plural import format_count
+from ...core.progress import log_message
 from ...splits.assignment import PARTS
 from ...splits.manifest import SplitDefinition
 from ..acquire.match import compare_rows
@@ -36,7 +36,7 @@ def _read_given_labels(definition: SplitDefinition, rows: pa.Table, assigned: pa
     import pyarrow.compute as pc
 
     true = rows[definition.label].take(compare_rows(assigned, rows).places)
-    return pc.coalesce(assigned["label"].cast(true.type), true) if _gives_labels(assigned) else true
+    return pc.coalesce(assigned["label"].cast(true.type), true) if _has_given_labels(assigned) else true
 
 
 def find_highest_class(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> int:
@@ -66,21 +66,21 @@ def report_absent_classes(
     unseen = pc.invert(pc.is_in(given, trained))
     where = f"{definition.name}: the label {definition.label!r}"
     if pc.any(unseen).as_py():
-        lacking, there = given.filter(unseen), assigned["part"].filter(unseen)
-        counts = [(part, pc.sum(pc.equal(there, part)).as_py()) for part in PARTS]
-        parts = ", ".join(f"{counted(count, 'row')} of {part}" for part, count in counts if count)
+        lacking, unseen_parts = given.filter(unseen), assigned["part"].filter(unseen)
+        counts = [(part, pc.sum(pc.equal(unseen_parts, part)).as_py()) for part in PARTS]
+        parts = ", ".join(f"{format_count(count, 'row')} of {part}" for part, count in counts if count)
         classes = [_name_class(code, names) for code in sorted(pc.unique(lacking).to_pylist())]
-        say(f"{where} has classes that training lacks ({parts}): {some_of(classes)}")
+        log_message(f"{where} has classes that training lacks ({parts}): {shorten_list(classes)}")
     occurring = set(pc.unique(given).to_pylist()) | set(pc.unique(rows[definition.label]).to_pylist())
     if absent := [name for number, name in enumerate(names) if number not in occurring]:
-        say(f"{where} has classes that no row has: {some_of(absent)}")
+        log_message(f"{where} has classes that no row has: {shorten_list(absent)}")
 
 
 def _name_class(number: Any, names: Sequence[str]) -> str:
     return names[number] if names else str(number)
 
 
-def _gives_labels(assigned: pa.Table) -> bool:
+def _has_given_labels(assigned: pa.Table) -> bool:
     return "label" in assigned.column_names and assigned["label"].null_count < assigned.num_rows
 
 
@@ -105,17 +105,23 @@ def _check_numbering(definition: SplitDefinition, source: Source, other: str) ->
         return  # the numbers are those of the data
     if not numbers or not others:
         words, counts = (definition.label, other) if numbers else (other, definition.label)
-        order = some_of([f"{number} {text}" for text, number in (numbers or others).items()])
-        return say(f"{definition.name}: the whole numbers of {counts!r} count as the classes of {words!r}: {order}")
-    apart = sorted(text for text in numbers.keys() & others.keys() if numbers[text] != others[text])
-    if not apart and numbers.keys() & others.keys():
+        order = shorten_list([f"{number} {text}" for text, number in (numbers or others).items()])
+        return log_message(
+            f"{definition.name}: the whole numbers of {counts!r} count as the classes of {words!r}: {order}"
+        )
+    differing_texts = sorted(text for text in numbers.keys() & others.keys() if numbers[text] != others[text])
+    if not differing_texts and numbers.keys() & others.keys():
         return
-    shown = f"{apart[0]!r} is {numbers[apart[0]]} in one and {others[apart[0]]} in the other" if apart else ""
+    example = (
+        f"{differing_texts[0]!r} is {numbers[differing_texts[0]]} in one and {others[differing_texts[0]]} in the other"
+        if differing_texts
+        else ""
+    )
     texts = list(dict.fromkeys([*numbers, *others]))
     maps = write_inline({"maps": {definition.label: texts, other: texts}})
     raise BadDefinition(
         f"{definition.name}: the rule gives labels of {other!r} for those of {definition.label!r}, and their classes "
-        f"are numbered apart ({shown or 'they have no text in common'}): say options = {maps} in [data] (a list in a "
+        f"are numbered apart ({example or 'they have no text in common'}): say options = {maps} in [data] (a list in a "
         "list where two texts are one class)"
     )
 
@@ -152,12 +158,14 @@ def _check_names(
         )
     if (texts := source.class_names(label)) and len(texts) != len(names):
         raise BadDefinition(
-            f"{where} are {len(names)}, and {label!r} has {len(texts)} classes ({some_of(texts)}): name each, in their "
+            f"{where} are {len(names)}, and {label!r} has {len(texts)} classes ({shorten_list(texts)}): name each, in "
+            "their "
             "order"
         )
     if (highest := find_highest_class(definition, rows, assigned)) >= len(names):
         raise BadDefinition(
             f"{definition.name}: {label!r} has, or is given by the rule, the class {highest}, and "
-            f"{counted(len(names), 'class has a name', 'classes have names')} ({some_of(list(names))}): label_names "
+            f"{format_count(len(names), 'class has a name', 'classes have names')} ({shorten_list(list(names))}): "
+            "label_names "
             "name each from 0, and a rule's `classes` is their number"
         )

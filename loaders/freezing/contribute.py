@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.errors import FarshiftError
-from ...splits.catalogue import find
+from ...splits.catalogue import find_manifest
 from ..acquire.source import find_source
 
 
-def contribution(name: str) -> dict[str, Any]:
+def make_contribution(name: str) -> dict[str, Any]:
     """The identity of a split that was pulled (`split`, `identity`), and its source's pin as TOML (`source`, for
     `file`; empty where the package pins it already). Raises `FarshiftError` where it was not pulled yet."""
     import tomli_w
 
-    manifest = find(name)
+    manifest = find_manifest(name)
     if not manifest.frozen:
         raise FarshiftError(f"{manifest.full_name} was not pulled yet: farshift splits pull {manifest.name}")
     source = find_source(manifest.definition.source.name)

@@ -15,17 +15,17 @@ from pydantic import model_validator
 
 from ...core.errors import BadData, BadDefinition, FarshiftError
 from ...core.family import read_family
-from ...core.files import locked, write_atomically
+from ...core.files import hold_lock, write_atomically
 from ...core.listings.inline import write_inline
-from ...core.plugins import PACKAGE, also
-from ...core.progress import advance, say
-from ...splits.assignment import part_digests
-from ...splits.audit import audit
-from ...splits.audit.verdict import advise, find_remedy, undeclared, verdict
-from ...splits.catalogue import LOCK, named
-from ...splits.catalogue import published_identities as locked_identities
-from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign, read_manifest, rule_of
-from ...splits.rows import row_digests, set_digest
+from ...core.plugins import PACKAGE, add_plugin_folder
+from ...core.progress import log_message, report_progress
+from ...splits.assignment import compute_part_digests
+from ...splits.audit import audit_split
+from ...splits.audit.verdict import find_remedy, find_undeclared, judge_split, suggest_change
+from ...splits.catalogue import LOCK, find_manifests
+from ...splits.catalogue import read_published_identities as locked_identities
+from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign_rows, load_rule, read_manifest
+from ...splits.rows import compute_row_digests, compute_set_digest
 from ..acquire.fetch import fetch_file
 from ..acquire.own_data import Data
 from ..acquire.own_source import lock_source, prepare_source
@@ -50,14 +50,14 @@ class Draft(SplitDefinition):
 
     @model_validator(mode="before")
     @classmethod
-    def _own_source(cls, said: Any) -> Any:
-        if isinstance(said, dict) and said.get("data") and "source" not in said and isinstance(said.get("name"), str):
-            return {**said, "source": {"name": said["name"].split("/")[0]}}
-        return said
+    def _own_source(cls, raw: Any) -> Any:
+        if isinstance(raw, dict) and raw.get("data") and "source" not in raw and isinstance(raw.get("name"), str):
+            return {**raw, "source": {"name": raw["name"].split("/")[0]}}
+        return raw
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedSplit:
     """A split that was checked in full, of which nothing is written yet.
 
     manifest: frozen, with the folder that it gets. rows, assigned: of its source, and of the rule. files: what is to be
@@ -80,7 +80,7 @@ class Prepared:
             (self.manifest.folder / "rows.parquet").unlink(missing_ok=True)
 
 
-ExtraFiles: TypeAlias = Callable[[Draft, Path, Prepared], Sequence[tuple[Path, bytes]]]
+ExtraFiles: TypeAlias = Callable[[Draft, Path, PreparedSplit], Sequence[tuple[Path, bytes]]]
 """What else is written for a draft (of a file), once it was checked: given the split that it makes."""
 
 
@@ -88,19 +88,19 @@ def freeze(
     path: Path, out: Path, engine: str = "local", extra_files: ExtraFiles | None = None
 ) -> tuple[Manifest, dict[str, Any]]:
     """Build the one split that a file describes; see `freeze_draft`."""
-    drafted = drafts(path)
+    drafted = read_drafts(path)
     if len(drafted) > 1:
         raise BadDefinition(f"{path} describes {len(drafted)} splits, not one")
     return freeze_draft(drafted[0], path, out, engine, extra_files)
 
 
-def drafts(path: Path) -> list[Draft]:
+def read_drafts(path: Path) -> list[Draft]:
     """The drafts of a `split.toml`, or of a family of them."""
-    found = read_family(path, Draft)
-    for draft in found:
+    family = read_family(path, Draft)
+    for draft in family:
         if draft.files and not draft.ships_rows:
             raise BadDefinition(f"{path}: a split that is read from published files must have ships_rows = true")
-    return found
+    return family
 
 
 def freeze_each(
@@ -111,9 +111,9 @@ def freeze_each(
     refused: list[FarshiftError] = []
     for done, (draft, path) in enumerate(drafted):
         if len(drafted) > 1:
-            advance("splits", done, len(drafted))
+            report_progress("splits", done, len(drafted))
         try:
-            manifest, found = freeze_draft(draft, path, out, engine, extra_files)
+            manifest, audit_record = freeze_draft(draft, path, out, engine, extra_files)
         except FarshiftError as error:
             refused.append(error)
             continue
@@ -122,7 +122,7 @@ def freeze_each(
                 "split": manifest.full_name,
                 "identity": manifest.identity,
                 "folder": str(manifest.folder),
-                "audit": found,
+                "audit": audit_record,
             }
         )
     return frozen, refused
@@ -142,7 +142,7 @@ def freeze_draft(
             raise BadDefinition(
                 f"{path} has a table [{table}]: its {what} is kept too, so --out must end in splits/manifests"
             )
-    with also(home) if at_home else nullcontext(), ExitStack() as locks:
+    with add_plugin_folder(home) if at_home else nullcontext(), ExitStack() as locks:
         if draft.data is None:
             prepared = prepare_split(draft, find_source(draft.source.name), out, engine)
         else:
@@ -153,12 +153,12 @@ def freeze_draft(
         return _write_prepared(prepared)
 
 
-def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -> Prepared:
+def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -> PreparedSplit:
     """The split of a draft with data of its own, and its source's file before its own files."""
     labels = [field for field, (_, role) in data.columns().items() if role == "label"]
     if draft.label not in labels:
         raise BadDefinition(f"{path}: label = {draft.label!r} is none of the labels of [data]: {', '.join(labels)}")
-    rule_of(draft)  # before the data are read, which may take long
+    load_rule(draft)  # before the data are read, which may take long
     split = SplitName(draft.name, draft.version)
     pinned = prepare_source(data, draft.source.name, path.parent, out.resolve().parent.parent, engine, split)
     source = pinned.source
@@ -173,11 +173,11 @@ def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -
     return replace(prepared, files=((source.path, pinned.content), *prepared.files))
 
 
-def _write_prepared(prepared: Prepared) -> tuple[Manifest, dict[str, Any]]:
+def _write_prepared(prepared: PreparedSplit) -> tuple[Manifest, dict[str, Any]]:
     """Write what was prepared."""
     prepared.write()
     if prepared.manifest.folder.resolve().is_relative_to((PACKAGE / "splits" / "manifests").resolve()):
-        _lock(prepared.manifest.definition)
+        _lock_identity(prepared.manifest.definition)
     return read_manifest(prepared.manifest.folder / "split.toml"), prepared.audit
 
 
@@ -200,34 +200,36 @@ def prepare_split(
     engine: str = "local",
     own_folders: tuple[Path, ...] = (),
     keep_flaws: bool = False,
-) -> Prepared:
+) -> PreparedSplit:
     """The split that a draft describes over its source, checked as `freeze_draft` says. `keep_flaws`: inputs that
     stand in training and elsewhere, and tokens of a compositional test that training never shows, are declared as they
     are counted, instead of being refused."""
-    rule_of(draft)
+    load_rule(draft)
     rows = source.table(own_folders, engine)
     if not source.definition.digest:
-        digest = set_digest(row_digests(rows.select([f.name for f in source.schema.fields]), source.schema))
+        digest = compute_set_digest(
+            compute_row_digests(rows.select([f.name for f in source.schema.fields]), source.schema)
+        )
         raise BadDefinition(
             f'{source.path} is not pinned yet: below its version, add rows = {rows.num_rows} and digest = "{digest}", '
             "and repeat the command"
         )
     bare = SplitDefinition.model_validate(draft.model_dump(exclude={"data", "benchmark", "identity", "parts"}))
-    assigned = assign(bare, rows, source.schema, {pin.name: fetch_file(pin, own_folders) for pin in bare.files})
-    pins = {name: PartPin(**pin) for name, pin in part_digests(assigned).items()}
+    assigned = assign_rows(bare, rows, source.schema, {pin.name: fetch_file(pin, own_folders) for pin in bare.files})
+    pins = {name: PartPin(**pin) for name, pin in compute_part_digests(assigned).items()}
     _refuse_empty(bare, pins)
     if not keep_flaws:
         check_labels(bare, source, rows, assigned)
     pin = bare.source.model_copy(update={"version": source.definition.version, "digest": source.definition.digest})
     frozen = bare.model_copy(update={"parts": pins, "source": pin})
     frozen = frozen.model_copy(update={"identity": frozen.computed_identity()})
-    found = audit(frozen, rows, assigned, source.schema)
-    if keep_flaws and (flaws := undeclared(frozen, found)):
+    audit_record = audit_split(frozen, rows, assigned, source.schema)
+    if keep_flaws and (flaws := find_undeclared(frozen, audit_record)):
         frozen = frozen.model_copy(update={"declared": frozen.declared.model_copy(update=flaws)})
-        found["holds"], found["why"] = verdict(frozen, found)
-        say(f"{frozen.name} keeps the flaws of what was published: {flaws}")
-    if not found["holds"]:
-        why = f"{found['why']}{_write_remedy(frozen, found)}"
+        audit_record["holds"], audit_record["why"] = judge_split(frozen, audit_record)
+        log_message(f"{frozen.name} keeps the flaws of what was published: {flaws}")
+    if not audit_record["holds"]:
+        why = f"{audit_record['why']}{_write_remedy(frozen, audit_record)}"
         raise BadData(f"{frozen.name}@{frozen.version} does not hold the shift it names: {why}")
     if not any(name.endswith("_test") for name in pins):
         raise BadDefinition(
@@ -238,19 +240,19 @@ def prepare_split(
     content = tomli_w.dumps(
         frozen.model_dump(exclude_none=True, exclude_defaults=True) | {"format": 1}, multiline_strings=True
     )
-    files = [(folder / "rows.parquet", _parquet(assigned))] if frozen.ships_rows else []
-    files += [(folder / "audit.json", _audit_bytes(found)), (folder / "split.toml", content.encode())]
-    return Prepared(Manifest(frozen, folder), source, rows, assigned, found, tuple(files))
+    files = [(folder / "rows.parquet", _encode_parquet(assigned))] if frozen.ships_rows else []
+    files += [(folder / "audit.json", _format_audit(audit_record)), (folder / "split.toml", content.encode())]
+    return PreparedSplit(Manifest(frozen, folder), source, rows, assigned, audit_record, tuple(files))
 
 
-def _write_remedy(frozen: SplitDefinition, found: dict[str, Any]) -> str:
+def _write_remedy(frozen: SplitDefinition, audit_record: dict[str, Any]) -> str:
     """What to change in a draft: the line that declares the flaws that its split was refused for, or its parameters."""
-    declared, left = find_remedy(frozen, found)
+    declared, remainder = find_remedy(frozen, audit_record)
     if not declared:
-        advice = advise(frozen, found)
+        advice = suggest_change(frozen, audit_record)
         return f"; {advice}" if advice else ""
     line = f"; where this is meant, the draft says declared = {write_inline(declared)}"
-    return line + (f", and even so: {left}" if left else "")
+    return line + (f", and even so: {remainder}" if remainder else "")
 
 
 def _refuse_empty(definition: SplitDefinition, pins: dict[str, PartPin]) -> None:
@@ -270,40 +272,40 @@ def _refuse_empty(definition: SplitDefinition, pins: dict[str, PartPin]) -> None
 
 def _refuse_change(folder: Path, frozen: SplitDefinition) -> None:
     full_name = f"{frozen.name}@{frozen.version}"
-    for known in named(frozen.name):
+    for known in find_manifests(frozen.name):
         if known.frozen and known.full_name == full_name and known.folder.resolve() != folder.resolve():
             raise BadDefinition(f"{full_name} is published already, in {known.folder}: give yours another name")
     published = locked_identities().get(f"{frozen.name}@{frozen.version}")
-    here = folder / "split.toml"
-    if here.exists() and (old := read_manifest(here)).frozen:
+    path = folder / "split.toml"
+    if path.exists() and (old := read_manifest(path)).frozen:
         published = published or old.identity
     if published and published != frozen.identity:
         ours = full_name in locked_identities()
-        newest = max((known.definition.version for known in named(frozen.name)), default=frozen.version)
+        newest = max((known.definition.version for known in find_manifests(frozen.name)), default=frozen.version)
         raise FarshiftError(
             f"{full_name} is {'published' if ours else 'frozen'} with other rows, and such a version never changes: "
             f"raise `version` to {max(newest, frozen.version) + 1}" + ("" if ours else f", or delete {folder}")
         )
 
 
-def write_audit(folder: Path, found: dict[str, Any]) -> None:
+def write_audit(folder: Path, audit_record: dict[str, Any]) -> None:
     """Write an audit beside its `split.toml`."""
-    write_atomically(folder / "audit.json", _audit_bytes(found))
+    write_atomically(folder / "audit.json", _format_audit(audit_record))
 
 
-def _audit_bytes(found: dict[str, Any]) -> bytes:
-    return (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode()
+def _format_audit(audit_record: dict[str, Any]) -> bytes:
+    return (json.dumps(audit_record, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _lock(frozen: SplitDefinition) -> None:
+def _lock_identity(frozen: SplitDefinition) -> None:
     """Add a manifest of the package to `manifests.lock`."""
-    with locked(LOCK):
+    with hold_lock(LOCK):
         identities = locked_identities() | {f"{frozen.name}@{frozen.version}": frozen.identity}
         lines = [f"{name} {identity}\n" for name, identity in sorted(identities.items())]
         write_atomically(LOCK, "".join((_LOCK_HEAD, *lines)).encode())
 
 
-def _parquet(assigned: pa.Table) -> bytes:
+def _encode_parquet(assigned: pa.Table) -> bytes:
     import pyarrow.parquet as pq
 
     sink = io.BytesIO()

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.engines import map_jobs
 from ...core.errors import BadData, FarshiftError, Unavailable
-from ...core.files import cache_root
+from ...core.files import get_cache_root
 from ...core.plugins import PACKAGE
-from ...core.progress import advance
-from ...splits.audit import audit, same
-from ...splits.catalogue import find, published_identities
+from ...core.progress import report_progress
+from ...splits.audit import audit_split, is_same_audit
+from ...splits.catalogue import find_manifest, read_published_identities
 from ...splits.manifest import Manifest
-from ...splits.rows import heads, row_digests, row_ids, set_digest
+from ...splits.rows import compute_row_digests, compute_row_ids, compute_set_digest, get_digest_prefixes
 from ..acquire.source import Source, find_source
-from ..split import verified_rows
+from ..split import verify_manifest_rows
 from .freeze import write_audit
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Verdict:
     why: str
 
 
-def verify(manifest: Manifest, own_folders: tuple[Path, ...] = ()) -> Verdict:
+def verify_manifest(manifest: Manifest, own_folders: tuple[Path, ...] = ()) -> Verdict:
     """Prove a manifest again from its source's rows: every row id and digest recomputed from content, the source's
     digest, the rule or the shipped rows, each part's digest, the identity, and `manifests.lock`."""
     return _verify_source(own_folders, [manifest])[0]
@@ -47,69 +47,69 @@ def verify_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (
     by_source: dict[str, list[Manifest]] = {}
     for manifest in manifests:
         by_source.setdefault(manifest.definition.source.name, []).append(manifest)
-    found: dict[str, Verdict] = {}
+    verdicts_by_name: dict[str, Verdict] = {}
     # The sources with most manifests first: a long one that starts last would keep one process busy alone.
     groups = sorted(by_source.values(), key=lambda group: -len(group))
     for verdicts in map_jobs("processes", partial(_verify_source, own_folders), groups):
-        found |= {verdict.name: verdict for verdict in verdicts}
-        advance("splits proven", len(found), len(manifests))
-    return [found[manifest.full_name] for manifest in manifests]
+        verdicts_by_name |= {verdict.name: verdict for verdict in verdicts}
+        report_progress("splits proven", len(verdicts_by_name), len(manifests))
+    return [verdicts_by_name[manifest.full_name] for manifest in manifests]
 
 
 def _verify_source(own_folders: tuple[Path, ...], manifests: list[Manifest]) -> list[Verdict]:
     """The verdicts on manifests of one source."""
     try:
         source = find_source(manifests[0].definition.source.name)
-        rows = _proven_rows(source, own_folders)
+        rows = _prove_rows(source, own_folders)
     except FarshiftError as error:
-        return [_verdict(manifest, error) for manifest in manifests]
+        return [_make_verdict(manifest, error) for manifest in manifests]
     verdicts = []
     for manifest in manifests:
         try:
-            _prove(manifest, source, rows)
+            _prove_manifest(manifest, source, rows)
         except FarshiftError as error:
-            verdicts.append(_verdict(manifest, error))
+            verdicts.append(_make_verdict(manifest, error))
         else:
-            verdicts.append(_verdict(manifest))
+            verdicts.append(_make_verdict(manifest))
     return verdicts
 
 
-def _verdict(manifest: Manifest, error: FarshiftError | None = None) -> Verdict:
+def _make_verdict(manifest: Manifest, error: FarshiftError | None = None) -> Verdict:
     state = "verified" if error is None else "unavailable" if isinstance(error, Unavailable) else "failed"
     return Verdict(manifest.full_name, state, manifest.identity, "" if error is None else str(error))
 
 
-def _proven_rows(source: Source, own_folders: tuple[Path, ...]) -> pa.Table:
+def _prove_rows(source: Source, own_folders: tuple[Path, ...]) -> pa.Table:
     """A source's rows, every id and check recomputed from content and the whole held to the pinned digest."""
     import numpy as np
 
     rows = source.table(own_folders)
     fields = rows.select([field.name for field in source.schema.fields])
-    digests = row_digests(fields, source.schema)
-    found = (rows.num_rows, set_digest(digests))
-    if found != (source.definition.rows, source.definition.digest):
+    digests = compute_row_digests(fields, source.schema)
+    actual = (rows.num_rows, compute_set_digest(digests))
+    if actual != (source.definition.rows, source.definition.digest):
         raise BadData(
-            f"source {source.name}: {found[0]} rows of digest {found[1][:12]}.., not the pinned ones; "
-            f"remove {cache_root() / 'sources'} to build it again"
+            f"source {source.name}: {actual[0]} rows of digest {actual[1][:12]}.., not the pinned ones; "
+            f"remove {get_cache_root() / 'sources'} to build it again"
         )
-    ids = row_ids(fields, source.schema)
+    ids = compute_row_ids(fields, source.schema)
     # Rows that are equal in every field are interchangeable: which of them has which of their ids means nothing.
     order = np.argsort(ids)
     if not np.array_equal(ids[order], rows["row_id"].to_numpy()):
         raise BadData(f"source {source.name}: the cached row ids are not those of the rows")
-    if not np.array_equal(heads(digests)[order], rows["check"].to_numpy()):
+    if not np.array_equal(get_digest_prefixes(digests)[order], rows["check"].to_numpy()):
         raise BadData(f"source {source.name}: the cached checks are not those of the rows")
     return rows
 
 
-def _prove(manifest: Manifest, source: Source, rows: pa.Table) -> None:
+def _prove_manifest(manifest: Manifest, source: Source, rows: pa.Table) -> None:
     if source.definition.digest != manifest.definition.source.digest:
         raise BadData(
             f"{manifest.full_name} pins source digest {manifest.definition.source.digest[:12]}.., "
             f"and {source.path.name} has {source.definition.digest[:12]}.."
         )
-    verified_rows(manifest, source, rows)
-    published = published_identities().get(manifest.full_name, "")
+    verify_manifest_rows(manifest, source, rows)
+    published = read_published_identities().get(manifest.full_name, "")
     shipped = manifest.folder.is_relative_to(PACKAGE)
     if published != manifest.identity and (shipped or published):
         raise BadData(f"{manifest.full_name}: manifests.lock has another identity, or none")
@@ -117,13 +117,13 @@ def _prove(manifest: Manifest, source: Source, rows: pa.Table) -> None:
 
 def audit_again(name: str, own_folders: tuple[Path, ...] = ()) -> tuple[dict[str, Any], bool]:
     """A frozen split's audit measured now, and whether it agrees with the one it was published with."""
-    manifest = find(name)
-    found = _measured(manifest, own_folders)
-    return found, same(found, manifest.audit())
+    manifest = find_manifest(name)
+    audit_record = _measure_audit(manifest, own_folders)
+    return audit_record, is_same_audit(audit_record, manifest.audit())
 
 
 @dataclass(frozen=True)
-class Audited:
+class AuditOutcome:
     """What an audit measured now says, and whether it is what was published."""
 
     name: str
@@ -132,27 +132,29 @@ class Audited:
     why: str
 
 
-def audit_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (), write: bool = False) -> list[Audited]:
+def audit_each(
+    manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (), write: bool = False
+) -> list[AuditOutcome]:
     """Measure manifests again, on the cores that there are; with `write`, what holds becomes the published audit."""
-    found = []
-    for done, one in enumerate(map_jobs("processes", partial(_audited, own_folders, write), manifests)):
-        advance("splits audited", done + 1, len(manifests))
-        found.append(one)
-    return found
+    outcomes = []
+    for done, outcome in enumerate(map_jobs("processes", partial(_audit_manifest, own_folders, write), manifests)):
+        report_progress("splits audited", done + 1, len(manifests))
+        outcomes.append(outcome)
+    return outcomes
 
 
-def _audited(own_folders: tuple[Path, ...], write: bool, manifest: Manifest) -> Audited:
+def _audit_manifest(own_folders: tuple[Path, ...], write: bool, manifest: Manifest) -> AuditOutcome:
     try:
-        found = _measured(manifest, own_folders)
+        audit_record = _measure_audit(manifest, own_folders)
     except FarshiftError as error:
-        return Audited(manifest.full_name, False, False, str(error))
-    agrees = same(found, manifest.audit())
-    if write and found["holds"] and not agrees:
-        write_audit(manifest.folder, found)
-    return Audited(manifest.full_name, bool(found["holds"]), agrees, str(found["why"]))
+        return AuditOutcome(manifest.full_name, False, False, str(error))
+    agrees = is_same_audit(audit_record, manifest.audit())
+    if write and audit_record["holds"] and not agrees:
+        write_audit(manifest.folder, audit_record)
+    return AuditOutcome(manifest.full_name, bool(audit_record["holds"]), agrees, str(audit_record["why"]))
 
 
-def _measured(manifest: Manifest, own_folders: tuple[Path, ...]) -> dict[str, Any]:
+def _measure_audit(manifest: Manifest, own_folders: tuple[Path, ...]) -> dict[str, Any]:
     source = find_source(manifest.definition.source.name)
     rows = source.table(own_folders)
-    return audit(manifest.definition, rows, manifest.rows(rows, source.schema), source.schema)
+    return audit_split(manifest.definition, rows, manifest.rows(rows, source.schema), source.schema)

@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def named(words: Sequence[str], which: NDArray[np.int64]) -> pa.Array:
+def select_words(words: Sequence[str], which: NDArray[np.int64]) -> pa.Array:
     """`words[i]` for each i of `which`, as text."""
     import pyarrow as pa
 
     return pa.array(words, pa.string()).take(pa.array(which))
 
 
-def joined(*columns: pa.Array) -> pa.Array:
+def join_columns(*columns: pa.Array) -> pa.Array:
     """The columns' words side by side, with spaces between."""
     import pyarrow.compute as pc
 
     return pc.binary_join_element_wise(*columns, " ")
 
 
-def numbered(prefix: str, count: int) -> list[str]:
+def make_numbered_words(prefix: str, count: int) -> list[str]:
     """`count` words: the prefix and 0, 1, 2 .."""
     return [f"{prefix}{number}" for number in range(count)]
 
 
-def tabled(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+def make_table(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     """A table of rows that were made one by one, at least one of them; `names` are the columns'."""
     import pyarrow as pa
 

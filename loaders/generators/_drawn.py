@@ -13,27 +13,27 @@ from ...core.errors import BadDefinition
 T = TypeVar("T")
 
 
-def counters(count: int) -> NDArray[np.uint64]:
+def make_counters(count: int) -> NDArray[np.uint64]:
     """0, 1, 2 .. to draw by, shape (count,)."""
     return np.arange(count, dtype=np.uint64)
 
 
-def candidates(count: int) -> int:
+def count_candidates(count: int) -> int:
     """How many rows to draw where `count` different ones are wanted and repetitions are rare."""
     return count + count // 4 + 32
 
 
-def first_different(drawn: Iterable[T], count: int, key: Callable[[T], str], where: str) -> list[T]:
-    """The first `count` of `drawn` with different keys; `BadDefinition` where there are fewer."""
-    found: dict[str, T] = {}
-    for one in drawn:
-        found.setdefault(key(one), one)
-        if len(found) == count:
-            return list(found.values())
-    raise BadDefinition(f"{where}: only {len(found)} different rows were drawn, {count} are asked for")
+def take_distinct(items: Iterable[T], count: int, key: Callable[[T], str], where: str) -> list[T]:
+    """The first `count` of `items` with different keys; `BadDefinition` where there are fewer."""
+    distinct: dict[str, T] = {}
+    for item in items:
+        distinct.setdefault(key(item), item)
+        if len(distinct) == count:
+            return list(distinct.values())
+    raise BadDefinition(f"{where}: only {len(distinct)} different rows were drawn, {count} are asked for")
 
 
-def first_distinct(rows: NDArray[np.uint8], count: int) -> NDArray[np.int64]:
+def find_distinct_rows(rows: NDArray[np.uint8], count: int) -> NDArray[np.int64]:
     """The places of the first `count` different rows of `rows` (n, width), ascending; fewer where there are fewer."""
     # As texts of one width rows are compared at once; that comparison ignores zeros at the end, which confuses no two.
     _, first = np.unique(np.ascontiguousarray(rows).view(f"S{rows.shape[1]}").ravel(), return_index=True)

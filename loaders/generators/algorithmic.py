@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadDefinition
-from ...core.plugins import function
+from ...core.plugins import load_function
 from .tasks import Draws, Examples
 
 if TYPE_CHECKING:
@@ -39,43 +39,45 @@ def rows(
     """
     import pyarrow as pa
 
-    make: Task = function("loaders/generators/tasks", task, "task")
+    make: Task = load_function("loaders/generators/tasks", task, "task")
     columns: dict[str, list[Any]] = {"input": [], "output": [], measure: [], "item": []}
-    for size, each in _each_size(task, sizes):
-        examples, places = _different(make, f"{seed}/{size}", size, each, options or {})
-        columns["input"] += [examples.inputs[place] for place in places]
-        columns["output"] += [examples.outputs[place] for place in places]
-        columns[measure] += [size] * len(places)
-        columns["item"] += [(size << 20) + place for place in places]
+    for size, each in _expand_sizes(task, sizes):
+        examples, indices = _draw_distinct(make, f"{seed}/{size}", size, each, options or {})
+        columns["input"] += [examples.inputs[index] for index in indices]
+        columns["output"] += [examples.outputs[index] for index in indices]
+        columns[measure] += [size] * len(indices)
+        columns["item"] += [(size << 20) + index for index in indices]
         for name, values in examples.meta.items():
-            columns.setdefault(name, []).extend(values[place] for place in places)
+            columns.setdefault(name, []).extend(values[index] for index in indices)
     return pa.table(columns)
 
 
-def _each_size(task: str, ranges: list[dict[str, int]]) -> list[tuple[int, int]]:
+def _expand_sizes(task: str, ranges: list[dict[str, int]]) -> list[tuple[int, int]]:
     """(size, rows) for every size of the ranges, ascending."""
-    found: dict[int, int] = {}
-    for one in ranges:
-        if not {"first", "last", "each"} <= one.keys() <= {"first", "last", "each", "step"}:
+    counts: dict[int, int] = {}
+    for size_range in ranges:
+        if not {"first", "last", "each"} <= size_range.keys() <= {"first", "last", "each", "step"}:
             raise BadDefinition(f"task {task}: sizes: each range gives first, last, each and, if not 1, step")
-        for size in range(one["first"], one["last"] + 1, one.get("step", 1)):
-            if size in found:
+        for size in range(size_range["first"], size_range["last"] + 1, size_range.get("step", 1)):
+            if size in counts:
                 raise BadDefinition(f"task {task}: sizes: {size} stands in two ranges")
-            found[size] = one["each"]
-    return sorted(found.items())
+            counts[size] = size_range["each"]
+    return sorted(counts.items())
 
 
-def _different(make: Task, stream: str, size: int, count: int, options: dict[str, Any]) -> tuple[Examples, list[int]]:
+def _draw_distinct(
+    make: Task, stream: str, size: int, count: int, options: dict[str, Any]
+) -> tuple[Examples, list[int]]:
     """Examples of one size, and the places of the first `count` of them that differ (fewer where there are none)."""
     most = _PER_ITEM * count + 64
-    drawn = count + count // 8 + 2
+    draw_count = count + count // 8 + 2
     while True:
-        examples = make(Draws(stream, drawn), size, **options)
+        examples = make(Draws(stream, draw_count), size, **options)
         items = examples.inputs if examples.items is None else examples.items
         first: dict[str, int] = {}
-        for place, item in enumerate(items):
-            if examples.kept is None or examples.kept[place]:
-                first.setdefault(item, place)
-        if len(first) >= count or drawn == most:
+        for index, item in enumerate(items):
+            if examples.kept is None or examples.kept[index]:
+                first.setdefault(item, index)
+        if len(first) >= count or draw_count == most:
             return examples, list(first.values())[:count]
-        drawn = min(2 * drawn, most)
+        draw_count = min(2 * draw_count, most)

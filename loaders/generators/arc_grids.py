@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
-from ._columns import named
-from ._drawn import counters, first_distinct
+from ._columns import select_words
+from ._drawn import find_distinct_rows, make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,41 +57,43 @@ def rows(*, seed: str, per_combination: int) -> pa.Table:
     given, results, which = [], [], []
     for shape, colour, neighbour in combinations.tolist():
         name = f"{list(SHAPES)[shape]}/{COLOURS[colour]}/{NEIGHBOURS[neighbour]}"
-        before, after = _pairs(f"{seed}/{name}", shape, colour, neighbour)
-        kept = first_distinct(before.reshape(len(before), -1), per_combination)
-        if len(kept) < per_combination:
-            raise BadDefinition(f"arc_grids: only {len(kept)} different grids of {name}, {per_combination} asked for")
-        given.append(before[kept])
-        results.append(after[kept])
+        before, after = _make_pairs(f"{seed}/{name}", shape, colour, neighbour)
+        indices = find_distinct_rows(before.reshape(len(before), -1), per_combination)
+        if len(indices) < per_combination:
+            raise BadDefinition(
+                f"arc_grids: only {len(indices)} different grids of {name}, {per_combination} asked for"
+            )
+        given.append(before[indices])
+        results.append(after[indices])
         which += [(shape, colour, neighbour)] * per_combination
     index = np.array(which)
     return pa.table(
         {
-            "grid": _text(np.concatenate(given)),
-            "result": _text(np.concatenate(results)),
-            "shape": named(list(SHAPES), index[:, 0]),
-            "colour": named(COLOURS, index[:, 1]),
-            "neighbour": named(NEIGHBOURS, index[:, 2]),
-            "active": (index[:, :2] > 0).sum(1) + _repaints(index[:, 1], index[:, 2]),
+            "grid": _format_grids(np.concatenate(given)),
+            "result": _format_grids(np.concatenate(results)),
+            "shape": select_words(list(SHAPES), index[:, 0]),
+            "colour": select_words(COLOURS, index[:, 1]),
+            "neighbour": select_words(NEIGHBOURS, index[:, 2]),
+            "active": (index[:, :2] > 0).sum(1) + _is_repainted(index[:, 1], index[:, 2]),
         }
     )
 
 
-def _repaints(colour: NDArray[np.int64], neighbour: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _is_repainted(colour: NDArray[np.int64], neighbour: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether the neighbour gives the object another colour than its own; both are ranks."""
     paint = np.array(_PAINTS)[neighbour]
     repaints: NDArray[np.bool_] = (paint > 0) & (paint != colour + 1)
     return repaints
 
 
-def _pairs(stream: str, shape: int, colour: int, neighbour: int) -> tuple[Grids, Grids]:
+def _make_pairs(stream: str, shape: int, colour: int, neighbour: int) -> tuple[Grids, Grids]:
     """All grids of one combination, in drawn order, before and after; each of shape (n, 10, 10)."""
     mask = np.array(list(SHAPES.values())[shape], np.uint8)
     poses = np.stack([np.rot90(side, turn) for side in (mask, mask[:, ::-1]) for turn in range(4)])
     # A cell from every edge: a move by one stays inside, and so does a neighbour at the box's corner.
     places = _SIDE - _BOX - 1
     every = np.indices((len(poses), places, places, 4)).reshape(4, -1)
-    pose, top, left, corner = every[:, shuffled(stream, counters(every.shape[1]))]
+    pose, top, left, corner = every[:, draw_permutation(stream, make_counters(every.shape[1]))]
     top, left = top + 1, left + 1
 
     before, after = np.zeros((2, len(pose), _SIDE, _SIDE), np.uint8)
@@ -99,12 +101,12 @@ def _pairs(stream: str, shape: int, colour: int, neighbour: int) -> tuple[Grids,
         at = (np.arange(len(pose)), top + np.where(corner < 2, -1, _BOX), left + np.where(corner % 2 == 0, -1, _BOX))
         before[at] = after[at] = int(NEIGHBOURS[neighbour])
     down, right = list(MOVES.values())[shape]
-    _draw(before, poses[pose], top, left, colour + 1)
-    _draw(after, turned(poses[pose], colour), top + down, left + right, _PAINTS[neighbour] or colour + 1)
+    _paint_boxes(before, poses[pose], top, left, colour + 1)
+    _paint_boxes(after, turn_boxes(poses[pose], colour), top + down, left + right, _PAINTS[neighbour] or colour + 1)
     return before, after
 
 
-def turned(boxes: Grids, colour: int) -> Grids:
+def turn_boxes(boxes: Grids, colour: int) -> Grids:
     """Boxes (n, 3, 3) as the colour says: as they are, left-right mirrored, upside down, turned clockwise, turned
     counter-clockwise."""
     turns = (
@@ -117,13 +119,13 @@ def turned(boxes: Grids, colour: int) -> Grids:
     return turns[colour]
 
 
-def _draw(grids: Grids, boxes: Grids, top: NDArray[np.int64], left: NDArray[np.int64], colour: int) -> None:
+def _paint_boxes(grids: Grids, boxes: Grids, top: NDArray[np.int64], left: NDArray[np.int64], colour: int) -> None:
     """Paint the boxes' cells into the grids."""
     row, y, x = np.nonzero(boxes)
     grids[row, top[row] + y, left[row] + x] = colour
 
 
-def _text(grids: Grids) -> pa.Array:
+def _format_grids(grids: Grids) -> pa.Array:
     """Grids (n, 10, 10) as digits, with "/" between the rows and spaces between all."""
     import pyarrow as pa
 

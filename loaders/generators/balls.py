@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below, uniform
+from ...core.draws import draw_below, draw_uniform
 from ...core.errors import BadDefinition
-from ._columns import named
-from ._drawn import counters
+from ._columns import select_words
+from ._drawn import make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,39 +38,39 @@ def rows(*, seed: str, regimes: list[dict[str, Any]]) -> pa.Table:
     """
     import pyarrow as pa
 
-    blocks = [_states(f"{seed}/{one.get('regime', '')}", **one) for one in regimes]
+    blocks = [_draw_states(f"{seed}/{regime.get('regime', '')}", **regime) for regime in regimes]
     state = np.concatenate([block[0] for block in blocks])
     materials = np.concatenate([block[1] for block in blocks])
-    place, collides = outcome(state.astype(np.float64))
+    position, collides = compute_outcome(state.astype(np.float64))
     which = np.repeat(np.arange(len(regimes)), [len(block[0]) for block in blocks])
     return pa.table(
         {
             "state": pa.FixedSizeListArray.from_arrays(pa.array(state.ravel()), 12),
-            "x": place[:, 0],
-            "y": place[:, 1],
-            "first": named(list(DENSITIES), materials[:, 0]),
-            "second": named(list(DENSITIES), materials[:, 1]),
+            "x": position[:, 0],
+            "y": position[:, 1],
+            "first": select_words(list(DENSITIES), materials[:, 0]),
+            "second": select_words(list(DENSITIES), materials[:, 1]),
             "collides": collides.astype(np.int64),
-            "regime": named([str(one["regime"]) for one in regimes], which),
+            "regime": select_words([str(regime["regime"]) for regime in regimes], which),
         }
     )
 
 
-def _states(
+def _draw_states(
     stream: str, *, regime: str, rows: int, speed: list[float], radius: list[float]
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """The balls of one regime, (rows, 2, 6), and their materials, (rows, 2)."""
     if not 0 < radius[0] <= radius[1] or not 0 <= speed[0] <= speed[1]:
         raise BadDefinition(f"balls: {regime}: speed and radius need [least, largest], and a radius is above 0")
-    each = counters(rows * 2)
+    each = make_counters(rows * 2)
 
     def between(name: str, low: float, high: float) -> Reals:
-        return low + (high - low) * uniform(f"{stream}/{name}", each).reshape(rows, 2)
+        return low + (high - low) * draw_uniform(f"{stream}/{name}", each).reshape(rows, 2)
 
     radii, speeds = between("radius", *radius), between("speed", *speed)
     tilt = between("tilt", -0.1, 0.1)
     gap = between("gap", 0.0, 1.0)
-    materials = below(f"{stream}/material", each, len(DENSITIES)).reshape(rows, 2)
+    materials = draw_below(f"{stream}/material", each, len(DENSITIES)).reshape(rows, 2)
     reach = radii.sum(axis=1)
     state = np.zeros((rows, 2, 6))
     state[:, 1, 0] = reach + (speeds.sum(axis=1)) * (0.1 + 0.8 * gap[:, 0])
@@ -82,26 +82,30 @@ def _states(
     return state.astype(np.float32), materials
 
 
-def outcome(state: Reals, time: float = 1.0) -> tuple[Reals, NDArray[np.bool_]]:
+def compute_outcome(state: Reals, time: float = 1.0) -> tuple[Reals, NDArray[np.bool_]]:
     """The first ball's place (n, 2) after `time`, and whether the balls collide before; `state` is (n, 2, 6), the balls
     apart. With d the vector between the centres and w the relative velocity, they touch at the lesser root of
     |d + w t| = r1 + r2; there an impulse 2 m1 m2 / (m1 + m2) (w . n) along their normal n is exchanged."""
     at, velocity, radius, density = state[:, :, :2], state[:, :, 2:4], state[:, :, 4], state[:, :, 5]
-    apart, relative = at[:, 1] - at[:, 0], velocity[:, 1] - velocity[:, 0]
+    offset, relative = at[:, 1] - at[:, 0], velocity[:, 1] - velocity[:, 0]
     reach = radius[:, 0] + radius[:, 1]
-    a, b, c = _dot(relative, relative), _dot(apart, relative), _dot(apart, apart) - reach * reach
+    a, b, c = (
+        _dot_product(relative, relative),
+        _dot_product(offset, relative),
+        _dot_product(offset, offset) - reach * reach,
+    )
     square = b * b - a * c
     meet = np.where((square > 0) & (b < 0), (-b - np.sqrt(np.maximum(square, 0))) / np.where(a > 0, a, 1), np.inf)
     collides = (meet >= 0) & (meet < time)
     when = np.where(collides, meet, 0.0)[:, None]
-    normal = (apart + relative * when) / reach[:, None]
+    normal = (offset + relative * when) / reach[:, None]
     mass = density * radius * radius
     share = 2 * mass[:, 1] / (mass[:, 0] + mass[:, 1])
-    after = velocity[:, 0] + (share * _dot(relative, normal))[:, None] * normal
+    after = velocity[:, 0] + (share * _dot_product(relative, normal))[:, None] * normal
     flown = np.where(collides[:, None], velocity[:, 0] * when + after * (time - when), velocity[:, 0] * time)
     return at[:, 0] + flown, collides
 
 
-def _dot(left: Reals, right: Reals) -> Reals:
+def _dot_product(left: Reals, right: Reals) -> Reals:
     """The scalar product of rows of two, in a fixed order of operations."""
     return left[:, 0] * right[:, 0] + left[:, 1] * right[:, 1]

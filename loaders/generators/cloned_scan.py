@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .scan import commands
+from .scan import list_commands
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,13 +19,13 @@ def rows() -> pa.Table:
     words. 41,820 rows."""
     import pyarrow as pa
 
-    found = commands()
-    cloned = [" ".join(f"{word}'" for word in command.split()) for command in found]
+    command_actions = list_commands()
+    cloned = [" ".join(f"{word}'" for word in command.split()) for command in command_actions]
     return pa.table(
         {
-            "command": [*found, *cloned],
-            "actions": [*found.values()] * 2,
-            "language": ["original"] * len(found) + ["clone"] * len(found),
-            "meaning": [*found] * 2,
+            "command": [*command_actions, *cloned],
+            "actions": [*command_actions.values()] * 2,
+            "language": ["original"] * len(command_actions) + ["clone"] * len(command_actions),
+            "meaning": [*command_actions] * 2,
         }
     )

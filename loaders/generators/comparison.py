@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below, shuffled
+from ...core.draws import draw_below, draw_permutation
 from ...core.errors import BadDefinition
-from ._columns import joined, named, numbered
-from ._drawn import counters
+from ._columns import join_columns, make_numbered_words, select_words
+from ._drawn import make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,37 +33,37 @@ def rows(*, seed: str, entities: int, attributes: int, values: int, ood_share: f
     """
     import pyarrow as pa
 
-    value = below(f"{seed}/value", counters(attributes * entities), values).reshape(attributes, entities)
-    apart = np.zeros((attributes, entities), bool)
+    value = draw_below(f"{seed}/value", make_counters(attributes * entities), values).reshape(attributes, entities)
+    is_ood = np.zeros((attributes, entities), bool)
     for attribute in range(attributes):
-        drawn = shuffled(f"{seed}/ood/{attribute}", counters(entities))[: round(ood_share * entities)]
-        apart[attribute, drawn] = True
-    inside, outside = _pairs(~apart), _pairs(apart)
+        drawn = draw_permutation(f"{seed}/ood/{attribute}", make_counters(entities))[: round(ood_share * entities)]
+        is_ood[attribute, drawn] = True
+    inside, outside = _list_pairs(~is_ood), _list_pairs(is_ood)
     if id_pairs > len(inside):
         raise BadDefinition(f"comparison: id_pairs = {id_pairs}, but there are {len(inside)} such pairs")
-    inside = inside[np.sort(shuffled(f"{seed}/pairs", counters(len(inside)))[:id_pairs])]
-    attribute, one, other = np.concatenate([inside, outside]).T
-    outcome = np.sign(value[attribute, one] - value[attribute, other]) + 1
+    inside = inside[np.sort(draw_permutation(f"{seed}/pairs", make_counters(len(inside)))[:id_pairs])]
+    attribute, first, other = np.concatenate([inside, outside]).T
+    outcome = np.sign(value[attribute, first] - value[attribute, other]) + 1
 
     which, whose = (grid.ravel() for grid in np.indices(value.shape))
-    name, entity = numbered("a", attributes), numbered("e", entities)
-    asked = [
-        joined(named(name, which), named(entity, whose)),
-        joined(named(name, attribute), named(entity, one), named(entity, other)),
+    name, entity = make_numbered_words("a", attributes), make_numbered_words("e", entities)
+    questions = [
+        join_columns(select_words(name, which), select_words(entity, whose)),
+        join_columns(select_words(name, attribute), select_words(entity, first), select_words(entity, other)),
     ]
-    answers = [named(numbered("v", values), value.ravel()), named(_OUTCOMES, outcome)]
-    set_apart = np.concatenate([apart.ravel(), np.repeat([False, True], [len(inside), len(outside)])])
+    answers = [select_words(make_numbered_words("v", values), value.ravel()), select_words(_OUTCOMES, outcome)]
+    set_apart = np.concatenate([is_ood.ravel(), np.repeat([False, True], [len(inside), len(outside)])])
     return pa.table(
         {
-            "question": pa.chunked_array(asked),
+            "question": pa.chunked_array(questions),
             "answer": pa.chunked_array(answers),
             "hops": np.repeat([1, 2], [value.size, len(attribute)]),
-            "facts": named(["id", "ood"], set_apart.astype(np.int64)),
+            "facts": select_words(["id", "ood"], set_apart.astype(np.int64)),
         }
     )
 
 
-def _pairs(member: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _list_pairs(member: NDArray[np.bool_]) -> NDArray[np.int64]:
     """(attribute, entity, other entity) of all ordered pairs of members of an attribute, shape (pairs, 3)."""
     both = member[:, :, None] & member[:, None, :] & ~np.eye(member.shape[1], dtype=bool)
     return np.argwhere(both)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...core.draws import below
+from ...core.draws import draw_below
 from ...core.errors import BadDefinition
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def rows(*, seed: str, tokens: int, structure: Literal["two_hop", "non_tree"]) -
     if structure not in ("two_hop", "non_tree"):
         raise BadDefinition(f"coverage: structure = {structure!r}: use two_hop or non_tree")
     x1, x2, x3 = np.indices((tokens,) * 3).reshape(3, -1)
-    bridge = below(f"{seed}/first", (x1 * tokens + x2).astype(np.uint64), tokens)
+    bridge = draw_below(f"{seed}/first", (x1 * tokens + x2).astype(np.uint64), tokens)
     argument = bridge if structure == "two_hop" else bridge * tokens + x2
-    target = below(f"{seed}/second", (argument * tokens + x3).astype(np.uint64), tokens)
+    target = draw_below(f"{seed}/second", (argument * tokens + x3).astype(np.uint64), tokens)
     return pa.table({"x1": x1, "x2": x2, "x3": x3, "bridge": bridge, "target": target})

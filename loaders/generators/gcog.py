@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below, bits
+from ...core.draws import draw_below, draw_bits
 from ...core.errors import BadDefinition
-from ._columns import tabled
-from ._drawn import candidates, counters, first_different
+from ._columns import make_table
+from ._drawn import count_candidates, make_counters, take_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ CONDITIONS = ("exist", "sum_even", "sum_odd", "product_even", "product_odd")
 OPERATORS = (*CONDITIONS, "get_color", "get_shape", "go")
 
 _SIDE = 10
-_ASKED = 4
+_MOST_TARGETS = 4
 """Objects that a tree may ask for; a colour more is kept out of the scene."""
 
 _FIRST_GROUP = ("exist", "get_color", "sum_even", "product_even")
@@ -70,11 +70,11 @@ def rows(*, seed: str, blocks: list[dict[str, Any]]) -> pa.Table:
     Columns: `question` (tree, "|", scene), `answer` (a truth value, a colour, a letter or a cell "x3y4"), `depth`,
     `distractors`, `objects` (in the scene), `regime`.
     """
-    made = [row for block in blocks for row in _block(f"{seed}/{block.get('regime', '')}", **block)]
-    return tabled(("question", "answer", "depth", "distractors", "objects", "regime"), made)
+    records = [row for block in blocks for row in _make_block(f"{seed}/{block.get('regime', '')}", **block)]
+    return make_table(("question", "answer", "depth", "distractors", "objects", "regime"), records)
 
 
-def _block(
+def _make_block(
     stream: str,
     *,
     regime: str,
@@ -93,17 +93,17 @@ def _block(
         raise BadDefinition(f"gcog: {regime}: no such operator: {', '.join(unknown)}")
     if pairing == "swapped":
         ends = tuple(name for name in ends if name != "get_shape")
-    drawn = candidates(rows)
-    asked = min(_ASKED, 2 ** ((depth + 1) // 2) - 1)
+    drawn = count_candidates(rows)
+    target_count = min(_MOST_TARGETS, 2 ** ((depth + 1) // 2) - 1)
     shuffles = {
-        name: np.argsort(bits(f"{stream}/{name}", counters(drawn * size)).reshape(drawn, size), kind="stable")
+        name: np.argsort(draw_bits(f"{stream}/{name}", make_counters(drawn * size)).reshape(drawn, size), kind="stable")
         for name, size in (("letters", len(LETTERS)), ("colours", len(COLOURS)), ("cells", _SIDE**2))
     }
     low, high = distractors
-    counts = low + below(f"{stream}/distractors", counters(drawn), high - low + 1)
-    numbers = below(f"{stream}/choices", counters(drawn * 128), 2**16).reshape(drawn, 128)
+    counts = low + draw_below(f"{stream}/distractors", make_counters(drawn), high - low + 1)
+    numbers = draw_below(f"{stream}/choices", make_counters(drawn * 128), 2**16).reshape(drawn, 128)
 
-    def one(row: int) -> tuple[str, str, int, int, int, str]:
+    def make_row(row: int) -> tuple[str, str, int, int, int, str]:
         choices = _Choices(iter(numbers[row].tolist()))
         letters = [LETTERS[i] for i in shuffles["letters"][row]]
         end = choices.of(ends)
@@ -111,24 +111,29 @@ def _block(
             first = (end in _FIRST_GROUP) == (pairing == "trained")
             letters.sort(key=lambda letter: (letter in _FIRST_LETTERS) != first)
         colours = [COLOURS[i] for i in shuffles["colours"][row]]
-        scene = _scene(letters, colours, shuffles["cells"][row], asked, int(counts[row]), choices)
-        wrong = (*(thing.colour for thing in scene[asked:]), colours[-1])
+        scene = _make_scene(letters, colours, shuffles["cells"][row], target_count, int(counts[row]), choices)
+        wrong = (*(thing.colour for thing in scene[target_count:]), colours[-1])
         if depth == 1:
-            tree, answer = _operator(end, scene[:asked], wrong, choices)
+            tree, answer = _make_operator(end, scene[:target_count], wrong, choices)
         else:
-            tree, answer = _tree(depth, heads, ends, scene[:asked], wrong, choices)
+            tree, answer = _make_tree(depth, heads, ends, scene[:target_count], wrong, choices)
         shown = " , ".join(sorted(str(thing) for thing in scene))
         return f"{tree} | {shown}", answer, depth, int(counts[row]), len(scene), regime
 
-    return first_different((one(row) for row in range(drawn)), rows, lambda row: row[0], f"gcog: {regime}")
+    return take_distinct((make_row(row) for row in range(drawn)), rows, lambda row: row[0], f"gcog: {regime}")
 
 
-def _scene(
-    letters: list[str], colours: list[str], cells: NDArray[np.int64], asked: int, distractors: int, choices: _Choices
+def _make_scene(
+    letters: list[str],
+    colours: list[str],
+    cells: NDArray[np.int64],
+    target_count: int,
+    distractors: int,
+    choices: _Choices,
 ) -> list[_Object]:
     """The objects asked for, then distractors of other letters and colours; the last colour is not shown."""
-    looks = list(zip(colours[:asked], letters[:asked], strict=True))
-    others, hues = tuple(letters[_ASKED:]), tuple(colours[_ASKED:-1])
+    looks = list(zip(colours[:target_count], letters[:target_count], strict=True))
+    others, hues = tuple(letters[_MOST_TARGETS:]), tuple(colours[_MOST_TARGETS:-1])
     looks += [(choices.of(hues), choices.of(others)) for _ in range(distractors)]
     return [
         _Object(colour, letter, int(cell) % _SIDE, int(cell) // _SIDE)
@@ -136,34 +141,34 @@ def _scene(
     ]
 
 
-def _tree(
+def _make_tree(
     depth: int,
     heads: tuple[str, ...],
     ends: tuple[str, ...],
-    asked: list[_Object],
+    targets: list[_Object],
     wrong: tuple[str, ...],
     choices: _Choices,
 ) -> tuple[str, str]:
     """A tree and its answer; `wrong` are colours that no object asked for has."""
     if depth == 1:
-        return _operator(choices.of(ends), asked, wrong, choices)
-    condition, holds = _operator(choices.of(heads), asked, wrong, choices)
-    one, if_true = _tree(depth - 2, heads, ends, asked, wrong, choices)
-    other, if_false = _tree(depth - 2, heads, ends, asked, wrong, choices)
-    return f"if {condition} then {one} else {other}", if_true if holds == "true" else if_false
+        return _make_operator(choices.of(ends), targets, wrong, choices)
+    condition, holds = _make_operator(choices.of(heads), targets, wrong, choices)
+    then_branch, if_true = _make_tree(depth - 2, heads, ends, targets, wrong, choices)
+    else_branch, if_false = _make_tree(depth - 2, heads, ends, targets, wrong, choices)
+    return f"if {condition} then {then_branch} else {else_branch}", if_true if holds == "true" else if_false
 
 
-def _operator(name: str, asked: list[_Object], wrong: tuple[str, ...], choices: _Choices) -> tuple[str, str]:
+def _make_operator(name: str, targets: list[_Object], wrong: tuple[str, ...], choices: _Choices) -> tuple[str, str]:
     """One operator on one of the objects asked for, and its answer."""
-    thing = choices.of(tuple(asked))
+    thing = choices.of(tuple(targets))
     if name == "get_color":
         return f"get_color {thing.letter}", thing.colour
     if name == "get_shape":
         return f"get_shape {thing.colour}", thing.letter
     if name == "exist":
-        there = choices.of((True, False))
-        colour = thing.colour if there else choices.of(wrong)
-        return f"exist {colour} {thing.letter}", "true" if there else "false"
+        exists = choices.of((True, False))
+        colour = thing.colour if exists else choices.of(wrong)
+        return f"exist {colour} {thing.letter}", "true" if exists else "false"
     text = f"{name} {thing.colour} {thing.letter}"
     if name == "go":
         return text, f"x{thing.x}y{thing.y}"

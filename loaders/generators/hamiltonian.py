@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import uniform
+from ...core.draws import draw_uniform
 from ...core.errors import BadDefinition
-from ._columns import named
-from ._drawn import counters
+from ._columns import select_words
+from ._drawn import make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,45 +32,45 @@ Reals = NDArray[np.float64]
 STEP = 1 / 64
 _STEPS = 16
 """Between two observations: they are a quarter of a unit of time apart."""
-SEEN = 8
+INPUT_OBSERVATIONS = 8
 """Observations that the input has, a trajectory of 1.75 units of time."""
 _AHEAD = 8
 """Of how many observations later the label is: two units of time, too far for a line or parabola through the last."""
 
 
-def _spring(k: Reals, q: Reals) -> Reals:
+def _spring_gradient(k: Reals, q: Reals) -> Reals:
     return k * q
 
 
-def _two_springs(k: Reals, q: Reals) -> Reals:
+def _two_springs_gradient(k: Reals, q: Reals) -> Reals:
     return np.stack([k[0] * q[0], 2 * k[0] * q[1]])
 
 
-def _quartic(k: Reals, q: Reals) -> Reals:
+def _quartic_gradient(k: Reals, q: Reals) -> Reals:
     return k * (q * q * q)
 
 
-def _double_well(k: Reals, q: Reals) -> Reals:
+def _double_well_gradient(k: Reals, q: Reals) -> Reals:
     return np.stack([k[0] * (q[0] * (q[0] * q[0] - 1)), q[1]])
 
 
-def _henon_heiles(k: Reals, q: Reals) -> Reals:
+def _henon_heiles_gradient(k: Reals, q: Reals) -> Reals:
     return np.stack([q[0] + 2 * k[0] * (q[0] * q[1]), q[1] + k[0] * (q[0] * q[0] - q[1] * q[1])])
 
 
-def _kepler(k: Reals, q: Reals) -> Reals:
+def _kepler_gradient(k: Reals, q: Reals) -> Reals:
     square = q[0] * q[0] + q[1] * q[1]
-    found: Reals = k * q / (square * np.sqrt(square))
-    return found
+    gradient: Reals = k * q / (square * np.sqrt(square))
+    return gradient
 
 
 GRADIENTS: dict[str, Callable[[Reals, Reals], Reals]] = {
-    "spring": _spring,
-    "two springs": _two_springs,
-    "quartic": _quartic,
-    "double well": _double_well,
-    "Henon-Heiles": _henon_heiles,
-    "Kepler": _kepler,
+    "spring": _spring_gradient,
+    "two springs": _two_springs_gradient,
+    "quartic": _quartic_gradient,
+    "double well": _double_well_gradient,
+    "Henon-Heiles": _henon_heiles_gradient,
+    "Kepler": _kepler_gradient,
 }
 """The gradient of V by q (2, n) with k (1, n), by the system's name."""
 
@@ -80,8 +80,8 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
 
     k is even between 0.5 and 1.5 (Henon-Heiles: half of that, so that orbits are bounded). q and p begin even between
     -1 and 1, and -0.5 and 0.5; for Henon-Heiles at a third of that; for Kepler at a distance of 0.8 to 1.2, at 0.8 to
-    1.2 times the speed of a circle. Columns: `trajectory` (float32[8,4]: q1, q2, p1, p2), `later_q1` and `later_q2`
-    (float64), `k`, `system`.
+    1.2 times the speed of a circle. Columns: `trajectory` (float32[8,4]: q1, q2, p1, p2), `later_q1` and
+    `later_q2` (float64), `k`, `system`.
     """
     import pyarrow as pa
 
@@ -90,46 +90,48 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
         system = name.removesuffix(" again")
         if system not in GRADIENTS:
             raise BadDefinition(f"hamiltonian: no system named {name!r}: there are {', '.join(sorted(GRADIENTS))}")
-        k, q, p = _begun(f"{seed}/{name}", system, count)
-        path = trajectory(system, k, q, p, SEEN + _AHEAD)
-        states.append(path[:, :SEEN].astype(np.float32))
+        k, q, p = _draw_start(f"{seed}/{name}", system, count)
+        path = integrate_trajectory(system, k, q, p, INPUT_OBSERVATIONS + _AHEAD)
+        states.append(path[:, :INPUT_OBSERVATIONS].astype(np.float32))
         labels.append(path[:, -1, :2])
         constants.append(k)
     which = np.repeat(np.arange(len(counts)), list(counts.values()))
     label = np.concatenate(labels)
     return pa.table(
         {
-            "trajectory": pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(states).ravel()), SEEN * 4),
+            "trajectory": pa.FixedSizeListArray.from_arrays(
+                pa.array(np.concatenate(states).ravel()), INPUT_OBSERVATIONS * 4
+            ),
             "later_q1": label[:, 0],
             "later_q2": label[:, 1],
             "k": np.concatenate(constants),
-            "system": named([name.removesuffix(" again") for name in counts], which),
-            "regime": named(list(counts), which),
+            "system": select_words([name.removesuffix(" again") for name in counts], which),
+            "regime": select_words(list(counts), which),
         }
     )
 
 
-def trajectory(system: str, k: Reals, q: Reals, p: Reals, observations: int, step: float = STEP) -> Reals:
+def integrate_trajectory(system: str, k: Reals, q: Reals, p: Reals, observations: int, step: float = STEP) -> Reals:
     """q and p at times 0, 1/4, 1/2 .., (n, observations, 4); k is (n,), q and p are (2, n). step: of the leapfrog, a
     part of 1/4."""
     gradient = GRADIENTS[system]
     constant = k[None, :]
-    found = [np.concatenate([q, p])]
+    states = [np.concatenate([q, p])]
     for _ in range(observations - 1):
         for _ in range(round(STEP * _STEPS / step)):
             half = p - step / 2 * gradient(constant, q)
             q = q + step * half
             p = half - step / 2 * gradient(constant, q)
-        found.append(np.concatenate([q, p]))
-    return np.stack(found).transpose(2, 0, 1)
+        states.append(np.concatenate([q, p]))
+    return np.stack(states).transpose(2, 0, 1)
 
 
-def _begun(stream: str, system: str, count: int) -> tuple[Reals, Reals, Reals]:
+def _draw_start(stream: str, system: str, count: int) -> tuple[Reals, Reals, Reals]:
     """k (n,), and q and p (2, n) at time 0."""
-    each = counters(count)
+    each = make_counters(count)
 
     def even(name: str) -> Reals:
-        return uniform(f"{stream}/{name}", each)
+        return draw_uniform(f"{stream}/{name}", each)
 
     k = 0.5 + even("k")
     q = np.stack([2 * even("q1") - 1, 2 * even("q2") - 1])

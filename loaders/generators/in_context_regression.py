@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below
+from ...core.draws import draw_below
 from ...core.errors import BadDefinition
-from ...core.normal import UNIT, normal_units
-from ._drawn import counters
+from ...core.normal import UNIT, draw_normal_units
+from ._drawn import make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +49,7 @@ def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, s
             raise BadDefinition(f"in_context_regression: inputs = {inputs!r}: there are {', '.join(INPUTS)}")
         if not 0 < least <= most <= most_pairs:
             raise BadDefinition(f"in_context_regression: {name}: {least} to {most} pairs, of at most {most_pairs}")
-        prompt, target, pairs = _drawn(f"{seed}/{name}", count, width, most_pairs, noise, inputs, (least, most))
+        prompt, target, pairs = _draw_prompts(f"{seed}/{name}", count, width, most_pairs, noise, inputs, (least, most))
         prompts.append(prompt)
         targets.append(target)
         lengths.append(pairs)
@@ -67,88 +67,88 @@ def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, s
     )
 
 
-def _drawn(
+def _draw_prompts(
     stream: str, count: int, width: int, most_pairs: int, noise: float, inputs: str, between: tuple[int, int]
 ) -> tuple[NDArray[np.float32], Reals, NDArray[np.int64]]:
     """Prompts (count, most_pairs + 1, width + 2), targets (count,) and numbers of pairs (count,)."""
     lines = most_pairs + 1
-    x = INPUTS[inputs](stream, _normal(f"{stream}/x", count, lines, width))
-    weights = _normal(f"{stream}/w", count, 1, width)
-    y = _dot(weights, x) + noise * _normal(f"{stream}/noise", count, lines, 1)[..., 0]
-    pairs = between[0] + below(f"{stream}/pairs", counters(count), between[1] - between[0] + 1)
+    x = INPUTS[inputs](stream, _draw_normal(f"{stream}/x", count, lines, width))
+    weights = _draw_normal(f"{stream}/w", count, 1, width)
+    y = _dot_product(weights, x) + noise * _draw_normal(f"{stream}/noise", count, lines, 1)[..., 0]
+    pairs = between[0] + draw_below(f"{stream}/pairs", make_counters(count), between[1] - between[0] + 1)
     prompt = np.concatenate([x, y[..., None], np.ones_like(y)[..., None]], axis=2)
     prompt[:, :most_pairs][np.arange(most_pairs) >= pairs[:, None]] = 0
     prompt[:, most_pairs, width:] = 0
     return prompt.astype(np.float32), y[:, most_pairs].copy(), pairs
 
 
-def _normal(stream: str, *shape: int) -> Reals:
-    return (normal_units(stream, int(np.prod(shape))) / UNIT).reshape(shape)
+def _draw_normal(stream: str, *shape: int) -> Reals:
+    return (draw_normal_units(stream, int(np.prod(shape))) / UNIT).reshape(shape)
 
 
-def _dot(left: Reals, right: Reals) -> Reals:
+def _dot_product(left: Reals, right: Reals) -> Reals:
     """The scalar products along the last axis, summed in order: a BLAS may sum otherwise on another machine."""
     total: Reals = left[..., 0] * right[..., 0]
-    for place in range(1, right.shape[-1]):
-        total = total + left[..., place] * right[..., place]
+    for index in range(1, right.shape[-1]):
+        total = total + left[..., index] * right[..., index]
     return total
 
 
-def _standard(stream: str, x: Reals) -> Reals:
+def _keep_inputs(stream: str, x: Reals) -> Reals:
     return x
 
 
-def _skewed(stream: str, x: Reals) -> Reals:
+def _skew_inputs(stream: str, x: Reals) -> Reals:
     """Normal with variances as 1, 1/4, 1/9 .. along axes of the row's own, that sum to the width."""
     width = x.shape[2]
     variances = 1 / np.arange(1.0, width + 1) ** 2
     scales = np.sqrt(variances * width / np.cumsum(variances)[-1])
-    return _along(_axes(stream, len(x), width), x * scales)
+    return _map_to_axes(_draw_axes(stream, len(x), width), x * scales)
 
 
-def _subspace(stream: str, x: Reals) -> Reals:
+def _project_to_subspace(stream: str, x: Reals) -> Reals:
     """Normal of variance 1 in a plane of the row's own, of half the coordinates (rounded down), 0 across it."""
     half = x.shape[2] // 2
-    return _along(_axes(stream, len(x), x.shape[2])[:, :half], x[..., :half])
+    return _map_to_axes(_draw_axes(stream, len(x), x.shape[2])[:, :half], x[..., :half])
 
 
-def _orthants(stream: str, x: Reals) -> Reals:
+def _restrict_to_orthants(stream: str, x: Reals) -> Reals:
     """The pairs' inputs have the signs of one orthant of the row's own, the query's any."""
-    signs = np.where(_normal(f"{stream}/orthant", len(x), 1, x.shape[2]) < 0, -1.0, 1.0)
+    signs = np.where(_draw_normal(f"{stream}/orthant", len(x), 1, x.shape[2]) < 0, -1.0, 1.0)
     return np.concatenate([np.abs(x[:, :-1]) * signs, x[:, -1:]], axis=1)
 
 
-def _tripled(stream: str, x: Reals) -> Reals:
+def _triple_inputs(stream: str, x: Reals) -> Reals:
     """Three times as large."""
     return 3 * x
 
 
-def _tripled_query(stream: str, x: Reals) -> Reals:
+def _triple_query(stream: str, x: Reals) -> Reals:
     """The query alone is three times as large."""
     return np.concatenate([x[:, :-1], 3 * x[:, -1:]], axis=1)
 
 
 INPUTS: dict[str, Callable[[str, Reals], Reals]] = {
-    "standard": _standard,
-    "skewed": _skewed,
-    "subspace": _subspace,
-    "orthants": _orthants,
-    "tripled": _tripled,
-    "tripled query": _tripled_query,
+    "standard": _keep_inputs,
+    "skewed": _skew_inputs,
+    "subspace": _project_to_subspace,
+    "orthants": _restrict_to_orthants,
+    "tripled": _triple_inputs,
+    "tripled query": _triple_query,
 }
 """What becomes of normal inputs x (n, lines, width), the query's last: of the same shape."""
 
 
-def _axes(stream: str, count: int, width: int) -> Reals:
+def _draw_axes(stream: str, count: int, width: int) -> Reals:
     """Random orthonormal axes of each row, (count, width, width): Gram and Schmidt's, of normal draws."""
-    basis = _normal(f"{stream}/axes", count, width, width)
+    basis = _draw_normal(f"{stream}/axes", count, width, width)
     for axis in range(width):
         for earlier in range(axis):
-            basis[:, axis] -= _dot(basis[:, axis], basis[:, earlier])[:, None] * basis[:, earlier]
-        basis[:, axis] /= np.sqrt(_dot(basis[:, axis], basis[:, axis]))[:, None]
+            basis[:, axis] -= _dot_product(basis[:, axis], basis[:, earlier])[:, None] * basis[:, earlier]
+        basis[:, axis] /= np.sqrt(_dot_product(basis[:, axis], basis[:, axis]))[:, None]
     return basis
 
 
-def _along(axes: Reals, coordinates: Reals) -> Reals:
+def _map_to_axes(axes: Reals, coordinates: Reals) -> Reals:
     """The points of these coordinates (n, lines, k) along axes (n, k, width): (n, lines, width)."""
-    return np.stack([_dot(coordinates, axes[:, None, :, place]) for place in range(axes.shape[2])], axis=2)
+    return np.stack([_dot_product(coordinates, axes[:, None, :, index]) for index in range(axes.shape[2])], axis=2)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import uniform
+from ...core.draws import draw_uniform
 from ...core.errors import BadDefinition
-from ...core.normal import UNIT, normal_units
-from ._columns import named
+from ...core.normal import UNIT, draw_normal_units
+from ._columns import select_words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,8 +42,11 @@ def rows(*, seed: str, environments: list[dict[str, Any]]) -> pa.Table:
     """
     import pyarrow as pa
 
-    found = weights(seed)
-    blocks = [_environment(f"{seed}/{one.get('environment', '')}", found, **one) for one in environments]
+    matrix = draw_weights(seed)
+    blocks = [
+        _draw_environment(f"{seed}/{environment.get('environment', '')}", matrix, **environment)
+        for environment in environments
+    ]
     every = np.concatenate(blocks)
     which = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
     inputs = np.delete(every, TARGET, axis=1).astype(np.float32)
@@ -51,38 +54,38 @@ def rows(*, seed: str, environments: list[dict[str, Any]]) -> pa.Table:
         {
             "inputs": pa.FixedSizeListArray.from_arrays(pa.array(inputs.ravel()), CAUSES + EFFECTS),
             "target": every[:, TARGET],
-            "environment": named([str(one["environment"]) for one in environments], which),
+            "environment": select_words([str(environment["environment"]) for environment in environments], which),
         }
     )
 
 
-def weights(seed: str) -> Matrix:
+def draw_weights(seed: str) -> Matrix:
     """B (9, 9), upper triangular: the effect of variable i on j, even in size between 0.5 and 1 and of either sign; Y
     depends on all its causes, each of the others on half of those before it."""
     count = CAUSES + 1 + EFFECTS
     each = np.arange(count * count, dtype=np.uint64)
-    size = 0.5 + 0.5 * uniform(f"{seed}/size", each).reshape(count, count)
-    sign = np.where(uniform(f"{seed}/sign", each).reshape(count, count) < 0.5, -1.0, 1.0)
-    there = uniform(f"{seed}/there", each).reshape(count, count) < 0.5
-    there[:, TARGET] = True
-    there[TARGET, :] = True  # every effect depends on Y
-    return np.triu(size * sign * there, 1)
+    size = 0.5 + 0.5 * draw_uniform(f"{seed}/size", each).reshape(count, count)
+    sign = np.where(draw_uniform(f"{seed}/sign", each).reshape(count, count) < 0.5, -1.0, 1.0)
+    has_effect = draw_uniform(f"{seed}/there", each).reshape(count, count) < 0.5
+    has_effect[:, TARGET] = True
+    has_effect[TARGET, :] = True  # every effect depends on Y
+    return np.triu(size * sign * has_effect, 1)
 
 
-def _environment(
-    stream: str, found: Matrix, *, environment: str, rows: int, on: list[int], shift: float, scale: float, hard: bool
+def _draw_environment(
+    stream: str, matrix: Matrix, *, environment: str, rows: int, on: list[int], shift: float, scale: float, hard: bool
 ) -> Matrix:
     """All nine variables (rows, 9) of one environment; sums are made in the order of the variables."""
-    count = len(found)
+    count = len(matrix)
     if not all(1 <= number <= CAUSES + EFFECTS for number in on):
         raise BadDefinition(f"interventions: {environment}: on names inputs by number, 1 to {CAUSES + EFFECTS}")
-    touched = {number - 1 if number <= CAUSES else number for number in on}  # after Y by one place
-    noise = (normal_units(stream, rows * count) / UNIT).reshape(rows, count)
+    targets = {number - 1 if number <= CAUSES else number for number in on}  # after Y by one place
+    noise = (draw_normal_units(stream, rows * count) / UNIT).reshape(rows, count)
     values = np.zeros((rows, count))
-    for place in range(count):
-        total = shift + scale * noise[:, place] if place in touched else noise[:, place].copy()
-        for cause in range(place):
-            if not (hard and place in touched):
-                total = total + found[cause, place] * values[:, cause]
-        values[:, place] = total
+    for variable in range(count):
+        total = shift + scale * noise[:, variable] if variable in targets else noise[:, variable].copy()
+        for cause in range(variable):
+            if not (hard and variable in targets):
+                total = total + matrix[cause, variable] * values[:, cause]
+        values[:, variable] = total
     return values

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled, uniform
+from ...core.draws import draw_permutation, draw_uniform
 from ...core.errors import BadDefinition
-from ...core.normal import UNIT, normal_units
+from ...core.normal import UNIT, draw_normal_units
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,14 +41,14 @@ def rows(*, example: int, scrambled: bool, train_rows: int, test_rows: int, seed
 
     if example not in _EXAMPLES:
         raise BadDefinition(f"linear_unit_tests: example = {example}: use 1, 2 or 3")
-    turn = _orthogonal(f"{seed}/scramble", 2 * SIZE) if scrambled else np.eye(2 * SIZE)
+    turn = _draw_orthogonal(f"{seed}/scramble", 2 * SIZE) if scrambled else np.eye(2 * SIZE)
     blocks, targets, names = [], [], []
     for environment in range(_ENVIRONMENTS):
         for name, count in ((f"E{environment}", train_rows), (f"E{environment} shuffled", test_rows)):
             x, z, target = _EXAMPLES[example](environment, count, seed, f"{seed}/{name}")
             if name.endswith("shuffled"):
-                z = z[shuffled(f"{seed}/{name}/order", np.arange(count, dtype=np.uint64))]
-            blocks.append(_product(np.concatenate([x, z], axis=1), turn).astype(np.float32))
+                z = z[draw_permutation(f"{seed}/{name}/order", np.arange(count, dtype=np.uint64))]
+            blocks.append(_multiply_matrices(np.concatenate([x, z], axis=1), turn).astype(np.float32))
             targets.append(target)
             names += [name] * count
     flat = pa.array(np.concatenate(blocks).ravel())
@@ -56,11 +56,11 @@ def rows(*, example: int, scrambled: bool, train_rows: int, test_rows: int, seed
     return pa.table({"inputs": inputs, "target": np.concatenate(targets), "environment": names})
 
 
-def _normal(stream: str, rows: int, columns: int) -> Matrix:
-    return (normal_units(stream, rows * columns) / UNIT).reshape(rows, columns)
+def _draw_normal(stream: str, rows: int, columns: int) -> Matrix:
+    return (draw_normal_units(stream, rows * columns) / UNIT).reshape(rows, columns)
 
 
-def _product(left: Matrix, right: Matrix) -> Matrix:
+def _multiply_matrices(left: Matrix, right: Matrix) -> Matrix:
     """The matrix product, summed in order: a BLAS may sum otherwise on another machine."""
     total = np.zeros((len(left), right.shape[1]))
     for inner in range(len(right)):
@@ -68,49 +68,51 @@ def _product(left: Matrix, right: Matrix) -> Matrix:
     return total
 
 
-def _orthogonal(stream: str, size: int) -> Matrix:
+def _draw_orthogonal(stream: str, size: int) -> Matrix:
     """A random orthogonal matrix: Gram and Schmidt's, of a matrix of normal draws."""
-    basis = _normal(stream, size, size)
+    basis = _draw_normal(stream, size, size)
     for row in range(size):
         for earlier in range(row):
-            basis[row] -= _sum(basis[row] * basis[earlier]) * basis[earlier]
-        basis[row] /= np.sqrt(_sum(basis[row] * basis[row]))
+            basis[row] -= _sum_in_order(basis[row] * basis[earlier]) * basis[earlier]
+        basis[row] /= np.sqrt(_sum_in_order(basis[row] * basis[row]))
     return basis
 
 
-def _sum(values: Matrix) -> float:
+def _sum_in_order(values: Matrix) -> float:
     """The sum from left to right."""
     return float(np.cumsum(values)[-1])
 
 
-def _cause_and_effect(environment: int, rows: int, seed: str, stream: str) -> tuple[Matrix, Matrix, Matrix]:
+def _make_cause_and_effect(environment: int, rows: int, seed: str, stream: str) -> tuple[Matrix, Matrix, Matrix]:
     spread = _NOISE[environment]
-    cause, effect = (_normal(f"{seed}/{name}", SIZE, SIZE) / SIZE for name in ("cause", "effect"))
-    x = spread * _normal(f"{stream}/x", rows, SIZE)
-    y = _product(x, cause) + spread * _normal(f"{stream}/y", rows, SIZE)
-    z = _product(y, effect) + _normal(f"{stream}/z", rows, SIZE)
-    return x, z, _product(y, np.ones((SIZE, 1)))[:, 0]
+    cause, effect = (_draw_normal(f"{seed}/{name}", SIZE, SIZE) / SIZE for name in ("cause", "effect"))
+    x = spread * _draw_normal(f"{stream}/x", rows, SIZE)
+    y = _multiply_matrices(x, cause) + spread * _draw_normal(f"{stream}/y", rows, SIZE)
+    z = _multiply_matrices(y, effect) + _draw_normal(f"{stream}/z", rows, SIZE)
+    return x, z, _multiply_matrices(y, np.ones((SIZE, 1)))[:, 0]
 
 
-def _cows_and_camels(environment: int, rows: int, seed: str, stream: str) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
+def _make_cows_and_camels(
+    environment: int, rows: int, seed: str, stream: str
+) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
     usual, cows = _COWS[environment]
     counter = np.arange(rows, dtype=np.uint64)
-    animal = np.where(uniform(f"{stream}/animal", counter) < cows, 1.0, -1.0)
-    ground = np.where(uniform(f"{stream}/ground", counter) < usual, animal, -animal)
+    animal = np.where(draw_uniform(f"{stream}/animal", counter) < cows, 1.0, -1.0)
+    ground = np.where(draw_uniform(f"{stream}/ground", counter) < usual, animal, -animal)
     narrow = 1 / np.sqrt(10.0)
     # The foreground is a hundred times fainter than the background.
-    x = (narrow * _normal(f"{stream}/x", rows, SIZE) + animal[:, None]) / 100
-    z = narrow * _normal(f"{stream}/z", rows, SIZE) + ground[:, None]
-    return x, z, (_product(x, np.ones((SIZE, 1)))[:, 0] > 0).astype(np.int64)
+    x = (narrow * _draw_normal(f"{stream}/x", rows, SIZE) + animal[:, None]) / 100
+    z = narrow * _draw_normal(f"{stream}/z", rows, SIZE) + ground[:, None]
+    return x, z, (_multiply_matrices(x, np.ones((SIZE, 1)))[:, 0] > 0).astype(np.int64)
 
 
-def _margins(environment: int, rows: int, seed: str, stream: str) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
-    centre = _normal(f"{seed}/centre {environment}", 1, SIZE)
+def _make_margins(environment: int, rows: int, seed: str, stream: str) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
+    centre = _draw_normal(f"{seed}/centre {environment}", 1, SIZE)
     target = np.arange(rows) % 2
     sign = np.where(target == 0, 1.0, -1.0)[:, None]
-    x = _MARGIN * _normal(f"{stream}/x", rows, SIZE) + _MARGIN * sign
-    z = _MARGIN * _normal(f"{stream}/z", rows, SIZE) + centre * sign
+    x = _MARGIN * _draw_normal(f"{stream}/x", rows, SIZE) + _MARGIN * sign
+    z = _MARGIN * _draw_normal(f"{stream}/z", rows, SIZE) + centre * sign
     return x, z, target
 
 
-_EXAMPLES = {1: _cause_and_effect, 2: _cows_and_camels, 3: _margins}
+_EXAMPLES = {1: _make_cause_and_effect, 2: _make_cows_and_camels, 3: _make_margins}

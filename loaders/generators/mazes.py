@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below, bits
+from ...core.draws import draw_below, draw_bits
 from ...core.errors import BadDefinition
-from ._drawn import candidates, counters, first_distinct
+from ._drawn import count_candidates, find_distinct_rows, make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,9 +40,9 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
     for size, count in sizes:
         if size < 3 or size % 2 == 0:
             raise BadDefinition(f"mazes: size = {size}: an odd number, 3 at least")
-        maze, path, length = _drawn(f"{seed}/{size}", size, count)
-        mazes += _text(maze)
-        paths += _text(path)
+        maze, path, length = _draw_mazes(f"{seed}/{size}", size, count)
+        mazes += _format_grids(maze)
+        paths += _format_grids(path)
         steps.append(length)
     return pa.table(
         {
@@ -54,36 +54,36 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
     )
 
 
-def _drawn(stream: str, size: int, count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Ints]:
+def _draw_mazes(stream: str, size: int, count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Ints]:
     """`count` different mazes of one size and their paths, (count, size, size), and the paths' lengths, (count,)."""
-    drawn = candidates(count) if size < 13 else count
+    draw_count = count_candidates(count) if size < 13 else count
     rooms = (size + 1) // 2
-    corridors = carved(stream, size, drawn)
-    start = below(f"{stream}/start", counters(drawn), rooms**2)
-    goal = (start + 1 + below(f"{stream}/goal", counters(drawn), rooms**2 - 1)) % rooms**2
+    corridors = carve_mazes(stream, size, draw_count)
+    start = draw_below(f"{stream}/start", make_counters(draw_count), rooms**2)
+    goal = (start + 1 + draw_below(f"{stream}/goal", make_counters(draw_count), rooms**2 - 1)) % rooms**2
     ends = [np.stack(np.divmod(room, rooms), axis=1) * 2 for room in (start, goal)]
     maze = np.where(corridors, _OPEN, _WALL).astype(np.uint8)
-    every = np.arange(drawn)
+    every = np.arange(draw_count)
     for end, letter in zip(ends, (_START, _GOAL), strict=True):
         maze[every, end[:, 0], end[:, 1]] = letter
-    kept = first_distinct(maze.reshape(drawn, -1), count)
-    if len(kept) < count:
-        raise BadDefinition(f"mazes: {len(kept)} different mazes of size {size} were drawn, {count} are asked for")
-    path, length = solved(corridors[kept], ends[0][kept], ends[1][kept])
-    return maze[kept], np.where(path, _PATH, _OFF).astype(np.uint8), length
+    indices = find_distinct_rows(maze.reshape(draw_count, -1), count)
+    if len(indices) < count:
+        raise BadDefinition(f"mazes: {len(indices)} different mazes of size {size} were drawn, {count} are asked for")
+    path, length = solve_mazes(corridors[indices], ends[0][indices], ends[1][indices])
+    return maze[indices], np.where(path, _PATH, _OFF).astype(np.uint8), length
 
 
-def carved(stream: str, size: int, count: int) -> Flags:
+def carve_mazes(stream: str, size: int, count: int) -> Flags:
     """The open cells of `count` mazes, (count, size, size), by depth-first search; each step of the search is taken in
     all mazes at once."""
     rooms = (size + 1) // 2
-    every, counter = np.arange(count), counters(count)
+    every, counter = np.arange(count), make_counters(count)
     # Rooms with a rim of visited ones around them, so that no step needs a check for the edge.
     visited = np.ones((count, rooms + 2, rooms + 2), bool)
     visited[:, 1:-1, 1:-1] = False
     came_from = np.zeros((count, rooms + 2, rooms + 2), np.int64)
     is_open = np.zeros((count, size, size), bool)
-    at = 1 + np.stack([below(f"{stream}/{axis}", counter, rooms) for axis in ("row", "column")], axis=1)
+    at = 1 + np.stack([draw_below(f"{stream}/{axis}", counter, rooms) for axis in ("row", "column")], axis=1)
     visited[every, at[:, 0], at[:, 1]] = True
     is_open[every, 2 * at[:, 0] - 2, 2 * at[:, 1] - 2] = True
     # A search enters each other room once and leaves it once.
@@ -91,21 +91,21 @@ def carved(stream: str, size: int, count: int) -> Flags:
         near = at[:, None, :] + _STEPS
         free = ~visited[every[:, None], near[..., 0], near[..., 1]]
         # Four fields of 16 bits, each at least 1, decide among the free neighbours; equal ones fall to the first.
-        draw = bits(f"{stream}/search", np.uint64(step * count) + counter).astype("<u8").view("<u2")
+        draw = draw_bits(f"{stream}/search", np.uint64(step * count) + counter).astype("<u8").view("<u2")
         way = ((draw.reshape(count, 4) + np.int64(1)) * free).argmax(axis=1)
         on = free.any(axis=1)
         way = np.where(on, way, came_from[every, at[:, 0], at[:, 1]])
         between = 2 * at - 2 + _STEPS[way]
         at = at + _STEPS[way]
-        forward, here = every[on], at[on]
-        visited[forward, here[:, 0], here[:, 1]] = True
-        came_from[forward, here[:, 0], here[:, 1]] = (way[on] + 2) % 4
+        forward, cells = every[on], at[on]
+        visited[forward, cells[:, 0], cells[:, 1]] = True
+        came_from[forward, cells[:, 0], cells[:, 1]] = (way[on] + 2) % 4
         is_open[forward, between[on, 0], between[on, 1]] = True
-        is_open[forward, 2 * here[:, 0] - 2, 2 * here[:, 1] - 2] = True
+        is_open[forward, 2 * cells[:, 0] - 2, 2 * cells[:, 1] - 2] = True
     return is_open
 
 
-def solved(is_open: Flags, start: Ints, goal: Ints) -> tuple[Flags, Ints]:
+def solve_mazes(is_open: Flags, start: Ints, goal: Ints) -> tuple[Flags, Ints]:
     """The shortest path of each maze, ends included, (n, size, size), and its number of steps, (n,): breadth-first
     search from the goal, in all mazes at once, then down the distances from the start."""
     count, size, _ = is_open.shape
@@ -131,14 +131,14 @@ def solved(is_open: Flags, start: Ints, goal: Ints) -> tuple[Flags, Ints]:
     for _ in range(int(length.max())):
         near = at[:, None, :] + _STEPS
         steps = distance[every[:, None], near[..., 0], near[..., 1]]
-        here = distance[every, at[:, 0], at[:, 1]]
-        nearer = steps == here[:, None] - 1
-        at = np.where((here > 0)[:, None], at + _STEPS[(nearer & (steps >= 0)).argmax(axis=1)], at)
+        current_distance = distance[every, at[:, 0], at[:, 1]]
+        nearer = steps == current_distance[:, None] - 1
+        at = np.where((current_distance > 0)[:, None], at + _STEPS[(nearer & (steps >= 0)).argmax(axis=1)], at)
         path[every, at[:, 0], at[:, 1]] = True
     return path[:, 1:-1, 1:-1], length
 
 
-def _text(grids: NDArray[np.uint8]) -> list[str]:
+def _format_grids(grids: NDArray[np.uint8]) -> list[str]:
     """Grids of characters (n, size, size) as texts, with spaces between the rows."""
     size = grids.shape[1]
     spaced = np.concatenate([grids, np.full((len(grids), size, 1), ord(" "), np.uint8)], axis=2)

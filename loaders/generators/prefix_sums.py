@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import bits
+from ...core.draws import draw_bits
 from ...core.errors import BadDefinition
 
 if TYPE_CHECKING:
@@ -24,30 +24,30 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
     sums: list[bytes] = []
     lengths: list[int] = []
     for length, count in sorted((int(length), count) for length, count in counts.items()):
-        values = _distinct(f"{seed}/{length}", length, count)
-        inputs += _text(values)
-        sums += _text(np.bitwise_xor.accumulate(values, axis=1))
+        values = _draw_distinct(f"{seed}/{length}", length, count)
+        inputs += _format_bits(values)
+        sums += _format_bits(np.bitwise_xor.accumulate(values, axis=1))
         lengths += [length] * count
     columns = {"bits": pa.array(inputs).cast(pa.string()), "sums": pa.array(sums).cast(pa.string()), "length": lengths}
     return pa.table(columns)
 
 
-def _distinct(stream: str, length: int, count: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+def _draw_distinct(stream: str, length: int, count: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
     """The first `count` different bit strings of a named stream, shape (count, length)."""
     if count > 2 ** min(length, 40) // 2:
         raise BadDefinition(f"prefix_sums: {count} different strings of {length} bits are too many to draw")
     words = -(-length // 64)
-    drawn = count + count // 8 + 64
+    draw_count = count + count // 8 + 64
     while True:
-        counters = np.arange(drawn * words, dtype=np.uint64)
-        raw = bits(stream, counters).astype(">u8").view(np.uint8).reshape(drawn, words * 8)
+        counters = np.arange(draw_count * words, dtype=np.uint64)
+        raw = draw_bits(stream, counters).astype(">u8").view(np.uint8).reshape(draw_count, words * 8)
         values = np.unpackbits(raw, axis=1)[:, :length]
         _, first = np.unique(values, axis=0, return_index=True)
         if len(first) >= count:
             return values[np.sort(first)[:count]]
-        drawn *= 2
+        draw_count *= 2
 
 
-def _text(values: np.ndarray[tuple[int, int], np.dtype[np.uint8]]) -> list[bytes]:
+def _format_bits(values: np.ndarray[tuple[int, int], np.dtype[np.uint8]]) -> list[bytes]:
     text: list[bytes] = np.ascontiguousarray(values + np.uint8(48)).view(f"S{values.shape[1]}").ravel().tolist()
     return text

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below, uniform
+from ...core.draws import draw_below, draw_uniform
 from ...core.errors import BadDefinition
-from ._columns import named, numbered
-from ._drawn import counters, first_different
+from ._columns import make_numbered_words, select_words
+from ._drawn import make_counters, take_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,50 +33,52 @@ def rows(*, seed: str, count: int, systems: int, fewest: int, most: int) -> pa.T
 
     if not 2 <= fewest <= most:
         raise BadDefinition(f"rated_sums: fewest = {fewest}, most = {most}: two terms at least")
-    drawn = counters(2 * count)
-    terms = fewest + below(f"{seed}/terms", drawn, most - fewest + 1)
-    cells = counters(len(drawn) * most)
-    digits = below(f"{seed}/digits", cells, 10).reshape(-1, most)
-    minus = below(f"{seed}/signs", cells, 2).reshape(-1, most)
+    drawn = make_counters(2 * count)
+    terms = fewest + draw_below(f"{seed}/terms", drawn, most - fewest + 1)
+    cells = make_counters(len(drawn) * most)
+    digits = draw_below(f"{seed}/digits", cells, 10).reshape(-1, most)
+    minus = draw_below(f"{seed}/signs", cells, 2).reshape(-1, most)
     minus[:, 0] = 0
     every = np.arange(most)[None, :] < terms[:, None]
     texts = [
-        _text(row[:length], signs[:length])
+        _format_sum(row[:length], signs[:length])
         for row, signs, length in zip(digits.tolist(), minus.tolist(), terms.tolist(), strict=True)
     ]
-    kept = np.array(first_different(range(len(texts)), count, texts.__getitem__, "rated_sums"))
-    own = uniform(f"{seed}/difficulty", drawn[kept]) - 0.5
+    indices = np.array(take_distinct(range(len(texts)), count, texts.__getitem__, "rated_sums"))
+    own = draw_uniform(f"{seed}/difficulty", drawn[indices]) - 0.5
     difficulty = (
-        (terms[kept] - (fewest + most) / 2) / (most - fewest + 1) * 4 + (minus * every)[kept].sum(1) * 0.2 + own
+        (terms[indices] - (fewest + most) / 2) / (most - fewest + 1) * 4 + (minus * every)[indices].sum(1) * 0.2 + own
     )
     return pa.table(
         {
-            "question": [texts[i] for i in kept],
-            "answer": named(numbered("", 10), (digits * np.where(minus, -1, 1) * every)[kept].sum(1) % 10),
-            "terms": terms[kept],
-            "responses": _responses(seed, difficulty, systems),
+            "question": [texts[i] for i in indices],
+            "answer": select_words(
+                make_numbered_words("", 10), (digits * np.where(minus, -1, 1) * every)[indices].sum(1) % 10
+            ),
+            "terms": terms[indices],
+            "responses": _draw_responses(seed, difficulty, systems),
             "difficulty": difficulty,
         }
     )
 
 
-def _text(digits: list[int], minus: list[int]) -> str:
+def _format_sum(digits: list[int], minus: list[int]) -> str:
     """A sum as text; the first number has no sign."""
     rest = (f"{'-' if sign else '+'} {digit}" for digit, sign in zip(digits[1:], minus[1:], strict=True))
     return " ".join([str(digits[0]), *rest])
 
 
-def _responses(seed: str, difficulty: NDArray[np.float64], systems: int) -> list[str]:
+def _draw_responses(seed: str, difficulty: NDArray[np.float64], systems: int) -> list[str]:
     """Each row's responses, one character a solver."""
     items = len(difficulty)
     # The sum of twelve uniform numbers less six: near enough to a standard normal, by additions alone.
-    parts = uniform(f"{seed}/ability", counters(systems * 12)).reshape(systems, 12)
+    parts = draw_uniform(f"{seed}/ability", make_counters(systems * 12)).reshape(systems, 12)
     ability = np.add.accumulate(parts, axis=1)[:, -1] - 6
-    slope = 1 + uniform(f"{seed}/slope", counters(items))
+    slope = 1 + draw_uniform(f"{seed}/slope", make_counters(items))
     z = slope[:, None] * (ability[None, :] - difficulty[:, None])
     chance = 0.5 * (1 + z / (1 + np.abs(z)))
-    number = counters(items * systems)
-    solved = uniform(f"{seed}/solved", number).reshape(items, systems) < chance
-    asked = uniform(f"{seed}/asked", number).reshape(items, systems) < _SHARE_ASKED
-    codes = np.where(asked, np.where(solved, b"1", b"0"), b"-")
+    number = make_counters(items * systems)
+    solved = draw_uniform(f"{seed}/solved", number).reshape(items, systems) < chance
+    is_answered = draw_uniform(f"{seed}/asked", number).reshape(items, systems) < _SHARE_ASKED
+    codes = np.where(is_answered, np.where(solved, b"1", b"0"), b"-")
     return [row.tobytes().decode("ascii") for row in codes]

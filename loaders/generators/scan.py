@@ -20,7 +20,7 @@ _DIRECTIONS = ("left", "right")
 _TIMES = {"": 1, " twice": 2, " thrice": 3}
 
 
-def _verbs() -> dict[str, list[str]]:
+def _expand_verbs() -> dict[str, list[str]]:
     verbs = {act: [f"I_{act.upper()}"] for act in _ACTS}
     for direction in _DIRECTIONS:
         turn = f"I_TURN_{direction.upper()}"
@@ -32,20 +32,22 @@ def _verbs() -> dict[str, list[str]]:
     return verbs
 
 
-def commands() -> dict[str, str]:
+def list_commands() -> dict[str, str]:
     """Every command of the grammar and its actions, as text."""
-    phrases = {verb + suffix: acts * times for verb, acts in _verbs().items() for suffix, times in _TIMES.items()}
-    found = {phrase: " ".join(acts) for phrase, acts in phrases.items()}
+    phrases = {
+        verb + suffix: acts * times for verb, acts in _expand_verbs().items() for suffix, times in _TIMES.items()
+    }
+    actions = {phrase: " ".join(acts) for phrase, acts in phrases.items()}
     for first, acts in phrases.items():
         for second, others in phrases.items():
-            found[f"{first} and {second}"] = " ".join(acts + others)
-            found[f"{first} after {second}"] = " ".join(others + acts)
-    return found
+            actions[f"{first} and {second}"] = " ".join(acts + others)
+            actions[f"{first} after {second}"] = " ".join(others + acts)
+    return actions
 
 
 def rows() -> pa.Table:
     """Columns `command` and `actions`, 20,910 rows."""
     import pyarrow as pa
 
-    found = commands()
-    return pa.table({"command": list(found), "actions": list(found.values())})
+    command_actions = list_commands()
+    return pa.table({"command": list(command_actions), "actions": list(command_actions.values())})

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below, bits
-from ._columns import named
-from ._drawn import counters
+from ...core.draws import draw_below, draw_bits
+from ._columns import select_words
+from ._drawn import make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,22 +52,22 @@ def rows(*, seed: str, per_combination: int) -> pa.Table:
     import pyarrow as pa
 
     levels = (len(SHAPES), len(COLOURS), len(SIZES), len(PLACES))
-    shape, colour, size, place = np.repeat(np.indices(levels).reshape(4, -1), per_combination, axis=1)
-    number = counters(len(shape))
-    jitter = np.stack([below(f"{seed}/{axis}", number, _JITTER) - 1 for axis in ("row", "column")], axis=1)
-    centre = np.array(list(_CENTRES.values()))[place] + jitter
-    inside = mask(shape, np.array(list(SIZES.values()))[size], centre)
-    noise = bits(f"{seed}/noise", counters(len(shape) * _SIDE * _SIDE * 3 // 8))
+    shape, colour, size, position = np.repeat(np.indices(levels).reshape(4, -1), per_combination, axis=1)
+    number = make_counters(len(shape))
+    jitter = np.stack([draw_below(f"{seed}/{axis}", number, _JITTER) - 1 for axis in ("row", "column")], axis=1)
+    centre = np.array(list(_CENTRES.values()))[position] + jitter
+    inside = make_shape_mask(shape, np.array(list(SIZES.values()))[size], centre)
+    noise = draw_bits(f"{seed}/noise", make_counters(len(shape) * _SIDE * _SIDE * 3 // 8))
     pixels = noise.astype("<u8").view(np.uint8).reshape(-1, _SIDE, _SIDE, 3) % _NOISE
     paint = np.array(list(COLOURS.values()), np.uint8)[colour]
     pixels = np.where(inside[..., None], paint[:, None, None, :] - _NOISE // 2 + pixels, pixels).astype(np.uint8)
     return pa.table(
         {
             "picture": pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), _SIDE * _SIDE * 3),
-            "shape": named(SHAPES, shape),
-            "colour": named(list(COLOURS), colour),
-            "size": named(list(SIZES), size),
-            "place": named(PLACES, place),
+            "shape": select_words(SHAPES, shape),
+            "colour": select_words(list(COLOURS), colour),
+            "size": select_words(list(SIZES), size),
+            "place": select_words(PLACES, position),
             "shape_class": shape,
             "colour_class": colour,
             "size_class": size,
@@ -75,7 +75,7 @@ def rows(*, seed: str, per_combination: int) -> pa.Table:
     )
 
 
-def mask(shape: Ints, radius: Ints, centre: Ints) -> NDArray[np.bool_]:
+def make_shape_mask(shape: Ints, radius: Ints, centre: Ints) -> NDArray[np.bool_]:
     """Which pixels each shape covers, (n, 24, 24): `shape` ranks in `SHAPES`, `radius` in pixels, `centre` (n, 2)."""
     y = np.arange(_SIDE)[None, :, None] - centre[:, 0, None, None]
     x = np.arange(_SIDE)[None, None, :] - centre[:, 1, None, None]
@@ -83,7 +83,7 @@ def mask(shape: Ints, radius: Ints, centre: Ints) -> NDArray[np.bool_]:
     box = (np.abs(y) <= r) & (np.abs(x) <= r)
     square_distance = y * y + x * x
     disc = square_distance <= r * r
-    drawn = np.stack(
+    masks = np.stack(
         [
             box & ((np.abs(y) <= r // 3) | (np.abs(x) <= r // 3)),
             disc,
@@ -92,5 +92,5 @@ def mask(shape: Ints, radius: Ints, centre: Ints) -> NDArray[np.bool_]:
             box & (2 * np.abs(x) <= y + r),
         ]
     )
-    chosen: NDArray[np.bool_] = drawn[shape, np.arange(len(shape))]
+    chosen: NDArray[np.bool_] = masks[shape, np.arange(len(shape))]
     return chosen

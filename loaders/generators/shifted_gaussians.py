@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import uniform
+from ...core.draws import draw_uniform
 from ...core.errors import BadDefinition
-from ...core.normal import UNIT, normal_units
+from ...core.normal import UNIT, draw_normal_units
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,14 +39,14 @@ def rows(*, form: str, width: int, counts: dict[str, int], seed: str) -> pa.Tabl
     inputs, labels, shifts = [], [], []
     for degree, count in counts.items():
         stream = f"{seed}/{degree}"
-        x = (normal_units(f"{stream}/x", count * width) / UNIT).reshape(count, width)
+        x = (draw_normal_units(f"{stream}/x", count * width) / UNIT).reshape(count, width)
         if form == "covariate":
             x[:, 0] += float(degree)
             truth = (x[:, 1] > 0) ^ (x[:, 0] > _FOLD)
         else:
-            cosine, sine = _turn(degree)
+            cosine, sine = _compute_rotation(degree)
             truth = cosine * x[:, 0] + sine * x[:, 1] > 0
-        turned_over = uniform(f"{stream}/flip", np.arange(count, dtype=np.uint64)) < _FLIPPED
+        turned_over = draw_uniform(f"{stream}/flip", np.arange(count, dtype=np.uint64)) < _FLIPPED
         inputs.append(x.astype(np.float32))
         labels.append((truth ^ turned_over).astype(np.int64))
         shifts.append(np.full(count, float(degree)))
@@ -54,7 +54,7 @@ def rows(*, form: str, width: int, counts: dict[str, int], seed: str) -> pa.Tabl
     return pa.table({"inputs": column, "label": np.concatenate(labels), "shift": np.concatenate(shifts)})
 
 
-def _turn(degrees: str) -> NDArray[np.float64]:
+def _compute_rotation(degrees: str) -> NDArray[np.float64]:
     """Cosine and sine by square roots, which every platform rounds alike."""
     squares = {"0": (4, 0), "30": (3, 1), "45": (2, 2), "60": (1, 3), "90": (0, 4)}
     if degrees not in squares:

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING
 
-from ...core.draws import below
-from ._columns import tabled
-from ._drawn import candidates, counters, first_different
+from ...core.draws import draw_below
+from ._columns import make_table
+from ._drawn import count_candidates, make_counters, take_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,20 +40,20 @@ def rows(*, seed: str, shortest: int, longest: int, counts: dict[str, int]) -> p
     Columns: `question` ("sort echo : c a b", skills from first to last), `answer` ("a b c c"), `skills` ("sort echo"),
     `size` (k).
     """
-    made: list[tuple[str, str, str, int]] = []
+    records: list[tuple[str, str, str, int]] = []
     for size, count in sorted((int(size), count) for size, count in counts.items()):
         for names in product(SKILLS, repeat=size):
             skills = " ".join(names)
-            stream, drawn = f"{seed}/{skills}", counters(candidates(count))
-            lengths = shortest + below(f"{stream}/length", drawn, longest - shortest + 1)
-            letters = below(f"{stream}/letters", counters(len(drawn) * longest), 26).reshape(-1, longest)
+            stream, drawn = f"{seed}/{skills}", make_counters(count_candidates(count))
+            lengths = shortest + draw_below(f"{stream}/length", drawn, longest - shortest + 1)
+            letters = draw_below(f"{stream}/letters", make_counters(len(drawn) * longest), 26).reshape(-1, longest)
             texts = (
                 "".join(_ALPHABET[i] for i in row[:length])
                 for row, length in zip(letters.tolist(), lengths.tolist(), strict=True)
             )
-            for text in first_different(texts, count, lambda text: text, f"skills: {skills}"):
+            for text in take_distinct(texts, count, lambda text: text, f"skills: {skills}"):
                 answer = text
                 for name in names:
                     answer = SKILLS[name](answer)
-                made.append((f"{skills} : {' '.join(text)}", " ".join(answer), skills, size))
-    return tabled(("question", "answer", "skills", "size"), made)
+                records.append((f"{skills} : {' '.join(text)}", " ".join(answer), skills, size))
+    return make_table(("question", "answer", "skills", "size"), records)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled, uniform
+from ...core.draws import draw_permutation, draw_uniform
 from ...core.errors import BadDefinition
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ def rows(*, slabs: int, width: int, counts: dict[str, int], seed: str) -> pa.Tab
     for name, count in counts.items():
         counter = np.arange(count, dtype=np.uint64)
         label = np.arange(count) % 2
-        linear = np.where(label == 1, 1.0, -1.0) * (MARGIN + (1 - MARGIN) * uniform(f"{seed}/{name}/0", counter))
-        others = [slab_input(label, slabs, f"{seed}/{name}/{place}") for place in range(1, width)]
+        linear = np.where(label == 1, 1.0, -1.0) * (MARGIN + (1 - MARGIN) * draw_uniform(f"{seed}/{name}/0", counter))
+        others = [draw_slab_input(label, slabs, f"{seed}/{name}/{index}") for index in range(1, width)]
         table = np.column_stack([linear, *others])
-        order = shuffled(f"{seed}/{name}/order", counter)
+        order = draw_permutation(f"{seed}/{name}/order", counter)
         if name == "linear shuffled":
             table[:, 0] = table[order, 0]
         elif name == "slabs shuffled":
@@ -53,14 +53,14 @@ def rows(*, slabs: int, width: int, counts: dict[str, int], seed: str) -> pa.Tab
     return pa.table({"inputs": column, "label": np.concatenate(labels), "environment": names})
 
 
-def slab_input(label: NDArray[np.int64], slabs: int, stream: str) -> NDArray[np.float64]:
+def draw_slab_input(label: NDArray[np.int64], slabs: int, stream: str) -> NDArray[np.float64]:
     """One input of `slabs` slabs of equal width over [-1, 1], `2 * MARGIN` apart, whose classes alternate; class 0 has
     the one in the middle. Shape (rows,)."""
     counter = np.arange(len(label), dtype=np.uint64)
     wide = (2 - 2 * MARGIN * (slabs - 1)) / slabs
-    inner = uniform(f"{stream}/inner", counter) < _INNER
+    inner = draw_uniform(f"{stream}/inner", counter) < _INNER
     # Slabs by their distance from the middle one: 0, 1, 2.
     distance = np.where(label == 1, 1, np.where(inner, 0, 2) if slabs == 5 else 0)
     start = distance * (wide + 2 * MARGIN) - wide / 2
-    side = np.where(uniform(f"{stream}/side", counter) < 0.5, -1.0, 1.0)
-    return side * (start + wide * uniform(f"{stream}/within", counter))
+    side = np.where(draw_uniform(f"{stream}/side", counter) < 0.5, -1.0, 1.0)
+    return side * (start + wide * draw_uniform(f"{stream}/within", counter))

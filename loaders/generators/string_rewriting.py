@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below, shuffled, uniform
+from ...core.draws import draw_below, draw_permutation, draw_uniform
 from ...core.errors import BadDefinition
-from ._columns import tabled
-from ._drawn import candidates, counters, first_different
+from ._columns import make_table
+from ._drawn import count_candidates, make_counters, take_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,60 +40,62 @@ def rows(*, seed: str, shortest: int, longest: int, regimes: list[dict[str, Any]
     Columns: `question` ("a b > c d : x a b y"), `answer` ("x c d y"), `rule` ("a b > c d"), `occurs` (whether the left
     side does: yes or no), `regime`.
     """
-    made = []
-    for one in regimes:
-        made += _regime(f"{seed}/{one.get('regime', '')}", f"{seed}/rules", shortest, longest, **one)
-    return tabled(("question", "answer", "rule", "occurs", "regime"), made)
+    records = []
+    for regime in regimes:
+        records += _make_regime(f"{seed}/{regime.get('regime', '')}", f"{seed}/rules", shortest, longest, **regime)
+    return make_table(("question", "answer", "rule", "occurs", "regime"), records)
 
 
-def rewritten(left: str, right: str, text: str) -> str:
+def apply_rule(left: str, right: str, text: str) -> str:
     """`text` after one step of the rule."""
     return text.replace(left, right, 1)
 
 
-def numbered(stream: str, number: NDArray[np.int64]) -> list[tuple[str, str]]:
+def list_rules(stream: str, number: NDArray[np.int64]) -> list[tuple[str, str]]:
     """Both sides of rules, by their numbers; all (26^2)^2 - 26^2 rules with different sides have one."""
-    order = shuffled(stream, np.arange(_SIDES * (_SIDES - 1), dtype=np.uint64))[number]
+    order = draw_permutation(stream, np.arange(_SIDES * (_SIDES - 1), dtype=np.uint64))[number]
     left, other = np.divmod(order, _SIDES - 1)
     right = other + (other >= left)  # never the left side itself
-    return [(_side(a), _side(b)) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+    return [(_format_side(a), _format_side(b)) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
 
 
-def _side(number: int) -> str:
+def _format_side(number: int) -> str:
     first, second = divmod(number, len(_ALPHABET))
     return _ALPHABET[first] + _ALPHABET[second]
 
 
-def _regime(
+def _make_regime(
     stream: str, order: str, shortest: int, longest: int, *, regime: str, rows: int, first: int, rules: int
 ) -> list[tuple[str, str, str, str, str]]:
     """The rows of one regime. order: names the draw of the rules' numbers."""
     if not _SIDE <= shortest <= longest:
         raise BadDefinition(f"string_rewriting: texts need {_SIDE} letters and more, and shortest before longest")
-    known = numbered(order, np.arange(first, first + rules))
-    texts = _drawn(stream, known, shortest, longest, candidates(rows))
-    found = first_different(texts, rows, lambda one: f"{one[0]}>{one[1]}:{one[2]}", f"string_rewriting: {regime}")
+    known = list_rules(order, np.arange(first, first + rules))
+    texts = _draw_texts(stream, known, shortest, longest, count_candidates(rows))
+    examples = take_distinct(
+        texts, rows, lambda example: f"{example[0]}>{example[1]}:{example[2]}", f"string_rewriting: {regime}"
+    )
     return [
         (
-            f"{_spaced(left)} > {_spaced(right)} : {_spaced(text)}",
-            _spaced(rewritten(left, right, text)),
-            f"{_spaced(left)} > {_spaced(right)}",
+            f"{_space_letters(left)} > {_space_letters(right)} : {_space_letters(text)}",
+            _space_letters(apply_rule(left, right, text)),
+            f"{_space_letters(left)} > {_space_letters(right)}",
             "yes" if left in text else "no",
             regime,
         )
-        for left, right, text in found
+        for left, right, text in examples
     ]
 
 
-def _drawn(
+def _draw_texts(
     stream: str, rules: list[tuple[str, str]], shortest: int, longest: int, count: int
 ) -> Iterator[tuple[str, str, str]]:
     """Rules in turn, and a text for each."""
-    each = counters(count)
-    lengths = shortest + below(f"{stream}/length", each, longest - shortest + 1)
-    letters = below(f"{stream}/letters", counters(count * longest), len(_ALPHABET)).reshape(count, longest)
-    places = uniform(f"{stream}/place", each)
-    fires = uniform(f"{stream}/fires", each) < _FIRES
+    each = make_counters(count)
+    lengths = shortest + draw_below(f"{stream}/length", each, longest - shortest + 1)
+    letters = draw_below(f"{stream}/letters", make_counters(count * longest), len(_ALPHABET)).reshape(count, longest)
+    places = draw_uniform(f"{stream}/place", each)
+    fires = draw_uniform(f"{stream}/fires", each) < _FIRES
     for row in range(count):
         left, right = rules[row % len(rules)]
         length = int(lengths[row])
@@ -104,5 +106,5 @@ def _drawn(
         yield left, right, text
 
 
-def _spaced(text: str) -> str:
+def _space_letters(text: str) -> str:
     return " ".join(text)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import below, bits, shuffled
+from ...core.draws import draw_below, draw_bits, draw_permutation
 from ...core.errors import BadDefinition
-from ._columns import joined, named, numbered
-from ._drawn import counters
+from ._columns import join_columns, make_numbered_words, select_words
+from ._drawn import make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,29 +33,35 @@ def rows(*, seed: str, entities: int, relations: int, out_degree: int, ood_share
         raise BadDefinition(f"two_hop: out_degree = {out_degree} needs as many relations; there are {relations}")
     facts = entities * out_degree
     head = np.repeat(np.arange(entities), out_degree)
-    ranked = np.argsort(bits(f"{seed}/relation", counters(entities * relations)).reshape(entities, -1), kind="stable")
+    ranked = np.argsort(
+        draw_bits(f"{seed}/relation", make_counters(entities * relations)).reshape(entities, -1), kind="stable"
+    )
     relation = np.sort(ranked[:, :out_degree]).ravel()
-    tail = below(f"{seed}/tail", counters(facts), entities)
-    apart = np.zeros(facts, bool)
-    apart[shuffled(f"{seed}/ood", counters(facts))[: round(ood_share * facts)]] = True
+    tail = draw_below(f"{seed}/tail", make_counters(facts), entities)
+    is_ood = np.zeros(facts, bool)
+    is_ood[draw_permutation(f"{seed}/ood", make_counters(facts))[: round(ood_share * facts)]] = True
 
     first = np.repeat(np.arange(facts), out_degree)
     second = (tail[:, None] * out_degree + np.arange(out_degree)).ravel()
-    kept = apart[first] == apart[second]
-    first, second = first[kept], second[kept]
+    is_valid = is_ood[first] == is_ood[second]
+    first, second = first[is_valid], second[is_valid]
 
-    entity, link = numbered("e", entities), numbered("r", relations)
+    entity, link = make_numbered_words("e", entities), make_numbered_words("r", relations)
     question = [
-        joined(named(entity, head), named(link, relation)),
-        joined(named(entity, head[first]), named(link, relation[first]), named(link, relation[second])),
+        join_columns(select_words(entity, head), select_words(link, relation)),
+        join_columns(
+            select_words(entity, head[first]), select_words(link, relation[first]), select_words(link, relation[second])
+        ),
     ]
     answers = np.concatenate([tail, tail[second]])
     return pa.table(
         {
             "question": pa.chunked_array(question),
-            "answer": named(entity, answers),
+            "answer": select_words(entity, answers),
             "hops": np.repeat([1, 2], [facts, len(first)]),
-            "facts": named(["id", "ood"], np.concatenate([apart, apart[first]]).astype(np.int64)),
-            "bridge": pa.chunked_array([named([""], np.zeros(facts, np.int64)), named(entity, tail[first])]),
+            "facts": select_words(["id", "ood"], np.concatenate([is_ood, is_ood[first]]).astype(np.int64)),
+            "bridge": pa.chunked_array(
+                [select_words([""], np.zeros(facts, np.int64)), select_words(entity, tail[first])]
+            ),
         }
     )

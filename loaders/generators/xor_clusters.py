@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import below
+from ...core.draws import draw_below
 from ...core.errors import BadDefinition
-from ...core.normal import UNIT, normal_units
+from ...core.normal import UNIT, draw_normal_units
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,11 +35,11 @@ def rows(*, seed: str, count: int, dimension: int, shift: float) -> pa.Table:
         raise BadDefinition(
             f"xor_clusters: dimension = {dimension} must be even, shift = {shift} between 0 and 16 in steps of 2^-16"
         )
-    cluster = below(f"{seed}/cluster", np.arange(count, dtype=np.uint64), len(_CLUSTERS))
+    cluster = draw_below(f"{seed}/cluster", np.arange(count, dtype=np.uint64), len(_CLUSTERS))
     alternating = np.where(np.arange(dimension) % 2, -1, 1)
     directions = np.stack([np.ones(dimension, np.int64), alternating])
     sign = np.where(cluster % 2, -1, 1)
-    units = normal_units(f"{seed}/noise", count * dimension).reshape(count, dimension)
+    units = draw_normal_units(f"{seed}/noise", count * dimension).reshape(count, dimension)
     units += round(steps) * sign[:, None] * directions[cluster // 2]
     flat = pa.array((units / UNIT).astype(np.float32).ravel())
     return pa.table(

@@ -11,24 +11,24 @@ from types import ModuleType
 from typing import Any
 
 from ...core.errors import BadDefinition
-from ...core.plugins import module
+from ...core.plugins import load_module
 
 
 class MirrorFailed(Exception):
     """This mirror did not give the file; the message says why. The next one is tried."""
 
 
-def opened(mirror: dict[str, Any], wanted: str) -> tuple[ModuleType, str]:
+def load_mirror(mirror: dict[str, Any], title: str) -> tuple[ModuleType, str]:
     """The module of a mirror's kind, and how messages name it; `BadDefinition` where it lacks what its kind needs.
-    `wanted` is what it is a mirror of."""
-    kind = module("loaders/mirrors", str(mirror.get("sort")), "sort of mirror")
+    `title` is what it is a mirror of."""
+    kind = load_module("loaders/mirrors", str(mirror.get("sort")), "sort of mirror")
     try:
         return kind, kind.describe(mirror)
     except KeyError as error:
-        raise BadDefinition(f"a mirror of {wanted} ({mirror.get('sort')}) lacks {error}") from error
+        raise BadDefinition(f"a mirror of {title} ({mirror.get('sort')}) lacks {error}") from error
 
 
-def own_disk(error: BaseException) -> bool:
+def is_disk_error(error: BaseException) -> bool:
     """Whether an error is this machine's disk refusing, which no other mirror changes."""
     number = getattr(error, "errno", None)
     return number in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)

@@ -21,37 +21,37 @@ from . import MirrorFailed
 _SECONDS = 300
 
 
-class _Kept(threading.local):
+class _ThreadArchive(threading.local):
     """The archive that this thread was brought last: a source often has several files in one package."""
 
     name = ""
     folder: tempfile.TemporaryDirectory[str] | None = None
 
 
-_kept = _Kept()
+_thread_archive = _ThreadArchive()
 
 
-def kept_archive(name: str, bring: Callable[[Path], Path]) -> Path:
+def get_cached_archive(name: str, bring: Callable[[Path], Path]) -> Path:
     """The archive called `name`, which `bring` leaves in the folder it is given; kept until this thread asks for
     another, or the process ends."""
-    if _kept.folder is not None and _kept.name == name:
-        return next(Path(_kept.folder.name).iterdir())
+    if _thread_archive.folder is not None and _thread_archive.name == name:
+        return next(Path(_thread_archive.folder.name).iterdir())
     folder = tempfile.TemporaryDirectory()
     try:
         archive = bring(Path(folder.name))
     except BaseException:
         folder.cleanup()
         raise
-    forget()
-    _kept.name, _kept.folder = name, folder
+    remove_cached_archive()
+    _thread_archive.name, _thread_archive.folder = name, folder
     return archive
 
 
-def forget() -> None:
+def remove_cached_archive() -> None:
     """Remove the archive that this thread keeps."""
-    if _kept.folder is not None:
-        _kept.folder.cleanup()
-    _kept.name, _kept.folder = "", None
+    if _thread_archive.folder is not None:
+        _thread_archive.folder.cleanup()
+    _thread_archive.name, _thread_archive.folder = "", None
 
 
 def run_client(command: Sequence[str], folder: Path, complaint: Callable[[str], str]) -> Path:
@@ -73,7 +73,7 @@ def run_client(command: Sequence[str], folder: Path, complaint: Callable[[str], 
     return archives[0]
 
 
-def last_line(text: str, marks: Sequence[str]) -> str:
+def find_last_line(text: str, marks: Sequence[str]) -> str:
     """The last line of a client's stderr that begins with one of `marks`, without it; else the last line there is."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for line in reversed(lines):
@@ -83,21 +83,21 @@ def last_line(text: str, marks: Sequence[str]) -> str:
     return lines[-1] if lines else ""
 
 
-def extract(archive: Path, member: str, target: Path) -> None:
+def extract_member(archive: Path, member: str, target: Path) -> None:
     """Copy the file `member` of a zip or tar archive to `target`; `MirrorFailed` where there is none."""
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as bundle, bundle.open(member) as inside, target.open("wb") as file:
                 shutil.copyfileobj(inside, file)
         else:
-            with tarfile.open(archive) as tape, _file_of(tape, member) as inside, target.open("wb") as file:
+            with tarfile.open(archive) as tape, _open_member(tape, member) as inside, target.open("wb") as file:
                 shutil.copyfileobj(inside, file)
     except (KeyError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError) as error:
         raise MirrorFailed(f"{archive.name} holds no readable {member}") from error
 
 
-def _file_of(tape: tarfile.TarFile, member: str) -> tarfile.ExFileObject:
-    found = tape.extractfile(member)
-    if found is None:
+def _open_member(tape: tarfile.TarFile, member: str) -> tarfile.ExFileObject:
+    file = tape.extractfile(member)
+    if file is None:
         raise KeyError(member)
-    return found  # type: ignore[return-value]
+    return file  # type: ignore[return-value]

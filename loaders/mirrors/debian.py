@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...core.progress import say
+from ...core.progress import log_message
 from . import MirrorFailed
-from ._packages import extract, kept_archive, last_line, run_client
+from ._packages import extract_member, find_last_line, get_cached_archive, run_client
 
 NETWORK = True
 
@@ -20,23 +20,23 @@ def describe(mirror: dict[str, Any]) -> str:
 
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     """Download the package and copy its `member` (a path below the root, such as `usr/share/x.csv`) to `target`."""
-    say(f"{describe(mirror)} (for {mirror['member']})")
-    tape = kept_archive(describe(mirror), partial(_bring, f"{mirror['package']}={mirror['version']}"))
-    extract(tape, f"./{mirror['member']}", target)
+    log_message(f"{describe(mirror)} (for {mirror['member']})")
+    tape = get_cached_archive(describe(mirror), partial(_download_package, f"{mirror['package']}={mirror['version']}"))
+    extract_member(tape, f"./{mirror['member']}", target)
 
 
-def _bring(pinned: str, folder: Path) -> Path:
+def _download_package(pinned: str, folder: Path) -> Path:
     """The package's file tree as a tar archive, alone in the folder."""
     package = run_client(
-        ["apt-get", "--quiet", "--option", "Acquire::Retries=1", "download", pinned], folder, _complaint
+        ["apt-get", "--quiet", "--option", "Acquire::Retries=1", "download", pinned], folder, _find_error_line
     )
     tape = package.with_suffix(".tar")
-    _unpack(package, tape)
+    _unpack_package(package, tape)
     package.unlink()
     return tape
 
 
-def _unpack(package: Path, tape: Path) -> None:
+def _unpack_package(package: Path, tape: Path) -> None:
     command = ["dpkg-deb", "--fsys-tarfile", str(package)]
     try:
         with tape.open("wb") as file:
@@ -44,8 +44,8 @@ def _unpack(package: Path, tape: Path) -> None:
     except FileNotFoundError as error:
         raise MirrorFailed("dpkg-deb is not installed") from error
     except subprocess.CalledProcessError as error:
-        raise MirrorFailed(last_line(error.stderr, ["dpkg-deb: error:"])) from error
+        raise MirrorFailed(find_last_line(error.stderr, ["dpkg-deb: error:"])) from error
 
 
-def _complaint(text: str) -> str:
-    return last_line(text, ["E:"])
+def _find_error_line(text: str) -> str:
+    return find_last_line(text, ["E:"])

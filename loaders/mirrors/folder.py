@@ -6,35 +6,35 @@ import os
 from pathlib import Path
 
 from ...core.errors import FarshiftError
-from ...core.files import file_sha256
+from ...core.files import compute_file_sha256
 
 NETWORK = False
 
 
-def folders(extra: tuple[Path, ...] = ()) -> list[Path]:
+def list_folders(extra: tuple[Path, ...] = ()) -> list[Path]:
     """The folders of `--mirror` and of `FARSHIFT_MIRRORS`; an error where one does not exist."""
     named = [Path(entry).expanduser() for entry in os.environ.get("FARSHIFT_MIRRORS", "").split(os.pathsep) if entry]
-    found = [*extra, *named]
-    for folder in found:
+    paths = [*extra, *named]
+    for folder in paths:
         if not folder.is_dir():
             raise FarshiftError(f"mirror {folder} is not a folder")
-    return found
+    return paths
 
 
-def named_sizes() -> set[tuple[str, int]]:
+def list_named_sizes() -> set[tuple[str, int]]:
     """Name and size of every file in the folders of `FARSHIFT_MIRRORS`."""
-    files = (path for folder in folders() for path in folder.rglob("*"))
+    files = (path for folder in list_folders() for path in folder.rglob("*"))
     return {(path.name, path.stat().st_size) for path in files if path.is_file()}
 
 
-def find(name: str, digest: str, size: int, where: list[Path]) -> tuple[Path | None, list[Path]]:
+def find_file(name: str, digest: str, size: int, where: list[Path]) -> tuple[Path | None, list[Path]]:
     """The first file of this size and sha256 under the folders (files of the same name first), and those that
     have the name but other content."""
     changed: list[Path] = []
     for folder in where:
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         for path in sorted(files, key=lambda path: path.name != name):
-            if path.stat().st_size == size and file_sha256(path) == digest:
+            if path.stat().st_size == size and compute_file_sha256(path) == digest:
                 return path, changed
             if path.name == name:
                 changed.append(path)

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import first_line
-from ...core.progress import say
+from ...core.errors import get_first_line
+from ...core.progress import log_message
 from . import MirrorFailed
 
 NETWORK = True
@@ -22,15 +22,15 @@ def describe(mirror: dict[str, Any]) -> str:
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     """Fetch `commit` of `repository` (any address that git takes), without its history, and write its `folder` as a
     tar to `target`."""
-    say(f"{describe(mirror)}: fetching the commit")
+    log_message(f"{describe(mirror)}: fetching the commit")
     with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as work:
-        _git(work, "init", "--quiet", "--bare")
-        _git(work, "fetch", "--quiet", "--depth", "1", mirror["repository"], mirror["commit"])
-        wanted = [mirror["folder"]] if mirror.get("folder") else []
-        _git(work, "archive", "--format=tar", f"--output={target.absolute()}", "FETCH_HEAD", *wanted)
+        _run_git(work, "init", "--quiet", "--bare")
+        _run_git(work, "fetch", "--quiet", "--depth", "1", mirror["repository"], mirror["commit"])
+        paths = [mirror["folder"]] if mirror.get("folder") else []
+        _run_git(work, "archive", "--format=tar", f"--output={target.absolute()}", "FETCH_HEAD", *paths)
 
 
-def _git(folder: str, *arguments: str) -> None:
+def _run_git(folder: str, *arguments: str) -> None:
     command = ["git", "-c", "core.hooksPath=/dev/null", "-C", folder, *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SILENCE, check=False)
@@ -39,4 +39,4 @@ def _git(folder: str, *arguments: str) -> None:
     except subprocess.TimeoutExpired as error:
         raise MirrorFailed(f"git {arguments[0]} did not end within an hour") from error
     if done.returncode:
-        raise MirrorFailed(f"git {arguments[0]}: {first_line(Exception(done.stderr), silent='it failed')}")
+        raise MirrorFailed(f"git {arguments[0]}: {get_first_line(Exception(done.stderr), silent='it failed')}")

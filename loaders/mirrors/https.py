@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ...core.progress import advance
-from ...core.retry import may_pass, pause, retry_after
-from . import MirrorFailed, own_disk
+from ...core.progress import report_progress
+from ...core.retry import compute_backoff, is_retryable, parse_retry_after
+from . import MirrorFailed, is_disk_error
 
 NETWORK = True
 _TRIES = 4  # fewer than elsewhere: there are other mirrors
@@ -37,15 +37,17 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     broken: Exception | None = None
     tries = 0
     while download.size is None or have < download.size:
-        if tries == _TRIES or _final(broken):
-            raise MirrorFailed(_reason(broken) or f"the download ended at {have} of {download.size} bytes") from broken
+        if tries == _TRIES or _is_final(broken):
+            raise MirrorFailed(
+                _describe_failure(broken) or f"the download ended at {have} of {download.size} bytes"
+            ) from broken
         if tries:
-            time.sleep(pause(tries, _asked(broken)))
+            time.sleep(compute_backoff(tries, _get_retry_delay(broken)))
         broken = None
         try:
             download.go_on(have)
         except (OSError, http.client.HTTPException) as error:
-            if own_disk(error):
+            if is_disk_error(error):
                 raise
             broken = error
         have = download.have()
@@ -78,7 +80,7 @@ class _Download:
             if resumed and not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
                 raise http.client.HTTPException(f"the server sent another range than from byte {have}")
             if not resumed:
-                self.version = _strong(answer.headers.get("ETag"))
+                self.version = _get_strong_validator(answer.headers.get("ETag"))
             start = have if resumed else 0
             if self.size is None and answer.headers.get("Content-Length"):
                 self.size = start + int(answer.headers["Content-Length"])
@@ -92,29 +94,29 @@ class _Download:
         while block := answer.read1(_BLOCK):
             file.write(block)
             done += len(block)
-            advance(self.url.rsplit("/", 1)[-1], done, self.size)
+            report_progress(self.url.rsplit("/", 1)[-1], done, self.size)
             if self.size is not None and done > self.size:
                 return  # longer than promised: the digest will say so, without filling the disk
 
 
-def _strong(validator: str | None) -> str | None:
+def _get_strong_validator(validator: str | None) -> str | None:
     """A validator that promises equal bytes; a weak one does not (RFC 9110, 8.8.3)."""
     return validator if validator and not validator.startswith("W/") else None
 
 
-def _reason(broken: Exception | None) -> str:
+def _describe_failure(broken: Exception | None) -> str:
     if isinstance(broken, urllib.error.HTTPError):
         return f"the server answered {broken.code} {broken.reason}"
     return "" if broken is None else str(getattr(broken, "reason", None) or broken) or type(broken).__name__
 
 
-def _asked(broken: Exception | None) -> float | None:
-    return retry_after(broken.headers.get("Retry-After")) if isinstance(broken, urllib.error.HTTPError) else None
+def _get_retry_delay(broken: Exception | None) -> float | None:
+    return parse_retry_after(broken.headers.get("Retry-After")) if isinstance(broken, urllib.error.HTTPError) else None
 
 
-def _final(broken: Exception | None) -> bool:
+def _is_final(broken: Exception | None) -> bool:
     """Also a name that does not resolve and a refused connection, which do not change in seconds."""
     if isinstance(broken, urllib.error.HTTPError):
-        return not may_pass(broken.code)
+        return not is_retryable(broken.code)
     reason = getattr(broken, "reason", broken)
     return type(reason).__name__ == "gaierror" or isinstance(reason, ConnectionRefusedError)

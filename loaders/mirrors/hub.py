@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files.patterns import choose_paths, is_pattern
-from . import MirrorFailed, own_disk
+from . import MirrorFailed, is_disk_error
 
 NETWORK = True
 
@@ -16,7 +16,7 @@ def describe(mirror: dict[str, Any]) -> str:
     return f"Hub {mirror['repo']}@{mirror['revision'][:12]}:{mirror['file']}"
 
 
-def _name(mirror: dict[str, Any]) -> str:
+def _find_file_name(mirror: dict[str, Any]) -> str:
     """The file's name. A pattern (`*.tar.gz`) stands for the only file of the data set that it fits."""
     if not is_pattern(mirror["file"]):
         return str(mirror["file"])
@@ -29,7 +29,7 @@ def _name(mirror: dict[str, Any]) -> str:
     return fit[0]
 
 
-def client_errors() -> tuple[type[Exception], ...]:
+def list_client_errors() -> tuple[type[Exception], ...]:
     """What `huggingface_hub` lets through where a request fails.
 
     Errors of its HTTP library (another one in each major version, so named through the client's own error), OSErrors,
@@ -48,15 +48,15 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     keep = target.parent / f"{target.name}.hub"
     try:
         got = hf_hub_download(
-            mirror["repo"], _name(mirror), revision=mirror["revision"], repo_type="dataset", local_dir=keep
+            mirror["repo"], _find_file_name(mirror), revision=mirror["revision"], repo_type="dataset", local_dir=keep
         )
-    except client_errors() as error:
-        if own_disk(error):
+    except list_client_errors() as error:
+        if is_disk_error(error):
             raise
         # This one says only that there is no local copy either; its cause says what is wrong with the Hub.
         why = (error.__cause__ or error) if isinstance(error, LocalEntryNotFoundError) else error
-        said = ": ".join([type(why).__name__, *str(why).strip().splitlines()[:1]]).rstrip(".")
+        message = ": ".join([type(why).__name__, *str(why).strip().splitlines()[:1]]).rstrip(".")
         hint = " (HF_HUB_DISABLE_XET=1 does without the Xet store)" if isinstance(why, RuntimeError) else ""
-        raise MirrorFailed(said + hint) from error
+        raise MirrorFailed(message + hint) from error
     shutil.move(got, target)
     shutil.rmtree(keep, ignore_errors=True)

@@ -7,9 +7,9 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import first_line
-from . import MirrorFailed, own_disk
-from .hub import client_errors
+from ...core.errors import get_first_line
+from . import MirrorFailed, is_disk_error
+from .hub import list_client_errors
 
 NETWORK = True
 
@@ -25,15 +25,15 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
 
     keep = target.parent / f"{target.name}.hub"
     folder = mirror.get("folder", "")
-    wanted = [f"{folder}/**"] if folder else None
+    patterns = [f"{folder}/**"] if folder else None
     try:
         snapshot_download(
-            mirror["repo"], revision=mirror["revision"], repo_type="dataset", local_dir=keep, allow_patterns=wanted
+            mirror["repo"], revision=mirror["revision"], repo_type="dataset", local_dir=keep, allow_patterns=patterns
         )
-    except client_errors() as error:
-        if own_disk(error):
+    except list_client_errors() as error:
+        if is_disk_error(error):
             raise
-        raise MirrorFailed(f"{type(error).__name__}: {first_line(error)}") from error
+        raise MirrorFailed(f"{type(error).__name__}: {get_first_line(error)}") from error
     with tarfile.open(target, "w") as tar:
         for path in sorted(path for path in (keep / folder).rglob("*") if path.is_file()):
             name = path.relative_to(keep)

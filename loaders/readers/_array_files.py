@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, BadDefinition, first_line, some_of
-from ..acquire.members import Members
+from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
+from ..acquire.members import ArchiveFiles
 from ._hdf5 import Hdf5Arrays, is_matlab_hdf5
 from ._matlab import read_matlab
 
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 _WITH_ARRAY = re.compile(r"(.+\.\w+):([^/{}]+)|(.+\.(?:h5|hdf5)):([^{}]+)")
 
 
-def load_arrays(name: str, where: str, raw: Path | bytes, array: str) -> Array:
+def load_array(name: str, where: str, raw: Path | bytes, array: str) -> Array:
     """One array of a file: `array` names it in an .npz or a .mat, and may be left out where there is one only.
 
     Raises `BadData` where the file is none, is cut off, or holds Python objects, which only unpickling could read.
@@ -36,34 +36,34 @@ def load_arrays(name: str, where: str, raw: Path | bytes, array: str) -> Array:
         if not array and len(with_names) == 1:
             (array,) = with_names
         if array not in with_names:
-            raise BadData(f"{where} has no array {array!r} (it has {some_of(sorted(with_names))})")
-        found = with_names[array]
+            raise BadData(f"{where} has no array {array!r} (it has {shorten_list(sorted(with_names))})")
+        values = with_names[array]
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, RuntimeError) as error:
-        raise BadData(f"{where}: not a readable {suffix} file: {first_line(error)}") from error
-    if found.dtype.kind not in "biufSU":
-        raise BadData(f"{where}: {array!r} holds {found.dtype}: numbers and text are read, and nothing else")
-    return found
+        raise BadData(f"{where}: not a readable {suffix} file: {get_first_line(error)}") from error
+    if values.dtype.kind not in "biufSU":
+        raise BadData(f"{where}: {array!r} holds {values.dtype}: numbers and text are read, and nothing else")
+    return values
 
 
-def _npy(raw: Path | bytes) -> Mapping[str, Array]:
+def _read_npy(raw: Path | bytes) -> Mapping[str, Array]:
     if isinstance(raw, Path):
         return {"": np.load(raw, mmap_mode="r", allow_pickle=False)}
     return {"": np.load(io.BytesIO(raw), allow_pickle=False)}
 
 
-def _npz(raw: Path | bytes) -> Mapping[str, Array]:
-    found: Mapping[str, Array] = np.load(raw if isinstance(raw, Path) else io.BytesIO(raw), allow_pickle=False)
-    return found
+def _read_npz(raw: Path | bytes) -> Mapping[str, Array]:
+    arrays: Mapping[str, Array] = np.load(raw if isinstance(raw, Path) else io.BytesIO(raw), allow_pickle=False)
+    return arrays
 
 
-def _mat(raw: Path | bytes) -> Mapping[str, Array]:
+def _read_mat(raw: Path | bytes) -> Mapping[str, Array]:
     return Hdf5Arrays(raw, matlab=True) if is_matlab_hdf5(raw) else read_matlab(raw)
 
 
 _READERS: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {
-    ".npy": _npy,
-    ".npz": _npz,
-    ".mat": _mat,
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".mat": _read_mat,
     ".h5": Hdf5Arrays,
     ".hdf5": Hdf5Arrays,
 }
@@ -72,27 +72,27 @@ _READERS: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {
 class ArrayFiles:
     """The arrays of a source's files, by path; those of folders and archives too."""
 
-    def __init__(self, files: Mapping[str, Path | Members]) -> None:
-        self._places: dict[str, tuple[Path | Members, str]] = {}
+    def __init__(self, files: Mapping[str, Path | ArchiveFiles]) -> None:
+        self._places: dict[str, tuple[Path | ArchiveFiles, str]] = {}
         for name, where in files.items():
-            for path in where.names() if isinstance(where, Members) else [name]:
+            for path in where.names() if isinstance(where, ArchiveFiles) else [name]:
                 if path in self._places:
                     raise BadData(f"{path} is in two of {', '.join(files)}")
-                self._places[path] = (where, f"{where.where}: {path}" if isinstance(where, Members) else path)
+                self._places[path] = (where, f"{where.where}: {path}" if isinstance(where, ArchiveFiles) else path)
 
     def names(self) -> list[str]:
         return sorted(self._places)
 
-    def load(self, said: str) -> Array:
+    def load(self, reference: str) -> Array:
         """The array that is `path`, or `path:array`."""
-        path, array = split(said)
+        path, array = split_array_path(reference)
         if path not in self._places:
-            raise BadData(f"there is no file {path}: there are {some_of(self.names())}")
+            raise BadData(f"there is no file {path}: there are {shorten_list(self.names())}")
         where, title = self._places[path]
-        return load_arrays(path, title, where.read(path) if isinstance(where, Members) else where, array)
+        return load_array(path, title, where.read(path) if isinstance(where, ArchiveFiles) else where, array)
 
 
-def split(said: str) -> tuple[str, str]:
+def split_array_path(reference: str) -> tuple[str, str]:
     """The path and the array that "data.npz:images" names."""
-    found = _WITH_ARRAY.fullmatch(said)
-    return (found[1] or found[3], found[2] or found[4]) if found else (said, "")
+    match = _WITH_ARRAY.fullmatch(reference)
+    return (match[1] or match[3], match[2] or match[4]) if match else (reference, "")

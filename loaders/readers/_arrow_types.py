@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ...splits.measures.times import in_utc
-from ._tensors import item_of
+from ...splits.measures.times import convert_to_utc
+from ._tensors import find_item_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,14 +31,14 @@ class NotExact(ValueError):
         self.index = index
 
 
-def stored_type(kind: pa.DataType) -> pa.DataType:
+def to_stored_type(kind: pa.DataType) -> pa.DataType:
     """How a column's values lie: without codes, views, wide offsets and names of its own."""
     import pyarrow as pa
 
     if isinstance(kind, pa.BaseExtensionType):
-        return stored_type(kind.storage_type)
+        return to_stored_type(kind.storage_type)
     if pa.types.is_dictionary(kind):
-        return stored_type(kind.value_type)
+        return to_stored_type(kind.value_type)
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return pa.string()
     if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
@@ -46,25 +46,25 @@ def stored_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as `stored_type` says, however a file keeps it."""
+def to_stored_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as `to_stored_type` says, however a file keeps it."""
     import pyarrow as pa
 
     if isinstance(column.type, pa.BaseExtensionType):
-        return plain(column.cast(column.type.storage_type))
+        return to_stored_column(column.cast(column.type.storage_type))
     if pa.types.is_dictionary(column.type):
-        values = stored_type(column.type.value_type)
+        values = to_stored_type(column.type.value_type)
         chunks = [chunk.dictionary.cast(values).take(chunk.indices) for chunk in column.chunks]
         return pa.chunked_array(chunks, values)
-    return column.cast(stored_type(column.type))
+    return column.cast(to_stored_type(column.type))
 
 
-def field_type(kind: pa.DataType) -> str:
+def infer_field_type(kind: pa.DataType) -> str:
     """The type of the field that a column becomes, `NO_VALUES` of a column of nulls, "" of what is no field as it is
-    (tensors: see `item_of`, `encoded_in`)."""
+    (tensors: see `find_item_type`, `has_encoded_files`)."""
     import pyarrow as pa
 
-    kind = stored_type(kind)
+    kind = to_stored_type(kind)
     if pa.types.is_decimal(kind):
         return "float64" if kind.scale > 0 else "int64"
     for test, name in (
@@ -82,14 +82,14 @@ def field_type(kind: pa.DataType) -> str:
     return ""
 
 
-def encoded_in(kind: pa.DataType) -> bool:
+def has_encoded_files(kind: pa.DataType) -> bool:
     """Whether a column holds encoded files as data sets of the Hub have them: their bytes, and a path."""
     import pyarrow as pa
 
     return pa.types.is_struct(kind) and {field.name for field in kind} == {"bytes", "path"}
 
 
-def common_type(kinds: Iterable[str]) -> str:
+def find_common_type(kinds: Iterable[str]) -> str:
     """The type that holds the values of columns of several types; "" where none does."""
     known = frozenset(kinds) - {NO_VALUES} or frozenset({NO_VALUES})
     return _WIDER.get(known, "") if len(known) > 1 else min(known)
@@ -100,7 +100,7 @@ def describe_type(kind: pa.DataType) -> str:
     return " ".join(str(kind).split())[:60]
 
 
-def remedy(field: str, kind: pa.DataType | None = None) -> str:
+def describe_remedy(field: str, kind: pa.DataType | None = None) -> str:
     """What a draft says of a field whose column Farshift cannot carry by itself."""
     import pyarrow as pa
 
@@ -121,10 +121,10 @@ def to_item(column: pa.ChunkedArray, item: str, rounded: bool = False) -> pa.Chu
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = plain(column)
+    column = to_stored_column(column)
     kind = column.type
     if pa.types.is_duration(kind) or (pa.types.is_time(kind) and item in ("int64", "float64")):
-        return to_item(_seconds(column), item, rounded)
+        return to_item(_format_seconds(column), item, rounded)
     if item == "string":
         return column.cast(pa.string())
     if item == "bytes":
@@ -133,11 +133,11 @@ def to_item(column: pa.ChunkedArray, item: str, rounded: bool = False) -> pa.Chu
         numbers = pc.is_in(column, pa.array([0, 1], kind))
         _refuse_first(column, pc.invert(pc.or_kleene(numbers, column.is_null())), item)
     if item == "timestamp" and (pa.types.is_temporal(kind) or pa.types.is_string(kind)):
-        return _as_times(column)
+        return _to_times(column)
     if item == "float64" and (pa.types.is_decimal(kind) or pa.types.is_integer(kind)):
-        return _as_float(column, rounded)
+        return _to_float(column, rounded)
     if item in ("int64", "uint64") and (pa.types.is_decimal(kind) or pa.types.is_integer(kind)):
-        return _as_integer(column, item)
+        return _to_integer(column, item)
     return column.cast({"bool": pa.bool_(), "timestamp": pa.timestamp("us")}.get(item) or getattr(pa, item)())
 
 
@@ -147,49 +147,52 @@ def loses_precision(column: pa.ChunkedArray) -> bool:
     import pyarrow.compute as pc
 
     kind = column.type
-    while item_of(kind):
+    while find_item_type(kind):
         column, kind = pc.list_flatten(column), kind.value_type
     if kind != pa.float64():
         return False
     return pc.all(pc.equal(column.cast(pa.float32()).cast(kind), column)).as_py() is False
 
 
-def _as_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _to_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
-        return in_utc(column)
+        return convert_to_utc(column)
     except pa.ArrowInvalid:
         if not pa.types.is_timestamp(column.type):
             raise
-        whole = column.cast(pa.timestamp("us", column.type.tz), safe=False)
-        _refuse_first(column, pc.not_equal(whole.cast(column.type, safe=False), column), "timestamp")
+        microseconds = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+        _refuse_first(column, pc.not_equal(microseconds.cast(column.type, safe=False), column), "timestamp")
         raise
 
 
-def _as_float(column: pa.ChunkedArray, rounded: bool) -> pa.ChunkedArray:
+def _to_float(column: pa.ChunkedArray, rounded: bool) -> pa.ChunkedArray:
     """Decimals and whole numbers as the nearest float64. A decimal is carried where its digits come back from it, as
     those of all of up to 15 digits do."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_decimal(column.type):
-        found = column.cast(pa.string()).cast(pa.float64())  # Arrow's own cast is not that to the nearest
+        floats = column.cast(pa.string()).cast(pa.float64())  # Arrow's own cast is not that to the nearest
         large = column if column.type.precision > 15 else column[:0]
     else:
-        found = column.cast(pa.float64(), safe=False)
-        large = column.filter(pc.greater_equal(pc.abs(found), _EXACT))
+        floats = column.cast(pa.float64(), safe=False)
+        large = column.filter(pc.greater_equal(pc.abs(floats), _EXACT))
     if not rounded:
         for value in pc.unique(large.drop_null()).to_pylist():
             if Decimal(repr(float(value))) != value:
                 raise NotExact(
-                    pc.index(column, pa.scalar(value, column.type)).as_py(), str(value), _name(column), "float64"
+                    pc.index(column, pa.scalar(value, column.type)).as_py(),
+                    str(value),
+                    _describe_column_type(column),
+                    "float64",
                 )
-    return found
+    return floats
 
 
-def _as_integer(column: pa.ChunkedArray, item: str) -> pa.ChunkedArray:
+def _to_integer(column: pa.ChunkedArray, item: str) -> pa.ChunkedArray:
     import pyarrow as pa
 
     target = getattr(pa, item)()
@@ -199,11 +202,11 @@ def _as_integer(column: pa.ChunkedArray, item: str) -> pa.ChunkedArray:
         low, high = (-(2**63), 2**63) if item == "int64" else (0, 2**64)
         for index, value in enumerate(column.to_pylist()):
             if value is not None and not (low <= value < high and value == int(value)):
-                raise NotExact(index, str(value), _name(column), item) from None
+                raise NotExact(index, str(value), _describe_column_type(column), item) from None
         raise
 
 
-def _seconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _format_seconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Durations, or times of the day, as texts of their seconds."""
     import pyarrow as pa
 
@@ -218,8 +221,8 @@ def _refuse_first(column: pa.ChunkedArray, wrong: Any, item: str) -> None:
 
     index = pc.index(wrong, True).as_py()
     if index >= 0:
-        raise NotExact(index, str(column[index]), _name(column), item)
+        raise NotExact(index, str(column[index]), _describe_column_type(column), item)
 
 
-def _name(column: pa.ChunkedArray) -> str:
+def _describe_column_type(column: pa.ChunkedArray) -> str:
     return describe_type(column.type)

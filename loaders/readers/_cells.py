@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, BadDefinition, some_of
+from ...core.errors import BadData, BadDefinition, shorten_list
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ class Cells:
     locate: Callable[[int], str]
 
     def column(self, column: Column) -> pa.ChunkedArray:
-        return self.table[str(place(self.names, column, self.name))]
+        return self.table[str(find_column(self.names, column, self.name))]
 
     def kept(self, which: NDArray[np.bool_]) -> Cells:
         """The rows that are to stay."""
@@ -52,7 +52,7 @@ class Cells:
         return BadData(f"{self.name}, {self.locate(int(self.rows[index]))}: {complaint}")
 
 
-def place(names: Sequence[str], column: Column, where: str) -> int:
+def find_column(names: Sequence[str], column: Column, where: str) -> int:
     """The place of a column: of the first of that name; `BadData` where there is none."""
     if isinstance(column, int):
         if not 0 <= column < len(names):
@@ -61,22 +61,24 @@ def place(names: Sequence[str], column: Column, where: str) -> int:
     try:
         return list(names).index(column)
     except ValueError:
-        raise BadData(f"{where} has no column {column!r} (it has {some_of(list(names))}){_apart(names)}") from None
+        raise BadData(
+            f"{where} has no column {column!r} (it has {shorten_list(list(names))}){_suggest_separator(names)}"
+        ) from None
 
 
-def _apart(names: Sequence[str]) -> str:
+def _suggest_separator(names: Sequence[str]) -> str:
     """What to do where the only column looks like several."""
     mark = next((mark for mark in (";", "\t", "|", ",") if len(names) == 1 and mark in names[0]), "")
     return f": say by options = {{ separator = {json.dumps(mark)} }} what stands between its cells" if mark else ""
 
 
-def places_of(names: Sequence[str], wanted: Any, where: str) -> list[int]:
+def find_columns(names: Sequence[str], spec: Any, where: str) -> list[int]:
     """The places of what a field is made from: a column, several, or all from `first` to `last`."""
-    if isinstance(wanted, dict):
-        if set(wanted) != {"first", "last"}:
-            raise BadDefinition(f"{where}: a run of columns is {{ first = .., last = .. }}, and not {wanted}")
-        first, last = (place(names, wanted[end], where) for end in ("first", "last"))
+    if isinstance(spec, dict):
+        if set(spec) != {"first", "last"}:
+            raise BadDefinition(f"{where}: a run of columns is {{ first = .., last = .. }}, and not {spec}")
+        first, last = (find_column(names, spec[end], where) for end in ("first", "last"))
         return list(range(first, last + 1))
-    if isinstance(wanted, list):
-        return [place(names, column, where) for column in wanted]
-    return [place(names, wanted, where)]
+    if isinstance(spec, list):
+        return [find_column(names, column, where) for column in spec]
+    return [find_column(names, spec, where)]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, first_line
+from ...core.errors import BadData, get_first_line
 
 _MAKER = ("numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct")
 _ARRAY, _TYPE, _BYTES = "numpy ndarray", "numpy dtype", "_codecs encode"
@@ -48,24 +48,24 @@ def read_batch(content: bytes, where: str) -> dict[str, Any]:
     `BadData` where the bytes are anything else; `where` names them in messages.
     """
     try:
-        found = _followed(content)
+        entries = _interpret_pickle(content)
     except BadData as error:
         raise BadData(f"{where}: {error}") from error
     except (ValueError, IndexError, KeyError, TypeError, UnicodeError) as error:
-        raise BadData(f"{where} is no batch of CIFAR's Python form, or is cut off: {first_line(error)}") from error
-    if not isinstance(found, dict):
+        raise BadData(f"{where} is no batch of CIFAR's Python form, or is cut off: {get_first_line(error)}") from error
+    if not isinstance(entries, dict):
         raise BadData(f"{where} holds no dictionary")
     batch: dict[str, Any] = {}
-    for name, value in found.items():
+    for name, value in entries.items():
         flat = value.values if isinstance(value, _Pixels) else value
-        whole = isinstance(flat, list) and all(isinstance(one, (int, str)) for one in flat)
-        if not isinstance(name, str) or not (whole or isinstance(flat, (int, str, np.ndarray))):
+        is_list = isinstance(flat, list) and all(isinstance(item, (int, str)) for item in flat)
+        if not isinstance(name, str) or not (is_list or isinstance(flat, (int, str, np.ndarray))):
             raise BadData(f"{where}: its entry {str(name)[:40]!r} is no text, number, list of them or array of bytes")
         batch[name] = flat
     return batch
 
 
-def _followed(content: bytes) -> Any:
+def _interpret_pickle(content: bytes) -> Any:
     """What the instructions build, from the few kinds of values that there are."""
     stack: list[Any] = []
     marks: list[int] = []
@@ -86,32 +86,32 @@ def _followed(content: bytes) -> Any:
         elif name == "MARK":
             marks.append(len(stack))
         elif name in ("TUPLE", "APPENDS", "SETITEMS"):
-            items = _popped(stack, len(stack) - marks.pop())
-            _take(name, stack, items)
+            items = _pop_items(stack, len(stack) - marks.pop())
+            _add_items(name, stack, items)
         elif name in ("APPEND", "SETITEM"):
-            _take(name + "S", stack, _popped(stack, 1 if name == "APPEND" else 2))
+            _add_items(name + "S", stack, _pop_items(stack, 1 if name == "APPEND" else 2))
         elif name in _TUPLES:
-            stack.append(tuple(_popped(stack, _TUPLES[name])))
+            stack.append(tuple(_pop_items(stack, _TUPLES[name])))
         elif name == "GLOBAL":
             if argument not in (*_MAKER, _ARRAY, _TYPE, _BYTES):
                 raise BadData(f"its pickle names {argument.replace(' ', '.')[:80]!r}, which no batch needs: refused")
             stack.append(_Name(argument))
         elif name == "REDUCE":
-            function, given = _popped(stack, 2)
-            stack.append(_called(function, given))
+            function, given = _pop_items(stack, 2)
+            stack.append(_call_function(function, given))
         elif name == "BUILD":
-            (state,) = _popped(stack, 1)
-            _build(stack[-1], state)
+            (state,) = _pop_items(stack, 1)
+            _set_state(stack[-1], state)
         elif name == "STOP":
-            (found,) = stack
-            return found
+            (result,) = stack
+            return result
         elif name != "PROTO" or argument != 2:
-            said = f"is of protocol {argument}" if name == "PROTO" else f"has the instruction {name}"
-            raise BadData(f"its pickle {said}, which no batch has: refused")
+            reason = f"is of protocol {argument}" if name == "PROTO" else f"has the instruction {name}"
+            raise BadData(f"its pickle {reason}, which no batch has: refused")
     raise ValueError("the pickle has no end")
 
 
-def _popped(stack: list[Any], count: int) -> list[Any]:
+def _pop_items(stack: list[Any], count: int) -> list[Any]:
     if not 0 <= count <= len(stack):
         raise ValueError("the pickle takes more than there is")
     items = stack[len(stack) - count :]
@@ -119,7 +119,7 @@ def _popped(stack: list[Any], count: int) -> list[Any]:
     return items
 
 
-def _take(name: str, stack: list[Any], items: list[Any]) -> None:
+def _add_items(name: str, stack: list[Any], items: list[Any]) -> None:
     """Put items into the list or dictionary below them, or make them a tuple."""
     if name == "TUPLE":
         stack.append(tuple(items))
@@ -131,24 +131,24 @@ def _take(name: str, stack: list[Any], items: list[Any]) -> None:
         raise ValueError(f"{name} of what is no list or dictionary")
 
 
-def _called(function: Any, given: Any) -> Any:
+def _call_function(function: Any, given: Any) -> Any:
     """What stands for the result of a call that an array's pickle has."""
-    said = function.said if isinstance(function, _Name) else ""
-    if said in _MAKER and given[0] == _Name(_ARRAY):
+    name = function.said if isinstance(function, _Name) else ""
+    if name in _MAKER and given[0] == _Name(_ARRAY):
         return _Pixels()
-    if said == _TYPE and given[0] in ("u1", "uint8"):
+    if name == _TYPE and given[0] in ("u1", "uint8"):
         return _Byte()
-    if said == _BYTES and len(given) == 2 and isinstance(given[0], str) and given[1] in ("latin1", "latin-1"):
+    if name == _BYTES and len(given) == 2 and isinstance(given[0], str) and given[1] in ("latin1", "latin-1"):
         return given[0]  # how Python 3 writes bytes in protocol 2
-    raise BadData(f"its pickle calls {said.replace(' ', '.') or 'no function'} as no array of bytes does: refused")
+    raise BadData(f"its pickle calls {name.replace(' ', '.') or 'no function'} as no array of bytes does: refused")
 
 
-def _build(made: Any, state: Any) -> None:
-    if isinstance(made, _Byte):
+def _set_state(target: Any, state: Any) -> None:
+    if isinstance(target, _Byte):
         return  # the order of the bytes of one byte
-    if not isinstance(made, _Pixels):
+    if not isinstance(target, _Pixels):
         raise BadData("its pickle gives a state to what is no array: refused")
     _, shape, kind, columns_first, text = state
     if not isinstance(kind, _Byte) or columns_first or not isinstance(text, str):
         raise BadData("its array is not of bytes, rows first: refused")
-    made.values = np.frombuffer(text.encode("latin-1"), np.uint8).reshape(shape)
+    target.values = np.frombuffer(text.encode("latin-1"), np.uint8).reshape(shape)

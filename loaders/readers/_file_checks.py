@@ -14,26 +14,26 @@ _ALONE = {0x01, *range(0xD0, 0xD8)}
 """JPEG's markers that no length follows."""
 
 
-def picture_problem(content: bytes) -> str:
+def find_image_problem(content: bytes) -> str:
     """What is wrong with a picture (JPEG, PNG, GIF, WebP, BMP or TIFF); empty where nothing is."""
     if not content:
         return "has no bytes"
     if content.startswith(b"\xff\xd8\xff"):
-        return _jpeg(content)
+        return _check_jpeg(content)
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
-        return _png(content)
+        return _check_png(content)
     if content.startswith((b"GIF87a", b"GIF89a")):
         return "" if b"\x3b" in content[-16:] else "is cut off: a GIF without its end"
     if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
-        return _riff(content, "WebP")
+        return _check_riff(content, "WebP")
     if content.startswith(b"BM") and len(content) > 26:
-        return _short(content, int.from_bytes(content[2:6], "little"), "BMP")
+        return _check_length(content, int.from_bytes(content[2:6], "little"), "BMP")
     if content[:4] in (b"II*\0", b"MM\0*"):
-        return _tiff(content, "<" if content[:1] == b"I" else ">")
+        return _check_tiff(content, "<" if content[:1] == b"I" else ">")
     return f"is no picture (JPEG, PNG, GIF, WebP, BMP, TIFF): it begins with {content[:8].hex(' ')}"
 
 
-def _jpeg(content: bytes) -> str:
+def _check_jpeg(content: bytes) -> str:
     """Walks the segments up to the first scan: no thumbnail among them is taken for the picture's end."""
     at, sized = 2, False
     while at + 4 <= len(content):
@@ -63,7 +63,7 @@ def _jpeg(content: bytes) -> str:
     return "is cut off: a JPEG that ends before its pixels"
 
 
-def _png(content: bytes) -> str:
+def _check_png(content: bytes) -> str:
     at = 8
     while at + 12 <= len(content):
         length = int.from_bytes(content[at : at + 4], "big")
@@ -81,24 +81,24 @@ def _png(content: bytes) -> str:
     return "is cut off: a PNG without its end"
 
 
-def _tiff(content: bytes, order: str) -> str:
+def _check_tiff(content: bytes, order: str) -> str:
     """Where the first picture's directory says that its pixels end: their places and lengths, in strips or tiles."""
     (first,) = struct.unpack(f"{order}I", content[4:8].ljust(4, b"\0"))
-    if wrong := _short(content, first + 2, "TIFF"):
+    if wrong := _check_length(content, first + 2, "TIFF"):
         return wrong
     (entries,) = struct.unpack_from(f"{order}H", content, first)
-    if wrong := _short(content, first + 2 + 12 * entries, "TIFF"):
+    if wrong := _check_length(content, first + 2 + 12 * entries, "TIFF"):
         return wrong
-    found: dict[int, tuple[int, ...]] = {}
+    values: dict[int, tuple[int, ...]] = {}
     for at in range(first + 2, first + 2 + 12 * entries, 12):
         tag, kind, count = struct.unpack_from(f"{order}HHI", content, at)
         if tag in (_BITS, 273, 279, 324, 325, _SAMPLES) and kind in (3, 4):
             item, width = ("H", 2) if kind == 3 else ("I", 4)
             (where,) = struct.unpack_from(f"{order}I", content, at + 8) if count * width > 4 else (at + 8,)
-            if wrong := _short(content, where + count * width, "TIFF"):
+            if wrong := _check_length(content, where + count * width, "TIFF"):
                 return wrong
-            found[tag] = struct.unpack_from(f"{order}{count}{item}", content, where)
-    bits, samples = max(found.get(_BITS, (1,))), max(found.get(_SAMPLES, (1,)))
+            values[tag] = struct.unpack_from(f"{order}{count}{item}", content, where)
+    bits, samples = max(values.get(_BITS, (1,))), max(values.get(_SAMPLES, (1,)))
     if samples > 1 or bits > 16:
         what = {2: "signed whole numbers", 3: "floating-point numbers"}.get(samples, "numbers")
         return (
@@ -107,34 +107,36 @@ def _tiff(content: bytes, order: str) -> str:
         )
     ends = [
         sum(pair)
-        for one, two in ((273, 279), (324, 325))
-        for pair in zip(found.get(one, ()), found.get(two, ()), strict=False)
+        for offsets_tag, lengths_tag in ((273, 279), (324, 325))
+        for pair in zip(values.get(offsets_tag, ()), values.get(lengths_tag, ()), strict=False)
     ]
-    return _short(content, max(ends), "TIFF") if ends else "is a damaged TIFF: it does not say where its pixels are"
+    return (
+        _check_length(content, max(ends), "TIFF") if ends else "is a damaged TIFF: it does not say where its pixels are"
+    )
 
 
-def _riff(content: bytes, name: str) -> str:
-    return _short(content, 8 + int.from_bytes(content[4:8], "little"), name)
+def _check_riff(content: bytes, name: str) -> str:
+    return _check_length(content, 8 + int.from_bytes(content[4:8], "little"), name)
 
 
-def _short(content: bytes, size: int, name: str) -> str:
+def _check_length(content: bytes, size: int, name: str) -> str:
     if size <= len(content):
         return ""
     return f"is cut off: a {name} of {len(content):,} bytes that says it has {size:,}"
 
 
-def sound_problem(content: bytes) -> str:
+def find_audio_problem(content: bytes) -> str:
     """What is wrong with a sound (WAV, FLAC, Ogg or MP3); empty where nothing is."""
     if not content:
         return "has no bytes"
     if content.startswith(b"RIFF") and content[8:12] == b"WAVE":
-        return _wav(content)
+        return _check_wav(content)
     if content.startswith((b"fLaC", b"OggS", b"ID3")) or (content[0] == 0xFF and content[1:2] > b"\xe0"):
         return ""
     return f"is no sound (WAV, FLAC, Ogg, MP3): it begins with {content[:8].hex(' ')}"
 
 
-def _wav(content: bytes) -> str:
+def _check_wav(content: bytes) -> str:
     """Walks the chunks up to the samples. A recorder that streams leaves their length open (0 or all ones)."""
     at, formed = 12, False
     while at + 8 <= len(content):
@@ -147,6 +149,6 @@ def _wav(content: bytes) -> str:
         if kind == b"data":
             if not formed:
                 return "is a damaged WAV: it does not say its format"
-            return "" if length == 0xFFFFFFFF else _short(content, at + 8 + length, "WAV")
+            return "" if length == 0xFFFFFFFF else _check_length(content, at + 8 + length, "WAV")
         at += 8 + length + length % 2
     return "is cut off: a WAV without samples"

@@ -13,21 +13,21 @@ _PIECE = 1 << 25
 _ROWS = 1 << 16
 
 
-def file_tables(rows: Iterable[tuple[str, bytes, Mapping[str, Any]]]) -> Iterator[pa.Table]:
+def iterate_file_tables(rows: Iterable[tuple[str, bytes, Mapping[str, Any]]]) -> Iterator[pa.Table]:
     """Tables of rows (the field of the file, its bytes, the other fields), none of much more than 32 MB."""
     waiting: list[dict[str, Any]] = []
-    held = 0
+    size = 0
     for field, content, others in rows:
         waiting.append({field: content, **others})
-        held += len(content)
-        if held >= _PIECE or len(waiting) >= _ROWS:
-            yield _table(waiting)
-            waiting, held = [], 0
+        size += len(content)
+        if size >= _PIECE or len(waiting) >= _ROWS:
+            yield _make_table(waiting)
+            waiting, size = [], 0
     if waiting:
-        yield _table(waiting)
+        yield _make_table(waiting)
 
 
-def _table(rows: list[dict[str, Any]]) -> pa.Table:
+def _make_table(rows: list[dict[str, Any]]) -> pa.Table:
     import pyarrow as pa
 
     return pa.table({name: [row[name] for row in rows] for name in rows[0]})

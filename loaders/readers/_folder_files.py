@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ...core.errors import BadData, BadDefinition, some_of
-from ..acquire.members import Members, members
-from ..files.patterns import PathPattern, choose_paths, with_literal_folders
-from ._file_rows import file_tables
+from ...core.errors import BadData, BadDefinition, shorten_list
+from ..acquire.members import ArchiveFiles, open_archive
+from ..files.patterns import PathPattern, choose_paths, escape_literal_folders
+from ._file_rows import iterate_file_tables
 from ._option_errors import describe_option
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ class FolderOptions(BaseModel):
         for pattern, options in self.each.items():
             if choose_paths([name], [pattern]):
                 changes |= options
-        whole = self.model_dump(exclude_defaults=True, exclude={"each"})
+        base_options = self.model_dump(exclude_defaults=True, exclude={"each"})
         constants = {**self.constants, **changes.get("constants", {})}
-        return options_of(whole | changes | {"constants": constants}) if changes else self
+        return parse_options(base_options | changes | {"constants": constants}) if changes else self
 
     def kept(self, parts: Parts) -> bool:
         """Whether `where` and `without` let a file stay."""
@@ -73,7 +73,7 @@ class FolderOptions(BaseModel):
         return True
 
 
-def options_of(options: Mapping[str, Any]) -> FolderOptions:
+def parse_options(options: Mapping[str, Any]) -> FolderOptions:
     """The options; `BadDefinition` says which is none, or what is wrong with it."""
     try:
         return FolderOptions(**options)
@@ -81,8 +81,8 @@ def options_of(options: Mapping[str, Any]) -> FolderOptions:
         raise BadDefinition(describe_option(error, FolderOptions, "a folder of files")) from error
 
 
-def folder_tables(
-    files: Mapping[str, Path | Members],
+def read_folder_tables(
+    files: Mapping[str, Path | ArchiveFiles],
     options: FolderOptions,
     field: str,
     suffixes: Sequence[str],
@@ -91,59 +91,71 @@ def folder_tables(
     """A row for each file that fits the pattern, in tables of bounded size: its bytes as `field`, and its fields.
     `problem` says what is wrong with a file's bytes."""
     wrong: list[_Damaged] = []
-    with ExitStack() as opened:
-        folders = _opened(files, options, suffixes, opened)
-        every = [parts for _, _, found in folders for parts in found.values()]
-        for held, own, found in folders:
-            yield from file_tables(_rows(held, own, field, found, _Fields(held, own, found, every), problem, wrong))
+    with ExitStack() as stack:
+        folders = _open_folders(files, options, suffixes, stack)
+        every = [parts for _, _, parts_by_path in folders for parts in parts_by_path.values()]
+        for archive, own, parts_by_path in folders:
+            yield from iterate_file_tables(
+                _iterate_rows(
+                    archive, own, field, parts_by_path, _Fields(archive, own, parts_by_path, every), problem, wrong
+                )
+            )
     if wrong:
-        raise BadData(_describe(wrong, len(every)))
+        raise BadData(_describe_damaged(wrong, len(every)))
 
 
-def folder_parts(files: Mapping[str, Path | Members], options: FolderOptions, suffixes: Sequence[str]) -> list[Parts]:
+def list_folder_parts(
+    files: Mapping[str, Path | ArchiveFiles], options: FolderOptions, suffixes: Sequence[str]
+) -> list[Parts]:
     """The parts of each file's path, of all files that would be read."""
-    with ExitStack() as opened:
-        return [parts for _, _, found in _opened(files, options, suffixes, opened) for parts in found.values()]
+    with ExitStack() as stack:
+        return [
+            parts
+            for _, _, parts_by_path in _open_folders(files, options, suffixes, stack)
+            for parts in parts_by_path.values()
+        ]
 
 
-def _opened(
-    files: Mapping[str, Path | Members], options: FolderOptions, suffixes: Sequence[str], opened: ExitStack
-) -> list[tuple[Members, FolderOptions, dict[str, Parts]]]:
+def _open_folders(
+    files: Mapping[str, Path | ArchiveFiles], options: FolderOptions, suffixes: Sequence[str], stack: ExitStack
+) -> list[tuple[ArchiveFiles, FolderOptions, dict[str, Parts]]]:
     """Each archive or folder with its options and the files that are read."""
     folders = []
     for name, where in files.items():
         own = options.of_file(name)
-        held = (opened.enter_context(members(where, name)) if isinstance(where, Path) else where).below(own.folder)
-        held.announce_hidden()
-        held = held.visible()
-        folders.append((held, own, _fitting(held, own, own.suffixes or suffixes)))
+        archive = (stack.enter_context(open_archive(where, name)) if isinstance(where, Path) else where).below(
+            own.folder
+        )
+        archive.announce_hidden()
+        archive = archive.visible()
+        folders.append((archive, own, _select_files(archive, own, own.suffixes or suffixes)))
     return folders
 
 
-def _rows(
-    held: Members,
+def _iterate_rows(
+    archive: ArchiveFiles,
     options: FolderOptions,
     field: str,
-    found: Mapping[str, Parts],
+    parts_by_path: Mapping[str, Parts],
     fields: _Fields,
     problem: Callable[[bytes], str],
     wrong: list[_Damaged],
 ) -> Iterator[tuple[str, bytes, dict[str, Any]]]:
     """The field, bytes and fields of each file; those with a problem go to `wrong`, and after one nothing is given."""
-    for path, content in held.walk(found.__contains__):
-        if (said := problem(content)) and not choose_paths([path], options.accept):
-            wrong.append((held.where, path, said))
+    for path, content in archive.walk(parts_by_path.__contains__):
+        if (reason := problem(content)) and not choose_paths([path], options.accept):
+            wrong.append((archive.where, path, reason))
         if not wrong:
             yield field, content, fields.of(path)
 
 
-def _describe(wrong: Sequence[_Damaged], count: int) -> str:
+def _describe_damaged(wrong: Sequence[_Damaged], count: int) -> str:
     """What is wrong with files, and the options that leave them out or keep them."""
     places = {where for where, _, _ in wrong}
     head = f"{', '.join(sorted(places))}: "
     if len(wrong) > 1:
         head += f"{len(wrong):,} of {count:,} files are damaged, and so the first: "
-    each = [f"{path if len(places) == 1 else f'{where}: {path}'} {said}" for where, path, said in wrong[:_SHOWN]]
+    each = [f"{path if len(places) == 1 else f'{where}: {path}'} {reason}" for where, path, reason in wrong[:_SHOWN]]
     out = format_ignore_option([path for _, path, _ in wrong])
     return (
         f"{head}{'; '.join(each)}: put right what is damaged, leave it out by {out}, or keep it as it is by `accept` "
@@ -157,54 +169,55 @@ def format_ignore_option(paths: Sequence[str]) -> str:
     return f"options = {{ ignore = [{shown}{', ..' if len(paths) > _SHOWN else ''}] }}"
 
 
-def _fitting(held: Members, options: FolderOptions, suffixes: Sequence[str]) -> dict[str, Parts]:
+def _select_files(archive: ArchiveFiles, options: FolderOptions, suffixes: Sequence[str]) -> dict[str, Parts]:
     """The files that are read, with their parts; `BadData` names those that are neither read nor to be ignored."""
     endings = {f".{suffix.lower().removeprefix('.')}" for suffix in suffixes}
-    found, others = {}, []
-    ignored = choose_paths(held.names(), options.ignore)
-    paths = PathPattern(with_literal_folders(options.pattern, held.names()))
-    for path in held.names():
+    parts_by_path, others = {}, []
+    ignored = choose_paths(archive.names(), options.ignore)
+    paths = PathPattern(escape_literal_folders(options.pattern, archive.names()))
+    for path in archive.names():
         if path in ignored:
             continue
         parts = paths.fits(path) if PurePosixPath(path).suffix.lower() in endings else None
         if parts is None:
             others.append(path)
         else:
-            found[path] = parts
+            parts_by_path[path] = parts
     if others:
         raise BadData(
-            f"{held.where}: {len(others):,} of {len(others) + len(found):,} files do not fit {options.pattern!r} with "
-            f"the suffix {' or '.join(sorted(endings))}: {some_of(others)}; leave them out by "
+            f"{archive.where}: {len(others):,} of {len(others) + len(parts_by_path):,} files do not fit "
+            f"{options.pattern!r} with "
+            f"the suffix {' or '.join(sorted(endings))}: {shorten_list(others)}; leave them out by "
             f"{format_ignore_option(others)}"
         )
-    _refuse_cases(held, options, found)
-    kept = {path: parts for path, parts in found.items() if options.kept(parts)}
-    if not kept:
-        rest = "" if not found else ", and that `where` and `without` of `options` let stay"
+    _refuse_case_clashes(archive, options, parts_by_path)
+    selected_files = {path: parts for path, parts in parts_by_path.items() if options.kept(parts)}
+    if not selected_files:
+        rest = "" if not parts_by_path else ", and that `where` and `without` of `options` let stay"
         raise BadData(
-            f"{held.where} has no file that fits {options.pattern!r} with the suffix {' or '.join(sorted(endings))} "
+            f"{archive.where} has no file that fits {options.pattern!r} with the suffix {' or '.join(sorted(endings))} "
             f"(options = {{ suffixes = [..] }}){rest}"
         )
-    return kept
+    return selected_files
 
 
-def _refuse_cases(held: Members, options: FolderOptions, found: Mapping[str, Parts]) -> None:
+def _refuse_case_clashes(archive: ArchiveFiles, options: FolderOptions, parts_by_path: Mapping[str, Parts]) -> None:
     """Two folders that differ by case only are one where the file system makes no difference."""
-    said = {part for field, part in _named(options).items() if field in options.maps}
+    mapped_parts = {part for field, part in _map_fields_to_parts(options).items() if field in options.maps}
     for part in options.paths.parts:
-        if part in said or f"/{{{part}}}/" not in f"/{options.pattern}":
+        if part in mapped_parts or f"/{{{part}}}/" not in f"/{options.pattern}":
             continue
         first: dict[str, str] = {}
-        for parts in found.values():
+        for parts in parts_by_path.values():
             if (other := first.setdefault(parts[part].lower(), parts[part])) != parts[part]:
                 raise BadData(
-                    f"{held.where}: the {part} {other!r} and the {part} {parts[part]!r} differ by case only: rename "
+                    f"{archive.where}: the {part} {other!r} and the {part} {parts[part]!r} differ by case only: rename "
                     f"one, or say what each is by options = {{ maps = {{ {part} = {{ {other} = .., {parts[part]} = .. "
                     "} } }"
                 )
 
 
-def _named(options: FolderOptions) -> dict[str, str]:
+def _map_fields_to_parts(options: FolderOptions) -> dict[str, str]:
     """The part that each field is."""
     return options.fields or {part: part for part in options.paths.parts}
 
@@ -213,16 +226,25 @@ class _Fields:
     """What a file's path says, as fields. `every` has the parts of all files, of other archives too."""
 
     def __init__(
-        self, held: Members, options: FolderOptions, found: Mapping[str, Parts], every: Sequence[Parts]
+        self, archive: ArchiveFiles, options: FolderOptions, parts_by_path: Mapping[str, Parts], every: Sequence[Parts]
     ) -> None:
-        self._where, self._options, self._found, self._named = held.where, options, found, _named(options)
+        self._where, self._options, self._found, self._named = (
+            archive.where,
+            options,
+            parts_by_path,
+            _map_fields_to_parts(options),
+        )
         if unknown := sorted(set(self._named.values()) - set(options.paths.parts)):
             raise BadDefinition(f"the pattern {options.pattern!r} has no part {{{unknown[0]}}}")
         if unknown := sorted(set(options.maps) - set(self._named)):
-            raise BadDefinition(f"maps.{unknown[0]}: there is no such field (there are {some_of(list(self._named))})")
+            raise BadDefinition(
+                f"maps.{unknown[0]}: there is no such field (there are {shorten_list(list(self._named))})"
+            )
         self._maps = {
-            field: _meanings(sorted({parts[self._named[field]] for parts in every}) if said == "sorted" else said)
-            for field, said in options.maps.items()
+            field: _map_texts(
+                sorted({parts[self._named[field]] for parts in every}) if meaning == "sorted" else meaning
+            )
+            for field, meaning in options.maps.items()
         }
 
     def of(self, path: str) -> dict[str, Any]:
@@ -232,16 +254,16 @@ class _Fields:
             if fields[field] not in known:
                 raise BadData(
                     f"{self._where}: {path} has the {self._named[field]} {fields[field]!r}, which is none of "
-                    f"{some_of(sorted(known))}: add it to `maps`, or leave it out by `without` or `ignore`"
+                    f"{shorten_list(sorted(known))}: add it to `maps`, or leave it out by `without` or `ignore`"
                 )
             fields[field] = known[fields[field]]
         fields |= options.constants
         return fields | ({options.path: path} if options.path else {})
 
 
-def _meanings(said: Mapping[str, Value] | Sequence[str | list[str]] | str) -> Mapping[str, Value]:
+def _map_texts(spec: Mapping[str, Value] | Sequence[str | list[str]] | str) -> Mapping[str, Value]:
     """The value of each text: as said, or the place of the text in a list."""
-    if isinstance(said, Mapping):
-        return said
-    levels = [[level] if isinstance(level, str) else level for level in said]
-    return {text: place for place, level in enumerate(levels) for text in level}
+    if isinstance(spec, Mapping):
+        return spec
+    levels = [[level] if isinstance(level, str) else level for level in spec]
+    return {text: index for index, level in enumerate(levels) for text in level}

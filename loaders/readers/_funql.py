@@ -32,11 +32,11 @@ class Term(NamedTuple):
         return f"{self.symbol} ( {' , '.join(map(str, self.arguments))} )" if self.arguments else self.symbol
 
 
-def parsed(text: str) -> Term:
+def parse_funql(text: str) -> Term:
     """The term that `text` writes, quotes and spaces around symbols aside; `BadData` where its brackets do not fit."""
     tokens = [token for token in map(str.strip, _TOKEN.findall(text.replace("'", ""))) if token]
     try:
-        term, end = _term(tokens, 0)
+        term, end = _parse_term(tokens, 0)
     except (IndexError, ValueError):
         end = -1
     if end != len(tokens):
@@ -44,7 +44,7 @@ def parsed(text: str) -> Term:
     return term
 
 
-def _term(tokens: list[str], at: int) -> tuple[Term, int]:
+def _parse_term(tokens: list[str], at: int) -> tuple[Term, int]:
     """The term that begins at token `at`, and where it ends."""
     symbol, at = tokens[at], at + 1
     if symbol in _MARKS:
@@ -53,38 +53,42 @@ def _term(tokens: list[str], at: int) -> tuple[Term, int]:
         return Term(symbol), at
     arguments: list[Term] = []
     while tokens[at] != ")":
-        argument, at = _term(tokens, at + 1)
+        argument, at = _parse_term(tokens, at + 1)
         arguments.append(argument)
     return Term(symbol, tuple(arguments)), at + 1
 
 
-def normal(term: Term) -> Term:
+def normalise_term(term: Term) -> Term:
     """The normal form of a term."""
     symbol, arguments = term
     if symbol in ENTITIES or not arguments:
         return term
     if symbol in _CLASSES:
         (restriction,) = arguments
-        return Term(symbol) if restriction == Term("all") else Term("intersection", (Term(symbol), normal(restriction)))
+        return (
+            Term(symbol)
+            if restriction == Term("all")
+            else Term("intersection", (Term(symbol), normalise_term(restriction)))
+        )
     relations: list[Term] = []
     for _ in range(_UNWRAPPED.get(symbol, 0)):
         (inner,) = arguments
         relations.append(Term(inner.symbol))
         arguments = inner.arguments
-    return Term(symbol, (*relations, *map(normal, arguments)))
+    return Term(symbol, (*relations, *map(normalise_term, arguments)))
 
 
-def entities(term: Term) -> Iterator[Term]:
+def iterate_entities(term: Term) -> Iterator[Term]:
     """The entities that a term names, from left to right, repeats included."""
     if term.symbol in ENTITIES:
         yield term
         return
     for argument in term.arguments:
-        yield from entities(argument)
+        yield from iterate_entities(argument)
 
 
-def replaced(term: Term, by: dict[Term, str]) -> Term:
+def replace_subterms(term: Term, by: dict[Term, str]) -> Term:
     """The term with each of some subterms as one symbol."""
     if term in by:
         return Term(by[term])
-    return Term(term.symbol, tuple(replaced(argument, by) for argument in term.arguments))
+    return Term(term.symbol, tuple(replace_subterms(argument, by) for argument in term.arguments))

@@ -13,7 +13,7 @@ from ...core.errors import BadData
 Nodes = list[NDArray[np.int64]]
 
 
-def neighbours(edges: NDArray[np.int64], nodes: int, where: str) -> Nodes:
+def list_neighbours(edges: NDArray[np.int64], nodes: int, where: str) -> Nodes:
     """The neighbours of each node in order, without itself and each once; `edges` (n, 2) are taken both ways."""
     if edges.size and not (edges.min() >= 0 and edges.max() < nodes):
         raise BadData(f"{where}: an edge to node {int(edges.max())}, and the nodes are 0 to {nodes - 1}")
@@ -23,11 +23,11 @@ def neighbours(edges: NDArray[np.int64], nodes: int, where: str) -> Nodes:
     return [both[start:end, 1] for start, end in pairwise(ends.tolist())]
 
 
-def degrees(of: Nodes) -> NDArray[np.float64]:
-    return np.array([len(one) for one in of], np.float64)
+def count_degrees(of: Nodes) -> NDArray[np.float64]:
+    return np.array([len(adjacent) for adjacent in of], np.float64)
 
 
-def common(of: Nodes, features: list[list[int]], most: int, prefix: str) -> list[str]:
+def list_common_features(of: Nodes, features: list[list[int]], most: int, prefix: str) -> list[str]:
     """Of each node the `most` features that the most of its neighbours have, as words such as "f17", the commonest
     first, and of equally common ones that of the lower number first."""
     texts = []

@@ -32,7 +32,7 @@ def read_idx(name: str, path: Path) -> NDArray[np.uint8]:
     return values.reshape(shape)
 
 
-def images_and_labels(
+def read_images_and_labels(
     files: dict[str, Path], pairs: list[list[str]]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
     """The images of `pairs` of files (images, labels), end to end: images (rows, height, width), labels (rows,), and

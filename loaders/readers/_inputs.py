@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ...core.errors import BadData, BadDefinition, first_line, some_of
-from ..acquire.members import Members, is_archive, members
+from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
+from ..acquire.members import ArchiveFiles, is_archive, open_archive
 from ..files.hidden import is_hidden
 from ..files.patterns import choose_paths
 
-Files = Mapping[str, Path | Members]
+Files = Mapping[str, Path | ArchiveFiles]
 """A source's files by name; a folder or archive of many files as its members."""
 
 _GROWTH, _HARMLESS = 1000, 1 << 32
@@ -42,13 +42,15 @@ class Input:
             with self.raw() as file:
                 head = file.read(6)
                 file.seek(0)
-                with _decompressed(file, head) as content:
-                    yield content if content is file else cast(BinaryIO, io.BufferedReader(_Held(self, content)))
+                with _open_decompressed(file, head) as content:
+                    yield (
+                        content if content is file else cast(BinaryIO, io.BufferedReader(_BoundedStream(self, content)))
+                    )
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
-            raise BadData(f"{self.name} cannot be read, or is cut off: {first_line(error)}") from error
+            raise BadData(f"{self.name} cannot be read, or is cut off: {get_first_line(error)}") from error
 
 
-class _Held(io.RawIOBase):
+class _BoundedStream(io.RawIOBase):
     """A decompressed stream that does not grow beyond reason."""
 
     def __init__(self, source: Input, content: BinaryIO) -> None:
@@ -69,7 +71,7 @@ class _Held(io.RawIOBase):
         return len(piece)
 
 
-def _decompressed(file: BinaryIO, head: bytes) -> BinaryIO:
+def _open_decompressed(file: BinaryIO, head: bytes) -> BinaryIO:
     if head.startswith(b"\x1f\x8b"):
         return cast(BinaryIO, gzip.GzipFile(fileobj=file))
     if head.startswith(b"BZh"):
@@ -83,42 +85,42 @@ def _decompressed(file: BinaryIO, head: bytes) -> BinaryIO:
     return file
 
 
-def inputs(files: Files, wanted: str | Sequence[str] = (), but: Container[str] = ()) -> Iterator[Input]:
-    """Each file; of archives (by their name or content) and folders those that fit one of the patterns `wanted`
+def iterate_inputs(files: Files, selection: str | Sequence[str] = (), but: Container[str] = ()) -> Iterator[Input]:
+    """Each file; of archives (by their name or content) and folders those that fit one of the patterns `selection`
     (`*.csv`), or the only one there is, in the order in which reading them is fast. Files and members called as one of
     `but` are left out.
 
     Raises `BadDefinition` where an archive has several files and none is asked for, `BadData` where none fits.
     """
-    patterns = [wanted] if isinstance(wanted, str) else list(wanted)
+    patterns = [selection] if isinstance(selection, str) else list(selection)
     for name, where in files.items():
         if name in but:
             continue
         if isinstance(where, Path) and not is_archived(name, where):
-            yield _of_path(name, where)
+            yield _from_path(name, where)
         elif isinstance(where, Path):
-            with members(where, name) as held:
-                yield from _of_members(held, patterns, but)
+            with open_archive(where, name) as archive:
+                yield from _from_members(archive, patterns, but)
         else:
-            yield from _of_members(where, patterns, but)
+            yield from _from_members(where, patterns, but)
 
 
-def one_input(files: Files, name: str) -> Input:
+def find_input(files: Files, name: str) -> Input:
     """The file of that name, or of that path in the first archive or folder that has it."""
-    held: list[str] = []
+    known_names: list[str] = []
     for own, where in files.items():
         if isinstance(where, Path) and not is_archived(own, where):
             if own == name:
-                return _of_path(own, where)
-            held.append(own)
+                return _from_path(own, where)
+            known_names.append(own)
             continue
-        with members(where, own) if isinstance(where, Path) else nullcontext(where) as inside:
+        with open_archive(where, own) if isinstance(where, Path) else nullcontext(where) as inside:
             if name in (names := inside.names()):
-                return _of_bytes(inside, name, inside.read(name))
-            held += names
-    twins = [other for other in held if other.lower() == name.lower()]
+                return _from_bytes(inside, name, inside.read(name))
+            known_names += names
+    twins = [other for other in known_names if other.lower() == name.lower()]
     hint = f" ({twins[0]} differs by case only)" if twins else ""
-    raise BadData(f"there is no file {name}{hint}: there are {some_of(held) or 'none'}")
+    raise BadData(f"there is no file {name}{hint}: there are {shorten_list(known_names) or 'none'}")
 
 
 def is_archived(name: str, path: Path) -> bool:
@@ -129,37 +131,38 @@ def is_archived(name: str, path: Path) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-def opened_archives(files: Files, opened: ExitStack) -> dict[str, Path | Members]:
+def open_archives(files: Files, opened: ExitStack) -> dict[str, Path | ArchiveFiles]:
     """The files, with archives as their members: each is opened once, and closed with `opened`."""
     return {
-        name: opened.enter_context(members(where, name))
+        name: opened.enter_context(open_archive(where, name))
         if isinstance(where, Path) and is_archived(name, where)
         else where
         for name, where in files.items()
     }
 
 
-def _of_path(name: str, path: Path) -> Input:
+def _from_path(name: str, path: Path) -> Input:
     return Input(name, name, lambda: path.open("rb"), path.stat().st_size)
 
 
-def _of_members(held: Members, patterns: Sequence[str], but: Container[str]) -> Iterator[Input]:
-    held.announce_hidden()
-    names = [name for name in held.names() if name not in but and (name in patterns or not is_hidden(name))]
+def _from_members(archive: ArchiveFiles, patterns: Sequence[str], but: Container[str]) -> Iterator[Input]:
+    archive.announce_hidden()
+    names = [name for name in archive.names() if name not in but and (name in patterns or not is_hidden(name))]
     if patterns:
         absent: list[str] = []
         fit = choose_paths(names, patterns, absent)
-        if lacking := absent if not fit else [one for one in absent if one not in patterns]:
-            raise BadData(f"{held.where} has no file {' or '.join(lacking)} (it has {some_of(names)})")
+        if lacking := absent if not fit else [pattern for pattern in absent if pattern not in patterns]:
+            raise BadData(f"{archive.where} has no file {' or '.join(lacking)} (it has {shorten_list(names)})")
     elif len(names) != 1:
         raise BadDefinition(
-            f"{held.where} holds {some_of(names) or 'no file'}: say which to read by options = {{ members = [..] }}"
+            f"{archive.where} holds {shorten_list(names) or 'no file'}: say which to read by options = "
+            f"{{ members = [..] }}"
         )
     else:
         fit = set(names)
-    for name, content in held.walk(fit.__contains__):
-        yield _of_bytes(held, name, content)
+    for name, content in archive.walk(fit.__contains__):
+        yield _from_bytes(archive, name, content)
 
 
-def _of_bytes(held: Members, name: str, content: bytes) -> Input:
-    return Input(f"{held.where}: {name}", name, lambda: io.BytesIO(content), len(content))
+def _from_bytes(archive: ArchiveFiles, name: str, content: bytes) -> Input:
+    return Input(f"{archive.where}: {name}", name, lambda: io.BytesIO(content), len(content))

@@ -6,43 +6,43 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadData
-from ._cells import Cells, place
-from ._inputs import Files, one_input
-from ._table_files import cells_of
+from ._cells import Cells, find_column
+from ._inputs import Files, find_input
+from ._table_files import read_cells
 from ._table_options import Join
-from ._typed import as_text
+from ._typed import to_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Joined:
+class LookupTable:
     """A table that is held in memory, by its key. `names` are its other columns, `source` is its file."""
 
     def __init__(self, files: Files, join: Join) -> None:
         import pyarrow as pa
 
-        source = one_input(files, join.file)
+        source = find_input(files, join.file)
         self.own_key, its_key = join.keys
-        blocks = list(cells_of(source, join.form, lambda names: range(len(names))))
+        blocks = list(read_cells(source, join.form, lambda names: range(len(names))))
         if not blocks:
             raise BadData(f"{source.name} has no rows")
         names = blocks[0].names
         table = pa.concat_tables([block.table for block in blocks], promote_options="permissive")
-        at = place(names, its_key, source.name)
-        self._keys = as_text(table[str(at)]).combine_chunks()
+        at = find_column(names, its_key, source.name)
+        self._keys = to_text(table[str(at)]).combine_chunks()
         self.source = source.name
         self._refuse_twins(its_key)
         others = [number for number in range(len(names)) if number != at]
         self.names: Sequence[str] = [join.prefix + names[number] for number in others]
-        self._columns = [as_text(table[str(number)]).combine_chunks() for number in others]
+        self._columns = [to_text(table[str(number)]).combine_chunks() for number in others]
 
     def _refuse_twins(self, key: str) -> None:
         import pyarrow.compute as pc
 
         counted = pc.value_counts(self._keys)
         if len(counted) < len(self._keys):
-            twice = next(one["values"].as_py() for one in counted if one["counts"].as_py() > 1)
+            twice = next(entry["values"].as_py() for entry in counted if entry["counts"].as_py() > 1)
             raise BadData(
                 f"{self.source} has several rows whose {key!r} is {twice!r}: join it by a column whose "
                 "values differ (`on` of `join`), or leave all but one of them out of the file"
@@ -52,5 +52,5 @@ class Joined:
         """Its columns for some rows; null where it has no such key."""
         import pyarrow.compute as pc
 
-        found = pc.index_in(as_text(cells.column(self.own_key)), self._keys).combine_chunks()
-        return [column.take(found) for column in self._columns]
+        indices = pc.index_in(to_text(cells.column(self.own_key)), self._keys).combine_chunks()
+        return [column.take(indices) for column in self._columns]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, first_line
-from ..acquire.members import Members, members
-from ._file_checks import picture_problem
+from ...core.errors import BadData, get_first_line
+from ..acquire.members import ArchiveFiles, open_archive
+from ._file_checks import find_image_problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,17 +23,17 @@ _BLOCK = 1 << 26
 """Bytes of files in one piece of a table."""
 
 
-def whole(files: Mapping[str, Any], name: str = "") -> Members:
+def get_archive(files: Mapping[str, Any], name: str = "") -> ArchiveFiles:
     """The one folder or archive of a distribution, or the one called `name`."""
     if not name and len(files) == 1:
         (name,) = files
     if name not in files:
         raise BadData(f"one folder or archive is needed, and {', '.join(files) or 'none'} given")
-    held = files[name]
-    return held if isinstance(held, Members) else members(held, name)
+    source = files[name]
+    return source if isinstance(source, ArchiveFiles) else open_archive(source, name)
 
 
-def columns(content: bytes, where: str, wanted: Sequence[str], *, separator: str = ",") -> dict[str, Texts]:
+def read_csv_columns(content: bytes, where: str, names: Sequence[str], *, separator: str = ",") -> dict[str, Texts]:
     """Columns of a CSV by name, as texts. `BadData` where one is absent or a line does not fit."""
     import pyarrow as pa
     from pyarrow import csv
@@ -42,48 +42,50 @@ def columns(content: bytes, where: str, wanted: Sequence[str], *, separator: str
     # A record never stands in two blocks: long texts need long blocks.
     block = csv.ReadOptions(block_size=max(1 << 24, min(len(content), 1 << 30)))
     text = csv.ConvertOptions(
-        include_columns=list(wanted), column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
+        include_columns=list(names), column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
     )
     try:
         table = csv.read_csv(io.BytesIO(content), block, parse, text)
     except (pa.ArrowInvalid, pa.ArrowKeyError, KeyError) as error:
-        raise BadData(f"{where} is not a table with {', '.join(wanted)}: {first_line(error)}") from error
-    return {name: np.asarray(table[name].to_pylist(), dtype=object) for name in wanted}
+        raise BadData(f"{where} is not a table with {', '.join(names)}: {get_first_line(error)}") from error
+    return {name: np.asarray(table[name].to_pylist(), dtype=object) for name in names}
 
 
-def columns_of(held: Members, name: str, wanted: Sequence[str], *, separator: str = ",") -> dict[str, Texts]:
-    """Columns of a CSV among the members; see `columns`."""
-    return columns(held.read(name), f"{held.where}: {name}", wanted, separator=separator)
+def read_member_columns(
+    archive: ArchiveFiles, name: str, names: Sequence[str], *, separator: str = ","
+) -> dict[str, Texts]:
+    """Columns of a CSV among the members; see `read_csv_columns`."""
+    return read_csv_columns(archive.read(name), f"{archive.where}: {name}", names, separator=separator)
 
 
-def whole_numbers(texts: Texts, where: str) -> NDArray[np.int64]:
+def parse_integers(texts: Texts, where: str) -> NDArray[np.int64]:
     """Texts as whole numbers ("1.0" is one too); `BadData` names the first that is none."""
-    found = numbers(texts, where)
-    wrong = np.flatnonzero(found != np.floor(found))  # NaN differs from itself
+    floats = parse_floats(texts, where)
+    wrong = np.flatnonzero(floats != np.floor(floats))  # NaN differs from itself
     if len(wrong):
         raise BadData(f"{where}: row {wrong[0] + 1} has {texts[wrong[0]]!r}, not a whole number")
-    return found.astype(np.int64)
+    return floats.astype(np.int64)
 
 
-def numbers(texts: Texts, where: str) -> NDArray[np.float64]:
+def parse_floats(texts: Texts, where: str) -> NDArray[np.float64]:
     """Texts as numbers, empty ones as NaN; `BadData` names the first that is none."""
     try:
         return np.asarray([float(text) if text.strip() else np.nan for text in texts], np.float64)
     except ValueError as error:
-        raise BadData(f"{where}: {first_line(error)}") from error
+        raise BadData(f"{where}: {get_first_line(error)}") from error
 
 
-def with_files(
-    held: Members,
+def attach_files(
+    archive: ArchiveFiles,
     paths: Sequence[str],
     fields: Mapping[str, Any],
     *,
     field: str = "image",
-    made: Callable[[bytes, str], Any] | None = None,
+    convert: Callable[[bytes, str], Any] | None = None,
 ) -> Iterator[pa.Table]:
     """Rows with their files, in pieces, in the order in which reading them is fast. `paths` names the file of each row,
-    several rows may have one; `made` turns a file's bytes (and its path) into the value of `field`, without it they are
-    a picture.
+    several rows may have one; `convert` turns a file's bytes (and its path) into the value of `field`, without it they
+    are a picture.
 
     Raises `BadData` where a file is absent, and where a picture is not whole.
     """
@@ -92,8 +94,8 @@ def with_files(
     rows_of: dict[str, list[int]] = {}
     for row, path in enumerate(paths):
         rows_of.setdefault(path, []).append(row)
-    if absent := sorted(rows_of.keys() - set(held.names())):
-        raise BadData(f"{held.where} has no file {absent[0]} ({len(absent):,} of {len(rows_of):,} are missing)")
+    if absent := sorted(rows_of.keys() - set(archive.names())):
+        raise BadData(f"{archive.where} has no file {absent[0]} ({len(absent):,} of {len(rows_of):,} are missing)")
     arrays = {name: np.asarray(values, dtype=object) for name, values in fields.items()}
     rows: list[int] = []
     values: list[Any] = []
@@ -102,10 +104,10 @@ def with_files(
     def piece() -> pa.Table:
         return pa.table({field: values} | {name: array[rows].tolist() for name, array in arrays.items()})
 
-    for path, content in held.walk(rows_of.__contains__):
-        if made is None and (problem := picture_problem(content)):
-            raise BadData(f"{held.where}: {path} {problem}")
-        value = content if made is None else made(content, path)
+    for path, content in archive.walk(rows_of.__contains__):
+        if convert is None and (problem := find_image_problem(content)):
+            raise BadData(f"{archive.where}: {path} {problem}")
+        value = content if convert is None else convert(content, path)
         for row in rows_of[path]:
             rows.append(row)
             values.append(value)

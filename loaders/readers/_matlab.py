@@ -32,18 +32,18 @@ def read_matlab(raw: Path | bytes) -> dict[str, NDArray[Any]]:
     ends = bytes(content[126:128])
     if len(content) < _HEAD or ends not in (b"IM", b"MI"):
         raise ValueError("its head is not that of MATLAB 5 to 7")
-    return dict(_arrays(content[_HEAD:], "<" if ends == b"IM" else ">"))
+    return dict(_iterate_arrays(content[_HEAD:], "<" if ends == b"IM" else ">"))
 
 
-def _arrays(content: memoryview, order: str) -> Iterator[tuple[str, NDArray[Any]]]:
-    for kind, data in _elements(content, order):
+def _iterate_arrays(content: memoryview, order: str) -> Iterator[tuple[str, NDArray[Any]]]:
+    for kind, data in _iterate_elements(content, order):
         if kind == _COMPRESSED:
-            yield from _arrays(memoryview(_inflated(data)), order)
-        elif kind == _MATRIX and (found := _array(data, order)):
-            yield found
+            yield from _iterate_arrays(memoryview(_inflate_data(data)), order)
+        elif kind == _MATRIX and (named_array := _parse_array(data, order)):
+            yield named_array
 
 
-def _inflated(data: memoryview) -> bytes:
+def _inflate_data(data: memoryview) -> bytes:
     inflate = zlib.decompressobj()
     content = inflate.decompress(data)
     if not inflate.eof:
@@ -51,7 +51,7 @@ def _inflated(data: memoryview) -> bytes:
     return content
 
 
-def _elements(content: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
+def _iterate_elements(content: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
     """The type and data of each element."""
     at = 0
     while at + 8 <= len(content):
@@ -66,8 +66,8 @@ def _elements(content: memoryview, order: str) -> Iterator[tuple[int, memoryview
         at += 8 + size + (0 if kind == _COMPRESSED else -size % 8)
 
 
-def _array(data: memoryview, order: str) -> tuple[str, NDArray[Any]] | None:
-    (_, flags), (_, sides), (_, letters), *values = _elements(data, order)
+def _parse_array(data: memoryview, order: str) -> tuple[str, NDArray[Any]] | None:
+    (_, flags), (_, sides), (_, letters), *values = _iterate_elements(data, order)
     what = int(np.frombuffer(flags, f"{order}u4")[0])
     shape = tuple(int(side) for side in np.frombuffer(sides, f"{order}i4"))
     name = bytes(letters).decode("latin-1")
@@ -79,16 +79,16 @@ def _array(data: memoryview, order: str) -> tuple[str, NDArray[Any]] | None:
         letters_of = np.array(list(bytes(text).decode(_TEXTS[kind] + endian)), "U1").reshape(shape, order="F")
         return name, np.array(["".join(row) for row in letters_of.reshape(shape[0], -1)])
     if what & 0xFF == _SPARSE:
-        rows, starts, numbers = (_numbers(kind, part, order) for kind, part in values[:3])
+        rows, starts, numbers = (_parse_numbers(kind, part, order) for kind, part in values[:3])
         dense = np.zeros(shape, numbers.dtype)
         counts = np.diff(starts)
         dense[rows[: counts.sum()], np.repeat(np.arange(shape[1]), counts)] = numbers[: counts.sum()]
         return name, dense
     if what & 0xFF not in _CLASSES:
         return None
-    found = _numbers(*values[0], order).astype(_CLASSES[what & 0xFF], copy=False)
-    return name, found.reshape(shape, order="F")
+    array = _parse_numbers(*values[0], order).astype(_CLASSES[what & 0xFF], copy=False)
+    return name, array.reshape(shape, order="F")
 
 
-def _numbers(kind: int, data: memoryview, order: str) -> NDArray[Any]:
+def _parse_numbers(kind: int, data: memoryview, order: str) -> NDArray[Any]:
     return np.frombuffer(data, f"{order}{_STORED[kind]}")

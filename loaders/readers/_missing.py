@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._tensors import is_list
-from ._typed import as_text
+from ._typed import to_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,16 +41,16 @@ def find_missing(
 
     if is_list(column.type):
         return _find_in_lists(column, nan)
-    kind, found = column.type, [pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))]
+    kind, masks = column.type, [pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))]
     if pa.types.is_string(kind):
-        found += [pc.is_in(column, pa.array(texts, pa.string()))] if texts else []
+        masks += [pc.is_in(column, pa.array(texts, pa.string()))] if texts else []
         patterns = [NAN] * numeric + [_NO_ITEM] * (tensor and nan)
-        found += [pc.match_substring_regex(column, pattern).fill_null(False) for pattern in patterns]
+        masks += [pc.match_substring_regex(column, pattern).fill_null(False) for pattern in patterns]
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        found += [pc.equal(column, value).fill_null(False) for value in _numbers(texts, kind)]
+        masks += [pc.equal(column, value).fill_null(False) for value in _parse_numbers(texts, kind)]
     elif texts and not (pa.types.is_nested(kind) or pa.types.is_binary(kind)):
-        found.append(pc.is_in(as_text(column), pa.array(texts, pa.string())))
-    missing: NDArray[np.bool_] = np.logical_or.reduce([one.to_numpy(zero_copy_only=False) for one in found])
+        masks.append(pc.is_in(to_text(column), pa.array(texts, pa.string())))
+    missing: NDArray[np.bool_] = np.logical_or.reduce([mask.to_numpy(zero_copy_only=False) for mask in masks])
     return missing
 
 
@@ -59,7 +59,7 @@ def _find_in_lists(column: pa.ChunkedArray, nan: bool) -> NDArray[np.bool_]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = np.zeros(len(column), bool)
+    missing = np.zeros(len(column), bool)
     start = 0
     for chunk in column.chunks:
         values = chunk
@@ -70,24 +70,24 @@ def _find_in_lists(column: pa.ChunkedArray, nan: bool) -> NDArray[np.bool_]:
                 places = np.flatnonzero(pc.is_null(values, nan_is_null=floating).to_numpy(zero_copy_only=False))
                 for step in reversed(parents):
                     places = pc.list_parent_indices(step).to_numpy()[places]
-                found[start + places] = True
+                missing[start + places] = True
             if not is_list(values.type):
                 break
             parents.append(values)
             values = pc.list_flatten(values)
         start += len(chunk)
-    return found
+    return missing
 
 
-def _numbers(texts: Sequence[str], kind: pa.DataType) -> list[pa.Scalar]:
+def _parse_numbers(texts: Sequence[str], kind: pa.DataType) -> list[pa.Scalar]:
     """The texts that are values of a type of numbers, as such."""
     import pyarrow as pa
 
-    found = []
+    scalars = []
     for text in texts:
         try:
             number = float(text) if pa.types.is_floating(kind) else int(text)
-            found.append(pa.scalar(number).cast(kind))
+            scalars.append(pa.scalar(number).cast(kind))
         except (ValueError, OverflowError, pa.ArrowNotImplementedError):  # ArrowInvalid is a ValueError
             continue
-    return found
+    return scalars

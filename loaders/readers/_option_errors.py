@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ValidationError
 
-from ...core.errors import offer
+from ...core.errors import suggest_names
 
 
 def describe_option(error: ValidationError, options: type[BaseModel], reader: str) -> str:
@@ -12,5 +12,5 @@ def describe_option(error: ValidationError, options: type[BaseModel], reader: st
     first = error.errors()[0]
     at = ".".join(str(step) for step in first["loc"])
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
-        return f"{reader}: no option named {at!r}: {offer(at, options.model_fields)}"
+        return f"{reader}: no option named {at!r}: {suggest_names(at, options.model_fields)}"
     return f"{reader}: option {at}: {first['msg']}"

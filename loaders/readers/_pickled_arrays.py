@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, first_line
+from ...core.errors import BadData, get_first_line
 
 
-def pickled_integers(path: Path, names: Iterable[str], length: int) -> dict[str, NDArray[np.int64]]:
+def read_pickled_integers(path: Path, names: Iterable[str], length: int) -> dict[str, NDArray[np.int64]]:
     """The arrays `names`, each of `length` numbers, of a dictionary that torch saved in its zip form.
 
     `BadData` where the file is no such zip, lacks a name, or holds something else under it.
@@ -28,18 +28,18 @@ def pickled_integers(path: Path, names: Iterable[str], length: int) -> dict[str,
             pickled = archive.read(member)
     except (zipfile.BadZipFile, ValueError) as error:
         raise BadData(f"{path.name}: not a file that torch saved as a zip with one pickle") from error
-    wanted, found, name = set(names), {}, ""
+    expected_names, arrays, name = set(names), {}, ""
     try:
         for instruction, argument, _ in pickletools.genops(pickled):
             if instruction.name != "BINUNICODE" or not isinstance(argument, str):
                 continue
-            if argument in wanted:
+            if argument in expected_names:
                 name = argument
             elif name and len(argument) == 8 * length:
-                found[name] = np.frombuffer(argument.encode("latin-1"), "<i8").astype(np.int64)
+                arrays[name] = np.frombuffer(argument.encode("latin-1"), "<i8").astype(np.int64)
                 name = ""
     except (ValueError, UnicodeEncodeError) as error:
-        raise BadData(f"{path.name}: its pickle cannot be read: {first_line(error)}") from error
-    if absent := sorted(wanted - found.keys()):
+        raise BadData(f"{path.name}: its pickle cannot be read: {get_first_line(error)}") from error
+    if absent := sorted(expected_names - arrays.keys()):
         raise BadData(f"{path.name} holds no array of {length} whole numbers called {', '.join(absent)}")
-    return found
+    return arrays

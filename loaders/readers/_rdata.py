@@ -81,16 +81,16 @@ class _Reader:
 
     def _pairs(self, flags: int, depth: int) -> dict[str, Value]:
         """A pairlist from its first flags on: values by their tags."""
-        found: dict[str, Value] = {}
+        pairs: dict[str, Value] = {}
         while flags & 255 == _PAIRLIST:
             if flags & 0x200:
                 self._pairs(self._int(), depth + 1)
             tag = self._symbol(self._int()) if flags & 0x400 else ""
-            found[tag] = self._value(self._int(), depth + 1)
+            pairs[tag] = self._value(self._int(), depth + 1)
             flags = self._int()
         if flags & 255 != _NULL:
             raise BadData(f"{self._name}: holds an object of R's language (type {flags & 255}), not data")
-        return found
+        return pairs
 
     def _symbol(self, flags: int) -> str:
         if flags & 255 == _REFERENCE:

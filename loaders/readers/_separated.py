@@ -12,7 +12,7 @@ from itertools import chain
 
 import numpy as np
 
-from ...core.errors import BadData, first_line
+from ...core.errors import BadData, get_first_line
 from ._cells import Cells
 from ._inputs import Input
 from ._text import TextForm
@@ -25,11 +25,11 @@ _UNIT = "\x1f"
 
 _BLOCK = 1 << 23
 
-Wanted = Callable[[Sequence[str]], Iterable[int]]
+ColumnSelector = Callable[[Sequence[str]], Iterable[int]]
 
 
 @dataclass(frozen=True)
-class Separated:
+class DelimitedFormat:
     """How cells are told apart. `header`: whether the first line names the columns, or their names where no line does.
     A `separator` may be of several characters, or `spaces`. Without a `quote`, quotes are text like any other."""
 
@@ -48,9 +48,9 @@ class Separated:
             return re.sub(rb"[ \t]+", _UNIT.encode(), re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", block))
         return block if len(self.separator) == 1 else block.replace(self.separator.encode(), _UNIT.encode())
 
-    def read(self, source: Input, wanted: Wanted | None = None) -> Iterator[Cells]:
-        """The rows of a file, in blocks; of the columns, whose names it is told, those whose places `wanted` gives.
-        Raises `BadData` with the line where a row has more or fewer cells than the first, or text is not in the
+    def read(self, source: Input, select_columns: ColumnSelector | None = None) -> Iterator[Cells]:
+        """The rows of a file, in blocks; of the columns, whose names it is told, those whose places `select_columns`
+        gives. Raises `BadData` with the line where a row has more or fewer cells than the first, or text is not in the
         encoding."""
         blocks = map(self._cells_apart, self.text.blocks(source))
         first = next(blocks, b"")
@@ -58,7 +58,7 @@ class Separated:
             raise BadData(f'{source.name}: UTF-16 text: say options = {{ encoding = "utf-16" }}')
         names, rest = self._names(first)
         if names:
-            places = sorted(wanted(names)) if wanted else range(len(names))
+            places = sorted(select_columns(names)) if select_columns else range(len(names))
             yield from self._parsed(source, names, places, chain([rest], blocks))
 
     def _names(self, block: bytes) -> tuple[list[str], bytes]:
@@ -68,14 +68,14 @@ class Separated:
         ended = 0
         lines = block.splitlines(keepends=True)
 
-        def taken() -> Iterator[str]:
+        def iterate_decoded() -> Iterator[str]:
             nonlocal ended
             for line in lines:
                 ended += len(line)
                 yield line.decode(errors="replace")
 
         try:
-            first = next(row for row in self._reader(taken()) if row)
+            first = next(row for row in self._reader(iterate_decoded()) if row)
         except (StopIteration, csv.Error):
             return [], b""
         if self.header is True:
@@ -94,12 +94,12 @@ class Separated:
         )
 
     def _parsed(
-        self, source: Input, names: list[str], wanted: Iterable[int], blocks: Iterator[bytes]
+        self, source: Input, names: list[str], indices: Iterable[int], blocks: Iterator[bytes]
     ) -> Iterator[Cells]:
         import pyarrow as pa
         import pyarrow.csv
 
-        keys = [str(place) for place in range(len(names))]
+        keys = [str(index) for index in range(len(names))]
         done = 0
         try:
             reader = pa.csv.open_csv(
@@ -114,7 +114,7 @@ class Separated:
                 convert_options=pa.csv.ConvertOptions(
                     column_types=dict.fromkeys(keys, pa.string()),
                     # Without any column of a file nobody would know how many rows it has.
-                    include_columns=[str(place) for place in wanted] or keys[:1],
+                    include_columns=[str(index) for index in indices] or keys[:1],
                     strings_can_be_null=False,
                     null_values=[],
                 ),
@@ -149,8 +149,8 @@ class Separated:
             yield begun, row
 
     def _line(self, source: Input, row: int) -> str:
-        for place, (number, _) in enumerate(self._numbered(source)):
-            if place == row:
+        for index, (number, _) in enumerate(self._numbered(source)):
+            if index == row:
                 return f"line {number}"
         return f"row {row + 1}"
 
@@ -165,15 +165,15 @@ class Separated:
                         f"{source.name}, line {number}: {len(row)} cells, and not {len(names)} as the first line has; "
                         "`separator`, `quote`, `escape`, `comment` and `skip` of `options` say how it is written"
                     )
-        except BadData as found:
-            return found
-        except csv.Error as found:
+        except BadData as cause:
+            return cause
+        except csv.Error as cause:
             after = f"after line {begun}" if begun else "at its beginning"
             return BadData(
-                f"{source.name}, {after}: a quote that does not fit ({found}): where quotes are text, say "
+                f"{source.name}, {after}: a quote that does not fit ({cause}): where quotes are text, say "
                 "options = { quote = '' }"
             )
-        return BadData(f"{source.name}: not a readable table: {first_line(error)}")
+        return BadData(f"{source.name}: not a readable table: {get_first_line(error)}")
 
 
 class _Stream:
@@ -185,17 +185,17 @@ class _Stream:
         self._blocks, self._left = blocks, memoryview(b"")
 
     def read(self, size: int = -1) -> bytes:
-        taken = bytearray()
-        while size < 0 or len(taken) < size:
+        content = bytearray()
+        while size < 0 or len(content) < size:
             if not self._left:
                 block = next(self._blocks, None)
                 if block is None:
                     break
                 self._left = memoryview(block)
-            piece = self._left if size < 0 else self._left[: size - len(taken)]
-            taken += piece
+            piece = self._left if size < 0 else self._left[: size - len(content)]
+            content += piece
             self._left = self._left[len(piece) :]
-        return bytes(taken)
+        return bytes(content)
 
     def readable(self) -> bool:
         return True

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.errors import BadData, BadDefinition, first_line
-from ._arrow_types import plain
+from ...core.errors import BadData, BadDefinition, get_first_line
+from ._arrow_types import to_stored_column
 from ._cells import Cells
 from ._inputs import Input
 from ._records import read_lines, read_list
-from ._separated import Wanted
+from ._separated import ColumnSelector
 from ._table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -24,45 +24,48 @@ if TYPE_CHECKING:
 _ROWS = 1 << 16
 
 
-def cells_of(source: Input, options: TableOptions, wanted: Wanted) -> Iterator[Cells]:
-    """The rows of a file in blocks; of its columns those `wanted`, which are places among their names."""
+def read_cells(source: Input, options: TableOptions, select_columns: ColumnSelector) -> Iterator[Cells]:
+    """The rows of a file in blocks; of its columns those `select_columns`, which are places among their names."""
     match format := options.format_of(source.path):
         case "csv" | "tsv":
-            return options.separated(format).read(source, wanted)
+            return options.separated(format).read(source, select_columns)
         case "jsonl":
-            return read_lines(source, options.text, wanted)
+            return read_lines(source, options.text, select_columns)
         case "json":
-            return read_list(source, options.text, options.records, wanted)
+            return read_list(source, options.text, options.records, select_columns)
         case "parquet":
-            return _parquet(source, wanted)
+            return _read_parquet(source, select_columns)
         case "lines":
-            return _lines(source, options, wanted)
+            return _read_text_lines(source, options, select_columns)
     raise BadDefinition(f"{source.name}: no format {format!r}")
 
 
-def _parquet(source: Input, wanted: Wanted) -> Iterator[Cells]:
+def _read_parquet(source: Input, select_columns: ColumnSelector) -> Iterator[Cells]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     done = 0
     try:
-        with source.opened() as file, pq.ParquetFile(file if file.seekable() else io.BytesIO(file.read())) as found:
-            paths = list(_paths(found.schema_arrow))
+        with (
+            source.opened() as file,
+            pq.ParquetFile(file if file.seekable() else io.BytesIO(file.read())) as parquet_file,
+        ):
+            paths = list(_iterate_paths(parquet_file.schema_arrow))
             names = [".".join(path) for path in paths]
-            places = sorted(wanted(names))
+            places = sorted(select_columns(names))
             if not places:
                 return
-            for batch in found.iter_batches(_ROWS, columns=[names[place] for place in places]):
+            for batch in parquet_file.iter_batches(_ROWS, columns=[names[index] for index in places]):
                 table = pa.Table.from_batches([batch])
-                columns = {str(place): plain(_child(table, paths[place])) for place in places}
+                columns = {str(index): to_stored_column(_get_child(table, paths[index])) for index in places}
                 rows = np.arange(done, done + batch.num_rows)
                 yield Cells(source.name, names, pa.table(columns), rows, lambda row: f"row {row + 1}")
                 done += batch.num_rows
     except (pa.ArrowException, OSError) as error:
-        raise BadData(f"{source.name}: not a readable Parquet file: {first_line(error)}") from error
+        raise BadData(f"{source.name}: not a readable Parquet file: {get_first_line(error)}") from error
 
 
-def _paths(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
+def _iterate_paths(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
     """The names of columns; those of a structure's fields by both names."""
     import pyarrow as pa
 
@@ -73,14 +76,14 @@ def _paths(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
             left.extend(((*path, child.name), child) for child in field.type)
 
 
-def _child(table: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
+def _get_child(table: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
     import pyarrow.compute as pc
 
     column = table[path[0]]
     return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column
 
 
-def _lines(source: Input, options: TableOptions, wanted: Wanted) -> Iterator[Cells]:
+def _read_text_lines(source: Input, options: TableOptions, select_columns: ColumnSelector) -> Iterator[Cells]:
     """A row for each line that fits the pattern, a column for each of its named groups; every line has to fit."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -97,8 +100,8 @@ def _lines(source: Input, options: TableOptions, wanted: Wanted) -> Iterator[Cel
         except pa.ArrowInvalid as error:
             for _ in options.text.lines(source):
                 pass  # what is no text is named with its line
-            raise BadDefinition(f"table: the pattern of {source.name}: {first_line(error)}") from error
-        locate = partial(_line, source, options)
+            raise BadDefinition(f"table: the pattern of {source.name}: {get_first_line(error)}") from error
+        locate = partial(_locate_line, source, options)
         rows = np.arange(done, done + len(lines))
         if parts.null_count:
             first = pc.index(parts.is_null(), True).as_py()
@@ -109,10 +112,14 @@ def _lines(source: Input, options: TableOptions, wanted: Wanted) -> Iterator[Cel
         table = pa.Table.from_struct_array(parts)
         names = table.column_names
         yield Cells(
-            source.name, names, pa.table({str(place): table[place] for place in sorted(wanted(names))}), rows, locate
+            source.name,
+            names,
+            pa.table({str(index): table[index] for index in sorted(select_columns(names))}),
+            rows,
+            locate,
         )
         done += len(lines)
 
 
-def _line(source: Input, options: TableOptions, row: int) -> str:
+def _locate_line(source: Input, options: TableOptions, row: int) -> str:
     return f"line {next(islice((number for number, _ in options.text.lines(source)), row, None), row + 1)}"

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ...core.errors import BadDefinition
 from ..files.patterns import PathPattern, choose_paths
 from ._option_errors import describe_option
-from ._separated import Separated
+from ._separated import DelimitedFormat
 from ._text import TextForm
 
 Value = bool | int | float | str
@@ -59,7 +59,7 @@ class Join(BaseModel):
     @property
     def form(self) -> TableOptions:
         """How the other table is written."""
-        return checked(**(self.model_extra or {}))
+        return check_options(**(self.model_extra or {}))
 
 
 class TableOptions(BaseModel):
@@ -112,10 +112,10 @@ class TableOptions(BaseModel):
     def text(self) -> TextForm:
         return TextForm(self.encoding, self.skip, self.comment)
 
-    def separated(self, format: str) -> Separated:
+    def separated(self, format: str) -> DelimitedFormat:
         header = self.header if isinstance(self.header, bool) else tuple(self.header)
         separator = self.separator or {"tsv": "\t"}.get(format, ",")
-        return Separated(self.text, separator, self.quote, self.escape, header)
+        return DelimitedFormat(self.text, separator, self.quote, self.escape, header)
 
     def of_file(self, path: str) -> TableOptions:
         """The options of one file: those of `each` whose name or pattern fits it come first."""
@@ -127,25 +127,25 @@ class TableOptions(BaseModel):
         }
         if not changes:
             return self
-        whole = self.model_dump(exclude_defaults=True, exclude={"each"})
+        base_options = self.model_dump(exclude_defaults=True, exclude={"each"})
         constants = {**self.constants, **changes.get("constants", {})}
-        return checked(**{**whole, **changes, "constants": constants})
+        return check_options(**{**base_options, **changes, "constants": constants})
 
     def format_of(self, path: str) -> str:
         """The format that is said, or that the file's name says."""
         if self.format:
             return self.format
         name = PurePosixPath(path.lower())
-        found = _FORMATS.get((PurePosixPath(name.stem) if name.suffix in _COMPRESSED else name).suffix)
-        if not found:
+        file_format = _FORMATS.get((PurePosixPath(name.stem) if name.suffix in _COMPRESSED else name).suffix)
+        if not file_format:
             raise BadDefinition(
                 f"{path}: its name does not say what it is: say options = {{ format = .. }} with one of "
                 f"{', '.join(sorted({*_FORMATS.values(), 'lines'}))}"
             )
-        return found
+        return file_format
 
 
-def checked(**options: Any) -> TableOptions:
+def check_options(**options: Any) -> TableOptions:
     """The options; `BadDefinition` says which is none, or what is wrong with it."""
     try:
         return TableOptions(**options)

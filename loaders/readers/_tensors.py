@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def tensor_column(values: NDArray[Any]) -> pa.FixedSizeListArray:
+def to_tensor_column(values: NDArray[Any]) -> pa.FixedSizeListArray:
     """An array of shape (rows, ...) as a column of one tensor a row."""
     import pyarrow as pa
 
@@ -23,7 +23,7 @@ _ITEMS = (("uint8", "is_uint8"), ("uint8", "is_boolean"), ("int64", "is_integer"
 """The item of a tensor, by what Arrow says of the numbers in a list."""
 
 
-def item_of(kind: pa.DataType) -> str:
+def find_item_type(kind: pa.DataType) -> str:
     """The item of the tensors that a column of lists of numbers, nested or not, holds; "" for another column."""
     import pyarrow as pa
 
@@ -46,24 +46,24 @@ def is_tensor(kind: pa.DataType) -> bool:
     return bool(pa.types.is_fixed_size_list(kind) and str(kind.value_type) in ("uint8", "int64", "float"))
 
 
-def tensors(column: pa.ChunkedArray) -> tuple[pa.FixedSizeListArray, tuple[int, ...]]:
+def to_tensors(column: pa.ChunkedArray) -> tuple[pa.FixedSizeListArray, tuple[int, ...]]:
     """A column of lists of numbers, nested or not, as one of a tensor a row, and their shape; `Ragged` where the lists
     of one depth are not all of one length."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found, shape, rows = pa.concat_arrays(column.chunks) if column.num_chunks else None, [], len(column)
-    while found is not None and is_list(found.type):
-        lengths = pc.unique(pc.list_value_length(found)).to_pylist()
-        if len(lengths) > 1 or found.null_count:
+    values, shape, rows = pa.concat_arrays(column.chunks) if column.num_chunks else None, [], len(column)
+    while values is not None and is_list(values.type):
+        lengths = pc.unique(pc.list_value_length(values)).to_pylist()
+        if len(lengths) > 1 or values.null_count:
             raise Ragged(sorted(length for length in lengths if length is not None))
         shape.append(lengths[0] if lengths else 0)
-        found = found.flatten()
-    if found is None or found.null_count or not rows:
+        values = values.flatten()
+    if values is None or values.null_count or not rows:
         raise Ragged([])
-    found = found.cast(pa.uint8()) if pa.types.is_boolean(found.type) else found
-    size = len(found) // rows
-    return pa.FixedSizeListArray.from_arrays(found, size), tuple(shape)
+    values = values.cast(pa.uint8()) if pa.types.is_boolean(values.type) else values
+    size = len(values) // rows
+    return pa.FixedSizeListArray.from_arrays(values, size), tuple(shape)
 
 
 class Ragged(ValueError):

@@ -46,7 +46,7 @@ class TextForm:
         """The file's text in blocks of complete lines, as UTF-8 that nobody has checked yet; skipped lines and comments
         left out. `BadData` where another encoding does not fit, with the line."""
         with source.opened() as file:
-            yield from self._without_head(self._decoded(_whole_lines(source, file), source))
+            yield from self._without_head(self._decoded(_iterate_whole_lines(source, file), source))
 
     def _without_head(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         left = self.skip
@@ -71,7 +71,9 @@ class TextForm:
             try:
                 text = rest + decoder.decode(block)
             except UnicodeDecodeError as error:
-                raise _not_text(source, lines + block.count(b"\n", 0, error.start) + 1, self.encoding) from error
+                raise _make_decode_error(
+                    source, lines + block.count(b"\n", 0, error.start) + 1, self.encoding
+                ) from error
             lines += text.count("\n") - rest.count("\n")
             text, cut, rest = text.rpartition("\n")
             if cut:
@@ -89,27 +91,27 @@ class TextForm:
                 numbered: Iterator[tuple[int, str]] = enumerate(text, 1)
             else:
                 raw = enumerate(iter(file.readline, b""), 1)
-                numbered = ((number, _text(source, number, line, name, self.encoding)) for number, line in raw)
+                numbered = ((number, _decode_line(source, number, line, name, self.encoding)) for number, line in raw)
             for number, line in numbered:
                 if number > self.skip and not (self.comment and line.startswith(self.comment)):
                     yield number, line
 
 
-def _text(source: Input, number: int, line: bytes, codec: str, encoding: str) -> str:
+def _decode_line(source: Input, number: int, line: bytes, codec: str, encoding: str) -> str:
     try:
         return line.decode(codec if number == 1 else codec.removesuffix("-sig"))
     except UnicodeDecodeError as error:
-        raise _not_text(source, number, encoding) from error
+        raise _make_decode_error(source, number, encoding) from error
 
 
-def _not_text(source: Input, line: int, encoding: str) -> BadData:
+def _make_decode_error(source: Input, line: int, encoding: str) -> BadData:
     return BadData(
         f"{source.name}, line {line}: not {encoding} text: name the file's encoding, such as options = {{ encoding = "
         '"latin-1" }'
     )
 
 
-def _whole_lines(source: Input, file: BinaryIO) -> Iterator[bytes]:
+def _iterate_whole_lines(source: Input, file: BinaryIO) -> Iterator[bytes]:
     rest: list[bytes] = []
     while chunk := file.read(_CHUNK):
         head, cut, tail = chunk.rpartition(b"\n")

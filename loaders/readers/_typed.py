@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, BadDefinition, some_of
+from ...core.errors import BadData, BadDefinition, shorten_list
 from ...splits.schema import Field
-from ._arrow_types import NotExact, remedy, to_item
+from ._arrow_types import NotExact, describe_remedy, to_item
 from ._cells import Cells
-from ._tensors import Ragged, item_of, tensors
+from ._tensors import Ragged, find_item_type, to_tensors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,7 @@ _WHAT = {
 }
 
 
-def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def to_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column as text; what cannot be text (lists, structures) as JSON."""
     import pyarrow as pa
 
@@ -50,16 +50,16 @@ def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_string(kind):
         return column
     if pa.types.is_nested(kind):
-        said = [None if value is None else _json(value) for value in column.to_pylist()]
-        return pa.chunked_array([pa.array(said, pa.string())])
+        texts = [None if value is None else _format_json(value) for value in column.to_pylist()]
+        return pa.chunked_array([pa.array(texts, pa.string())])
     return to_item(column, "string")
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def mapped(cells: Cells, column: pa.ChunkedArray, meaning: Mapping[str, Any] | Levels, title: str) -> pa.Array:
+def map_values(cells: Cells, column: pa.ChunkedArray, meaning: Mapping[str, Any] | Levels, title: str) -> pa.Array:
     """What each cell stands for: its value in a map, or its place in a list (of texts, or of several that mean the
     same); `BadData` where it is not there."""
     import pyarrow as pa
@@ -67,64 +67,64 @@ def mapped(cells: Cells, column: pa.ChunkedArray, meaning: Mapping[str, Any] | L
 
     if isinstance(meaning, list):
         known: dict[str, Any] = {
-            text: place
-            for place, level in enumerate(meaning)
+            text: position
+            for position, level in enumerate(meaning)
             for text in ([level] if isinstance(level, str) else level)
         }
     else:
         known = dict(meaning)
-    column = as_text(column)
-    found = pc.index_in(column, pa.array(list(known), pa.string()))
-    if found.null_count:
-        index = pc.index(found.is_null(), True).as_py()
+    column = to_text(column)
+    indices = pc.index_in(column, pa.array(list(known), pa.string()))
+    if indices.null_count:
+        index = pc.index(indices.is_null(), True).as_py()
         raise cells.wrong(
-            index, f"{title} is {column[index].as_py()!r}, which is none of {some_of(list(map(repr, known)))}"
+            index, f"{title} is {column[index].as_py()!r}, which is none of {shorten_list(list(map(repr, known)))}"
         )
-    return pa.array(list(known.values())).take(found.combine_chunks())
+    return pa.array(list(known.values())).take(indices.combine_chunks())
 
 
-def place_among(column: pa.ChunkedArray, texts: Sequence[str]) -> tuple[pa.ChunkedArray, str | None]:
+def find_indices(column: pa.ChunkedArray, texts: Sequence[str]) -> tuple[pa.ChunkedArray, str | None]:
     """The place of each text among `texts`; and the first that is not there, if one is."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    told = as_text(column)
-    places = pc.index_in(told, pa.array(list(texts), pa.string()))
-    absent = told.filter(pc.and_(places.is_null(), told.is_valid()))
+    text_column = to_text(column)
+    places = pc.index_in(text_column, pa.array(list(texts), pa.string()))
+    absent = text_column.filter(pc.and_(places.is_null(), text_column.is_valid()))
     return places, absent[0].as_py() if len(absent) else None
 
 
-def numbers(
+def parse_numbers(
     cells: Cells, column: pa.ChunkedArray, title: str, decimal: str = ".", rounded: bool = False
 ) -> NDArray[np.float64]:
     """Cells as float64; `BadData` with the line of one that is no number, or is none that float64 has (but with
     `rounded`)."""
-    values: NDArray[np.float64] = _cast(cells, column, "float64", title, decimal, rounded).to_numpy()
+    values: NDArray[np.float64] = _cast_column(cells, column, "float64", title, decimal, rounded).to_numpy()
     return values
 
 
-def typed(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str = ".") -> Any:
+def convert_field(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str = ".") -> Any:
     """A field's values: of one column, or a tensor of several; `BadData` with the line of a cell that is none. Numbers
     of a field of type float64 are rounded to it where they have more digits."""
-    if len(columns) > 1 or (field.shape and not _listed(columns[0])):
-        return _tensor(cells, columns, field, title, decimal)
+    if len(columns) > 1 or (field.shape and not _is_nested(columns[0])):
+        return _make_tensor(cells, columns, field, title, decimal)
     if field.shape:
         try:
-            return tensors(columns[0])[0] if item_of(columns[0].type) else columns[0]
+            return to_tensors(columns[0])[0] if find_item_type(columns[0].type) else columns[0]
         except Ragged as error:
             raise cells.wrong(0, f"{title} has, from here on, {error}: pad them to one length") from error
     if len(columns) != 1:
         raise BadDefinition(f"the field {field.name!r} is made from no column")
-    return _cast(cells, columns[0], field.item, title, decimal, rounded=True)
+    return _cast_column(cells, columns[0], field.item, title, decimal, rounded=True)
 
 
-def _listed(column: pa.ChunkedArray) -> bool:
+def _is_nested(column: pa.ChunkedArray) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_nested(column.type))
 
 
-def _tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str) -> pa.Array:
+def _make_tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str) -> pa.Array:
     """A tensor a row: of as many columns as it has numbers, or of one column of numbers apart by spaces or commas."""
     import pyarrow as pa
 
@@ -132,26 +132,28 @@ def _tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: s
     if not field.shape:
         raise BadDefinition(f"the field {field.name!r} is {field.type}, and is made from {len(columns)} columns")
     if len(columns) == 1 and size > 1:
-        values = _told_apart(cells, columns[0], size, title)
+        values = _split_numbers(cells, columns[0], size, title)
     elif len(columns) == size:
         item, rounded = ("float64", True) if field.item == "float32" else ("int64", False)
-        values = np.column_stack([_cast(cells, column, item, title, decimal, rounded).to_numpy() for column in columns])
+        values = np.column_stack(
+            [_cast_column(cells, column, item, title, decimal, rounded).to_numpy() for column in columns]
+        )
     else:
         raise BadDefinition(f"the field {field.name!r} has {size} numbers a row, and {len(columns)} columns")
     with np.errstate(invalid="ignore"):
-        whole = values.astype(field.item)
+        cast_values = values.astype(field.item)
     inexact = values.dtype == np.float64 and field.item == "int64" and (np.abs(values) >= _EXACT)
-    if field.item != "float32" and (wrong := (whole != values) | inexact).any():
+    if field.item != "float32" and (wrong := (cast_values != values) | inexact).any():
         index = int(np.flatnonzero(wrong.any(axis=1))[0])
         raise cells.wrong(index, f"{title} holds what does not fit {field.item}")
-    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(whole).ravel()), size)
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(cast_values).ravel()), size)
 
 
-def _told_apart(cells: Cells, column: pa.ChunkedArray, size: int, title: str) -> NDArray[np.float64]:
+def _split_numbers(cells: Cells, column: pa.ChunkedArray, size: int, title: str) -> NDArray[np.float64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    plain = pc.replace_substring_regex(as_text(column), r"[\[\](),;\s]+", " ")
+    plain = pc.replace_substring_regex(to_text(column), r"[\[\](),;\s]+", " ")
     lists = pc.split_pattern(pc.utf8_trim_whitespace(plain), " ").combine_chunks()
     lengths = pc.list_value_length(lists)
     if len(wrong := np.flatnonzero(lengths.to_numpy() != size)):
@@ -169,24 +171,26 @@ def _told_apart(cells: Cells, column: pa.ChunkedArray, size: int, title: str) ->
     return values
 
 
-def _cast(cells: Cells, column: pa.ChunkedArray, item: str, title: str, decimal: str, rounded: bool) -> Any:
+def _cast_column(cells: Cells, column: pa.ChunkedArray, item: str, title: str, decimal: str, rounded: bool) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if item == "string" and pa.types.is_nested(column.type):
-        return as_text(column)
+        return to_text(column)
     if decimal != "." and pa.types.is_string(column.type) and item not in ("string", "bytes"):
         column = pc.replace_substring(column, decimal, ".")
-    found, refused = _converted(column, item, rounded)
+    result, refused = _try_convert(column, item, rounded)
     if refused is None:
-        return found
+        return result
     if isinstance(refused, NotExact):
-        raise cells.wrong(refused.index, f"{title} is {refused}: {remedy(title.split()[0], column.type)}") from refused
-    index = _first_wrong(column, item, rounded)
+        raise cells.wrong(
+            refused.index, f"{title} is {refused}: {describe_remedy(title.split()[0], column.type)}"
+        ) from refused
+    index = _find_first_wrong(column, item, rounded)
     raise cells.wrong(index, f"{title} is {column[index].as_py()!r}, and not {_WHAT[item]}") from refused
 
 
-def _converted(column: pa.ChunkedArray, item: str, rounded: bool) -> tuple[Any, Exception | None]:
+def _try_convert(column: pa.ChunkedArray, item: str, rounded: bool) -> tuple[Any, Exception | None]:
     """A column as the item of a field; or None, and what is said against it. Whole numbers may be written 3.0, as they
     are where a number beside them is missing, as far as such numbers are exact."""
     import pyarrow as pa
@@ -206,21 +210,21 @@ def _converted(column: pa.ChunkedArray, item: str, rounded: bool) -> tuple[Any, 
         return None, error
 
 
-def _first_wrong(column: pa.ChunkedArray, item: str, rounded: bool) -> int:
+def _find_first_wrong(column: pa.ChunkedArray, item: str, rounded: bool) -> int:
     """The first cell for which a column cannot be converted, by halving. Where each half can be alone (a number written
     3.0 beside one too large for that), the first after which the cells before it cannot stay as they are."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2
         # From the beginning: how the cells are read together decides.
-        if _converted(column.slice(0, middle), item, rounded)[1] is None:
+        if _try_convert(column.slice(0, middle), item, rounded)[1] is None:
             low = middle
         else:
             high = middle
     return low
 
 
-def constant(value: Any, rows: int) -> pa.Array:
+def repeat_value(value: Any, rows: int) -> pa.Array:
     """The same value for each row."""
     import pyarrow as pa
 

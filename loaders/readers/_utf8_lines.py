@@ -7,7 +7,7 @@ from pathlib import Path
 from ...core.errors import BadData
 
 
-def utf8_lines(name: str, content: Path | bytes) -> list[str]:
+def read_utf8_lines(name: str, content: Path | bytes) -> list[str]:
     """The lines of a file or of its bytes, without their ends; `BadData` names a file that is not UTF-8."""
     content = content.read_bytes() if isinstance(content, Path) else content
     try:

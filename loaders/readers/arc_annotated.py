@@ -48,12 +48,12 @@ def read(files: dict[str, Path], *, requests: dict[str, str], annotations: str) 
         raise BadData(f"{annotations} is not JSON: {error}") from error
     rows = {}
     for name, collection in requests.items():
-        for doc in _documents(name, files[name]):
+        for doc in _read_documents(name, files[name]):
             key = _PREFIXES[collection] + doc["id"]
             if key in known and key not in rows:
                 rows[key] = (
-                    _question(name, doc)
-                    | _levels(key, known[key])
+                    _parse_question(name, doc)
+                    | _parse_levels(key, known[key])
                     | {
                         "collection": collection,
                         "hard": int(collection == "challenge"),
@@ -62,7 +62,7 @@ def read(files: dict[str, Path], *, requests: dict[str, str], annotations: str) 
     return pa.Table.from_pylist(list(rows.values()))
 
 
-def _documents(name: str, path: Path) -> list[dict[str, Any]]:
+def _read_documents(name: str, path: Path) -> list[dict[str, Any]]:
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             return [json.loads(line)["doc"] for line in lines]
@@ -70,18 +70,18 @@ def _documents(name: str, path: Path) -> list[dict[str, Any]]:
         raise BadData(f"{name} is not gzipped JSON, one request with its `doc` a line: {error}") from error
 
 
-def _question(name: str, doc: dict[str, Any]) -> dict[str, Any]:
-    found = _QUERY.fullmatch(doc["query"])
-    if not found or not 0 <= doc["gold"] < len(doc["choices"]):
+def _parse_question(name: str, doc: dict[str, Any]) -> dict[str, Any]:
+    match = _QUERY.fullmatch(doc["query"])
+    if not match or not 0 <= doc["gold"] < len(doc["choices"]):
         raise BadData(f"{name}: {doc['id']} is not a question with lettered options and the place of the right one")
     return {
-        "question": found["question"],
-        "options": "A. " + found["options"].replace("\n ", "\n"),
+        "question": match["question"],
+        "options": "A. " + match["options"].replace("\n ", "\n"),
         "answer": doc["gold"],
     }
 
 
-def _levels(key: str, annotation: dict[str, str]) -> dict[str, int]:
+def _parse_levels(key: str, annotation: dict[str, str]) -> dict[str, int]:
     grade = _GRADE.fullmatch(annotation["grade"])
     levels = {"grade": int(grade[1]) if grade else _HIGH_SCHOOL}
     for field, names in _LEVELS.items():

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, BadDefinition
-from ..acquire.members import Members
+from ..acquire.members import ArchiveFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +20,7 @@ Grid = list[list[int]]
 Tasks = dict[str, dict[str, list[dict[str, Grid]]]]
 
 
-def read(files: dict[str, Path | Members], *, sets: list[dict[str, Any]]) -> pa.Table:
+def read(files: dict[str, Path | ArchiveFiles], *, sets: list[dict[str, Any]]) -> pa.Table:
     """Columns `question`, `answer` (a grid), `task` (its published name), `published` and `level`, and `cells`: the
     answer's.
 
@@ -34,39 +34,39 @@ def read(files: dict[str, Path | Members], *, sets: list[dict[str, Any]]) -> pa.
         name: [] for name in ("question", "answer", "task", "published", "level", "cells")
     }
     seen: set[str] = set()
-    for one in sets:
-        if one["file"] not in files:
-            raise BadDefinition(f"the distribution has no file {one['file']}")
-        found = files[one["file"]]
-        if isinstance(found, Members):
-            tasks, folders = _tasks_of_files(found)
+    for task_set in sets:
+        if task_set["file"] not in files:
+            raise BadDefinition(f"the distribution has no file {task_set['file']}")
+        source = files[task_set["file"]]
+        if isinstance(source, ArchiveFiles):
+            tasks, folders = _read_task_folder(source)
         else:
-            tasks, folders = _tasks(one["file"], found, one["part"]), {}
+            tasks, folders = _read_tasks(task_set["file"], source, task_set["part"]), {}
         for task, pairs in sorted(tasks.items()):
             content = json.dumps(pairs, sort_keys=True)
             if not seen.isdisjoint((task, content)):
                 continue
             seen |= {task, content}
             examples = "".join(
-                f"input:\n{grid_text(pair['input'])}\noutput:\n{grid_text(pair['output'])}\n\n"
+                f"input:\n{format_grid(pair['input'])}\noutput:\n{format_grid(pair['output'])}\n\n"
                 for pair in pairs["train"]
             )
             for pair in pairs["test"]:
-                columns["question"].append(f"{examples}input:\n{grid_text(pair['input'])}\noutput:")
-                columns["answer"].append(grid_text(pair["output"]))
+                columns["question"].append(f"{examples}input:\n{format_grid(pair['input'])}\noutput:")
+                columns["answer"].append(format_grid(pair["output"]))
                 columns["task"].append(task)
-                columns["published"].append(one["published"] + folders.get(task, ""))
-                columns["level"].append(one["level"])
+                columns["published"].append(task_set["published"] + folders.get(task, ""))
+                columns["level"].append(task_set["level"])
                 columns["cells"].append(sum(map(len, pair["output"])))
     return pa.table(columns)
 
 
-def grid_text(grid: Grid) -> str:
+def format_grid(grid: Grid) -> str:
     """A grid of colours 0 to 9 as lines of digits."""
     return "\n".join("".join(map(str, row)) for row in grid)
 
 
-def _tasks(name: str, path: Path, part: str) -> Tasks:
+def _read_tasks(name: str, path: Path, part: str) -> Tasks:
     try:
         tasks: Tasks = json.loads(path.read_bytes())[part]
     except (ValueError, KeyError, TypeError) as error:
@@ -74,7 +74,7 @@ def _tasks(name: str, path: Path, part: str) -> Tasks:
     return tasks
 
 
-def _tasks_of_files(files: Members) -> tuple[Tasks, dict[str, str]]:
+def _read_task_folder(files: ArchiveFiles) -> tuple[Tasks, dict[str, str]]:
     """The tasks of a folder, and ", " and the folder's name for each."""
     tasks: Tasks = {}
     folders: dict[str, str] = {}

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import BadData, BadDefinition, some_of
+from ...core.errors import BadData, BadDefinition, shorten_list
 from ...splits.schema import Schema
-from ..acquire.members import Members
+from ..acquire.members import ArchiveFiles
 from ..files.hidden import is_hidden
 from ..files.patterns import PathPattern
-from ._array_files import Array, ArrayFiles, split
-from ._inputs import opened_archives
-from ._tensors import tensor_column
-from ._typed import constant
+from ._array_files import Array, ArrayFiles, split_array_path
+from ._inputs import open_archives
+from ._tensors import to_tensor_column
+from ._typed import repeat_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ _PIECE = 1 << 25
 """Bytes of arrays in one table, about."""
 
 
-def read(files: Mapping[str, Path | Members], **options: Any) -> pa.Table:
+def read(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> pa.Table:
     """The rows of all files; see `pieces`."""
     import pyarrow as pa
 
@@ -39,7 +39,7 @@ def read(files: Mapping[str, Path | Members], **options: Any) -> pa.Table:
 
 
 def pieces(
-    files: Mapping[str, Path | Members],
+    files: Mapping[str, Path | ArchiveFiles],
     *,
     fields: Mapping[str, str],
     schema: Schema | None = None,
@@ -68,69 +68,78 @@ def pieces(
     """
     import pyarrow as pa
 
-    with ExitStack() as opened:
-        held = ArrayFiles(opened_archives(files, opened))
-        for parts in _sets(held, fields, only or {}):
+    with ExitStack() as stack:
+        array_files = ArrayFiles(open_archives(files, stack))
+        for parts in _list_file_sets(array_files, fields, only or {}):
             arrays = {}
-            for field, said in fields.items():
-                array = held.load(_filled(said, parts))
+            for field, reference in fields.items():
+                array = array_files.load(_fill_pattern(reference, parts))
                 array = np.moveaxis(array, (row_axis or {}).get(field, 0), 0) if array.ndim else array.reshape(1)
                 if order := (axes or {}).get(field):
                     array = array.transpose(0, *(1 + axis for axis in order))
                 arrays[field] = array
             _refuse_shapes(arrays, schema)
-            rows = _length({_filled(said, parts): arrays[field] for field, said in fields.items()})
-            for first, end in _steps(arrays, rows):
-                made: dict[str, Any] = {
-                    field: _column(array[first:end], (replace or {}).get(field, {})) for field, array in arrays.items()
+            rows = _count_rows({_fill_pattern(reference, parts): arrays[field] for field, reference in fields.items()})
+            for first, end in _iterate_steps(arrays, rows):
+                columns: dict[str, Any] = {
+                    field: _convert_column(array[first:end], (replace or {}).get(field, {}))
+                    for field, array in arrays.items()
                 }
-                made |= {name: constant(value, end - first) for name, value in {**parts, **(constants or {})}.items()}
-                made |= {name: _block(name, values, rows, first, end) for name, values in (blocks or {}).items()}
-                made |= {name: _ranged(name, named, first, end) for name, named in (ranges or {}).items()}
+                columns |= {
+                    name: repeat_value(value, end - first) for name, value in {**parts, **(constants or {})}.items()
+                }
+                columns |= {
+                    name: _make_block_column(name, values, rows, first, end) for name, values in (blocks or {}).items()
+                }
+                columns |= {name: _make_range_column(name, named, first, end) for name, named in (ranges or {}).items()}
                 if row_number:
-                    made[row_number] = np.arange(first, end)
-                yield pa.table(made)
+                    columns[row_number] = np.arange(first, end)
+                yield pa.table(columns)
 
 
-def _sets(held: ArrayFiles, fields: Mapping[str, str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+def _list_file_sets(
+    array_files: ArrayFiles, fields: Mapping[str, str], only: Mapping[str, Sequence[str]]
+) -> list[dict[str, str]]:
     """The parts of each set of files that belong together; one without parts, where no path has any."""
-    patterns = [PathPattern(split(said)[0]) for said in fields.values() if "{" in said]
+    patterns = [PathPattern(split_array_path(reference)[0]) for reference in fields.values() if "{" in reference]
     if not patterns:
         return [{}]
     named = set(fields.values())
-    names = [name for name in held.names() if name not in named and not is_hidden(name)]
-    found = [parts for name in names if (parts := patterns[0].fits(name)) is not None]
+    names = [name for name in array_files.names() if name not in named and not is_hidden(name)]
+    candidates = [parts for name in names if (parts := patterns[0].fits(name)) is not None]
     if unknown := sorted({*only, *(part for pattern in patterns for part in pattern.parts)} - {*patterns[0].parts}):
         raise BadDefinition(f"arrays: the path {patterns[0].text!r} has no part {{{unknown[0]}}}")
-    kept = [parts for parts in found if all(parts[part] in values for part, values in only.items())]
-    absent = sorted({value for part, values in only.items() for value in values if all(value != p[part] for p in kept)})
-    if absent or not kept:
-        raise BadData(f"no file fits {patterns[0].text!r}{' with ' * bool(absent)}{some_of(absent)}")
-    return kept
+    file_sets = [parts for parts in candidates if all(parts[part] in values for part, values in only.items())]
+    absent = sorted(
+        {value for part, values in only.items() for value in values if all(value != p[part] for p in file_sets)}
+    )
+    if absent or not file_sets:
+        raise BadData(f"no file fits {patterns[0].text!r}{' with ' * bool(absent)}{shorten_list(absent)}")
+    return file_sets
 
 
-def _filled(said: str, parts: Mapping[str, str]) -> str:
-    path, array = split(said)
+def _fill_pattern(reference: str, parts: Mapping[str, str]) -> str:
+    path, array = split_array_path(reference)
     return (PathPattern(path).filled(parts) if "{" in path else path) + (f":{array}" if array else "")
 
 
-def _length(arrays: Mapping[str, Array]) -> int:
-    lengths = {said: len(array) for said, array in arrays.items()}
+def _count_rows(arrays: Mapping[str, Array]) -> int:
+    lengths = {reference: len(array) for reference, array in arrays.items()}
     (first, rows), *others = lengths.items()
-    for said, length in others:
+    for reference, length in others:
         if length != rows:
-            raise BadData(f"{said} has {length:,} rows, and {first} {rows:,}: they do not belong together")
+            raise BadData(f"{reference} has {length:,} rows, and {first} {rows:,}: they do not belong together")
     return rows
 
 
-def _steps(arrays: Mapping[str, Array], rows: int) -> Iterator[tuple[int, int]]:
+def _iterate_steps(arrays: Mapping[str, Array], rows: int) -> Iterator[tuple[int, int]]:
     width = sum(array.nbytes // max(1, rows) for array in arrays.values())
     step = max(1, _PIECE // max(1, width))
     for first in range(0, rows, step):
         yield first, min(first + step, rows)
 
 
-def _column(values: Array, replaced: Mapping[str, int | float | str]) -> Any:
+def _convert_column(values: Array, replaced: Mapping[str, int | float | str]) -> Any:
     import pyarrow as pa
 
     values = values.reshape(len(values)) if values.ndim == 2 and values.shape[1] == 1 else values
@@ -139,11 +148,11 @@ def _column(values: Array, replaced: Mapping[str, int | float | str]) -> Any:
     for old, new in replaced.items():
         values = np.where(values == values.dtype.type(old), values.dtype.type(new), values)
     if values.ndim > 1:
-        return tensor_column(values.astype(values.dtype.newbyteorder("=")))
+        return to_tensor_column(values.astype(values.dtype.newbyteorder("=")))
     return pa.array(values.tolist() if values.dtype.kind == "U" else values.astype(values.dtype.newbyteorder("=")))
 
 
-def _block(name: str, values: Sequence[Any], rows: int, first: int, end: int) -> pa.Array:
+def _make_block_column(name: str, values: Sequence[Any], rows: int, first: int, end: int) -> pa.Array:
     import pyarrow as pa
 
     if not values or rows % len(values):
@@ -151,15 +160,15 @@ def _block(name: str, values: Sequence[Any], rows: int, first: int, end: int) ->
     return pa.array(list(values)).take(pa.array(np.arange(first, end) // (rows // len(values))))
 
 
-def _ranged(name: str, named: Mapping[str, Sequence[int]], first: int, end: int) -> pa.Array:
+def _make_range_column(name: str, named: Mapping[str, Sequence[int]], first: int, end: int) -> pa.Array:
     import pyarrow as pa
 
-    place = np.full(end - first, -1)
+    indices = np.full(end - first, -1)
     for number, (start, stop) in enumerate(named.values()):
-        place[max(0, start - first) : max(0, stop - first)] = number
-    if (place < 0).any():
-        raise BadData(f"no range of {name!r} holds row {first + int(np.argmin(place))}")
-    return pa.array(list(named)).take(pa.array(place))
+        indices[max(0, start - first) : max(0, stop - first)] = number
+    if (indices < 0).any():
+        raise BadData(f"no range of {name!r} holds row {first + int(np.argmin(indices))}")
+    return pa.array(list(named)).take(pa.array(indices))
 
 
 def _refuse_shapes(arrays: Mapping[str, Array], schema: Schema | None) -> None:

@@ -35,12 +35,12 @@ def read(files: dict[str, Path]) -> pa.Table:
         grade = problem.get("Grade", "")
         if not parts["Body"] or not parts["Answer"] or not grade.isdecimal():
             raise BadData(f"{name}: problem {problem.get('ID')} lacks a body, an answer or a grade")
-        found = _NUMBER.fullmatch(parts["Answer"])
-        if found:
+        match = _NUMBER.fullmatch(parts["Answer"])
+        if match:
             rows.append(
                 {
                     "question": f"{parts['Body']} {parts['Question']}".strip(),
-                    "answer": found["number"].replace(",", ""),
+                    "answer": match["number"].replace(",", ""),
                     "grade": int(grade),
                     "operation": parts["Solution-Type"],
                     "number": problem.get("ID", ""),

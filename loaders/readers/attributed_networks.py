@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.errors import BadData
-from ._graph import common, degrees, neighbours
+from ._graph import count_degrees, list_common_features, list_neighbours
 from ._matlab import read_matlab
-from ._tensors import tensor_column
+from ._tensors import to_tensor_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,34 +20,34 @@ def read(files: dict[str, Path], *, networks: dict[str, str], label: str, most: 
     """A row for each node of the networks, in the order of `networks` (`{NAME: what it is called}`, of NAME.mat) and of
     the nodes.
 
-    Fields: `features`, the attributes that a node has as words ("f17"); `neighbours`, the `most` that the most of its
-    neighbours have, the commonest first; `degree`; `label`, the groups that it is in (0 or 1 for each); `network`.
+    Fields: `features`, the attributes that a node has as words ("f17"); `list_neighbours`, the `most` that the most of
+    its neighbours have, the commonest first; `degree`; `label`, the groups that it is in (0 or 1 for each); `network`.
     Raises `BadData` where the matrices do not agree on the nodes.
     """
     import pyarrow as pa
 
-    return pa.concat_tables([_network(files, name, title, label, most) for name, title in networks.items()])
+    return pa.concat_tables([_make_network_table(files, name, title, label, most) for name, title in networks.items()])
 
 
-def _network(files: dict[str, Path], name: str, title: str, label: str, most: int) -> pa.Table:
+def _make_network_table(files: dict[str, Path], name: str, title: str, label: str, most: int) -> pa.Table:
     import pyarrow as pa
 
     where = f"{name}.mat"
     try:
-        said = read_matlab(files[where])
-        edges, has, groups = said["network"], said["attrb"], said["group"]
+        matrices = read_matlab(files[where])
+        edges, has, groups = matrices["network"], matrices["attrb"], matrices["group"]
     except (KeyError, ValueError) as error:
         raise BadData(f"{where}: not the matrices network, attrb and group: {error}") from error
     if edges.shape != (len(has), len(has)) or len(groups) != len(has):
         raise BadData(f"{where}: {edges.shape} edges, {len(has)} nodes with attributes and {len(groups)} with groups")
     features = [np.flatnonzero(own).tolist() for own in has]
-    near = neighbours(np.argwhere(edges), len(has), where)
+    near = list_neighbours(np.argwhere(edges), len(has), where)
     return pa.table(
         {
             "features": [" ".join(f"f{feature}" for feature in own) for own in features],
-            "neighbours": pa.array(common(near, features, most, "f"), pa.string()),
-            "degree": degrees(near),
-            label: tensor_column((groups > 0).astype(np.float32)),
+            "neighbours": pa.array(list_common_features(near, features, most, "f"), pa.string()),
+            "degree": count_degrees(near),
+            label: to_tensor_column((groups > 0).astype(np.float32)),
             "network": [title] * len(has),
         }
     )

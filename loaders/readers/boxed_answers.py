@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, BadDefinition
-from ._utf8_lines import utf8_lines
+from ._utf8_lines import read_utf8_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,11 +25,11 @@ def read(files: dict[str, Path]) -> pa.Table:
         raise BadDefinition("boxed_answers reads one file")
     ((name, path),) = files.items()
     rows = []
-    for number, line in enumerate(utf8_lines(name, path), 1):
+    for number, line in enumerate(read_utf8_lines(name, path), 1):
         try:
             record = json.loads(line)
             level = re.fullmatch(r"Level (\d|\?)", record["level"])
-            answer = boxed(record["solution"])
+            answer = extract_boxed(record["solution"])
             if level is None or answer is None:
                 raise ValueError("no level, or no box")
             rows.append(
@@ -46,7 +46,7 @@ def read(files: dict[str, Path]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def boxed(solution: str) -> str | None:
+def extract_boxed(solution: str) -> str | None:
     """What the last box of a solution holds: up to the brace that closes it or, without braces, the next word."""
     last = None
     for last in _BOX.finditer(solution):  # noqa: B007
@@ -57,8 +57,8 @@ def boxed(solution: str) -> str | None:
     if not rest.startswith("{"):
         return " ".join(rest.split("$")[0].split())
     depth = 0
-    for place, sign in enumerate(rest):
+    for index, sign in enumerate(rest):
         depth += {"{": 1, "}": -1}.get(sign, 0)
         if depth == 0:
-            return " ".join(rest[1:place].split())
+            return " ".join(rest[1:index].split())
     return None

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import whole, with_files
+from ._layout import attach_files, get_archive
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import Members
+    from ..acquire.members import ArchiveFiles
 
 
 def pieces(
@@ -22,37 +22,41 @@ def pieces(
     """`image`, `category` (the place in `categories`) and `domain` ("location_38") of each picture of one of the
     `locations`, as often as it is annotated with other ones of the `categories`. All JSON files of `annotations` are
     read; a picture that several of them know is one."""
-    held, said = whole(files, pictures), whole(files, annotations)
-    places = {name: place for place, name in enumerate(categories)}
-    found: dict[tuple[str, int], str] = {}
-    for name in said.names():
+    image_archive, annotation_archive = get_archive(files, pictures), get_archive(files, annotations)
+    places = {name: index for index, name in enumerate(categories)}
+    location_of: dict[tuple[str, int], str] = {}
+    for name in annotation_archive.names():
         if name.endswith(".json"):
-            _read(said, name, set(locations), places, found)
-    inside = {path.rpartition("/")[2]: path for path in held.names()}
-    if absent := sorted({file for file, _ in found} - inside.keys()):
-        raise BadData(f"{held.where} has no picture {absent[0]} ({len(absent):,} are missing)")
-    rows = sorted(found)
-    yield from with_files(
-        held,
+            _read_annotations(annotation_archive, name, set(locations), places, location_of)
+    inside = {path.rpartition("/")[2]: path for path in image_archive.names()}
+    if absent := sorted({file for file, _ in location_of} - inside.keys()):
+        raise BadData(f"{image_archive.where} has no picture {absent[0]} ({len(absent):,} are missing)")
+    rows = sorted(location_of)
+    yield from attach_files(
+        image_archive,
         [inside[file] for file, _ in rows],
-        {"category": [kind for _, kind in rows], "domain": [f"location_{found[row]}" for row in rows]},
+        {"category": [kind for _, kind in rows], "domain": [f"location_{location_of[row]}" for row in rows]},
     )
 
 
-def _read(
-    held: Members, name: str, locations: set[str], places: dict[str, int], found: dict[tuple[str, int], str]
+def _read_annotations(
+    archive: ArchiveFiles,
+    name: str,
+    locations: set[str],
+    places: dict[str, int],
+    location_of: dict[tuple[str, int], str],
 ) -> None:
     try:
-        said = json.loads(held.read(name))
-        kinds = {item["id"]: item["name"] for item in said["categories"]}
+        document = json.loads(archive.read(name))
+        kinds = {item["id"]: item["name"] for item in document["categories"]}
         images = {
             item["id"]: (item["file_name"].rpartition("/")[2], str(item["location"]))
-            for item in said["images"]
+            for item in document["images"]
             if str(item["location"]) in locations
         }
-        for item in said["annotations"]:
+        for item in document["annotations"]:
             if item["image_id"] in images and kinds[item["category_id"]] in places:
                 file, location = images[item["image_id"]]
-                found[(file, places[kinds[item["category_id"]]])] = location
+                location_of[(file, places[kinds[item["category_id"]]])] = location
     except (ValueError, KeyError, TypeError) as error:
-        raise BadData(f"{held.where}: {name} is no list of images, annotations and categories: {error!r}") from error
+        raise BadData(f"{archive.where}: {name} is no list of images, annotations and categories: {error!r}") from error

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import columns, whole, with_files
+from ._layout import attach_files, get_archive, read_csv_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,32 +23,36 @@ def pieces(
 
     faces, attributes, parts: the files' names; `inside`: the lists are members of `faces`, as CSV.
     """
-    held = whole(files, faces)
-    said = held.read(attributes) if inside else _content(files[attributes])
-    listed = held.read(parts) if inside else _content(files[parts])
-    rows = _csv(said, attributes, label, attribute) if inside else _attributes(said, attributes, label, attribute)
-    part = _parts(listed, parts, inside)
+    archive = get_archive(files, faces)
+    content = archive.read(attributes) if inside else _read_content(files[attributes])
+    listed = archive.read(parts) if inside else _read_content(files[parts])
+    rows = (
+        _parse_csv(content, attributes, label, attribute)
+        if inside
+        else _parse_attributes(content, attributes, label, attribute)
+    )
+    part = _parse_parts(listed, parts, inside)
     if absent := sorted(rows.keys() - part.keys()):
         raise BadData(f"{parts} has no part for {absent[0]} ({len(absent):,} have none)")
     folder = "img_align_celeba/"
-    yield from with_files(
-        held,
+    yield from attach_files(
+        archive,
         [folder + name for name in rows],
         {
-            "blond": [one for one, _ in rows.values()],
-            "male": [other for _, other in rows.values()],
+            "blond": [blond for blond, _ in rows.values()],
+            "male": [male for _, male in rows.values()],
             "published": [part[name] for name in rows],
-            "cell": [f"{one}/{other}" for one, other in rows.values()],
+            "cell": [f"{blond}/{male}" for blond, male in rows.values()],
             "picture": list(rows),
         },
     )
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _attributes(content: bytes, where: str, label: str, attribute: str) -> dict[str, tuple[int, int]]:
+def _parse_attributes(content: bytes, where: str, label: str, attribute: str) -> dict[str, tuple[int, int]]:
     """The list as it was published: the number of rows, the names, then a file and its values on each line."""
     lines = content.decode("utf-8", "replace").splitlines()
     if len(lines) < 2 or not lines[0].strip().isdigit():
@@ -69,17 +73,18 @@ def _attributes(content: bytes, where: str, label: str, attribute: str) -> dict[
     return rows
 
 
-def _csv(content: bytes, where: str, label: str, attribute: str) -> dict[str, tuple[int, int]]:
-    table = columns(content, where, ("image_id", label, attribute))
+def _parse_csv(content: bytes, where: str, label: str, attribute: str) -> dict[str, tuple[int, int]]:
+    table = read_csv_columns(content, where, ("image_id", label, attribute))
     values = zip(table[label], table[attribute], strict=True)
     return {
-        name: (int(one == "1"), int(other == "1")) for name, (one, other) in zip(table["image_id"], values, strict=True)
+        name: (int(label_value == "1"), int(attribute_value == "1"))
+        for name, (label_value, attribute_value) in zip(table["image_id"], values, strict=True)
     }
 
 
-def _parts(content: bytes, where: str, inside: bool) -> dict[str, str]:
+def _parse_parts(content: bytes, where: str, inside: bool) -> dict[str, str]:
     if inside:
-        table = columns(content, where, ("image_id", "partition"))
+        table = read_csv_columns(content, where, ("image_id", "partition"))
         pairs = list(zip(table["image_id"], table["partition"], strict=True))
     else:
         lines = content.decode("utf-8", "replace").splitlines()

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.errors import BadData
-from ._layout import whole
+from ._layout import get_archive
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import Members
+    from ..acquire.members import ArchiveFiles
 
 _TEXT = rb'"%s"\s*:\s*"((?:[^"\\]|\\.)*)"'
 """A text of the JSON file, as it stands there, by its key."""
@@ -28,36 +28,38 @@ def read(files: dict[str, Any], *, folder: str, splits: dict[str, str]) -> pa.Ta
     `folder`/splits): train, dev, test, or "" for a row that it leaves out. A place in two parts is in the later one."""
     import pyarrow as pa
 
-    held = whole(files)
-    columns: dict[str, Any] = _texts(held, f"{folder}/dataset.json")
+    archive = get_archive(files)
+    columns: dict[str, Any] = _read_texts(archive, f"{folder}/dataset.json")
     try:
         for field, name in splits.items():
-            said = _json(held, f"{folder}/splits/{name}")
+            split = _read_json(archive, f"{folder}/splits/{name}")
             part = np.full(len(columns["question"]), "", dtype=object)
             for key, which in _PARTS.items():
-                part[np.asarray(said.get(key, []), np.int64)] = which
+                part[np.asarray(split.get(key, []), np.int64)] = which
             columns[field] = part.tolist()
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        raise BadData(f"{held.where} is not in the form of CFQ: {error!r}") from error
+        raise BadData(f"{archive.where} is not in the form of CFQ: {error!r}") from error
     return pa.table(columns)
 
 
-def _texts(held: Members, name: str) -> dict[str, list[str]]:
+def _read_texts(archive: ArchiveFiles, name: str) -> dict[str, list[str]]:
     """Question and query of all rows. The file has 4 GB, of which these are little: no JSON is made of the rest, for
     which Python would need ten times its size."""
-    content = held.read(name)
-    found = {
-        field: [json.loads(b'"%s"' % said[1]) for said in re.finditer(_TEXT % key, content)]
+    content = archive.read(name)
+    texts = {
+        field: [json.loads(b'"%s"' % match[1]) for match in re.finditer(_TEXT % key, content)]
         for field, key in (("question", b"questionPatternModEntities"), ("query", b"sparqlPatternModEntities"))
     }
-    questions, queries = len(found["question"]), len(found["query"])
+    questions, queries = len(texts["question"]), len(texts["query"])
     if not questions or questions != queries:
-        raise BadData(f"{held.where} is not in the form of CFQ: {name} has {questions} questions and {queries} queries")
-    return found
+        raise BadData(
+            f"{archive.where} is not in the form of CFQ: {name} has {questions} questions and {queries} queries"
+        )
+    return texts
 
 
-def _json(held: Members, name: str) -> Any:
+def _read_json(archive: ArchiveFiles, name: str) -> Any:
     try:
-        return json.loads(held.read(name))
+        return json.loads(archive.read(name))
     except ValueError as error:
-        raise BadData(f"{held.where}: {name} is not JSON: {error}") from error
+        raise BadData(f"{archive.where}: {name} is not JSON: {error}") from error

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, BadDefinition, first_line
+from ...core.errors import BadData, BadDefinition, get_first_line
 from ._cifar_batch import read_batch
-from ._pickled_arrays import pickled_integers
+from ._pickled_arrays import read_pickled_integers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,49 +50,51 @@ def read(
 
     if absent := sorted({archive, human or archive, workers or archive} - files.keys()):
         raise BadDefinition(f"cifar reads {', '.join(absent)}, and the files are {', '.join(sorted(files)) or 'none'}")
-    parts = [_records(files[archive], members, labels, python) for members in (train, test)]
+    parts = [_read_records(files[archive], members, labels, python) for members in (train, test)]
     records = np.concatenate(parts)
     count, rest = len(parts[0]), len(parts[1])
     flat = pa.array(np.ascontiguousarray(records[:, len(labels) :]).ravel())
     columns: dict[str, pa.Array | NDArray[np.int64]] = {"image": pa.FixedSizeListArray.from_arrays(flat, _PIXELS)}
-    for place, name in enumerate(labels):
-        columns[name] = records[:, place].astype(np.int64)
+    for index, name in enumerate(labels):
+        columns[name] = records[:, index].astype(np.int64)
     columns["published"] = pa.array(["train"] * count + ["test"] * rest)
     if not human:
         return pa.table(columns)
     given = given or {}
-    arrays = pickled_integers(files[human], [*given.values(), "clean_label"], count)
+    arrays = read_pickled_integers(files[human], [*given.values(), "clean_label"], count)
     unequal = np.flatnonzero(arrays["clean_label"] != columns[true][:count])
     if len(unequal):
         raise BadData(f"{human} is in another order than {archive}: {len(unequal)} of {count} true labels differ")
     for name, array in given.items():
         columns[name] = np.concatenate([arrays[array], np.full(rest, NOBODY)])
     if workers:
-        columns["worker"] = pa.array([*_workers(files[workers], count), *[""] * rest])
+        columns["worker"] = pa.array([*_read_workers(files[workers], count), *[""] * rest])
     return pa.table(columns)
 
 
-def _records(archive: Path, members: list[str], labels: list[str], python: dict[str, str] | None) -> NDArray[np.uint8]:
+def _read_records(
+    archive: Path, members: list[str], labels: list[str], python: dict[str, str] | None
+) -> NDArray[np.uint8]:
     """The records of the members, end to end: label bytes, then pixels; shape (rows, labels + 3072)."""
     width = len(labels) + _PIXELS
-    found = []
+    contents = []
     try:
         with tarfile.open(archive) as tape:
             for member in members:
                 file = tape.extractfile(member)
                 raw = b"" if file is None else file.read()
                 if python is not None:
-                    raw = _batch_records(raw, f"{archive.name}: {member}", [python[one] for one in labels])
-                found.append(np.frombuffer(raw, np.uint8))
+                    raw = _convert_batch(raw, f"{archive.name}: {member}", [python[label] for label in labels])
+                contents.append(np.frombuffer(raw, np.uint8))
     except (KeyError, tarfile.TarError, EOFError) as error:
-        raise BadData(f"{archive.name}: {first_line(error)}") from error
-    for member, content in zip(members, found, strict=True):
+        raise BadData(f"{archive.name}: {get_first_line(error)}") from error
+    for member, content in zip(members, contents, strict=True):
         if not len(content) or len(content) % width:
             raise BadData(f"{archive.name}: {member} has {len(content)} bytes, no whole number of {width}-byte records")
-    return np.concatenate(found).reshape(-1, width)
+    return np.concatenate(contents).reshape(-1, width)
 
 
-def _batch_records(content: bytes, where: str, labels: list[str]) -> bytes:
+def _convert_batch(content: bytes, where: str, labels: list[str]) -> bytes:
     """A batch of the Python form as records of the binary form."""
     batch = read_batch(content, where)
     pixels = batch.get("data")
@@ -102,13 +104,13 @@ def _batch_records(content: bytes, where: str, labels: list[str]) -> bytes:
     for name in labels:
         column = batch.get(name)
         fits = isinstance(column, list) and len(column) == len(pixels)
-        if not fits or not all(type(one) is int and 0 <= one < 256 for one in column or ()):
+        if not fits or not all(type(value) is int and 0 <= value < 256 for value in column or ()):
             raise BadData(f"{where}: its {name!r} are not {len(pixels)} whole numbers from 0 to 255")
         columns.append(np.array(column, np.uint8).reshape(-1, 1))
     return np.concatenate([*columns, pixels], axis=1).tobytes()
 
 
-def _workers(path: Path, rows: int) -> list[str]:
+def _read_workers(path: Path, rows: int) -> list[str]:
     """Who labelled each training image, from lines such as `5--9,239,41`: images 5 to 9, worker 239, 41 seconds."""
     who = [""] * rows
     with path.open(newline="", encoding="utf-8") as file:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, first_line
-from ._pickled_arrays import pickled_integers
+from ...core.errors import BadData, get_first_line
+from ._pickled_arrays import read_pickled_integers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import Members
+    from ..acquire.members import ArchiveFiles
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 NOBODY = -1
@@ -42,30 +42,30 @@ def pieces(
     shape (10000, 10)) who did not choose the true label, and `disputed`: whether most of the five annotators of
     Northcutt et al. (`errors`) did not choose the given label. Others have -1, 0 and false.
     """
-    held = pickled_integers(files[human], [*given.values(), "clean_label"], 50_000)
-    truth = {"train": held["clean_label"], "test": _array(files[test], (10_000,)).astype(np.int64)}
-    counts, disputed = _array(files[crowd], (10_000, 10)), _disputed(files[errors])
-    tree: Members = files[pictures]
+    label_arrays = read_pickled_integers(files[human], [*given.values(), "clean_label"], 50_000)
+    truth = {"train": label_arrays["clean_label"], "test": _load_array(files[test], (10_000,)).astype(np.int64)}
+    counts, disputed = _load_array(files[crowd], (10_000, 10)), _read_disputed(files[errors])
+    tree: ArchiveFiles = files[pictures]
     rows: list[tuple[bytes, int, str, int]] = []
-    numbers = {part: _numbers(labels) for part, labels in truth.items()}
-    asked = {field: held[array] for field, array in given.items()}
+    numbers = {part: _list_class_indices(labels) for part, labels in truth.items()}
+    given_labels = {field: label_arrays[array] for field, array in given.items()}
     for name, content in tree.walk(lambda name: name.endswith(".jpg")):
-        part, category, file = _split(name, tree.where)
-        kind, place = CLASSES.index(category), int(file)
-        if place >= len(numbers[part][kind]):
+        part, category, file = _split_path(name, tree.where)
+        kind, index = CLASSES.index(category), int(file)
+        if index >= len(numbers[part][kind]):
             raise BadData(f"{tree.where}: {name} is one more {category} than the published {len(numbers[part][kind])}")
         if not content.startswith(b"\xff\xd8") or not content.endswith(b"\xff\xd9"):
             raise BadData(f"{tree.where}: {name} is no whole JPEG")
-        rows.append((content, kind, part, int(numbers[part][kind][place])))
+        rows.append((content, kind, part, int(numbers[part][kind][index])))
         if len(rows) == _PIECE:
-            yield _table(rows, asked, counts, disputed)
+            yield _make_table(rows, given_labels, counts, disputed)
             rows = []
-    yield _table(rows, asked, counts, disputed)
+    yield _make_table(rows, given_labels, counts, disputed)
 
 
-def _table(
+def _make_table(
     rows: list[tuple[bytes, int, str, int]],
-    asked: dict[str, NDArray[np.int64]],
+    given_labels: dict[str, NDArray[np.int64]],
     counts: NDArray[Any],
     disputed: NDArray[np.int64],
 ) -> pa.Table:
@@ -77,16 +77,16 @@ def _table(
     in_training = np.array(parts, np.str_) == "train"
     columns: dict[str, Any] = {"image": pa.array(pictures, pa.binary()), "object": kinds}
     columns |= {"published": pa.array(parts, pa.string()), "number": number}
-    for field, labels in asked.items():
+    for field, labels in given_labels.items():
         columns[field] = np.where(in_training, labels[number], NOBODY)
-    shown = np.where(in_training, 0, number)
-    chosen = counts[shown, kinds] / counts[shown].sum(axis=1)
+    test_numbers = np.where(in_training, 0, number)
+    chosen = counts[test_numbers, kinds] / counts[test_numbers].sum(axis=1)
     columns["disagreement"] = np.where(in_training, 0.0, 1.0 - chosen)
     columns["disputed"] = ~in_training & np.isin(number, disputed)
     return pa.table(columns)
 
 
-def _split(name: str, where: str) -> tuple[str, str, str]:
+def _split_path(name: str, where: str) -> tuple[str, str, str]:
     part, _, rest = name.partition("/")
     category, _, file = rest.partition("/")
     stem = file.removesuffix(".jpg")
@@ -95,25 +95,25 @@ def _split(name: str, where: str) -> tuple[str, str, str]:
     return part, category, stem
 
 
-def _numbers(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def _list_class_indices(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """For each class the places of its pictures in the published order."""
     return [np.flatnonzero(labels == kind) for kind in range(len(CLASSES))]
 
 
-def _array(path: Path, shape: tuple[int, ...]) -> NDArray[Any]:
+def _load_array(path: Path, shape: tuple[int, ...]) -> NDArray[Any]:
     try:
-        found: NDArray[Any] = np.load(path, allow_pickle=False)
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise BadData(f"{path.name} is not a readable array: {first_line(error)}") from error
-    if found.shape != shape:
-        raise BadData(f"{path.name} has shape {found.shape}, not {shape}")
-    return found
+        raise BadData(f"{path.name} is not a readable array: {get_first_line(error)}") from error
+    if array.shape != shape:
+        raise BadData(f"{path.name} has shape {array.shape}, not {shape}")
+    return array
 
 
-def _disputed(path: Path) -> NDArray[np.int64]:
+def _read_disputed(path: Path) -> NDArray[np.int64]:
     """The test pictures whose given label fewer than three of five annotators chose."""
     try:
-        said = json.loads(path.read_bytes())
-        return np.array([one["id"] for one in said if one["mturk"]["given"] < 3], np.int64)
+        answers = json.loads(path.read_bytes())
+        return np.array([answer["id"] for answer in answers if answer["mturk"]["given"] < 3], np.int64)
     except (ValueError, KeyError, TypeError) as error:
-        raise BadData(f"{path.name} is not a list of answers: {first_line(error)}") from error
+        raise BadData(f"{path.name} is not a list of answers: {get_first_line(error)}") from error

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import whole, with_files
+from ._layout import attach_files, get_archive
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import Members
+    from ..acquire.members import ArchiveFiles
 
 _PARTS = {
     "train": ("noisy_train_key_list.txt", "noisy_label_kv.txt"),
@@ -24,30 +24,30 @@ _PARTS = {
 def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
     """`image`, `clothing` (the label: noisy in training, clean elsewhere), `published` (train, clean_train, val, test)
     and `labels` ("noisy" or "clean")."""
-    held = whole(files)
-    given = {name: _labels(held, name) for name in ("noisy_label_kv.txt", "clean_label_kv.txt")}
+    archive = get_archive(files)
+    given = {name: _read_labels(archive, name) for name in ("noisy_label_kv.txt", "clean_label_kv.txt")}
     paths: list[str] = []
     fields: dict[str, list[Any]] = {"clothing": [], "published": [], "labels": []}
     for part, (keys, labels) in _PARTS.items():
-        for key in _lines(held, keys):
+        for key in _read_lines(archive, keys):
             if key not in given[labels]:
-                raise BadData(f"{held.where}: {labels} has no label of {key}, which {keys} names")
+                raise BadData(f"{archive.where}: {labels} has no label of {key}, which {keys} names")
             paths.append(key)
             fields["clothing"].append(given[labels][key])
             fields["published"].append(part)
             fields["labels"].append("noisy" if labels.startswith("noisy") else "clean")
-    yield from with_files(held, paths, fields)
+    yield from attach_files(archive, paths, fields)
 
 
-def _lines(held: Members, name: str) -> list[str]:
-    return [line.strip() for line in held.read(name).decode("utf-8", "replace").splitlines() if line.strip()]
+def _read_lines(archive: ArchiveFiles, name: str) -> list[str]:
+    return [line.strip() for line in archive.read(name).decode("utf-8", "replace").splitlines() if line.strip()]
 
 
-def _labels(held: Members, name: str) -> dict[str, int]:
-    found = {}
-    for line in _lines(held, name):
+def _read_labels(archive: ArchiveFiles, name: str) -> dict[str, int]:
+    labels = {}
+    for line in _read_lines(archive, name):
         key, _, label = line.rpartition(" ")
         if not key or not label.isdigit():
-            raise BadData(f"{held.where}: {name}: {line!r} is no picture and label")
-        found[key] = int(label)
-    return found
+            raise BadData(f"{archive.where}: {name}: {line!r} is no picture and label")
+        labels[key] = int(label)
+    return labels

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.draws import shuffled, uniform
+from ...core.draws import draw_permutation, draw_uniform
 from ...core.errors import BadDefinition
-from ._idx import images_and_labels
-from ._tensors import tensor_column
+from ._idx import read_images_and_labels
+from ._tensors import to_tensor_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,29 +42,29 @@ def read(
     """
     import pyarrow as pa
 
-    images, digits, _ = images_and_labels(files, pairs)
+    images, digits, _ = read_images_and_labels(files, pairs)
     places, names, flips = [], [], []
     for deal in deals:
         first, last = deal["rows"]
         if not 0 <= first < last <= len(images):
             raise BadDefinition(f"rows = {deal['rows']}, but there are {len(images)} images")
-        order = first + shuffled(f"{seed}/order", np.arange(first, last, dtype=np.uint64))[: deal.get("take")]
+        order = first + draw_permutation(f"{seed}/order", np.arange(first, last, dtype=np.uint64))[: deal.get("take")]
         turn = np.arange(len(order)) % len(deal["environments"])
         places.append(order)
         names.append(np.array(list(deal["environments"]))[turn])
         flips.append(np.array(list(deal["environments"].values()), np.float64)[turn])
-    place, environment = np.concatenate(places), np.concatenate(names)
-    counter = place.astype(np.uint64)
-    label = (digits[place] < 5) ^ (uniform(f"{seed}/noise", counter) < noise)
-    colour = (label ^ (uniform(f"{seed}/colour", counter) < np.concatenate(flips))).astype(np.int64)
-    grey = images[place, ::stride, ::stride]
-    inks = np.zeros((len(place), 2, *grey.shape[1:]), np.uint8)
-    inks[np.arange(len(place)), colour] = grey
+    indices, environment = np.concatenate(places), np.concatenate(names)
+    counter = indices.astype(np.uint64)
+    label = (digits[indices] < 5) ^ (draw_uniform(f"{seed}/noise", counter) < noise)
+    colour = (label ^ (draw_uniform(f"{seed}/colour", counter) < np.concatenate(flips))).astype(np.int64)
+    grey = images[indices, ::stride, ::stride]
+    inks = np.zeros((len(indices), 2, *grey.shape[1:]), np.uint8)
+    inks[np.arange(len(indices)), colour] = grey
     return pa.table(
         {
-            "image": tensor_column(inks),
+            "image": to_tensor_column(inks),
             "label": label.astype(np.int64),
-            "digit": digits[place],
+            "digit": digits[indices],
             "colour": _COLOURS[colour].tolist(),
             "environment": environment.tolist(),
         }

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, BadDefinition
-from ..acquire.members import Members
-from ._utf8_lines import utf8_lines
+from ..acquire.members import ArchiveFiles
+from ._utf8_lines import read_utf8_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ _WHITE, _SPACES = re.compile(r"\s+"), re.compile(" +")
 
 
 def read(
-    files: dict[str, Path | Members],
+    files: dict[str, Path | ArchiveFiles],
     *,
     words: int,
     tags: dict[str, int],
@@ -58,24 +58,24 @@ def read(
     given = sorted({field for pairs in retagged.values() for field in pairs})
     first = next(iter(tags))
     rows: list[dict[str, Any]] = []
-    for name, content, same in _inputs(files, constants, names, others):
-        sentences = list(_sentences(name, content, number, comments))
+    for name, content, same in _iterate_inputs(files, constants, names, others):
+        sentences = list(_iterate_sentences(name, content, number, comments))
         beside = {}
         for field, other in retagged.get(name, {}).items():
             again = files[other]
             assert isinstance(again, Path)
-            beside[field] = list(_sentences(other, again.read_bytes(), number, comments))
-            if [len(one) for one in beside[field]] != [len(one) for one in sentences]:
+            beside[field] = list(_iterate_sentences(other, again.read_bytes(), number, comments))
+            if [len(tokens) for tokens in beside[field]] != [len(tokens) for tokens in sentences]:
                 raise BadData(f"{other} does not have the sentences of {name}, word by word")
-        for place, sentence in enumerate(sentences):
-            row: dict[str, Any] = {"words": _joined(name, sentence, words), "length": len(sentence), **same}
-            row |= {field: _joined(name, sentence, column) for field, column in tags.items()}
+        for index, sentence in enumerate(sentences):
+            row: dict[str, Any] = {"words": _join_column(name, sentence, words), "length": len(sentence), **same}
+            row |= {field: _join_column(name, sentence, column) for field, column in tags.items()}
             row |= {field: "" for field in given}
-            row |= {field: _joined(name, every[place], tags[first]) for field, every in beside.items()}
+            row |= {field: _join_column(name, every[index], tags[first]) for field, every in beside.items()}
             if types:
-                row |= {field: _renamed(row[field], types) for field in (*tags, *given)}
+                row |= {field: _rename_tags(row[field], types) for field in (*tags, *given)}
             if bio:
-                row |= {field: " ".join(_begun(row[field].split(" "))) for field in tags}
+                row |= {field: " ".join(_iterate_span_starts(row[field].split(" "))) for field in tags}
             if spans:
                 row[spans] = " ".join(tag[:1] for tag in row[first].split(" "))
             rows.append(row)
@@ -84,14 +84,14 @@ def read(
     return pa.Table.from_pylist(rows)
 
 
-def _inputs(
-    files: dict[str, Path | Members], constants: Mapping[str, dict[str, str]], names: str, others: set[str]
+def _iterate_inputs(
+    files: dict[str, Path | ArchiveFiles], constants: Mapping[str, dict[str, str]], names: str, others: set[str]
 ) -> Iterator[tuple[str, bytes, dict[str, str]]]:
     """The name, the bytes and the fields in common of each file that holds sentences."""
     pattern = re.compile(names)
     for name, file in files.items():
-        if isinstance(file, Members):
-            fits = {path: found for path in file.names() if (found := pattern.fullmatch(path))}
+        if isinstance(file, ArchiveFiles):
+            fits = {path: match for path in file.names() if (match := pattern.fullmatch(path))}
             if not fits:
                 raise BadData(f"{file.where}: no file fits the pattern {names}")
             for path, content in file.walk(fits.__contains__):
@@ -102,10 +102,10 @@ def _inputs(
             yield name, file.read_bytes(), dict(constants.get(name, {}))
 
 
-def _sentences(name: str, content: bytes, number: int | None, comments: str) -> Iterator[list[list[str]]]:
+def _iterate_sentences(name: str, content: bytes, number: int | None, comments: str) -> Iterator[list[list[str]]]:
     sentence: list[list[str]] = []
     width = 0
-    for place, line in enumerate([*utf8_lines(name, content), ""], 1):
+    for line_number, line in enumerate([*read_utf8_lines(name, content), ""], 1):
         if not line.strip():
             if sentence:
                 yield sentence
@@ -118,15 +118,15 @@ def _sentences(name: str, content: bytes, number: int | None, comments: str) -> 
             continue
         if number is not None and not cells[number].isdecimal():
             if not re.fullmatch(r"\d+[-.]\d+", cells[number]):
-                raise BadData(f"{name}: line {place}: {cells[number][:20]!r} is no number of a word")
+                raise BadData(f"{name}: line {line_number}: {cells[number][:20]!r} is no number of a word")
             continue
         width = width or len(cells)
         if len(cells) != width:
-            raise BadData(f"{name}: line {place} has {len(cells)} columns, and the lines before it {width}")
+            raise BadData(f"{name}: line {line_number} has {len(cells)} columns, and the lines before it {width}")
         sentence.append(cells)
 
 
-def _joined(name: str, sentence: list[list[str]], column: int) -> str:
+def _join_column(name: str, sentence: list[list[str]], column: int) -> str:
     try:
         texts = [_WHITE.sub("_", cells[column].strip()) for cells in sentence]
     except IndexError:
@@ -136,11 +136,11 @@ def _joined(name: str, sentence: list[list[str]], column: int) -> str:
     return " ".join(texts)
 
 
-def _renamed(tags: str, types: Mapping[str, str]) -> str:
+def _rename_tags(tags: str, types: Mapping[str, str]) -> str:
     return " ".join(tag[:2] + types.get(tag[2:], tag[2:]) for tag in tags.split(" "))
 
 
-def _begun(tags: list[str]) -> Iterator[str]:
+def _iterate_span_starts(tags: list[str]) -> Iterator[str]:
     """The tags with B at the first of each span."""
     for before, tag in zip(["O", *tags], tags, strict=False):
         goes_on = tag.startswith("I-") and before[2:] == tag[2:]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import whole, with_files
+from ._layout import attach_files, get_archive
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,23 +24,23 @@ def pieces(files: dict[str, Any], *, shapes: list[str], kinds: dict[str, str], t
     `kinds` names the trees without texture and what each is called (airplane/airplane1.png); in the tree `textured`
     (airplane/airplane1-bear2.png) the kind is "cue conflict", or "no conflict" where the texture is the shape's own.
     """
-    places = {name: place for place, name in enumerate(shapes)}
+    places = {name: index for index, name in enumerate(shapes)}
     for tree, kind in [*kinds.items(), (textured, "")]:
-        held = whole(files, tree)
+        archive = get_archive(files, tree)
         form = _PLAIN if kind else _TEXTURED
-        paths = sorted(held.names())
-        found = [form.fullmatch(path) for path in paths]
-        for path, fit in zip(paths, found, strict=True):
+        paths = sorted(archive.names())
+        matches = [form.fullmatch(path) for path in paths]
+        for path, fit in zip(paths, matches, strict=True):
             if not fit or not {fit[1], *fit.groups()[2:]} <= places.keys():
-                raise BadData(f"{held.where}: {path} is no picture of one of {', '.join(shapes)}")
-        said = [fit for fit in found if fit]
-        yield from with_files(
-            held,
+                raise BadData(f"{archive.where}: {path} is no picture of one of {', '.join(shapes)}")
+        valid_matches = [fit for fit in matches if fit]
+        yield from attach_files(
+            archive,
             paths,
             {
-                "shape": [places[fit[1]] for fit in said],
-                "kind": [kind or ("no conflict" if fit[1] == fit[3] else "cue conflict") for fit in said],
-                "texture": ["none" if kind else fit[3] for fit in said],
-                "photograph": [fit[2] for fit in said],
+                "shape": [places[fit[1]] for fit in valid_matches],
+                "kind": [kind or ("no conflict" if fit[1] == fit[3] else "cue conflict") for fit in valid_matches],
+                "texture": ["none" if kind else fit[3] for fit in valid_matches],
+                "photograph": [fit[2] for fit in valid_matches],
             },
         )

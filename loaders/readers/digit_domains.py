@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, UnmadeRows, first_line
-from ._idx import images_and_labels
+from ...core.errors import BadData, MissingGeneratorPackage, get_first_line
+from ._idx import read_images_and_labels
 from ._rdata import read_rdata
-from ._tensors import tensor_column
+from ._tensors import to_tensor_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import Members
+    from ..acquire.members import ArchiveFiles
 
 SIDE = 32
 _PIECE = 4096
@@ -44,32 +44,32 @@ def pieces(
     `mnist_m`.
     """
     for part, pair in mnist.items():
-        images, digits, _ = images_and_labels(files, [pair])
-        yield from _tables(_framed(images), digits, "mnist", part)
+        images, digits, _ = read_images_and_labels(files, [pair])
+        yield from _iterate_tables(_add_frame(images), digits, "mnist", part)
     for part, (file, name) in usps.items():
-        images, digits = _usps(files[file], file, name)
-        yield from _tables(np.repeat(np.repeat(images, 2, axis=1), 2, axis=2), digits, "usps", part)
+        images, digits = _read_usps(files[file], file, name)
+        yield from _iterate_tables(np.repeat(np.repeat(images, 2, axis=1), 2, axis=2), digits, "usps", part)
     for part, (folder, labels) in mnist_m_parts.items():
-        yield from _mnist_m(files[mnist_m], folder, labels, part)
+        yield from _read_mnist_m(files[mnist_m], folder, labels, part)
 
 
-def _framed(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _add_frame(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
     height, width = images.shape[1:]
     return np.pad(images, ((0, 0), *(((SIDE - side) // 2,) * 2 for side in (height, width))))
 
 
-def _usps(path: Path, file: str, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    found = read_rdata(path, file)
-    if name not in found:
-        raise BadData(f"{file} has no object {name} (it has {', '.join(sorted(found))})")
-    table = found[name].matrix()
+def _read_usps(path: Path, file: str, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    objects = read_rdata(path, file)
+    if name not in objects:
+        raise BadData(f"{file} has no object {name} (it has {', '.join(sorted(objects))})")
+    table = objects[name].matrix()
     if table.ndim != 2 or table.shape[1] != 257 or not (np.abs(table[:, 1:]) <= 1).all():
         raise BadData(f"{file}: {name} has shape {table.shape}, not a digit and 256 numbers from -1 to 1 a row")
     pixels = np.rint((table[:, 1:] + 1) * 127.5).astype(np.uint8).reshape(-1, 16, 16)
     return pixels, table[:, 0].astype(np.int64)
 
 
-def _mnist_m(tree: Members, folder: str, labels: str, part: str) -> Iterator[pa.Table]:
+def _read_mnist_m(tree: ArchiveFiles, folder: str, labels: str, part: str) -> Iterator[pa.Table]:
     listed = dict(line.split() for line in tree.read(labels).decode().splitlines() if line.strip())
     pictures: list[NDArray[np.uint8]] = []
     digits: list[int] = []
@@ -78,42 +78,42 @@ def _mnist_m(tree: Members, folder: str, labels: str, part: str) -> Iterator[pa.
         short = name.rpartition("/")[2]
         if short not in listed:
             raise BadData(f"{tree.where}: {labels} has no label for {name}")
-        pictures.append(_pixels(content, f"{tree.where}: {name}"))
+        pictures.append(_decode_pixels(content, f"{tree.where}: {name}"))
         digits.append(int(listed[short]))
         seen += 1
         if len(pictures) == _PIECE:
-            yield from _tables(np.stack(pictures), np.array(digits), "mnist_m", part)
+            yield from _iterate_tables(np.stack(pictures), np.array(digits), "mnist_m", part)
             pictures, digits = [], []
     if seen != len(listed):
         raise BadData(f"{tree.where}: {labels} has {len(listed)} labels, and {folder} {seen} pictures")
     if pictures:
-        yield from _tables(np.stack(pictures), np.array(digits), "mnist_m", part)
+        yield from _iterate_tables(np.stack(pictures), np.array(digits), "mnist_m", part)
 
 
-def _pixels(content: bytes, where: str) -> NDArray[np.uint8]:
+def _decode_pixels(content: bytes, where: str) -> NDArray[np.uint8]:
     """The pixels of a PNG, which every decoder gives alike."""
     try:
         from PIL import Image
     except ImportError as error:
-        raise UnmadeRows("decoding pictures", "train") from error
+        raise MissingGeneratorPackage("decoding pictures", "train") from error
     try:
         with Image.open(io.BytesIO(content), formats=["PNG"]) as picture:
-            found = np.asarray(picture.convert("RGB"))
+            pixels = np.asarray(picture.convert("RGB"))
     except MemoryError:  # says nothing of the picture
         raise
     except Exception as error:  # a decoder meets anything, and raises anything
-        raise BadData(f"{where} is no whole PNG: {first_line(error)}") from error
-    if found.shape != (SIDE, SIDE, 3):
-        raise BadData(f"{where} has {found.shape[1]} x {found.shape[0]} pixels, not {SIDE} x {SIDE}")
-    return found
+        raise BadData(f"{where} is no whole PNG: {get_first_line(error)}") from error
+    if pixels.shape != (SIDE, SIDE, 3):
+        raise BadData(f"{where} has {pixels.shape[1]} x {pixels.shape[0]} pixels, not {SIDE} x {SIDE}")
+    return pixels
 
 
-def _tables(images: NDArray[np.uint8], digits: NDArray[np.int64], domain: str, part: str) -> Iterator[pa.Table]:
+def _iterate_tables(images: NDArray[np.uint8], digits: NDArray[np.int64], domain: str, part: str) -> Iterator[pa.Table]:
     import pyarrow as pa
 
     for start in range(0, len(images), _PIECE):
         some = images[start : start + _PIECE]
         pixels = some if some.ndim == 4 else np.repeat(some[..., None], 3, axis=3)
         constant = {name: pa.repeat(value, len(some)) for name, value in (("domain", domain), ("published", part))}
-        columns = {"image": tensor_column(pixels), "digit": digits[start : start + _PIECE].astype(np.int64)}
+        columns = {"image": to_tensor_column(pixels), "digit": digits[start : start + _PIECE].astype(np.int64)}
         yield pa.table(columns | constant)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
-from ._idx import images_and_labels
-from ._tensors import tensor_column
+from ._idx import read_images_and_labels
+from ._tensors import to_tensor_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,21 +32,23 @@ def read(files: dict[str, Path], *, upper: dict[str, Any], lower: dict[str, Any]
         raise BadDefinition(f"rows = {rows}: a multiple of 4 is needed, one quarter for each pair of classes")
     counter = np.arange(rows)
     above, label = counter % 2, counter // 2 % 2
-    top = _drawn(files, upper, above, f"{seed}/upper")
-    bottom = _drawn(files, lower, label, f"{seed}/lower")
+    top = _draw_images(files, upper, above, f"{seed}/upper")
+    bottom = _draw_images(files, lower, label, f"{seed}/lower")
     names = np.array(list(upper["classes"]))[above]
     image = np.concatenate([top, bottom], axis=1)
-    return pa.table({"image": tensor_column(image), "label": label, "above": names.tolist()})
+    return pa.table({"image": to_tensor_column(image), "label": label, "above": names.tolist()})
 
 
-def _drawn(files: dict[str, Path], half: dict[str, Any], wanted: NDArray[np.int64], stream: str) -> NDArray[np.uint8]:
+def _draw_images(
+    files: dict[str, Path], half: dict[str, Any], classes: NDArray[np.int64], stream: str
+) -> NDArray[np.uint8]:
     """A picture of the wanted class, 0 or 1, for each row."""
-    images, labels, _ = images_and_labels(files, [half["pair"]])
-    chosen = np.zeros(len(wanted), np.int64)
+    images, labels, _ = read_images_and_labels(files, [half["pair"]])
+    chosen = np.zeros(len(classes), np.int64)
     for number, (name, code) in enumerate(half["classes"].items()):
         places = np.flatnonzero(labels == code)
-        need = np.flatnonzero(wanted == number)
+        need = np.flatnonzero(classes == number)
         if len(need) > len(places):
             raise BadDefinition(f"{len(need)} pictures of {name} are needed, and there are {len(places)}")
-        chosen[need] = places[shuffled(stream, places.astype(np.uint64))[: len(need)]]
+        chosen[need] = places[draw_permutation(stream, places.astype(np.uint64))[: len(need)]]
     return images[chosen]

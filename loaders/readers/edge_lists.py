@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.errors import BadData
-from ._graph import Nodes, degrees, neighbours
+from ._graph import Nodes, count_degrees, list_neighbours
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,19 +27,19 @@ def read(files: dict[str, Path], *, graphs: dict[str, list[str]], field: str, la
 
     tables = []
     for name, (edges, labels) in graphs.items():
-        known = dict(_pairs(files[labels], labels, 1))
-        place = {node: at for at, node in enumerate(sorted(known))}
+        known = dict(_read_pairs(files[labels], labels, 1))
+        index_of = {node: at for at, node in enumerate(sorted(known))}
         try:
-            ends = [(place[a], place[b]) for a, b in _pairs(files[edges], edges, 0)]
+            ends = [(index_of[a], index_of[b]) for a, b in _read_pairs(files[edges], edges, 0)]
         except KeyError as error:
             raise BadData(f"{edges}: node {error} has no label in {labels}") from error
-        near = neighbours(np.array(ends, np.int64).reshape(-1, 2), len(place), edges)
-        fields = _structure(near) | {label: np.array([known[node] for node in place], np.int64)}
-        tables.append(pa.table(fields | {field: [name] * len(place)}))
+        near = list_neighbours(np.array(ends, np.int64).reshape(-1, 2), len(index_of), edges)
+        fields = _compute_structure(near) | {label: np.array([known[node] for node in index_of], np.int64)}
+        tables.append(pa.table(fields | {field: [name] * len(index_of)}))
     return pa.concat_tables(tables)
 
 
-def _pairs(path: Path, name: str, head: int) -> list[tuple[int, int]]:
+def _read_pairs(path: Path, name: str, head: int) -> list[tuple[int, int]]:
     pairs = []
     for number, line in enumerate(path.read_text("utf-8").splitlines()[head:], head + 1):
         try:
@@ -50,19 +50,19 @@ def _pairs(path: Path, name: str, head: int) -> list[tuple[int, int]]:
     return pairs
 
 
-def _structure(near: Nodes) -> dict[str, np.ndarray]:
-    sets = [set(one.tolist()) for one in near]
-    degree = degrees(near)
-    around = [degree[one] if len(one) else np.zeros(1) for one in near]
+def _compute_structure(near: Nodes) -> dict[str, np.ndarray]:
+    sets = [set(item.tolist()) for item in near]
+    degree = count_degrees(near)
+    around = [degree[item] if len(item) else np.zeros(1) for item in near]
     triangles = np.array([sum(len(sets[other] & own) for other in own) / 2 for own in sets])
     pairs = degree * (degree - 1) / 2
     return {
         "degree": degree,
-        "neighbour_degree_mean": np.array([one.mean() for one in around]),
-        "neighbour_degree_max": np.array([one.max() for one in around]),
-        "neighbour_degree_min": np.array([one.min() for one in around]),
+        "neighbour_degree_mean": np.array([item.mean() for item in around]),
+        "neighbour_degree_max": np.array([item.max() for item in around]),
+        "neighbour_degree_min": np.array([item.min() for item in around]),
         "within_two": np.array(
-            [float(len(own.union(*(sets[one] for one in own)) - {at})) for at, own in enumerate(sets)]
+            [float(len(own.union(*(sets[item] for item in own)) - {at})) for at, own in enumerate(sets)]
         ),
         "triangles": triangles,
         "clustering": np.divide(triangles, pairs, out=np.zeros(len(near)), where=pairs > 0),

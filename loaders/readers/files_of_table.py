@@ -13,27 +13,27 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...core.errors import BadData, BadDefinition, some_of
+from ...core.errors import BadData, BadDefinition, shorten_list
 from ...splits.schema import Field, Schema
-from ..acquire.members import Members
+from ..acquire.members import ArchiveFiles
 from ..files.patterns import choose_paths
-from ._file_checks import picture_problem, sound_problem
-from ._file_rows import file_tables
-from ._inputs import opened_archives
+from ._file_checks import find_audio_problem, find_image_problem
+from ._file_rows import iterate_file_tables
+from ._inputs import open_archives
 from .table import read as table_read
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _CHECKS: dict[str, Callable[[bytes], str]] = {
-    "image": picture_problem,
-    "audio": sound_problem,
+    "image": find_image_problem,
+    "audio": find_audio_problem,
     "bytes": lambda content: "",
 }
 _PATH, _ROW = "path_of_its_file", "row_of_the_table"
 
 
-def read(files: Mapping[str, Path | Members], *, schema: Schema | None = None, **options: Any) -> pa.Table:
+def read(files: Mapping[str, Path | ArchiveFiles], *, schema: Schema | None = None, **options: Any) -> pa.Table:
     """The rows of the table with their files; see `pieces`."""
     import pyarrow as pa
 
@@ -41,7 +41,7 @@ def read(files: Mapping[str, Path | Members], *, schema: Schema | None = None, *
 
 
 def pieces(
-    files: Mapping[str, Path | Members],
+    files: Mapping[str, Path | ArchiveFiles],
     *,
     file: str,
     table: dict[str, Any],
@@ -68,27 +68,31 @@ def pieces(
     if kind not in _CHECKS:
         raise BadDefinition(f"files_of_table: kind {kind!r}: use image, audio or bytes")
     path_field = path or _PATH
-    with ExitStack() as opened:
-        held = opened_archives(files, opened)
+    with ExitStack() as stack:
+        archives = open_archives(files, stack)
         options = {**table, "texts": {**table.get("texts", {}), path_field: file}}
-        rows = table_read(held, schema=_without(schema, {field, path_field}), **options).combine_chunks()
+        rows = table_read(archives, schema=_drop_fields(schema, {field, path_field}), **options).combine_chunks()
         places: dict[str, list[int]] = {}
-        for place, found in enumerate(rows[path_field].to_pylist()):
-            places.setdefault(found, []).append(place)
-        folders = [where.below(folder) for where in held.values() if isinstance(where, Members)]
+        for row, file_path in enumerate(rows[path_field].to_pylist()):
+            places.setdefault(file_path, []).append(row)
+        folders = [where.below(folder) for where in archives.values() if isinstance(where, ArchiveFiles)]
         _refuse_absent(table["file"], places, folders)
         for where in folders:
-            for piece in file_tables(_contents(where, places, field, kind, accept or [])):
+            for piece in iterate_file_tables(_iterate_contents(where, places, field, kind, accept or [])):
                 yield rows.take(piece[_ROW]).append_column(field, piece[field])
 
 
-def _without(schema: Schema | None, made: Container[str]) -> Schema | None:
+def _drop_fields(schema: Schema | None, added_fields: Container[str]) -> Schema | None:
     """The fields that the table has to give."""
-    fields = [Field(one.name, one.type, "input") for one in schema.fields if one.name not in made] if schema else []
+    fields = (
+        [Field(field.name, field.type, "input") for field in schema.fields if field.name not in added_fields]
+        if schema
+        else []
+    )
     return Schema(tuple(fields)) if fields else None
 
 
-def _refuse_absent(table: str, places: Mapping[str, list[int]], folders: Sequence[Members]) -> None:
+def _refuse_absent(table: str, places: Mapping[str, list[int]], folders: Sequence[ArchiveFiles]) -> None:
     names = [name for where in folders for name in where.names()]
     there = set(names)
     if len(there) < len(names):
@@ -102,16 +106,16 @@ def _refuse_absent(table: str, places: Mapping[str, list[int]], folders: Sequenc
     hint = f" (there is {twin}, which differs by case only)" if twin else ""
     raise BadData(
         f"{table} names {len(absent):,} of {len(places):,} files that are not in "
-        f"{', '.join(where.where for where in folders) or 'any archive'}: {some_of(absent)}{hint}"
+        f"{', '.join(where.where for where in folders) or 'any archive'}: {shorten_list(absent)}{hint}"
     )
 
 
-def _contents(
-    where: Members, places: Mapping[str, list[int]], field: str, kind: str, accept: Sequence[str]
+def _iterate_contents(
+    where: ArchiveFiles, places: Mapping[str, list[int]], field: str, kind: str, accept: Sequence[str]
 ) -> Iterator[tuple[str, bytes, dict[str, int]]]:
     """Each row's file, and the row's place in the table, in the order in which the files are packed."""
     for path, content in where.walk(places.__contains__):
         if (wrong := _CHECKS[kind](content)) and not choose_paths([path], accept):
             raise BadData(f"{where.where}: {path} {wrong}")
-        for place in places[path]:
-            yield field, content, {_ROW: place}
+        for row in places[path]:
+            yield field, content, {_ROW: row}

@@ -30,28 +30,30 @@ def read(files: dict[str, Path], *, folder: str, sets: list[str], wild_type: dic
     ((name, path),) = files.items()
     try:
         with zipfile.ZipFile(path) as archive:
-            tables = {each: _rows(archive, f"{folder}/{each}.csv", name) for each in sets}
+            tables = {each: _read_rows(archive, f"{folder}/{each}.csv", name) for each in sets}
     except (zipfile.BadZipFile, KeyError) as error:
         raise BadData(f"{name}: {str(error).strip(chr(34))}") from error
     first = tables[sets[0]]
     sequences = list(first)
     for each, rows in tables.items():
-        if rows.keys() != first.keys() or any(rows[one][0] != first[one][0] for one in sequences):
+        if rows.keys() != first.keys() or any(rows[sequence][0] != first[sequence][0] for sequence in sequences):
             raise BadData(f"{name}: {each}.csv and {sets[0]}.csv have other sequences or targets")
-    residues = [[one[int(site) - 1] for site in wild_type] for one in sequences]
+    residues = [[sequence[int(site) - 1] for site in wild_type] for sequence in sequences]
     original = list(wild_type.values())
-    mutations = np.array([sum(a != b for a, b in zip(one, original, strict=True)) for one in residues], np.int64)
+    mutations = np.array(
+        [sum(a != b for a, b in zip(sequence, original, strict=True)) for sequence in residues], np.int64
+    )
     fields = {
         "sequence": pa.array(sequences, pa.string()),
-        "residues": pa.array([" ".join(one) for one in residues], pa.string()),
+        "residues": pa.array([" ".join(sequence) for sequence in residues], pa.string()),
         "mutations": mutations,
         "mutated": [f"{number} sites" for number in mutations.tolist()],
-        "fitness": np.array([first[one][0] for one in sequences], np.float64),
+        "fitness": np.array([first[sequence][0] for sequence in sequences], np.float64),
     }
-    return pa.table(fields | {each: [rows[one][1] for one in sequences] for each, rows in tables.items()})
+    return pa.table(fields | {each: [rows[sequence][1] for sequence in sequences] for each, rows in tables.items()})
 
 
-def _rows(archive: zipfile.ZipFile, member: str, where: str) -> dict[str, tuple[float, str]]:
+def _read_rows(archive: zipfile.ZipFile, member: str, where: str) -> dict[str, tuple[float, str]]:
     """By sequence its target and set."""
     rows: dict[str, tuple[float, str]] = {}
     for row in csv.DictReader(io.StringIO(archive.read(member).decode("utf-8"))):

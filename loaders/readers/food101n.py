@@ -7,38 +7,38 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import whole, with_files
+from ._layout import attach_files, get_archive
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import Members
+    from ..acquire.members import ArchiveFiles
 
 
 def pieces(files: dict[str, Any], *, web: str, curated: str) -> Iterator[pa.Table]:
     """`image`, `food` (the place of its class among the sorted classes), `published` (train: all that `imagelist.tsv`
     of the tree `web` names; test: all that `test.txt` of the tree `curated` names) and `class_name`."""
-    noisy, clean = whole(files, web), whole(files, curated)
-    wanted = {
-        "train": [line.split("\t")[0] for line in _lines(noisy, "meta/imagelist.tsv")[1:]],
-        "test": [f"{line}.jpg" for line in _lines(clean, "meta/test.txt")],
+    noisy, clean = get_archive(files, web), get_archive(files, curated)
+    image_keys = {
+        "train": [line.split("\t")[0] for line in _read_lines(noisy, "meta/imagelist.tsv")[1:]],
+        "test": [f"{line}.jpg" for line in _read_lines(clean, "meta/test.txt")],
     }
-    names = {part: [key.partition("/")[0] for key in keys] for part, keys in wanted.items()}
+    names = {part: [key.partition("/")[0] for key in keys] for part, keys in image_keys.items()}
     classes = sorted(set(names["train"]))
     if strange := sorted(set(names["test"]) - set(classes)):
         raise BadData(f"{clean.where}: meta/test.txt has the class {strange[0]}, and {noisy.where} has none of it")
-    places = {name: place for place, name in enumerate(classes)}
-    for part, held in (("train", noisy), ("test", clean)):
-        yield from with_files(
-            held,
-            [f"images/{key}" for key in wanted[part]],
+    places = {name: index for index, name in enumerate(classes)}
+    for part, archive in (("train", noisy), ("test", clean)):
+        yield from attach_files(
+            archive,
+            [f"images/{key}" for key in image_keys[part]],
             {
                 "food": [places[name] for name in names[part]],
-                "published": [part] * len(wanted[part]),
+                "published": [part] * len(image_keys[part]),
                 "class_name": names[part],
             },
         )
 
 
-def _lines(held: Members, name: str) -> list[str]:
-    return [line.strip() for line in held.read(name).decode("utf-8", "replace").splitlines() if line.strip()]
+def _read_lines(archive: ArchiveFiles, name: str) -> list[str]:
+    return [line.strip() for line in archive.read(name).decode("utf-8", "replace").splitlines() if line.strip()]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from ...core.errors import BadData, BadDefinition
-from ._funql import Term, entities, normal, parsed, replaced
+from ._funql import Term, iterate_entities, normalise_term, parse_funql, replace_subterms
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,12 +53,12 @@ def read(files: dict[str, Path], *, questions: int) -> pa.Table:
         number = int(example.get("id", "-1"))
         if not 0 <= number < questions:
             continue
-        query = normal(parsed(_text(example, "mrl", "geo-funql", name)))
-        words, marks = _anonymised(_words(_text(example, "nl", "en", name)), query)
+        query = normalise_term(parse_funql(_find_text(example, "mrl", "geo-funql", name)))
+        words, marks = _anonymise_entities(_split_words(_find_text(example, "nl", "en", name)), query)
         rows.append(
             {
                 "question": " ".join(words),
-                "funql": str(replaced(query, marks)),
+                "funql": str(replace_subterms(query, marks)),
                 "number": number,
                 "words": len(words),
             }
@@ -66,25 +66,25 @@ def read(files: dict[str, Path], *, questions: int) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def _text(example: ElementTree.Element, tag: str, language: str, name: str) -> str:
+def _find_text(example: ElementTree.Element, tag: str, language: str, name: str) -> str:
     for element in example.findall(tag):
         if element.get("lang") == language and element.text:
             return element.text.strip()
     raise BadData(f"{name}: example {example.get('id')} has no {tag} in {language}")
 
 
-def _words(question: str) -> list[str]:
+def _split_words(question: str) -> list[str]:
     return question.lower().rstrip("?").rstrip(".").replace(" '", "").split()
 
 
-def _anonymised(words: list[str], query: Term) -> tuple[list[str], dict[Term, str]]:
+def _anonymise_entities(words: list[str], query: Term) -> tuple[list[str], dict[Term, str]]:
     """The question with a mark for each entity of the query that it names, and the mark of each such entity.
 
     The first mark goes to the longest entity, so that "new york city" is not taken for the state within it.
     """
     marks: dict[Term, str] = {}
-    for entity in sorted(dict.fromkeys(entities(query)), key=lambda entity: -len(str(entity))):
-        for alias in sorted(map(str.split, _aliases(entity)), key=len, reverse=True):
+    for entity in sorted(dict.fromkeys(iterate_entities(query)), key=lambda entity: -len(str(entity))):
+        for alias in sorted(map(str.split, _list_aliases(entity)), key=len, reverse=True):
             places = (at for at in range(len(words)) if words[at : at + len(alias)] == alias)
             at = next(places, None)
             if at is not None:
@@ -94,7 +94,7 @@ def _anonymised(words: list[str], query: Term) -> tuple[list[str], dict[Term, st
     return words, marks
 
 
-def _aliases(entity: Term) -> list[str]:
+def _list_aliases(entity: Term) -> list[str]:
     """How a question may name an entity; a city whose state the query gives is named with its state."""
     name, *state = (argument.symbol for argument in entity.arguments)
     if entity.symbol == "countryid":

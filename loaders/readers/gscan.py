@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import whole
+from ._layout import get_archive
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,10 +18,10 @@ def read(files: dict[str, Any], *, member: str, parts: list[str]) -> pa.Table:
     `parts` among the lists of examples."""
     import pyarrow as pa
 
-    held = whole(files)
+    archive = get_archive(files)
     rows: dict[str, list[str]] = {name: [] for name in ("command", "actions", "situation", "published")}
     try:
-        lists = json.loads(held.read(member))["examples"]
+        lists = json.loads(archive.read(member))["examples"]
         for part in parts:
             for example in lists[part]:
                 rows["command"].append(example["command"].replace(",", " "))
@@ -29,5 +29,5 @@ def read(files: dict[str, Any], *, member: str, parts: list[str]) -> pa.Table:
                 rows["situation"].append(json.dumps(example["situation"], sort_keys=True, separators=(",", ":")))
                 rows["published"].append(part)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadData(f"{held.where}: {member} is not in the form of gSCAN: {error!r}") from error
+        raise BadData(f"{archive.where}: {member} is not in the form of gSCAN: {error!r}") from error
     return pa.table(rows)

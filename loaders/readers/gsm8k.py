@@ -27,20 +27,20 @@ def read(files: dict[str, Path], *, parts: dict[str, str], solutions: str) -> pa
 
     if set(files) != {*parts, solutions}:
         raise BadDefinition(f"gsm8k reads {', '.join(sorted({*parts, solutions}))}, and is given {', '.join(files)}")
-    failed = {record["question"]: _failures(record) for record in _records(solutions, files[solutions])}
+    failed = {record["question"]: _count_failures(record) for record in _read_records(solutions, files[solutions])}
     rows = []
     for name, part in parts.items():
-        for number, record in enumerate(_records(name, files[name]), 1):
-            found = _ANSWER.fullmatch(record["answer"])
-            if not found:
+        for number, record in enumerate(_read_records(name, files[name]), 1):
+            match = _ANSWER.fullmatch(record["answer"])
+            if not match:
                 raise BadData(f"{name}: line {number}: the solution does not end with '#### ' and a number")
             rows.append(
                 {
                     "question": record["question"],
-                    "answer": found["answer"].replace(",", ""),
-                    "solution": found["solution"],
+                    "answer": match["answer"].replace(",", ""),
+                    "solution": match["solution"],
                     "origin": part,
-                    "steps": found["solution"].count("\n") + 1,
+                    "steps": match["solution"].count("\n") + 1,
                     "words": len(record["question"].split()),
                     "failures": failed.get(record["question"], -1),
                 }
@@ -48,7 +48,7 @@ def read(files: dict[str, Path], *, parts: dict[str, str], solutions: str) -> pa
     return pa.Table.from_pylist(rows)
 
 
-def _records(name: str, path: Path) -> list[dict[str, Any]]:
+def _read_records(name: str, path: Path) -> list[dict[str, Any]]:
     try:
         with path.open(encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
@@ -56,6 +56,6 @@ def _records(name: str, path: Path) -> list[dict[str, Any]]:
         raise BadData(f"{name} is not JSON, one record a line: {error}") from error
 
 
-def _failures(record: dict[str, Any]) -> int:
+def _count_failures(record: dict[str, Any]) -> int:
     """How many of the systems in a record of model solutions are wrong."""
     return sum(not value["is_correct"] for value in record.values() if isinstance(value, dict))

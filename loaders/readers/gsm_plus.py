@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, BadDefinition
-from ._utf8_lines import utf8_lines
+from ._utf8_lines import read_utf8_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,16 +31,16 @@ def read(files: dict[str, Path], *, train: str, test: str, changed: str) -> pa.T
     rows: list[dict[str, str]] = []
     tests: dict[str, str] = {}
     for origin, name in named.items():
-        for number, line in enumerate(utf8_lines(name, files[name])):
+        for number, line in enumerate(read_utf8_lines(name, files[name])):
             try:
                 record = json.loads(line)
                 question, problem, change = record["question"], f"{origin} {number}", "none"
                 if origin == "changed":
                     problem, change = tests[record["seed_question"].strip()], record["perturbation_type"]
-                    found = _NUMBER.fullmatch(record["answer"].strip())
-                    if found is None:
+                    match = _NUMBER.fullmatch(record["answer"].strip())
+                    if match is None:
                         continue
-                    answer = found[0]
+                    answer = match[0]
                 else:
                     solved = _SOLVED.fullmatch(record["answer"])
                     if solved is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, BadDefinition
-from ._utf8_lines import utf8_lines
+from ._utf8_lines import read_utf8_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,11 +31,11 @@ def read(files: dict[str, Path], *, train: str, test: str, variants: str, clause
     rows: list[dict[str, str | int]] = []
     tests: list[str] = []
     for origin, name in named.items():
-        for number, line in enumerate(utf8_lines(name, files[name])):
+        for number, line in enumerate(read_utf8_lines(name, files[name])):
             try:
                 record = json.loads(line)
-                found = _ANSWER.fullmatch(record["answer"])
-                if found is None:
+                match = _ANSWER.fullmatch(record["answer"])
+                if match is None:
                     raise ValueError("the solution does not end with '#### ' and a number")
                 problem = f"{origin} {number}"
                 if origin == "test":
@@ -46,8 +46,8 @@ def read(files: dict[str, Path], *, train: str, test: str, variants: str, clause
                     problem = f"test {record['original_id']}"
             except (ValueError, KeyError, TypeError, IndexError) as error:
                 raise BadData(f"{name}: line {number + 1}: {type(error).__name__}: {error}") from error
-            answer = found["answer"].replace(",", "")
-            more = clauses if origin == "variants" else 0
+            answer = match["answer"].replace(",", "")
+            clause_count = clauses if origin == "variants" else 0
             row = {"question": record["question"], "answer": answer, "origin": origin, "problem": problem}
-            rows.append({**row, "clauses": more})
+            rows.append({**row, "clauses": clause_count})
     return pa.Table.from_pylist(rows)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._idx import images_and_labels
-from ._tensors import tensor_column
+from ._idx import read_images_and_labels
+from ._tensors import to_tensor_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,6 +19,6 @@ def read(files: dict[str, Path], *, image: str, label: str, origin: str, parts: 
     published part, of `parts`, whose pair of files (images, labels) it comes from."""
     import pyarrow as pa
 
-    images, labels, number = images_and_labels(files, list(parts.values()))
+    images, labels, number = read_images_and_labels(files, list(parts.values()))
     names = np.array(list(parts))[number]
-    return pa.table({image: tensor_column(images), label: labels, origin: pa.array(names.tolist())})
+    return pa.table({image: to_tensor_column(images), label: labels, origin: pa.array(names.tolist())})

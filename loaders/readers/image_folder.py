@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..acquire.members import Members
-from ._file_checks import picture_problem
-from ._folder_files import folder_parts, folder_tables, options_of
+from ..acquire.members import ArchiveFiles
+from ._file_checks import find_image_problem
+from ._folder_files import list_folder_parts, parse_options, read_folder_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 SUFFIXES = ("jpg", "jpeg", "png", "webp", "gif", "tif", "tiff", "bmp")
 
 
-def read(files: Mapping[str, Path | Members], **options: Any) -> pa.Table:
+def read(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> pa.Table:
     """The rows of all pictures; see `pieces`."""
     import pyarrow as pa
 
     return pa.concat_tables(pieces(files, **options))
 
 
-def pieces(files: Mapping[str, Path | Members], *, image: str = "image", **options: Any) -> Iterator[pa.Table]:
+def pieces(files: Mapping[str, Path | ArchiveFiles], *, image: str = "image", **options: Any) -> Iterator[pa.Table]:
     """A row for each picture: the field `image` (its bytes as published), and what its path says; about 32 MB a table.
 
     `pattern` names the parts of a path, "{domain}/{category}/{file}" (`files/patterns.py` says all of it), `folder`
@@ -44,9 +44,9 @@ def pieces(files: Mapping[str, Path | Members], *, image: str = "image", **optio
     A file that is not to be ignored and does not fit, and a picture that is cut off, damaged or none, is named in a
     `BadData`; those that are `accept`ed (patterns like those) are read as they are.
     """
-    yield from folder_tables(files, options_of(options), image, SUFFIXES, picture_problem)
+    yield from read_folder_tables(files, parse_options(options), image, SUFFIXES, find_image_problem)
 
 
-def parts(files: Mapping[str, Path | Members], **options: Any) -> list[dict[str, str]]:
+def parts(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> list[dict[str, str]]:
     """The parts of the path of each picture that would be read, without reading any."""
-    return folder_parts(files, options_of(options), SUFFIXES)
+    return list_folder_parts(files, parse_options(options), SUFFIXES)

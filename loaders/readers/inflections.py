@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, BadDefinition
-from ._utf8_lines import utf8_lines
+from ._utf8_lines import read_utf8_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ def read(files: dict[str, Path], *, train: str, tests: dict[str, str]) -> pa.Tab
     lemmas: set[str] = set()
     bundles: set[str] = set()
     for name, origin in {train: "", **tests}.items():
-        for number, line in enumerate(utf8_lines(name, files[name]), 1):
+        for number, line in enumerate(read_utf8_lines(name, files[name]), 1):
             cells = line.split("\t")
             if len(cells) != 3 or not all(cells):
                 raise BadData(f"{name}: line {number} is no lemma, form and features: {line[:60]!r}")

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, BadDefinition
-from ._utf8_lines import utf8_lines
+from ._utf8_lines import read_utf8_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,31 +46,35 @@ def read(
     columns: dict[str, list[Any]] = {field: [] for field in (*texts, *labels, *given)}
     columns |= {field: [] for field in (*next(iter(constants.values())), *([number] if number else []))}
     for name, same in constants.items():
-        table = _cells(name, files[name])
-        found: dict[str, list[Any]] = {field: _column(name, table, column) for field, column in texts.items()}
+        table = _read_cells(name, files[name])
+        file_columns: dict[str, list[Any]] = {
+            field: _get_column(name, table, column) for field, column in texts.items()
+        }
         rows = len(table) - 1
-        found |= {field: _coded(name, _column(name, table, column), classes) for field, column in labels.items()}
+        file_columns |= {
+            field: _encode_labels(name, _get_column(name, table, column), classes) for field, column in labels.items()
+        }
         for field in given:
-            found[field] = [-1] * rows
+            file_columns[field] = [-1] * rows
         for field, other in relabelled.get(name, {}).items():
-            beside = _cells(other, files[other])
+            beside = _read_cells(other, files[other])
             for text, column in texts.items():
-                if found[text] != _column(other, beside, column):
+                if file_columns[text] != _get_column(other, beside, column):
                     raise BadData(f"{other} does not have the texts of {name} in the same order")
             (column,) = set(labels.values())
-            found[field] = _coded(other, _column(other, beside, column), classes)
-        found |= {field: [value] * rows for field, value in same.items()}
+            file_columns[field] = _encode_labels(other, _get_column(other, beside, column), classes)
+        file_columns |= {field: [value] * rows for field, value in same.items()}
         if number:
-            found[number] = list(range(rows))
-        for field, values in found.items():
+            file_columns[number] = list(range(rows))
+        for field, values in file_columns.items():
             columns[field] += values
     return pa.table(columns)
 
 
-def _cells(name: str, path: Path) -> list[list[str]]:
+def _read_cells(name: str, path: Path) -> list[list[str]]:
     """The cells of each line, all of as many as the first has."""
     try:
-        table = list(csv.reader(utf8_lines(name, path), delimiter="\t", strict=True))
+        table = list(csv.reader(read_utf8_lines(name, path), delimiter="\t", strict=True))
     except csv.Error as error:
         raise BadData(f"{name} is no table of tab-separated cells: {error}") from error
     for number, cells in enumerate(table, 1):
@@ -81,14 +85,14 @@ def _cells(name: str, path: Path) -> list[list[str]]:
     return table
 
 
-def _column(name: str, table: list[list[str]], column: str) -> list[str]:
+def _get_column(name: str, table: list[list[str]], column: str) -> list[str]:
     if column not in table[0]:
         raise BadData(f"{name}: no column {column!r} among {', '.join(table[0])}")
-    place = table[0].index(column)
-    return [cells[place] for cells in table[1:]]
+    index = table[0].index(column)
+    return [cells[index] for cells in table[1:]]
 
 
-def _coded(name: str, values: list[str], classes: list[str]) -> list[int]:
+def _encode_labels(name: str, values: list[str], classes: list[str]) -> list[int]:
     for number, value in enumerate(values, 2):
         if value not in classes:
             raise BadData(f"{name}: line {number}: the label {value!r} is none of {', '.join(classes)}")

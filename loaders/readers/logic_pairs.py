@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, BadDefinition
-from ._utf8_lines import utf8_lines
+from ._utf8_lines import read_utf8_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ def read(files: dict[str, Path], *, relations: list[str], lengths: dict[str, int
         raise BadDefinition("logic_pairs: `lengths` and the files of the distribution differ")
     columns: dict[str, list[str | int]] = {name: [] for name in ("left", "right", "relation", "length", "origin")}
     for name, length in lengths.items():
-        for number, line in enumerate(utf8_lines(name, files[name]), 1):
+        for number, line in enumerate(read_utf8_lines(name, files[name]), 1):
             cells = line.split("\t")
             if len(cells) != 3 or cells[0] not in relations:
                 raise BadData(f"{name}: line {number} is no relation and two formulas: {line[:60]!r}")

@@ -48,7 +48,7 @@ def read(
     ((name, path),) = files.items()
     columns: dict[str, list[str | int]] = {"mail": [], "spam": [], "collection": [], "hardness": [], "month": []}
     seen: set[str] = set()
-    for collection, text in _mails(name, path, folder):
+    for collection, text in _read_mails(name, path, folder):
         header, _, body = text.partition("\n\n")
         subject = _SUBJECT.search(header)
         title = " ".join(subject[1].split()) if subject else ""
@@ -61,15 +61,15 @@ def read(
         columns["spam"].append(int(collection in spam))
         columns["collection"].append(collection)
         columns["hardness"].append(int(collection in hard))
-        columns["month"].append(arrival(header, years[0], years[-1]))
+        columns["month"].append(find_arrival_month(header, years[0], years[-1]))
     if absent := sorted({*spam, *hard} - set(columns["collection"])):
         raise BadDefinition(f"{name} has no mails of {', '.join(map(str, absent))}")
     return pa.table(columns)
 
 
-def _mails(name: str, path: Path, folder: str) -> list[tuple[str, str]]:
+def _read_mails(name: str, path: Path, folder: str) -> list[tuple[str, str]]:
     """Collection and text of every mail of the archive, sorted by collection and file name."""
-    found: dict[str, tuple[str, str]] = {}
+    mails: dict[str, tuple[str, str]] = {}
     try:
         with tarfile.open(path) as archive:
             for member in archive:
@@ -79,18 +79,18 @@ def _mails(name: str, path: Path, folder: str) -> list[tuple[str, str]]:
                 file = archive.extractfile(member)
                 if collection and file is not None:
                     text = json.loads(file.read())["text"]
-                    found[member.name] = (collection, text.replace("\r\n", "\n"))
+                    mails[member.name] = (collection, text.replace("\r\n", "\n"))
     except (tarfile.TarError, EOFError, ValueError, KeyError) as error:
         raise BadData(f"{name}: not a readable archive of mails: {error}") from error
-    return [found[key] for key in sorted(found)]
+    return [mails[key] for key in sorted(mails)]
 
 
-def arrival(header: str, first: int, last: int) -> int:
+def find_arrival_month(header: str, first: int, last: int) -> int:
     """The month in which a mail arrived, 1 for January of the year `first`; 0 where nothing in its header names a date
     from `first` to `last`."""
     for witness in _WITNESSES:
-        for told in witness.finditer(header):
-            date = parsedate_tz(told[1])
+        for match in witness.finditer(header):
+            date = parsedate_tz(match[1])
             if date and first <= date[0] <= last:
                 return (date[0] - first) * 12 + date[1]
     return 0

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import whole
+from ._layout import get_archive
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,46 +20,46 @@ def read(files: dict[str, Any]) -> pa.Table:
     none is given) and `cell` (part and level, such as "train/3")."""
     import pyarrow as pa
 
-    held = whole(files)
+    archive = get_archive(files)
     rows = []
-    for name, content in held.walk(lambda name: name.endswith(".json")):
+    for name, content in archive.walk(lambda name: name.endswith(".json")):
         *_, part, subject, _ = ["", *name.split("/")]
         try:
-            said = json.loads(content)
-            level = said["level"].removeprefix("Level ")
-            answer = boxed(said["solution"])
-            problem = said["problem"]
+            record = json.loads(content)
+            level = record["level"].removeprefix("Level ")
+            answer = extract_boxed(record["solution"])
+            problem = record["problem"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadData(f"{held.where}: {name} is no problem of MATH: {error!r}") from error
+            raise BadData(f"{archive.where}: {name} is no problem of MATH: {error!r}") from error
         if answer is None:
-            raise BadData(f"{held.where}: {name}: its solution boxes no answer")
+            raise BadData(f"{archive.where}: {name}: its solution boxes no answer")
         number = int(level) if level.isdigit() else 0
         rows.append(
             {
                 "problem": problem,
                 "answer": answer,
-                "solution": said["solution"],
+                "solution": record["solution"],
                 "subject": subject,
                 "level": number,
                 "cell": f"{part}/{number}",
             }
         )
     if not rows:
-        raise BadData(f"{held.where} has no problems")
+        raise BadData(f"{archive.where} has no problems")
     return pa.Table.from_pylist(rows)
 
 
-def boxed(solution: str) -> str | None:
+def extract_boxed(solution: str) -> str | None:
     """What the last \\boxed of a solution holds: between braces, which may nest, or up to the next dollar sign."""
-    found = list(_BOXED.finditer(solution))
-    if not found:
+    boxes = list(_BOXED.finditer(solution))
+    if not boxes:
         return None
-    rest = solution[found[-1].end() :]
+    rest = solution[boxes[-1].end() :]
     if not rest.startswith("{"):
         return rest.split("$")[0].strip()
     depth = 0
-    for place, sign in enumerate(rest):
+    for index, sign in enumerate(rest):
         depth += (sign == "{") - (sign == "}")
         if depth == 0:
-            return rest[1:place]
+            return rest[1:index]
     return None

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.errors import BadData
-from ._graph import common, degrees, neighbours
+from ._graph import count_degrees, list_common_features, list_neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,42 +22,45 @@ def read(files: dict[str, Path], *, networks: dict[str, str], target: str, most:
     numbers. Of the network DE the files are DE_edges.csv (from, to), DE.json (the features of each node) and
     DE_target.csv (new_id and the column `target`, True or False).
 
-    Fields: `features`, the node's own as words ("f17"); `neighbours`, the `most` features that the most of its
+    Fields: `features`, the node's own as words ("f17"); `list_neighbours`, the `most` features that the most of its
     neighbours have, the commonest first; `degree`; `target` (1 for True); `network`. A node that the targets name
     twice must have one target. Raises `BadData` where the files do not agree on the nodes.
     """
-    tables = [_network(files, name, title, target, most) for name, title in networks.items()]
+    tables = [_make_network_table(files, name, title, target, most) for name, title in networks.items()]
     return pa.concat_tables(tables)
 
 
-def _network(files: dict[str, Path], name: str, title: str, target: str, most: int) -> pa.Table:
+def _make_network_table(files: dict[str, Path], name: str, title: str, target: str, most: int) -> pa.Table:
     try:
-        own = {int(node): sorted(found) for node, found in json.loads(files[f"{name}.json"].read_text("utf-8")).items()}
-        targets = dict(_targets(_table(files[f"{name}_target.csv"]), target, f"{name}_target.csv"))
-        edges = [(int(row["from"]), int(row["to"])) for row in _table(files[f"{name}_edges.csv"])]
+        own = {
+            int(node): sorted(node_features)
+            for node, node_features in json.loads(files[f"{name}.json"].read_text("utf-8")).items()
+        }
+        targets = dict(_iterate_targets(_read_table(files[f"{name}_target.csv"]), target, f"{name}_target.csv"))
+        edges = [(int(row["from"]), int(row["to"])) for row in _read_table(files[f"{name}_edges.csv"])]
     except (KeyError, ValueError) as error:
         raise BadData(f"{name}: not edges, features and targets of a network: {error}") from error
     if set(own) != set(range(len(own))) or set(targets) != set(own):
         raise BadData(f"{name}: {len(own)} nodes have features and {len(targets)} a target; they must be the same")
     features = [own[node] for node in range(len(own))]
-    near = neighbours(np.array(edges, np.int64).reshape(-1, 2), len(own), f"{name}_edges.csv")
+    near = list_neighbours(np.array(edges, np.int64).reshape(-1, 2), len(own), f"{name}_edges.csv")
     return pa.table(
         {
-            "features": [" ".join(f"f{feature}" for feature in found) for found in features],
-            "neighbours": pa.array(common(near, features, most, "f"), pa.string()),
-            "degree": degrees(near),
+            "features": [" ".join(f"f{feature}" for feature in node_features) for node_features in features],
+            "neighbours": pa.array(list_common_features(near, features, most, "f"), pa.string()),
+            "degree": count_degrees(near),
             target: np.array([targets[node] for node in range(len(own))], np.int64),
             "network": [title] * len(own),
         }
     )
 
 
-def _table(path: Path) -> Iterable[dict[str, str]]:
+def _read_table(path: Path) -> Iterable[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         yield from csv.DictReader(file)
 
 
-def _targets(rows: Iterable[dict[str, str]], target: str, where: str) -> Iterable[tuple[int, int]]:
+def _iterate_targets(rows: Iterable[dict[str, str]], target: str, where: str) -> Iterable[tuple[int, int]]:
     seen: dict[int, int] = {}
     for row in rows:
         node, value = int(row["new_id"]), {"True": 1, "False": 0}[row[target]]

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import whole, with_files
+from ._layout import attach_files, get_archive
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import Members
+    from ..acquire.members import ArchiveFiles
 
 
 def pieces(files: dict[str, Any], *, train: str, val: str, objectnet: str) -> Iterator[pa.Table]:
@@ -23,55 +23,57 @@ def pieces(files: dict[str, Any], *, train: str, val: str, objectnet: str) -> It
     The trees `train` and `val` have a folder for each synset; `objectnet` has `images` and `mappings`, whose four files
     say which classes of ImageNet (in the order of the synsets) a label stands for.
     """
-    tested, taught = whole(files, objectnet), {part: whole(files, part) for part in (train, val)}
+    tested, taught = get_archive(files, objectnet), {part: get_archive(files, part) for part in (train, val)}
     synsets = sorted({name.partition("/")[0] for name in taught[train].names() if "/" in name})
-    things, of_folder = _things(tested, synsets)
-    for part, held in (("train", taught[train]), ("val", taught[val])):
-        yield from _rows(held, "", things, part)
-    yield from _rows(tested, "images/", of_folder, "test")
+    things, of_folder = _map_things(tested, synsets)
+    for part, archive in (("train", taught[train]), ("val", taught[val])):
+        yield from _iterate_rows(archive, "", things, part)
+    yield from _iterate_rows(tested, "images/", of_folder, "test")
 
 
-def _rows(held: Members, head: str, things: dict[str, int], part: str) -> Iterator[pa.Table]:
+def _iterate_rows(archive: ArchiveFiles, head: str, things: dict[str, int], part: str) -> Iterator[pa.Table]:
     """The pictures in the folders that are some thing's."""
-    paths = [name for name in sorted(held.names()) if name.startswith(head) and "/" in name[len(head) :]]
-    found = [(name, name[len(head) :].partition("/")[0]) for name in paths]
-    kept = [(name, folder) for name, folder in found if folder in things]
-    if not kept:
-        raise BadData(f"{held.where} has no picture of a thing that ImageNet and ObjectNet both have")
-    yield from with_files(
-        held,
-        [name for name, _ in kept],
+    paths = [name for name in sorted(archive.names()) if name.startswith(head) and "/" in name[len(head) :]]
+    candidates = [(name, name[len(head) :].partition("/")[0]) for name in paths]
+    images = [(name, folder) for name, folder in candidates if folder in things]
+    if not images:
+        raise BadData(f"{archive.where} has no picture of a thing that ImageNet and ObjectNet both have")
+    yield from attach_files(
+        archive,
+        [name for name, _ in images],
         {
-            "thing": [things[folder] for _, folder in kept],
-            "published": [part] * len(kept),
-            "folder": [folder for _, folder in kept],
+            "thing": [things[folder] for _, folder in images],
+            "published": [part] * len(images),
+            "folder": [folder for _, folder in images],
         },
     )
 
 
-def _things(held: Members, synsets: list[str]) -> tuple[dict[str, int], dict[str, int]]:
+def _map_things(archive: ArchiveFiles, synsets: list[str]) -> tuple[dict[str, int], dict[str, int]]:
     """The number of the thing by synset, and by ObjectNet's folder."""
-    label_of = _json(held, "folder_to_objectnet_label.json")
-    classes_of = _json(held, "objectnet_to_imagenet_1k.json")
-    line_of = _json(held, "pytorch_to_imagenet_2012_id.json")
-    lines = held.read("mappings/imagenet_to_label_2012_v2").decode("utf-8").splitlines()
+    label_of = _read_json(archive, "folder_to_objectnet_label.json")
+    classes_of = _read_json(archive, "objectnet_to_imagenet_1k.json")
+    line_of = _read_json(archive, "pytorch_to_imagenet_2012_id.json")
+    lines = archive.read("mappings/imagenet_to_label_2012_v2").decode("utf-8").splitlines()
     try:
-        synset_of = {lines[int(line)].strip(): synsets[int(place)] for place, line in line_of.items()}
-        number = {label: place for place, label in enumerate(sorted(classes_of))}
+        synset_of = {lines[int(line)].strip(): synsets[int(index)] for index, line in line_of.items()}
+        number = {label: index for index, label in enumerate(sorted(classes_of))}
         by_synset = {
             synset_of[name]: number[label] for label, names in classes_of.items() for name in names.split("; ")
         }
         by_folder = {folder: number[label] for folder, label in label_of.items() if label in number}
     except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-        raise BadData(f"{held.where}: mappings name a class that ImageNet's folders do not have: {error!r}") from error
+        raise BadData(
+            f"{archive.where}: mappings name a class that ImageNet's folders do not have: {error!r}"
+        ) from error
     return by_synset, by_folder
 
 
-def _json(held: Members, name: str) -> dict[str, Any]:
+def _read_json(archive: ArchiveFiles, name: str) -> dict[str, Any]:
     try:
-        found = json.loads(held.read(f"mappings/{name}"))
+        document = json.loads(archive.read(f"mappings/{name}"))
     except ValueError as error:
-        raise BadData(f"{held.where}: mappings/{name} is not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise BadData(f"{held.where}: mappings/{name} is no JSON object")
-    return found
+        raise BadData(f"{archive.where}: mappings/{name} is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise BadData(f"{archive.where}: mappings/{name} is no JSON object")
+    return document

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import BadData, first_line
-from ._layout import columns, numbers, whole
+from ...core.errors import BadData, get_first_line
+from ._layout import get_archive, parse_floats, read_csv_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import Members
+    from ..acquire.members import ArchiveFiles
 
 
 def read(files: dict[str, Any], *, archive: str, folder: str, scaffolds: str, tasks: int) -> pa.Table:
@@ -25,22 +25,22 @@ def read(files: dict[str, Any], *, archive: str, folder: str, scaffolds: str, ta
     `scaffolds`)."""
     import pyarrow as pa
 
-    held = whole(files, archive)
+    tree = get_archive(files, archive)
     head = f"{folder}/" if folder else ""
-    content = _unzipped(held, f"{head}mapping/mol.csv.gz")
-    where = f"{held.where}: {head}mapping/mol.csv.gz"
+    content = _decompress_member(tree, f"{head}mapping/mol.csv.gz")
+    where = f"{tree.where}: {head}mapping/mol.csv.gz"
     names = content.split(b"\n", 1)[0].decode("utf-8", "replace").strip().split(",")
     assays = [name.strip('"') for name in names if name.strip('"') not in ("smiles", "mol_id")]
     if len(assays) != tasks:
         raise BadData(f"{where} has {len(assays)} assays, not {tasks}")
-    table = columns(content, where, ("smiles", *assays))
-    labels = np.stack([numbers(table[name], f"{where}: {name}") for name in assays], axis=1).astype(np.float32)
+    table = read_csv_columns(content, where, ("smiles", *assays))
+    labels = np.stack([parse_floats(table[name], f"{where}: {name}") for name in assays], axis=1).astype(np.float32)
     rows = len(labels)
     published = np.full(rows, "", dtype=object)
     for part in ("train", "valid", "test"):
-        listed = _unzipped(held, f"{head}split/scaffold/{part}.csv.gz").split()
+        listed = _decompress_member(tree, f"{head}split/scaffold/{part}.csv.gz").split()
         published[np.asarray(listed, np.int64)] = part
-    groups = _array(files[scaffolds], scaffolds)
+    groups = _load_array(files[scaffolds], scaffolds)
     if len(groups) != rows or (published == "").any():
         raise BadData(
             f"{where} has {rows:,} molecules, {scaffolds} {len(groups):,}; {(published == '').sum()} in no part"
@@ -55,15 +55,15 @@ def read(files: dict[str, Any], *, archive: str, folder: str, scaffolds: str, ta
     )
 
 
-def _unzipped(held: Members, name: str) -> bytes:
+def _decompress_member(tree: ArchiveFiles, name: str) -> bytes:
     try:
-        return gzip.decompress(held.read(name))
+        return gzip.decompress(tree.read(name))
     except (OSError, EOFError, zlib.error) as error:
-        raise BadData(f"{held.where}: {name} cannot be read: {first_line(error)}") from error
+        raise BadData(f"{tree.where}: {name} cannot be read: {get_first_line(error)}") from error
 
 
-def _array(path: Path, name: str) -> Any:
+def _load_array(path: Path, name: str) -> Any:
     try:
         return np.load(io.BytesIO(path.read_bytes()), allow_pickle=False).reshape(-1)
     except (OSError, ValueError) as error:
-        raise BadData(f"{name} is not a readable array: {first_line(error)}") from error
+        raise BadData(f"{name} is not a readable array: {get_first_line(error)}") from error

@@ -24,11 +24,11 @@ def read(
         left, right = (files[name].read_text("utf-8").splitlines() for name in (source, target))
         if len(left) != len(right):
             raise BadData(f"{source} has {len(left):,} lines, and {target} {len(right):,}: they do not belong together")
-        for one, other in zip(left, right, strict=True):
-            rows[given].append(one.strip())
-            rows[wanted].append(other.strip())
+        for line, target_line in zip(left, right, strict=True):
+            rows[given].append(line.strip())
+            rows[wanted].append(target_line.strip())
             rows["published"].append(part)
-            found = [word for word in one.split() if word in known]
-            rows["skeleton"].append(" ".join(found))
-            rows["functions"].append(len(found))
+            known_words = [word for word in line.split() if word in known]
+            rows["skeleton"].append(" ".join(known_words))
+            rows["functions"].append(len(known_words))
     return pa.table(rows)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData
-from ._idx import images_and_labels
-from ._tensors import tensor_column
+from ._idx import read_images_and_labels
+from ._tensors import to_tensor_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,15 +30,15 @@ def read(files: dict[str, Path], *, images: str, labels: str, extended: str) -> 
     digit of the IDX files `images` and `labels`, whose order `extended` has. `BadData` where their digits differ."""
     import pyarrow as pa
 
-    pixels, digits, _ = images_and_labels(files, [[images, labels]])
-    known = _extended(files[extended], extended)
+    pixels, digits, _ = read_images_and_labels(files, [[images, labels]])
+    known = _read_extended_labels(files[extended], extended)
     if known.shape != (len(digits), 8):
         raise BadData(f"{extended} has shape {known.shape}, and {images} {len(digits)} digits")
     if wrong := int((known[:, 0] != digits).sum()):
         raise BadData(f"{extended} is in another order than {labels}: {wrong} of {len(digits)} digits differ")
     return pa.table(
         {
-            "image": tensor_column(pixels),
+            "image": to_tensor_column(pixels),
             "digit": digits,
             "series": pa.array(known[:, 1].astype(str).tolist()),
             "writer": pa.array(known[:, 2].astype(str).tolist()),
@@ -46,7 +46,7 @@ def read(files: dict[str, Path], *, images: str, labels: str, extended: str) -> 
     )
 
 
-def _extended(path: Path, name: str) -> NDArray[np.int64]:
+def _read_extended_labels(path: Path, name: str) -> NDArray[np.int64]:
     try:
         content = gzip.decompress(path.read_bytes())
     except (OSError, EOFError) as error:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
-from ._idx import images_and_labels
-from ._tensors import tensor_column
+from ._idx import read_images_and_labels
+from ._tensors import to_tensor_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,18 +30,18 @@ def read(files: dict[str, Path], *, pairs: list[list[str]], angles: list[int], t
     of files are shuffled, and the first `take` of them dealt out to the angles in turn."""
     import pyarrow as pa
 
-    images, digits, _ = images_and_labels(files, pairs)
+    images, digits, _ = read_images_and_labels(files, pairs)
     if not 0 < take <= len(images):
         raise BadDefinition(f"take = {take}, but there are {len(images)} images")
-    place = shuffled(f"{seed}/order", np.arange(len(images), dtype=np.uint64))[:take]
-    turned = images[place]
+    indices = draw_permutation(f"{seed}/order", np.arange(len(images), dtype=np.uint64))[:take]
+    turned = images[indices]
     for number, angle in enumerate(angles):
-        turned[number :: len(angles)] = rotated(turned[number :: len(angles)], angle)
+        turned[number :: len(angles)] = rotate_images(turned[number :: len(angles)], angle)
     names = np.array([str(angle) for angle in angles])[np.arange(take) % len(angles)]
-    return pa.table({"image": tensor_column(turned), "digit": digits[place], "angle": names.tolist()})
+    return pa.table({"image": to_tensor_column(turned), "digit": digits[indices], "angle": names.tolist()})
 
 
-def rotated(images: NDArray[np.uint8], degrees: float) -> NDArray[np.uint8]:
+def rotate_images(images: NDArray[np.uint8], degrees: float) -> NDArray[np.uint8]:
     """Square images (rows, side, side) turned counter-clockwise about their centre; what comes from outside is 0."""
     side = images.shape[1]
     cosine, sine = (round(2**_BITS * turn(math.radians(degrees))) for turn in (math.cos, math.sin))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition
-from ._tensors import tensor_column
+from ._tensors import to_tensor_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +41,7 @@ def read(files: dict[str, Path]) -> pa.Table:
     text = ["\n".join(line[1][start : start + SIDE] for start in range(0, SIDE * SIDE, SIDE)) for line in fields]
     return pa.table(
         {
-            "planes": tensor_column(planes(cells)),
+            "planes": to_tensor_column(encode_planes(cells)),
             "board": text,
             "moves": [int(line[0]) for line in fields],
             "positions": [int(line[2]) for line in fields],
@@ -49,17 +49,22 @@ def read(files: dict[str, Path]) -> pa.Table:
     )
 
 
-def planes(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def encode_planes(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The planes of boards given as bytes: (rows, 6, 6) to (rows, 8, 6, 6)."""
     piece = (cells >= ord("A")) & (cells <= ord("Z"))
 
-    def joined(down: int, right: int) -> NDArray[np.bool_]:
+    def match_neighbour(down: int, right: int) -> NDArray[np.bool_]:
         """Cells whose neighbour in that direction belongs to the same piece."""
         edge = np.pad(cells, ((0, 0), (1, 1), (1, 1)))
-        found: NDArray[np.bool_] = piece & (cells == edge[:, 1 + down :, 1 + right :][:, :SIDE, :SIDE])
-        return found
+        same_piece: NDArray[np.bool_] = piece & (cells == edge[:, 1 + down :, 1 + right :][:, :SIDE, :SIDE])
+        return same_piece
 
-    up, below, left, right = joined(-1, 0), joined(1, 0), joined(0, -1), joined(0, 1)
+    up, below, left, right = (
+        match_neighbour(-1, 0),
+        match_neighbour(1, 0),
+        match_neighbour(0, -1),
+        match_neighbour(0, 1),
+    )
     marks = [cells == ord("A"), cells == ord("x")]
     marks += [right & ~left, left & ~right, left & right, below & ~up, up & ~below, up & below]
     return np.stack(marks, axis=1).astype(np.uint8)

@@ -43,14 +43,17 @@ def read(
     """
     import pyarrow as pa
 
-    measures: dict[str, Callable[[str], dict[str, int]]] = {"indexed": _chained, "variable_free": _nested}
+    measures: dict[str, Callable[[str], dict[str, int]]] = {
+        "indexed": _measure_chains,
+        "variable_free": _measure_nesting,
+    }
     if notation not in measures:
         raise BadDefinition(f"semantic_parses: notation {notation!r}: use {' or '.join(measures)}")
     if unnamed := sorted(set(files) - set(parts)):
         raise BadDefinition(f"semantic_parses: no part is named for {', '.join(unnamed)}")
     copies: Counter[tuple[str, ...]] = Counter()
     for name, path in files.items():
-        for number, line in enumerate(_lines(name, path, (archives or {}).get(name)), 1):
+        for number, line in enumerate(_read_lines(name, path, (archives or {}).get(name)), 1):
             row = line.split("\t")
             if len(row) != 3:
                 raise BadData(f"{name}: line {number} has {len(row)} columns, expected 3: sentence, form, type")
@@ -63,12 +66,12 @@ def read(
         "type": types,
         "origin": origins,
         "copies": list(copies.values()),
-        "depth": [max(found.values()) for found in depths],
+        "depth": [max(row_depths.values()) for row_depths in depths],
     }
-    return pa.table(columns | {f"{kind}_depth": [found[kind] for found in depths] for kind in _KINDS})
+    return pa.table(columns | {f"{kind}_depth": [row_depths[kind] for row_depths in depths] for kind in _KINDS})
 
 
-def _lines(name: str, path: Path, archive: dict[str, str] | None) -> list[str]:
+def _read_lines(name: str, path: Path, archive: dict[str, str] | None) -> list[str]:
     try:
         if archive is None:
             content = path.read_bytes()
@@ -84,7 +87,7 @@ def _lines(name: str, path: Path, archive: dict[str, str] | None) -> list[str]:
         raise BadData(f"{name} is not UTF-8 text: byte {error.start}") from error
 
 
-def _chained(form: str) -> dict[str, int]:
+def _measure_chains(form: str) -> dict[str, int]:
     """Depths in the indexed notation: the longest chain of links from variable to variable."""
     depths = {"rc": 0}
     for kind, link in _LINKS.items():
@@ -99,13 +102,13 @@ def _chained(form: str) -> dict[str, int]:
     return depths
 
 
-def _nested(form: str) -> dict[str, int]:
+def _measure_nesting(form: str) -> dict[str, int]:
     """Depths in the variable-free notation: how many roles of a kind are open at once."""
     depths = dict.fromkeys(_KINDS, 0)
     tokens, opened, role = form.split(), [""], ""
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token == "=":
-            role = _kind(tokens, place)
+            role = _classify_role(tokens, index)
             if role:
                 depths[role] = max(depths[role], opened.count(role) + 1)
         elif token == "(":
@@ -118,10 +121,10 @@ def _nested(form: str) -> dict[str, int]:
     return depths
 
 
-def _kind(tokens: list[str], place: int) -> str:
-    """The kind of recursion that the role before the "=" at `place` is; empty for an argument."""
-    if tokens[place - 1] == "ccomp":
+def _classify_role(tokens: list[str], index: int) -> str:
+    """The kind of recursion that the role before the "=" at `index` is; empty for an argument."""
+    if tokens[index - 1] == "ccomp":
         return "cp"
-    if tokens[place - 1] == "nmod":
+    if tokens[index - 1] == "nmod":
         return "rc"
-    return "pp" if tokens[place - 3 : place - 1] == ["nmod", "."] else ""
+    return "pp" if tokens[index - 3 : index - 1] == ["nmod", "."] else ""

@@ -40,7 +40,7 @@ def read(
     for name, path in files.items():
         if name not in events:
             raise BadDefinition(f"survival: `events` says nothing of the file {name}")
-        known, happened = _known(path, name, events[name], within)
+        known, happened = _read_outcomes(path, name, events[name], within)
         rest = Schema(tuple(field for field in schema.fields if field.name != label))
         table = read_table({name: path}, schema=rest, **options)
         if table.num_rows != len(known):
@@ -49,7 +49,9 @@ def read(
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def _known(path: Path, name: str, events: dict[str, str], within: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _read_outcomes(
+    path: Path, name: str, events: dict[str, str], within: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Of each row whether it is known what happened within the horizon, and whether the event did."""
     columns = [*events, *events.values()]
     cells = read_table({name: path}, columns={f"c{at}": column for at, column in enumerate(columns)})

@@ -45,7 +45,7 @@ def read(
             if first not in levels:
                 raise BadData(f"{name}, line {number}: begins with {first!r}, which is none of {', '.join(levels)}")
             labels.append(levels.index(first))
-            texts.append(_text(pairs, prefix, f"{name}, line {number}"))
+            texts.append(_format_terms(pairs, prefix, f"{name}, line {number}"))
         rows.append(len(lines))
     fields = {words: pa.array(texts, pa.string()), label: np.array(labels, np.int64)}
     for field, meanings in origin.items():
@@ -53,10 +53,10 @@ def read(
     return pa.table(fields)
 
 
-def _text(pairs: list[str], prefix: str, where: str) -> str:
-    found = [(pair, _PAIR.fullmatch(pair)) for pair in pairs]
+def _format_terms(pairs: list[str], prefix: str, where: str) -> str:
+    matches = [(pair, _PAIR.fullmatch(pair)) for pair in pairs]
     terms: list[tuple[int, int]] = []
-    for pair, match in found:
+    for pair, match in matches:
         if match is None:
             raise BadData(f"{where}: {pair!r} is no number:count")
         terms.append((int(match[1]), int(match[2])))

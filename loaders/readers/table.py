@@ -19,22 +19,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadData, BadDefinition
 from ...splits.schema import Field, Schema
 from ..files.damage import convert_reader_errors
-from ._cells import Cells, places_of
-from ._inputs import Files, Input, inputs, one_input
-from ._join import Joined
+from ._cells import Cells, find_columns
+from ._inputs import Files, Input, find_input, iterate_inputs
+from ._join import LookupTable
 from ._missing import NAN, describe_missing, find_missing, format_field
-from ._table_files import cells_of
-from ._table_options import TableOptions, Value, checked
-from ._typed import as_text, constant, mapped, numbers, typed
+from ._table_files import read_cells
+from ._table_options import TableOptions, Value, check_options
+from ._typed import convert_field, map_values, parse_numbers, repeat_value, to_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NAMED, _PLACE = re.compile(r"\{([^{}]+)\}"), "#"
+_NAMED, _ROW_NUMBER = re.compile(r"\{([^{}]+)\}"), "#"
 """What stands for a column in a text, and the name of a row's place in its file there."""
 
 _FILLED: dict[str, Value] = {"int64": 0, "uint64": 0, "float64": 0.0, "bool": False, "string": ""}
@@ -44,10 +44,10 @@ def read(files: Files, *, schema: Schema | None = None, **options: Any) -> pa.Ta
     """The fields of all files' rows; see `pieces`."""
     import pyarrow as pa
 
-    found = list(pieces(files, schema=schema, **options))
-    if not found:
+    tables = list(pieces(files, schema=schema, **options))
+    if not tables:
         raise BadData(f"{', '.join(sorted(files))} {'has' if len(files) == 1 else 'have'} no rows")
-    return pa.concat_tables(found, promote_options="permissive")
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Iterator[pa.Table]:
@@ -81,56 +81,60 @@ def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Ite
 
     Raises `BadData` with file and line where a cell is not what it must be, and where a column is absent.
     """
-    whole = checked(**options)
-    if whole.sample:
-        yield _sampled(files, schema, whole)
+    table_options = check_options(**options)
+    if table_options.sample:
+        yield _draw_sample(files, schema, table_options)
         return
-    yield from (table for _, table in _blocks(_makers(files, whole, schema)))
+    yield from (table for _, table in _iterate_blocks(_iterate_makers(files, table_options, schema)))
 
 
-def stored_pieces(files: Files, unfilled: Collection[str], **options: Any) -> Iterator[tuple[str, bool, pa.Table]]:
+def iterate_stored_pieces(
+    files: Files, unfilled: Collection[str], **options: Any
+) -> Iterator[tuple[str, bool, pa.Table]]:
     """The cells of all files in blocks, as the fields that they would be, to tell from them what their types are: each
     with the name of its file, and whether that has types. Rows that miss a field are left out, but for fields that are
     `unfilled`: those are null there."""
-    for maker, table in _blocks(_makers(files, checked(**options, if_missing="drop"), None, unfilled)):
+    for maker, table in _iterate_blocks(
+        _iterate_makers(files, check_options(**options, if_missing="drop"), None, unfilled)
+    ):
         yield maker.source.name, maker.options.format_of(maker.source.path) == "parquet", table
 
 
-def _blocks(makers: Iterable[tuple[Input, _Maker]]) -> Iterator[tuple[_Maker, pa.Table]]:
+def _iterate_blocks(makers: Iterable[tuple[Input, _FieldMaker]]) -> Iterator[tuple[_FieldMaker, pa.Table]]:
     for source, maker in makers:
         with convert_reader_errors(source.name):
-            for table, _, _ in _fields_of(source, maker):
+            for table, _, _ in _iterate_fields(source, maker):
                 if table.num_rows:
                     yield maker, table
 
 
-def _makers(
+def _iterate_makers(
     files: Files, options: TableOptions, schema: Schema | None, unfilled: Collection[str] = ()
-) -> Iterator[tuple[Input, _Maker]]:
-    joined = [Joined(files, join) for join in options.join]
-    chosen = inputs(files, options.members, {join.file for join in options.join})
-    for source in [one_input(files, options.file)] if options.file else chosen:
-        yield source, _Maker(source, options.of_file(source.path), schema, joined, unfilled)
+) -> Iterator[tuple[Input, _FieldMaker]]:
+    joined = [LookupTable(files, join) for join in options.join]
+    chosen = iterate_inputs(files, options.members, {join.file for join in options.join})
+    for source in [find_input(files, options.file)] if options.file else chosen:
+        yield source, _FieldMaker(source, options.of_file(source.path), schema, joined, unfilled)
 
 
-def _fields_of(source: Input, maker: _Maker) -> Iterator[tuple[pa.Table, NDArray[np.int64], int]]:
+def _iterate_fields(source: Input, maker: _FieldMaker) -> Iterator[tuple[pa.Table, NDArray[np.int64], int]]:
     """Blocks of fields, the places in the file of the rows that are kept, and how many rows were read so far."""
     read = 0
-    for cells in cells_of(source, maker.options, maker.wanted):
+    for cells in read_cells(source, maker.options, maker.wanted):
         read += len(cells.rows)
         table, rows = maker.fields(cells)
         yield table, rows, read
 
 
-def _sampled(files: Files, schema: Schema | None, options: TableOptions) -> pa.Table:
+def _draw_sample(files: Files, schema: Schema | None, options: TableOptions) -> pa.Table:
     """A sample of all rows that are kept, drawn by their places over all files."""
     import pyarrow as pa
 
     assert options.sample
     tables, places, before = [], [], 0
-    for source, maker in sorted(_makers(files, options, schema), key=lambda one: one[0].path):
+    for source, maker in sorted(_iterate_makers(files, options, schema), key=lambda pair: pair[0].path):
         read = 0
-        for table, rows, read in _fields_of(source, maker):  # noqa: B007
+        for table, rows, read in _iterate_fields(source, maker):  # noqa: B007
             tables.append(table)
             places.append(rows + before)
         before += read
@@ -139,11 +143,11 @@ def _sampled(files: Files, schema: Schema | None, options: TableOptions) -> pa.T
         raise BadDefinition(
             f"{', '.join(files)}: a sample of {options.sample.rows} out of {len(every)} rows: lower `rows` of `sample`"
         )
-    drawn = np.sort(shuffled(options.sample.seed, every.astype(np.uint64))[: options.sample.rows])
-    return pa.concat_tables(tables).take(drawn)
+    sample = np.sort(draw_permutation(options.sample.seed, every.astype(np.uint64))[: options.sample.rows])
+    return pa.concat_tables(tables).take(sample)
 
 
-class _Maker:
+class _FieldMaker:
     """Makes fields of one file's cells."""
 
     def __init__(
@@ -151,7 +155,7 @@ class _Maker:
         source: Input,
         options: TableOptions,
         schema: Schema | None,
-        joined: Sequence[Joined] = (),
+        joined: Sequence[LookupTable] = (),
         unfilled: Collection[str] = (),
     ) -> None:
         """unfilled: fields that stay null where they are missing."""
@@ -175,21 +179,24 @@ class _Maker:
         """The places of the columns that are needed; called with a file's own columns."""
         every = self._every(names)
         used = [*self._columns(every).values(), *self.options.where, *self.options.without, *self.options.between]
-        used += [name for text in self.options.texts.values() for name in _columns_in(text)]
+        used += [name for text in self.options.texts.values() for name in _list_columns(text)]
         used += [joined.own_key for joined in self.joined]
-        places = {place for one in used for place in places_of(every, one, self.source.name)}
-        return {place for place in places if place < len(names)}
+        places = {index for column in used for index in find_columns(every, column, self.source.name)}
+        return {index for index in places if index < len(names)}
 
     def _every(self, names: Sequence[str]) -> list[str]:
         """A file's columns, those of its name, and those that are joined; `BadDefinition` where two have one name."""
         every = list(names)
-        for where, more in (("its name", list(self.parts)), *((one.source, one.names) for one in self.joined)):
-            if both := sorted(set(every) & set(more)):
+        for where, added_names in (
+            ("its name", list(self.parts)),
+            *((lookup.source, lookup.names) for lookup in self.joined),
+        ):
+            if both := sorted(set(every) & set(added_names)):
                 raise BadDefinition(
                     f"{self.source.name} has a column {both[0]!r}, and so has {where}: call that one "
                     "otherwise, by `prefix` of `join` or in the pattern `from_name`"
                 )
-            every += more
+            every += added_names
         return every
 
     def fields(self, cells: Cells) -> tuple[pa.Table, NDArray[np.int64]]:
@@ -199,7 +206,7 @@ class _Maker:
         options = self.options
         cells = self._filtered(self._prepared(cells))
         columns = {**self._columns(cells.names), **options.texts}
-        holes = {field: self._holes(cells, field, wanted) for field, wanted in columns.items()}
+        holes = {field: self._holes(cells, field, spec) for field, spec in columns.items()}
         then = {field: self._then(field) for field in columns}
         keep = np.ones(len(cells.rows), bool)
         for field, hole in holes.items():
@@ -210,18 +217,18 @@ class _Maker:
             elif then[field] == "error" and hole.any():
                 raise cells.wrong(int(np.flatnonzero(hole)[0]), describe_missing(self._title(field)))
         cells, holes = cells.kept(keep), {field: hole[keep] for field, hole in holes.items()}
-        made: dict[str, Any] = {
-            field: self._filled(cells, field, wanted, holes[field], then[field]) for field, wanted in columns.items()
+        arrays: dict[str, Any] = {
+            field: self._filled(cells, field, spec, holes[field], then[field]) for field, spec in columns.items()
         }
         for flag, field in options.is_missing.items():
             if field not in holes:
                 raise BadDefinition(f"table: is_missing.{flag}: {field!r} is no field that has a column")
-            made[flag] = pa.array(holes[field])
-        made |= {field: constant(value, len(cells.rows)) for field, value in options.constants.items()}
-        made |= {field: self._ranged(cells, field, named) for field, named in options.ranges.items()}
+            arrays[flag] = pa.array(holes[field])
+        arrays |= {field: repeat_value(value, len(cells.rows)) for field, value in options.constants.items()}
+        arrays |= {field: self._ranged(cells, field, named) for field, named in options.ranges.items()}
         if options.row_number:
-            made[options.row_number] = pa.array(cells.rows)
-        return pa.table(made), cells.rows
+            arrays[options.row_number] = pa.array(cells.rows)
+        return pa.table(arrays), cells.rows
 
     def _prepared(self, cells: Cells) -> Cells:
         """The cells with the columns of the file's name and of other tables, and without spaces around."""
@@ -236,7 +243,7 @@ class _Maker:
             ]
             table = pa.Table.from_arrays(columns, names=table.column_names)
         cells = Cells(cells.name, cells.names, table, cells.rows, cells.locate)
-        parts = [constant(text, len(cells.rows)) for text in self.parts.values()]
+        parts = [repeat_value(text, len(cells.rows)) for text in self.parts.values()]
         cells = cells.with_columns(list(self.parts), parts)
         for joined in self.joined:
             cells = cells.with_columns(joined.names, joined.columns(cells))
@@ -245,13 +252,13 @@ class _Maker:
     def _filtered(self, cells: Cells) -> Cells:
         options = self.options
         for column, values in options.where.items():
-            cells = cells.kept(_among(cells, column, values))
+            cells = cells.kept(_is_among(cells, column, values))
         for column, values in options.without.items():
-            cells = cells.kept(~_among(cells, column, values))
+            cells = cells.kept(~_is_among(cells, column, values))
         for column, (low, high) in options.between.items():
             cells = cells.kept(~find_missing(cells.column(column), ["", *options.missing], numeric=True))
-            found = numbers(cells, cells.column(column), column, options.decimal)
-            cells = cells.kept((found >= low) & (found <= high))
+            numbers_read = parse_numbers(cells, cells.column(column), column, options.decimal)
+            cells = cells.kept((numbers_read >= low) & (numbers_read <= high))
         return cells
 
     def _field(self, name: str) -> Field | None:
@@ -261,7 +268,7 @@ class _Maker:
         column = self.options.columns.get(field, field)
         return format_field(field, column) if isinstance(column, str | int) else field
 
-    def _holes(self, cells: Cells, field: str, wanted: Any) -> NDArray[np.bool_]:
+    def _holes(self, cells: Cells, field: str, spec: Any) -> NDArray[np.bool_]:
         """Where a field is missing. An empty cell is a text as well, and stays one where nothing is said of a missing
         text."""
         texts, kind, known = list(self.options.missing), self._field(field), self.options.maps.get(field, ())
@@ -273,11 +280,11 @@ class _Maker:
         numeric = not is_text and not named_nan and not (shaped and unknown)
         hole = np.zeros(len(cells.rows), bool)
         if field in self.options.texts:
-            for column in _columns_in(wanted):
+            for column in _list_columns(spec):
                 hole |= find_missing(cells.column(column))
             return hole
-        for place in places_of(cells.names, wanted, cells.name):
-            column = cells.column(place)
+        for index in find_columns(cells.names, spec, cells.name):
+            column = cells.column(index)
             hole |= find_missing(column, texts, numeric=numeric, tensor=numeric and shaped, nan=not unknown)
         return hole
 
@@ -301,61 +308,61 @@ class _Maker:
             return _FILLED[kind.type]
         return "error"
 
-    def _filled(self, cells: Cells, field: str, wanted: Any, hole: NDArray[np.bool_], then: Value) -> Any:
+    def _filled(self, cells: Cells, field: str, spec: Any, hole: NDArray[np.bool_], then: Value) -> Any:
         """A field's values, with `then` where they are missing."""
         import pyarrow as pa
 
         if field in self.unfilled or not hole.any():
-            return self._values(cells, field, wanted)
-        values = self._values(cells.kept(~hole), field, wanted)
+            return self._values(cells, field, spec)
+        values = self._values(cells.kept(~hole), field, spec)
         values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         if pa.types.is_nested(values.type):
             raise BadDefinition(f"table: {field!r} is a tensor: no value can stand for a missing one")
-        taken = values.take(pa.array(np.cumsum(~hole) - 1, mask=hole))
+        expanded = values.take(pa.array(np.cumsum(~hole) - 1, mask=hole))
         try:
-            return taken.fill_null(pa.scalar(then).cast(values.type))
+            return expanded.fill_null(pa.scalar(then).cast(values.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise BadDefinition(f"table: if_missing.{field} is {then!r}, and the field is {values.type}") from error
 
-    def _values(self, cells: Cells, field: str, wanted: Any) -> Any:
+    def _values(self, cells: Cells, field: str, spec: Any) -> Any:
         import pyarrow as pa
 
         options, kind, title = self.options, self._field(field), self._title(field)
         if field in options.texts:
-            return _text_of(cells, wanted)
-        columns = [cells.column(place) for place in places_of(cells.names, wanted, cells.name)]
+            return _fill_template(cells, spec)
+        columns = [cells.column(index) for index in find_columns(cells.names, spec, cells.name)]
         if field in options.maps:
-            return mapped(cells, columns[0], options.maps[field], title)
+            return map_values(cells, columns[0], options.maps[field], title)
         for bounds, exceeds in ((options.above, np.greater), (options.at_least, np.greater_equal)):
             if field in bounds:
-                found = exceeds(numbers(cells, columns[0], title, options.decimal), bounds[field])
-                return pa.array(found.astype(np.int64))
+                mask = exceeds(parse_numbers(cells, columns[0], title, options.decimal), bounds[field])
+                return pa.array(mask.astype(np.int64))
         if kind is None:
             if len(columns) != 1:
                 raise BadDefinition(f"table: {field!r} is made from several columns, and no schema says what it is")
             return columns[0]
-        return typed(cells, columns, kind, title, options.decimal)
+        return convert_field(cells, columns, kind, title, options.decimal)
 
     def _ranged(self, cells: Cells, field: str, named: dict[str, tuple[int, int]]) -> pa.Array:
         import pyarrow as pa
 
-        place = np.full(len(cells.rows), -1)
+        indices = np.full(len(cells.rows), -1)
         for number, (first, end) in enumerate(named.values()):
-            place[(cells.rows >= first) & (cells.rows < end)] = number
-        if (place < 0).any():
+            indices[(cells.rows >= first) & (cells.rows < end)] = number
+        if (indices < 0).any():
             raise cells.wrong(
-                int(np.argmin(place)),
-                f"no range of {field!r} holds row {cells.rows[np.argmin(place)]}: extend `ranges`",
+                int(np.argmin(indices)),
+                f"no range of {field!r} holds row {cells.rows[np.argmin(indices)]}: extend `ranges`",
             )
-        return pa.array(list(named)).take(pa.array(place))
+        return pa.array(list(named)).take(pa.array(indices))
 
 
-def _columns_in(template: str) -> list[str]:
+def _list_columns(template: str) -> list[str]:
     """The columns that a text is made of."""
-    return [name for name in _NAMED.findall(template) if name != _PLACE]
+    return [name for name in _NAMED.findall(template) if name != _ROW_NUMBER]
 
 
-def _text_of(cells: Cells, template: str) -> pa.Array:
+def _fill_template(cells: Cells, template: str) -> pa.Array:
     """The template with each row's cells in it."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -363,19 +370,19 @@ def _text_of(cells: Cells, template: str) -> pa.Array:
     pieces: list[Any] = []
     for number, piece in enumerate(_NAMED.split(template)):
         if not number % 2:
-            pieces.append(constant(piece, len(cells.rows)))
-        elif piece == _PLACE:
+            pieces.append(repeat_value(piece, len(cells.rows)))
+        elif piece == _ROW_NUMBER:
             pieces.append(pa.array(cells.rows).cast(pa.string()))
         else:
-            pieces.append(as_text(cells.column(piece)).combine_chunks())
+            pieces.append(to_text(cells.column(piece)).combine_chunks())
     return pc.binary_join_element_wise(*pieces, "")
 
 
-def _among(cells: Cells, column: str, values: Value | list[Value]) -> NDArray[np.bool_]:
+def _is_among(cells: Cells, column: str, values: Value | list[Value]) -> NDArray[np.bool_]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     every = values if isinstance(values, list) else [values]
     texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in every]
-    held: NDArray[np.bool_] = pc.is_in(as_text(cells.column(column)), pa.array(texts, pa.string())).to_numpy()
-    return held
+    mask: NDArray[np.bool_] = pc.is_in(to_text(cells.column(column)), pa.array(texts, pa.string())).to_numpy()
+    return mask

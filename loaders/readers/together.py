@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadDefinition, UnknownName
-from ...core.plugins import module
-from ..acquire.large import with_schema
+from ...core.plugins import load_module
+from ..acquire.large import add_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,22 +27,22 @@ def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]], schema: Sc
         its = entry.get("files", list(files))
         if absent := sorted(set(its) - set(files)):
             raise UnknownName("file of the distribution", absent[0], files)
-        reader = module("loaders/readers", entry["reader"], "reader")
-        for table in _rows(reader, {name: files[name] for name in its}, entry.get("options", {}), schema):
-            yield _with(table, entry.get("constants", {}))
+        reader = load_module("loaders/readers", entry["reader"], "reader")
+        for table in _read_rows(reader, {name: files[name] for name in its}, entry.get("options", {}), schema):
+            yield _add_constants(table, entry.get("constants", {}))
 
 
-def _rows(reader: Any, files: dict[str, Any], options: Mapping[str, Any], schema: Schema) -> Iterator[pa.Table]:
+def _read_rows(reader: Any, files: dict[str, Any], options: Mapping[str, Any], schema: Schema) -> Iterator[pa.Table]:
     arguments = {"files": files, **options}
     if hasattr(reader, "pieces"):
-        yield from reader.pieces(**with_schema(reader.pieces, arguments, schema))
+        yield from reader.pieces(**add_schema(reader.pieces, arguments, schema))
     elif hasattr(reader, "shards"):
-        yield from map(reader.read_shard, reader.shards(**with_schema(reader.shards, arguments, schema)))
+        yield from map(reader.read_shard, reader.shards(**add_schema(reader.shards, arguments, schema)))
     else:
-        yield reader.read(**with_schema(reader.read, arguments, schema))
+        yield reader.read(**add_schema(reader.read, arguments, schema))
 
 
-def _with(table: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
+def _add_constants(table: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     for field, value in constants.items():

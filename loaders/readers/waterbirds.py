@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import columns_of, whole, whole_numbers, with_files
+from ._layout import attach_files, get_archive, parse_integers, read_member_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,21 +18,24 @@ _NAMES = ("land", "water")
 def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
     """`image`, `waterbird` (0 or 1), `published` (train, val or test), `background` (land or water), `cell` (the bird
     and its background, such as "water/land") and `species` (the folder of CUB)."""
-    held = whole(files)
-    table = columns_of(held, "metadata.csv", ("img_filename", "y", "split", "place"))
-    bird, part, place = (
-        whole_numbers(table[name], f"{held.where}: metadata.csv: {name}") for name in ("y", "split", "place")
+    archive = get_archive(files)
+    table = read_member_columns(archive, "metadata.csv", ("img_filename", "y", "split", "place"))
+    bird, part, background = (
+        parse_integers(table[name], f"{archive.where}: metadata.csv: {name}") for name in ("y", "split", "place")
     )
-    if len(bird) and not (set(bird) | set(place) <= {0, 1} and set(part) <= {0, 1, 2}):
-        raise BadData(f"{held.where}: metadata.csv: y and place are 0 or 1, split is 0, 1 or 2")
-    yield from with_files(
-        held,
+    if len(bird) and not (set(bird) | set(background) <= {0, 1} and set(part) <= {0, 1, 2}):
+        raise BadData(f"{archive.where}: metadata.csv: y and place are 0 or 1, split is 0, 1 or 2")
+    yield from attach_files(
+        archive,
         table["img_filename"].tolist(),
         {
             "waterbird": bird,
-            "published": [_PARTS[one] for one in part],
-            "background": [_NAMES[one] for one in place],
-            "cell": [f"{_NAMES[one]}/{_NAMES[on]}" for one, on in zip(bird, place, strict=True)],
+            "published": [_PARTS[code] for code in part],
+            "background": [_NAMES[code] for code in background],
+            "cell": [
+                f"{_NAMES[code]}/{_NAMES[background_code]}"
+                for code, background_code in zip(bird, background, strict=True)
+            ],
             "species": [name.partition("/")[0] for name in table["img_filename"]],
         },
     )

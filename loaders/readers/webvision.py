@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import whole, with_files
+from ._layout import attach_files, get_archive
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import Members
+    from ..acquire.members import ArchiveFiles
 
 
 def pieces(files: dict[str, Any], *, train: str, val: str, info: str, classes: int) -> Iterator[pa.Table]:
@@ -22,36 +22,36 @@ def pieces(files: dict[str, Any], *, train: str, val: str, info: str, classes: i
     Pictures are found by the end of their path (q0001/NAME.jpg; of validation NAME.jpg), for people unpack them into
     different folders.
     """
-    lists = whole(files, info)
+    lists = get_archive(files, info)
     for part, tree, name, depth in (
         ("train", train, "train_filelist_google.txt", 2),
         ("val", val, "val_filelist.txt", 1),
     ):
-        held = whole(files, tree)
-        rows = [row for row in _rows(lists, name) if row[1] < classes]
-        place = {_end(path, depth): path for path in held.names()}
-        if absent := sorted({path for path, _ in rows if _end(path, depth) not in place}):
-            raise BadData(f"{held.where} has no picture {absent[0]} ({len(absent):,} of {len(rows):,} are missing)")
-        yield from with_files(
-            held,
-            [place[_end(path, depth)] for path, _ in rows],
+        archive = get_archive(files, tree)
+        rows = [row for row in _read_rows(lists, name) if row[1] < classes]
+        path_of = {_get_path_end(path, depth): path for path in archive.names()}
+        if absent := sorted({path for path, _ in rows if _get_path_end(path, depth) not in path_of}):
+            raise BadData(f"{archive.where} has no picture {absent[0]} ({len(absent):,} of {len(rows):,} are missing)")
+        yield from attach_files(
+            archive,
+            [path_of[_get_path_end(path, depth)] for path, _ in rows],
             {"category": [number for _, number in rows], "published": [part] * len(rows)},
         )
 
 
-def _rows(held: Members, name: str) -> list[tuple[str, int]]:
+def _read_rows(archive: ArchiveFiles, name: str) -> list[tuple[str, int]]:
     """The path and the number of each line of a list."""
-    fit = [path for path in held.names() if path.rpartition("/")[2] == name]
+    fit = [path for path in archive.names() if path.rpartition("/")[2] == name]
     if len(fit) != 1:
-        raise BadData(f"{held.where} has {len(fit)} lists {name}, not one")
+        raise BadData(f"{archive.where} has {len(fit)} lists {name}, not one")
     rows = []
-    for number, line in enumerate(held.read(fit[0]).decode("utf-8", "replace").splitlines(), 1):
+    for number, line in enumerate(archive.read(fit[0]).decode("utf-8", "replace").splitlines(), 1):
         path, _, category = line.strip().rpartition(" ")
         if not path or not category.isdecimal():
-            raise BadData(f"{held.where}: {name}, line {number} is no path and number: {line[:60]!r}")
+            raise BadData(f"{archive.where}: {name}, line {number} is no path and number: {line[:60]!r}")
         rows.append((path, int(category)))
     return rows
 
 
-def _end(path: str, depth: int) -> str:
+def _get_path_end(path: str, depth: int) -> str:
     return "/".join(path.split("/")[-depth:])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.errors import BadData
-from ._layout import columns_of, whole, whole_numbers
+from ._layout import get_archive, parse_integers, read_member_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,25 +22,25 @@ def read(files: dict[str, Any], *, scheme: str) -> pa.Table:
     and `year` of the rows that the scheme uses."""
     import pyarrow as pa
 
-    held = whole(files)
+    archive = get_archive(files)
     name = f"splits/{scheme}.csv"
-    codes = whole_numbers(columns_of(held, name, ("split",))["split"], f"{held.where}: {name}")
+    codes = parse_integers(read_member_columns(archive, name, ("split",))["split"], f"{archive.where}: {name}")
     if codes.size and (codes.min() < _UNUSED or codes.max() >= len(_PARTS)):
-        raise BadData(f"{held.where}: {name} has the parts {codes.min()} to {codes.max()}, not -1 to 4")
-    wanted = ("reviewText", "overall", "reviewerID", "asin", "category", "reviewYear")
-    table = columns_of(held, "reviews.csv", wanted)
+        raise BadData(f"{archive.where}: {name} has the parts {codes.min()} to {codes.max()}, not -1 to 4")
+    column_names = ("reviewText", "overall", "reviewerID", "asin", "category", "reviewYear")
+    table = read_member_columns(archive, "reviews.csv", column_names)
     if len(codes) != len(table["overall"]):
-        raise BadData(f"{held.where}: {name} has {len(codes):,} rows, and reviews.csv {len(table['overall']):,}")
-    stars = whole_numbers(table["overall"], f"{held.where}: reviews.csv: overall") - 1
-    kept = np.flatnonzero(codes != _UNUSED)
+        raise BadData(f"{archive.where}: {name} has {len(codes):,} rows, and reviews.csv {len(table['overall']):,}")
+    stars = parse_integers(table["overall"], f"{archive.where}: reviews.csv: overall") - 1
+    used_rows = np.flatnonzero(codes != _UNUSED)
     return pa.table(
         {
-            "review": table["reviewText"][kept].tolist(),
-            "stars": stars[kept],
-            "published": np.asarray(_PARTS, dtype=object)[codes[kept]].tolist(),
-            "reviewer": table["reviewerID"][kept].tolist(),
-            "product": table["asin"][kept].tolist(),
-            "category": table["category"][kept].tolist(),
-            "year": whole_numbers(table["reviewYear"][kept], f"{held.where}: reviews.csv: reviewYear"),
+            "review": table["reviewText"][used_rows].tolist(),
+            "stars": stars[used_rows],
+            "published": np.asarray(_PARTS, dtype=object)[codes[used_rows]].tolist(),
+            "reviewer": table["reviewerID"][used_rows].tolist(),
+            "product": table["asin"][used_rows].tolist(),
+            "category": table["category"][used_rows].tolist(),
+            "year": parse_integers(table["reviewYear"][used_rows], f"{archive.where}: reviews.csv: reviewYear"),
         }
     )

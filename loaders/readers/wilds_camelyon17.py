@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import columns_of, whole, whole_numbers, with_files
+from ._layout import attach_files, get_archive, parse_integers, read_member_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,22 +22,22 @@ _SPLIT = {"0": "train", "1": "id_val"}
 
 def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
     """`image`, `tumour`, `published` (train, id_val, val or test), `hospital` and `slide`."""
-    held = whole(files)
-    wanted = ("patient", "node", "x_coord", "y_coord", "tumor", "slide", "center", "split")
-    table = columns_of(held, "metadata.csv", wanted)
+    archive = get_archive(files)
+    column_names = ("patient", "node", "x_coord", "y_coord", "tumor", "slide", "center", "split")
+    table = read_member_columns(archive, "metadata.csv", column_names)
     published = []
     for row, (centre, split) in enumerate(zip(table["center"], table["split"], strict=True)):
         part = _HOSPITALS.get(centre) or _SPLIT.get(split)
         if part is None:
-            raise BadData(f"{held.where}: metadata.csv: row {row + 1} has split {split!r} in hospital {centre}")
+            raise BadData(f"{archive.where}: metadata.csv: row {row + 1} has split {split!r} in hospital {centre}")
         published.append(part)
     # The numbers of patients have leading zeros in the names of the files, and in the table too.
-    named = zip(*(table[name] for name in wanted[:4]), strict=True)
-    yield from with_files(
-        held,
+    named = zip(*(table[name] for name in column_names[:4]), strict=True)
+    yield from attach_files(
+        archive,
         [_PATCH.format(*row) for row in named],
         {
-            "tumour": whole_numbers(table["tumor"], f"{held.where}: metadata.csv: tumor"),
+            "tumour": parse_integers(table["tumor"], f"{archive.where}: metadata.csv: tumor"),
             "published": published,
             "hospital": table["center"],
             "slide": table["slide"],

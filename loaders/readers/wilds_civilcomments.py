@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._layout import columns_of, numbers, whole
+from ._layout import get_archive, parse_floats, read_member_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,13 +21,13 @@ def read(files: dict[str, Any]) -> pa.Table:
     `identity`, the first of them that the comment names, or "none"."""
     import pyarrow as pa
 
-    held = whole(files)
+    archive = get_archive(files)
     name = "all_data_with_identities.csv"
-    table = columns_of(held, name, ("comment_text", "toxicity", "split", *IDENTITIES))
-    where = f"{held.where}: {name}"
+    table = read_member_columns(archive, name, ("comment_text", "toxicity", "split", *IDENTITIES))
+    where = f"{archive.where}: {name}"
 
     def half(column: str) -> Any:
-        return (numbers(table[column], f"{where}: {column}") >= _HALF).astype(np.int64)
+        return (parse_floats(table[column], f"{where}: {column}") >= _HALF).astype(np.int64)
 
     named = np.stack([half(column) for column in IDENTITIES], axis=1)
     first = np.where(named.any(axis=1), named.argmax(axis=1), len(IDENTITIES))
@@ -36,7 +36,7 @@ def read(files: dict[str, Any]) -> pa.Table:
             "comment": table["comment_text"].tolist(),
             "toxic": half("toxicity"),
             "published": table["split"].tolist(),
-            "identity": [(*IDENTITIES, "none")[place].lower() for place in first],
-            **{column.lower(): named[:, place] for place, column in enumerate(IDENTITIES)},
+            "identity": [(*IDENTITIES, "none")[index].lower() for index in first],
+            **{column.lower(): named[:, index] for index, column in enumerate(IDENTITIES)},
         }
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import columns_of, whole, with_files
+from ._layout import attach_files, get_archive, read_member_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,29 +23,29 @@ _OLDER = {"train": "train", "val": "id_val", "test": "id_test"}
 def pieces(files: dict[str, Any], *, uses: list[str]) -> Iterator[pa.Table]:
     """`image`, `use` (the place of the category among `uses`), `published` (train, id_val, id_test, val, test, or
     "unused"), `region`, `country` and `year`."""
-    held = whole(files)
-    table = columns_of(held, "rgb_metadata.csv", ("split", "timestamp", "country_code", "category"))
-    mapping = columns_of(held, "country_code_mapping.csv", ("alpha-3", "region"))
+    archive = get_archive(files)
+    table = read_member_columns(archive, "rgb_metadata.csv", ("split", "timestamp", "country_code", "category"))
+    mapping = read_member_columns(archive, "country_code_mapping.csv", ("alpha-3", "region"))
     regions = dict(zip(mapping["alpha-3"], mapping["region"], strict=True))
-    places = {use: place for place, use in enumerate(uses)}
+    places = {use: index for index, use in enumerate(uses)}
     if unknown := sorted(set(table["category"]) - places.keys()):
-        raise BadData(f"{held.where}: rgb_metadata.csv has the unknown category {unknown[0]!r}")
-    years = [_year(text, f"{held.where}: rgb_metadata.csv") for text in table["timestamp"]]
-    kept = [row for row, split in enumerate(table["split"]) if split != "seq"]
-    yield from with_files(
-        held,
-        [f"images/rgb_img_{row}.png" for row in kept],
+        raise BadData(f"{archive.where}: rgb_metadata.csv has the unknown category {unknown[0]!r}")
+    years = [_parse_year(text, f"{archive.where}: rgb_metadata.csv") for text in table["timestamp"]]
+    image_rows = [row for row, split in enumerate(table["split"]) if split != "seq"]
+    yield from attach_files(
+        archive,
+        [f"images/rgb_img_{row}.png" for row in image_rows],
         {
-            "use": [places[table["category"][row]] for row in kept],
-            "published": [_part(table["split"][row], years[row]) for row in kept],
-            "region": [regions.get(table["country_code"][row], "Other") for row in kept],
-            "country": [table["country_code"][row] for row in kept],
-            "year": [str(years[row]) for row in kept],
+            "use": [places[table["category"][row]] for row in image_rows],
+            "published": [_name_part(table["split"][row], years[row]) for row in image_rows],
+            "region": [regions.get(table["country_code"][row], "Other") for row in image_rows],
+            "country": [table["country_code"][row] for row in image_rows],
+            "year": [str(years[row]) for row in image_rows],
         },
     )
 
 
-def _part(split: str, year: int) -> str:
+def _name_part(split: str, year: int) -> str:
     if year < _VALIDATION:
         return _OLDER[split]
     if year < _TEST:
@@ -53,7 +53,7 @@ def _part(split: str, year: int) -> str:
     return "test" if split == "test" else "unused"
 
 
-def _year(text: str, where: str) -> int:
+def _parse_year(text: str, where: str) -> int:
     year = text[:4]
     if not year.isdigit():
         raise BadData(f"{where}: {text!r} is no time")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import columns_of, whole, whole_numbers, with_files
+from ._layout import attach_files, get_archive, parse_integers, read_member_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,21 +28,21 @@ def pieces(files: dict[str, Any], *, sessions: list[str]) -> Iterator[pa.Table]:
     A picture of the training sessions stands in `official_train.csv` and in one of the `fixed_train` tables where it
     validates or tests: it is in the latter.
     """
-    held = whole(files)
-    wanted = ("name", "country", "location", "development_stage")
-    known = columns_of(held, "metadata_domain.csv", wanted, separator=";")
-    about = {row[0]: row[1:] for row in zip(*(known[name] for name in wanted), strict=True)}
+    archive = get_archive(files)
+    column_names = ("name", "country", "location", "development_stage")
+    known = read_member_columns(archive, "metadata_domain.csv", column_names, separator=";")
+    about = {row[0]: row[1:] for row in zip(*(known[name] for name in column_names), strict=True)}
     rows: dict[str, dict[str, Any]] = {}
     for part, name in _TABLES.items():
-        table = columns_of(held, name, ("image_name", "BoxesString", "domain"))
-        numbers = whole_numbers(table["domain"], f"{held.where}: {name}: domain")
+        table = read_member_columns(archive, name, ("image_name", "BoxesString", "domain"))
+        numbers = parse_integers(table["domain"], f"{archive.where}: {name}: domain")
         for picture, boxes, number in zip(table["image_name"], table["BoxesString"], numbers, strict=True):
             if not 0 <= number < len(sessions) or sessions[number] not in about:
-                raise BadData(f"{held.where}: {name}: {picture} is of session {number}, of which nothing is known")
+                raise BadData(f"{archive.where}: {name}: {picture} is of session {number}, of which nothing is known")
             country, location, stage = about[sessions[number]]
             before = rows.get(picture)
             if before is not None and not (before["published"] == "train" and part.startswith("id_")):
-                raise BadData(f"{held.where}: {picture} is in {before['published']} and in {part}")
+                raise BadData(f"{archive.where}: {picture} is in {before['published']} and in {part}")
             rows[picture] = {
                 "boxes": "" if boxes.strip() == _NONE else boxes.strip(),
                 "published": part,
@@ -52,4 +52,4 @@ def pieces(files: dict[str, Any], *, sessions: list[str]) -> Iterator[pa.Table]:
                 "stage": stage,
             }
     fields = {field: [row[field] for row in rows.values()] for field in next(iter(rows.values()), {})}
-    yield from with_files(held, [f"images/{picture}" for picture in rows], fields)
+    yield from attach_files(archive, [f"images/{picture}" for picture in rows], fields)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ._layout import columns_of, whole, whole_numbers, with_files
+from ._layout import attach_files, get_archive, parse_integers, read_member_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
     """`image`, `species`, `published` (train, val, test, id_val or id_test), `location`, `sequence` and `time`."""
-    held = whole(files)
-    wanted = ("filename", "y", "split", "location_remapped", "sequence_remapped", "datetime")
-    table = columns_of(held, "metadata.csv", wanted)
-    yield from with_files(
-        held,
+    archive = get_archive(files)
+    column_names = ("filename", "y", "split", "location_remapped", "sequence_remapped", "datetime")
+    table = read_member_columns(archive, "metadata.csv", column_names)
+    yield from attach_files(
+        archive,
         [f"train/{name}" for name in table["filename"]],
         {
-            "species": whole_numbers(table["y"], f"{held.where}: metadata.csv: y"),
+            "species": parse_integers(table["y"], f"{archive.where}: metadata.csv: y"),
             "published": table["split"],
             "location": table["location_remapped"],
             "sequence": table["sequence_remapped"],

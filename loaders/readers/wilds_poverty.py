@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import BadData, first_line
-from ._layout import columns_of, numbers, whole, with_files
+from ...core.errors import BadData, get_first_line
+from ._layout import attach_files, get_archive, parse_floats, read_member_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,34 +33,34 @@ def pieces(
     """`image` (float32, of `shape`), `wealth`, `urban`, `country`, and for each of `folds` (its letter, and the
     countries of its `val` and `test`) a field `fold_a` .. with train, id_val, id_test (`id_rows` together), val or
     test."""
-    held = whole(files)
-    table = columns_of(held, "dhs_metadata.csv", ("country", "urban", "wealthpooled"))
-    where = f"{held.where}: dhs_metadata.csv"
+    archive = get_archive(files)
+    table = read_member_columns(archive, "dhs_metadata.csv", ("country", "urban", "wealthpooled"))
+    where = f"{archive.where}: dhs_metadata.csv"
     parts = {
-        f"fold_{letter.lower()}": _parts(table["country"], letter, fold, id_rows, where)
+        f"fold_{letter.lower()}": _assign_parts(table["country"], letter, fold, id_rows, where)
         for letter, fold in folds.items()
     }
 
-    def made(content: bytes, path: str) -> Any:
-        return _pixels(content, f"{held.where}: {path}", shape)
+    def convert_image(content: bytes, path: str) -> Any:
+        return _load_pixels(content, f"{archive.where}: {path}", shape)
 
     rows = len(table["country"])
-    tables = with_files(
-        held,
+    tables = attach_files(
+        archive,
         [f"images/landsat_poverty_img_{row}.npz" for row in range(rows)],
         {
-            "wealth": numbers(table["wealthpooled"], f"{where}: wealthpooled"),
+            "wealth": parse_floats(table["wealthpooled"], f"{where}: wealthpooled"),
             "urban": ["urban" if value in ("True", "1", "1.0") else "rural" for value in table["urban"]],
             "country": table["country"],
             **parts,
         },
-        made=made,
+        convert=convert_image,
     )
-    for one in tables:
-        yield _with_tensor(one, int(np.prod(shape)))
+    for image_table in tables:
+        yield _convert_to_tensor(image_table, int(np.prod(shape)))
 
 
-def _parts(countries: Any, letter: str, fold: dict[str, list[str]], id_rows: int, where: str) -> Any:
+def _assign_parts(countries: Any, letter: str, fold: dict[str, list[str]], id_rows: int, where: str) -> Any:
     if absent := sorted({*fold["val"], *fold["test"]} - set(countries)):
         raise BadData(f"{where} has no row of {absent[0]}")
     part = np.full(len(countries), "train", dtype="U8")
@@ -74,20 +74,20 @@ def _parts(countries: Any, letter: str, fold: dict[str, list[str]], id_rows: int
     return part
 
 
-def _pixels(content: bytes, where: str, shape: list[int]) -> Any:
+def _load_pixels(content: bytes, where: str, shape: list[int]) -> Any:
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as held:
-            found = held["x"]
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            pixels = arrays["x"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise BadData(f"{where} holds no array 'x': {first_line(error)}") from error
-    if list(found.shape) != shape:
-        raise BadData(f"{where} has the shape {found.shape}, not {tuple(shape)}")
-    return np.ascontiguousarray(found, np.float32).ravel()
+        raise BadData(f"{where} holds no array 'x': {get_first_line(error)}") from error
+    if list(pixels.shape) != shape:
+        raise BadData(f"{where} has the shape {pixels.shape}, not {tuple(shape)}")
+    return np.ascontiguousarray(pixels, np.float32).ravel()
 
 
-def _with_tensor(table: pa.Table, size: int) -> pa.Table:
+def _convert_to_tensor(table: pa.Table, size: int) -> pa.Table:
     import pyarrow as pa
 
     flat = table["image"].combine_chunks().cast(pa.list_(pa.float32())).flatten()
-    place = table.column_names.index("image")
-    return table.set_column(place, "image", pa.FixedSizeListArray.from_arrays(flat, size))
+    index = table.column_names.index("image")
+    return table.set_column(index, "image", pa.FixedSizeListArray.from_arrays(flat, size))

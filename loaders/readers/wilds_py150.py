@@ -6,12 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData
-from ._layout import columns_of, whole
+from ._layout import get_archive, read_member_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import Members
+    from ..acquire.members import ArchiveFiles
 
 _PARTS = {"train": "train", "IDval": "id_val", "OODval": "val", "IDtest": "id_test", "OODtest": "test"}
 TYPES = ("class", "method", "punctuation", "keyword", "builtin", "literal", "other_identifier")
@@ -29,32 +29,33 @@ def read(files: dict[str, Any]) -> pa.Table:
     """
     import pyarrow as pa
 
-    held = whole(files)
-    known = columns_of(held, "metadata/repo_file_names/repo_ids.csv", ("repo_name",))
+    archive = get_archive(files)
+    known = read_member_columns(archive, "metadata/repo_file_names/repo_ids.csv", ("repo_name",))
     repositories = set(known["repo_name"])
     rows: dict[str, list[str]] = {name: [] for name in ("code", "next_token", "types", "published", "repository")}
     for name, part in _PARTS.items():
-        tokens = _lists(held, f"processed/{name}_input.json")
-        types = _lists(held, f"processed/{name}_input_tok_type.json")
-        paths = held.read(f"metadata/repo_file_names/{name}.txt").decode().split("\n")
+        tokens = _read_lists(archive, f"processed/{name}_input.json")
+        types = _read_lists(archive, f"processed/{name}_input_tok_type.json")
+        paths = archive.read(f"metadata/repo_file_names/{name}.txt").decode().split("\n")
         paths = paths[:-1] if paths[-1] == "" else paths
         if not len(tokens) == len(types) == len(paths):
             raise BadData(
-                f"{held.where}: {name} has {len(tokens):,} inputs, {len(types):,} of types and {len(paths):,} of files"
+                f"{archive.where}: {name} has {len(tokens):,} inputs, {len(types):,} of types and {len(paths):,} of "
+                "files"
             )
         for row, (its, kinds, path) in enumerate(zip(tokens, types, paths, strict=True)):
             repository = "/".join(path.split("/")[:2])
             if repository not in repositories:
                 raise BadData(
-                    f"{held.where}: {name}, row {row + 1}: {path.strip()} is of no repository of repo_ids.csv"
+                    f"{archive.where}: {name}, row {row + 1}: {path.strip()} is of no repository of repo_ids.csv"
                 )
             if len(its) != len(kinds):
-                raise BadData(f"{held.where}: {name}, row {row + 1}: {len(its)} tokens and {len(kinds)} types")
+                raise BadData(f"{archive.where}: {name}, row {row + 1}: {len(its)} tokens and {len(kinds)} types")
             end = len(kinds)
             while end > 1 and kinds[end - 1] == MASKED:
                 end -= 1
             if unknown := set(kinds) - _NAMES.keys():
-                raise BadData(f"{held.where}: {name}, row {row + 1} has a token of the type {min(unknown)!r}")
+                raise BadData(f"{archive.where}: {name}, row {row + 1} has a token of the type {min(unknown)!r}")
             rows["code"].append(" ".join(map(str, its[: end - 1])))
             rows["next_token"].append(" ".join(map(str, its[1:end])))
             rows["types"].append(" ".join(_NAMES[kind] for kind in kinds[1:end]))
@@ -63,11 +64,11 @@ def read(files: dict[str, Any]) -> pa.Table:
     return pa.table(rows)
 
 
-def _lists(held: Members, name: str) -> list[list[int]]:
+def _read_lists(archive: ArchiveFiles, name: str) -> list[list[int]]:
     try:
-        found = json.loads(held.read(name))
+        lists = json.loads(archive.read(name))
     except ValueError as error:
-        raise BadData(f"{held.where}: {name} is not JSON: {error}") from error
-    if not isinstance(found, list) or not all(isinstance(row, list) for row in found):
-        raise BadData(f"{held.where}: {name} is not a list of lists")
-    return found
+        raise BadData(f"{archive.where}: {name} is not JSON: {error}") from error
+    if not isinstance(lists, list) or not all(isinstance(row, list) for row in lists):
+        raise BadData(f"{archive.where}: {name} is not a list of lists")
+    return lists

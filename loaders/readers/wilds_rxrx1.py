@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ._layout import columns_of, whole, whole_numbers, with_files
+from ._layout import attach_files, get_archive, parse_integers, read_member_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
     """`image`, `treatment`, `published` (train, id_test, val or test), `batch` (the experiment), `cell_type`, `plate`,
     `well` and `site`."""
-    held = whole(files)
-    wanted = ("dataset", "experiment", "plate", "well", "site", "cell_type", "sirna_id")
-    table = columns_of(held, "metadata.csv", wanted)
+    archive = get_archive(files)
+    column_names = ("dataset", "experiment", "plate", "well", "site", "cell_type", "sirna_id")
+    table = read_member_columns(archive, "metadata.csv", column_names)
     sites = zip(table["dataset"], table["site"], strict=True)
     places = zip(*(table[name] for name in ("experiment", "plate", "well", "site")), strict=True)
-    yield from with_files(
-        held,
+    yield from attach_files(
+        archive,
         [f"images/{experiment}/Plate{plate}/{well}_s{site}.png" for experiment, plate, well, site in places],
         {
-            "treatment": whole_numbers(table["sirna_id"], f"{held.where}: metadata.csv: sirna_id"),
+            "treatment": parse_integers(table["sirna_id"], f"{archive.where}: metadata.csv: sirna_id"),
             "published": ["id_test" if (part, site) == ("train", "2") else part for part, site in sites],
             "batch": table["experiment"],
             **{name: table[name] for name in ("cell_type", "plate", "well", "site")},

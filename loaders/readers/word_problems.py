@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, BadDefinition
-from ._utf8_lines import utf8_lines
+from ._utf8_lines import read_utf8_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,9 +26,9 @@ def read(files: dict[str, Path], *, origin: dict[str, str]) -> pa.Table:
         raise BadDefinition("word_problems: `origin` and the files of the distribution differ")
     rows = []
     for name, meaning in origin.items():
-        for number, record in enumerate(csv.DictReader(utf8_lines(name, files[name])), 2):
+        for number, record in enumerate(csv.DictReader(read_utf8_lines(name, files[name])), 2):
             try:
-                values = [_plain(value) for value in record["Numbers"].split()]
+                values = [_format_number(value) for value in record["Numbers"].split()]
                 rows.append(
                     {
                         "question": _MARK.sub(lambda mark: values[int(mark[1])], record["Question"]),  # noqa: B023
@@ -42,7 +42,7 @@ def read(files: dict[str, Path], *, origin: dict[str, str]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def _plain(number: str) -> str:
+def _format_number(number: str) -> str:
     """A number without the ".0" of a whole one."""
     float(number)
     return number.removesuffix(".0")

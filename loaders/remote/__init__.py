@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...splits.schema import Field
 
 
-class Halted(Exception):
+class Cancelled(Exception):
     """The reader was closed while this was being read; nobody waits for it."""
 
 
@@ -41,9 +41,9 @@ class File(Protocol):
         """What tells this content from any other that may lie at the place later; None where nothing does."""
         ...
 
-    def read(self, start: int, stop: int, halt: Event) -> bytes:
+    def read(self, start: int, stop: int, cancel: Event) -> bytes:
         """Bytes [start, stop), all of them. `Unavailable` where they cannot be had, `BadData` where the file is not
-        the one that was opened; `Halted` where `halt` was set meanwhile."""
+        the one that was opened; `Cancelled` where `cancel` was set meanwhile."""
         ...
 
 
@@ -69,6 +69,6 @@ class Store(Protocol):
         """Let go of what is kept of the files: some of it was found to be wrong."""
         ...
 
-    def read(self, rows: NDArray[np.int64], fields: Sequence[Field], halt: Event) -> pa.Table:
+    def read(self, rows: NDArray[np.int64], fields: Sequence[Field], cancel: Event) -> pa.Table:
         """Some rows' fields, in the order asked for, typed as the fields say; the label is the source's own."""
         ...

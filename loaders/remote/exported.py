@@ -10,16 +10,16 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadData, first_line
-from ...core.files import cache_root, locked, write_atomically
+from ...core.errors import BadData, get_first_line
+from ...core.files import get_cache_root, hold_lock, write_atomically
 from ...splits.schema import Schema
-from ..cache.entries import one_call
-from ..cache.store import intact, mark
+from ..cache.entries import keep_in_use
+from ..cache.store import is_intact, write_marker
 from ..export.checksums import TYPES
 from ..export.webdataset import FORMAT
 from . import File, samples
 from .ranges import LONGEST
-from .received import json_object
+from .received import parse_json_object
 from .sources import ExportFolder
 
 if TYPE_CHECKING:
@@ -47,63 +47,73 @@ def read_export(folder: ExportFolder, schema: Schema, label: str, most: int) -> 
     sha256 and kept in the cache; of the shards nothing is read yet.
 
     Raises `BadData` for a manifest or an index that is damaged or of another version."""
-    said = _manifest(folder)
+    manifest = _read_manifest(folder)
     try:
-        record = said["index"]
-        shards = tuple(folder.file(_plain(shard["file"]), _number(shard["bytes"])) for shard in said["shards"])
-        wrong = [file.name for file, shard in zip(shards, said["shards"], strict=True) if file.size != shard["bytes"]]
+        record = manifest["index"]
+        shards = tuple(
+            folder.file(_check_file_name(shard["file"]), _check_size(shard["bytes"])) for shard in manifest["shards"]
+        )
+        wrong = [
+            file.name for file, shard in zip(shards, manifest["shards"], strict=True) if file.size != shard["bytes"]
+        ]
         if wrong:
             raise BadData(f"{wrong[0]} is not as long as {folder.name} says: it was cut off or is another file")
         if not shards:
             raise ValueError("it names no shards")
-        name, size, digest = _plain(record["file"]), _number(record["bytes"]), _digest(record["sha256"])
+        name, size, digest = (
+            _check_file_name(record["file"]),
+            _check_size(record["bytes"]),
+            _check_digest(record["sha256"]),
+        )
     except KeyError as error:
         raise BadData(f"{folder.name}: manifest.json is damaged: it has no {error}") from error
     except (TypeError, ValueError) as error:
-        raise BadData(f"{folder.name}: manifest.json is damaged: {first_line(error)}") from error
-    with one_call():
-        path = _fetched(folder, name, size, digest)
-        index = _index(path, f"{folder.name}: {name}", _kinds(schema, label), most)
-    return Export(folder.name, said, index, shards)
+        raise BadData(f"{folder.name}: manifest.json is damaged: {get_first_line(error)}") from error
+    with keep_in_use():
+        path = _fetch_index(folder, name, size, digest)
+        index = _read_index(path, f"{folder.name}: {name}", _list_column_types(schema, label), most)
+    return Export(folder.name, manifest, index, shards)
 
 
-def _manifest(folder: ExportFolder) -> dict[str, Any]:
+def _read_manifest(folder: ExportFolder) -> dict[str, Any]:
     file = folder.file("manifest.json", None)
     if file.size > _LONGEST_MANIFEST:
         raise BadData(f"{file.name} has {file.size:,} bytes: it is no manifest of an export")
     try:
-        said = json_object(whole(file))
-        told = said["format"]
+        manifest = parse_json_object(read_whole_file(file))
+        format_name = manifest["format"]
     except (ValueError, KeyError) as error:
-        raise BadData(f"{folder.name}: manifest.json is damaged: {first_line(error)}") from error
-    if told != FORMAT:
-        raise BadData(f"{folder.name} is of format {told!r}, and this version streams {FORMAT}: export the part anew")
-    return said
+        raise BadData(f"{folder.name}: manifest.json is damaged: {get_first_line(error)}") from error
+    if format_name != FORMAT:
+        raise BadData(
+            f"{folder.name} is of format {format_name!r}, and this version streams {FORMAT}: export the part anew"
+        )
+    return manifest
 
 
-def _fetched(folder: ExportFolder, name: str, size: int, digest: str) -> Path:
+def _fetch_index(folder: ExportFolder, name: str, size: int, digest: str) -> Path:
     """The index in the cache."""
-    path = cache_root() / "files" / digest[:2] / digest
-    if not intact(path):
-        content = whole(folder.file(name, size))
+    path = get_cache_root() / "files" / digest[:2] / digest
+    if not is_intact(path):
+        content = read_whole_file(folder.file(name, size))
         if sha256(content).hexdigest() != digest:
             raise BadData(f"{folder.name}: {name} is damaged: it has not the sha256 that manifest.json says")
-        with locked(path):
+        with hold_lock(path):
             write_atomically(path, content)
-            mark(path, digest)
+            write_marker(path, digest)
     return path
 
 
-def _kinds(schema: Schema, label: str) -> dict[str, tuple[str, ...]]:
+def _list_column_types(schema: Schema, label: str) -> dict[str, tuple[str, ...]]:
     """The types of the columns that the index of rows of this schema can have."""
-    members = {samples.member(field) for field in schema.fields}
+    members = {samples.name_member_extension(field) for field in schema.fields}
     places = {f"{member}.{what}": ("int64",) for member in members for what in ("offset", "length")}
     places |= {name: ("int64",) for name in ("shard", "offset", "length")}
     labels = {name: (str(schema[label].arrow()),) for name in ("label", "true_label")}
     return TYPES | places | labels
 
 
-def _index(path: Path, where: str, kinds: Mapping[str, tuple[str, ...]], most: int) -> pa.Table:
+def _read_index(path: Path, where: str, kinds: Mapping[str, tuple[str, ...]], most: int) -> pa.Table:
     """The columns of an index; `BadData` unless each is what it should be and there are at most so many rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -117,7 +127,7 @@ def _index(path: Path, where: str, kinds: Mapping[str, tuple[str, ...]], most: i
         if len(set(index.column_names)) < index.num_columns:
             raise ValueError("a column stands twice")
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise BadData(f"{where} is no index: {first_line(error)}") from error
+        raise BadData(f"{where} is no index: {get_first_line(error)}") from error
     absent = [name for name in sorted(kinds) if name not in index.column_names and name not in _OPTIONAL]
     if absent:
         raise BadData(f"{where} lacks the columns {', '.join(absent)}: export the part anew")
@@ -129,25 +139,25 @@ def _index(path: Path, where: str, kinds: Mapping[str, tuple[str, ...]], most: i
     return index
 
 
-def whole(file: File) -> bytes:
+def read_whole_file(file: File) -> bytes:
     """All of a file, asked for in pieces."""
-    halt = Event()
-    return b"".join(file.read(start, min(start + LONGEST, file.size), halt) for start in range(0, file.size, LONGEST))
+    cancel = Event()
+    return b"".join(file.read(start, min(start + LONGEST, file.size), cancel) for start in range(0, file.size, LONGEST))
 
 
-def _plain(name: Any) -> str:
+def _check_file_name(name: Any) -> str:
     if not isinstance(name, str) or not name.isprintable() or "/" in name or "\\" in name or name in ("", ".", ".."):
         raise ValueError(f"{name!r} is no name of a file")
     return name
 
 
-def _number(size: Any) -> int:
+def _check_size(size: Any) -> int:
     if not isinstance(size, int) or not 0 <= size < 1 << 62:
         raise ValueError(f"{size!r} is no number of bytes")
     return size
 
 
-def _digest(digest: Any) -> str:
+def _check_digest(digest: Any) -> str:
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
         raise ValueError(f"{digest!r} is no sha256")
     return digest

@@ -21,7 +21,7 @@ class FolderFile:
     def open(cls, path: Path) -> FolderFile:
         """`Unavailable` where the file is not there or may not be read."""
         try:
-            return cls(path, _stamp(path.stat()))
+            return cls(path, _make_stamp(path.stat()))
         except OSError as error:
             raise Unavailable(f"{path} cannot be read: {error.strerror or error}") from error
 
@@ -37,14 +37,14 @@ class FolderFile:
     def identity(self) -> str | None:
         return f"{self.path.resolve()} {self.stamp}"
 
-    def read(self, start: int, stop: int, halt: Event) -> bytes:
+    def read(self, start: int, stop: int, cancel: Event) -> bytes:
         if not 0 <= start <= stop <= self.size:
             raise BadData(
                 f"{self.path} has {self.size} bytes, and bytes {start} to {stop} were asked for: it was cut off"
             )
         try:
             with self.path.open("rb") as file:
-                if _stamp(os.fstat(file.fileno())) != self.stamp:
+                if _make_stamp(os.fstat(file.fileno())) != self.stamp:
                     raise BadData(f"{self.path} changed since it was opened: open the stream anew")
                 file.seek(start)
                 content = file.read(stop - start)
@@ -55,5 +55,5 @@ class FolderFile:
         return content
 
 
-def _stamp(state: os.stat_result) -> tuple[int, int, int]:
+def _make_stamp(state: os.stat_result) -> tuple[int, int, int]:
     return state.st_size, state.st_mtime_ns, state.st_ino

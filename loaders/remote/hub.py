@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from ...core.errors import FarshiftError, Unavailable, first_line
-from ...core.files import offline
-from ...core.retry import Broken, may_pass, persist, retry_after
+from ...core.errors import FarshiftError, Unavailable, get_first_line
+from ...core.files import is_offline
+from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
 from ..files.hidden import is_hidden
 from ..files.patterns import is_pattern, select_paths
 from .http import HttpFile
@@ -59,16 +59,16 @@ class HubPath:
         from huggingface_hub.hf_api import RepoFile
 
         steps = self.path.split("/")
-        fixed = next((place for place, step in enumerate(steps) if is_pattern(step)), len(steps) - 1)
+        fixed = next((index for index, step in enumerate(steps) if is_pattern(step)), len(steps) - 1)
         deep = steps[fixed] == "**" or fixed < len(steps) - 1
 
         def entries() -> list[Any]:
             listed = partial(HfApi().list_repo_tree, revision=self.commit, repo_type="dataset", recursive=deep)
             return list(listed(self.repository, "/".join(steps[:fixed]) or None))
 
-        found = _answer(entries, str(self))
-        files = {entry.path: entry.size for entry in found if isinstance(entry, RepoFile)}
-        return files, {entry.path for entry in found} - files.keys()
+        listing = _request_hub(entries, str(self))
+        files = {entry.path: entry.size for entry in listing if isinstance(entry, RepoFile)}
+        return files, {entry.path for entry in listing} - files.keys()
 
     def __str__(self) -> str:
         return f"hf://datasets/{self.repository}@{self.commit[:12]}/{self.path}"
@@ -83,32 +83,32 @@ class HubRevisions:
     def at(self, address: str) -> HubPath:
         """`hf://datasets/owner/name@revision/path` at the revision's commit; that of `main` where none is named.
         `Unavailable` where the Hub does not have it."""
-        found = _ADDRESS.fullmatch(address)
-        if found is None:
+        match = _ADDRESS.fullmatch(address)
+        if match is None:
             raise FarshiftError(
                 f"{address} is not an address of files: write hf://datasets/owner/name@revision/path/*.parquet"
             )
-        named = found[1], unquote(found[2] or "main")
+        named = match[1], unquote(match[2] or "main")
         if named not in self._commits:
-            self._commits[named] = _commit(*named)
-        return HubPath(found[1], self._commits[named], (found[3] or "").rstrip("/"))
+            self._commits[named] = _resolve_commit(*named)
+        return HubPath(match[1], self._commits[named], (match[3] or "").rstrip("/"))
 
 
-def _commit(repository: str, revision: str) -> str:
+def _resolve_commit(repository: str, revision: str) -> str:
     from huggingface_hub import HfApi
 
-    info = _answer(lambda: HfApi().dataset_info(repository, revision=revision), f"{repository}@{revision}")
+    info = _request_hub(lambda: HfApi().dataset_info(repository, revision=revision), f"{repository}@{revision}")
     if info.sha is None:
         raise Unavailable(f"{repository}: the Hub does not name the commit of {revision}")
     return info.sha
 
 
-def _answer(request: Callable[[], T], what: str) -> T:
+def _request_hub(request: Callable[[], T], what: str) -> T:
     """The Hub's answer; `Unavailable` where it refuses, or after several tries."""
     import httpx2
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
 
-    if offline():
+    if is_offline():
         raise Unavailable(f"{what} was not requested: FARSHIFT_OFFLINE is set")
 
     def attempt() -> T:
@@ -116,13 +116,13 @@ def _answer(request: Callable[[], T], what: str) -> T:
             return request()
         except HfHubHTTPError as error:
             answer = error.response
-            if answer is not None and may_pass(answer.status_code):
-                pause = retry_after(answer.headers.get("Retry-After"))
-                raise Broken(f"the Hub answered {answer.status_code}", pause) from error
-            raise Unavailable(f"{what} is not on the Hub: {first_line(error)}") from error
+            if answer is not None and is_retryable(answer.status_code):
+                pause = parse_retry_after(answer.headers.get("Retry-After"))
+                raise TransientError(f"the Hub answered {answer.status_code}", pause) from error
+            raise Unavailable(f"{what} is not on the Hub: {get_first_line(error)}") from error
         except (FileNotFoundError, HFValidationError, OfflineModeIsEnabled) as error:
-            raise Unavailable(f"{what} is not on the Hub: {first_line(error)}") from error
+            raise Unavailable(f"{what} is not on the Hub: {get_first_line(error)}") from error
         except httpx2.TransportError as error:
-            raise Broken(first_line(error)) from error
+            raise TransientError(get_first_line(error)) from error
 
-    return persist(attempt, f"{what} could not be had")
+    return call_with_retries(attempt, f"{what} could not be had")

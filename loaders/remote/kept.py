@@ -18,7 +18,7 @@ SHARE = 0.75
 """Of the memory given, that files may take which are kept whole: the rest is for the rows read ahead."""
 
 
-def kept(files: Iterable[File], memory: int) -> tuple[tuple[File, ...], int]:
+def cache_in_memory(files: Iterable[File], memory: int) -> tuple[tuple[File, ...], int]:
     """The files, kept in memory where all of them together leave room for rows, and the memory that is left for rows.
 
     Files of a folder are left alone: the system keeps them."""
@@ -26,11 +26,11 @@ def kept(files: Iterable[File], memory: int) -> tuple[tuple[File, ...], int]:
     size = sum(file.size for file in every if not isinstance(file, FolderFile))
     if not size or size > SHARE * memory:
         return every, memory
-    return tuple(file if isinstance(file, FolderFile) else KeptFile(file) for file in every), memory - size
+    return tuple(file if isinstance(file, FolderFile) else CachedFile(file) for file in every), memory - size
 
 
 @dataclass
-class _Received:
+class _ReceivedBytes:
     """The bytes of a file that are here: `content` holds those in `spans`, sorted, apart from each other; those in
     `coming` are being read by some thread."""
 
@@ -41,13 +41,13 @@ class _Received:
 
 
 @dataclass
-class KeptFile:
+class CachedFile:
     """`file`, what was read of which stays here: no byte is read twice, but for up to `along` between others. Threads
     may read it together; a copy in another process begins with nothing."""
 
     file: File
     along: int = ALONG
-    _held: _Received = field(init=False, repr=False, compare=False)
+    _held: _ReceivedBytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.forget()
@@ -71,75 +71,79 @@ class KeptFile:
         self.__dict__.update(state)
         self.forget()
 
-    def read(self, start: int, stop: int, halt: Event) -> bytes:
+    def read(self, start: int, stop: int, cancel: Event) -> bytes:
         if not 0 <= start <= stop <= self.size:
-            return self.file.read(start, stop, halt)  # which says what is wrong
-        held = self._held
+            return self.file.read(start, stop, cancel)  # which says what is wrong
+        received = self._held
         while True:
-            with held.changed:
-                missing = without(start, stop, held.spans)
+            with received.changed:
+                missing = subtract_spans(start, stop, received.spans)
                 if not missing:
-                    return bytes(held.content[start:stop])
-                mine = [piece for gap in near(missing, self.along) for piece in without(*gap, sorted(held.coming))]
-                if not mine:
-                    held.changed.wait(0.1)  # others read it: they say when it is here, or failed
+                    return bytes(received.content[start:stop])
+                free_gaps = [
+                    piece
+                    for gap in merge_near_spans(missing, self.along)
+                    for piece in subtract_spans(*gap, sorted(received.coming))
+                ]
+                if not free_gaps:
+                    received.changed.wait(0.1)  # others read it: they say when it is here, or failed
                     continue
-                first, last = mine[0]
-                held.coming.append((first, last))
+                first, last = free_gaps[0]
+                received.coming.append((first, last))
             try:
-                content = self.file.read(first, last, halt)
+                content = self.file.read(first, last, cancel)
             except BaseException:
-                with held.changed:
-                    held.coming.remove((first, last))
-                    held.changed.notify_all()
+                with received.changed:
+                    received.coming.remove((first, last))
+                    received.changed.notify_all()
                 raise
-            with held.changed:
-                held.content[first:last] = content
-                held.coming.remove((first, last))
-                held.spans = joined([*held.spans, (first, last)])
-                held.changed.notify_all()
+            with received.changed:
+                received.content[first:last] = content
+                received.coming.remove((first, last))
+                received.spans = merge_spans([*received.spans, (first, last)])
+                received.changed.notify_all()
 
     def forget(self) -> None:
         """Ask for every byte anew: some that are here were found to be wrong."""
-        self._held = _Received(bytearray(self.size))
+        self._held = _ReceivedBytes(bytearray(self.size))
 
 
-def forget(files: Iterable[File]) -> None:
+def forget_files(files: Iterable[File]) -> None:
     """Have those files that are kept ask for their bytes anew."""
     for file in files:
-        if isinstance(file, KeptFile):
+        if isinstance(file, CachedFile):
             file.forget()
 
 
-def near(spans: list[tuple[int, int]], along: int) -> list[tuple[int, int]]:
+def merge_near_spans(spans: list[tuple[int, int]], along: int) -> list[tuple[int, int]]:
     """The same spans, those in one that have at most `along` bytes between them."""
-    found = spans[:1]
+    merged_spans = spans[:1]
     for first, last in spans[1:]:
-        if first - found[-1][1] <= along:
-            found[-1] = found[-1][0], last
+        if first - merged_spans[-1][1] <= along:
+            merged_spans[-1] = merged_spans[-1][0], last
         else:
-            found.append((first, last))
-    return found
+            merged_spans.append((first, last))
+    return merged_spans
 
 
-def without(start: int, stop: int, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def subtract_spans(start: int, stop: int, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """What is left of [start, stop) without the spans, which are sorted."""
-    found = []
+    gaps = []
     for first, last in spans:
         if last <= start or first >= stop:
             continue
         if first > start:
-            found.append((start, first))
+            gaps.append((start, first))
         start = max(start, last)
-    return [*found, (start, stop)] if start < stop else found
+    return [*gaps, (start, stop)] if start < stop else gaps
 
 
-def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The same bytes as few spans, sorted."""
-    found: list[tuple[int, int]] = []
+    merged_spans: list[tuple[int, int]] = []
     for first, last in sorted(spans):
-        if found and first <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], last)
+        if merged_spans and first <= merged_spans[-1][1]:
+            merged_spans[-1] = merged_spans[-1][0], max(merged_spans[-1][1], last)
         elif first < last:
-            found.append((first, last))
-    return found
+            merged_spans.append((first, last))
+    return merged_spans

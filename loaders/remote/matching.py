@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.rows import canonical_rows, first_ids, heads, row_digests
+from ...splits.rows import compute_first_ids, compute_row_digests, get_digest_prefixes, iterate_canonical_rows
 from ...splits.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Matching:
+class RowMatcher:
     """Where the rows with these ids and checks (shape (rows,)), of a source of `most` rows, are found among those that
     pass: `where` is the number of the row that passed (-1 as long as it is not found) and `occurrence` its occurrence
     number."""
@@ -41,44 +41,44 @@ class Matching:
     def passes(self, table: pa.Table, first: int) -> NDArray[np.int64]:
         """Look at rows with all fields of the source, the first of which is number `first`. Gives the part's rows that
         were found among them."""
-        checks = heads(row_digests(table, self._schema))
+        checks = get_digest_prefixes(compute_row_digests(table, self._schema))
         begins = np.searchsorted(self._checks, checks, "left")
         counts = np.searchsorted(self._checks, checks, "right") - begins
-        wanted = np.flatnonzero(counts)
-        if not len(wanted):
-            return wanted
-        some = table.take(wanted)
-        ids = first_ids(some, self._schema)
-        mine = self._order[begins[wanted]]
-        plain = (counts[wanted] == 1) & (self._row_ids[mine] == ids)
-        new = plain & (self.where[mine] < 0)
-        self.where[mine[new]] = first + wanted[new]
-        found = mine[new].tolist()
-        for place in np.flatnonzero(~plain).tolist():
-            row = int(wanted[place])
+        hits = np.flatnonzero(counts)
+        if not len(hits):
+            return hits
+        some = table.take(hits)
+        ids = compute_first_ids(some, self._schema)
+        part_rows = self._order[begins[hits]]
+        plain = (counts[hits] == 1) & (self._row_ids[part_rows] == ids)
+        new = plain & (self.where[part_rows] < 0)
+        self.where[part_rows[new]] = first + hits[new]
+        new_rows = part_rows[new].tolist()
+        for index in np.flatnonzero(~plain).tolist():
+            row = int(hits[index])
             candidates = self._order[begins[row] : begins[row] + counts[row]]
-            found += self._passes_again(some.slice(place, 1), int(checks[row]), candidates, first + row)
-        return np.unique(np.array(found, np.int64))
+            new_rows += self._passes_again(some.slice(index, 1), int(checks[row]), candidates, first + row)
+        return np.unique(np.array(new_rows, np.int64))
 
     def _passes_again(self, row: pa.Table, check: int, candidates: NDArray[np.int64], number: int) -> list[int]:
         """A row of inputs that occur several times in the source: it is taken for the next of the part's rows that have
         its check, if one is left."""
         if check not in self._repeated:
             self._repeated[check] = self._numbered(row, candidates.tolist())
-        taken, self._repeated[check] = self._repeated[check][:1], self._repeated[check][1:]
-        self.where[taken] = number
-        return taken
+        next_rows, self._repeated[check] = self._repeated[check][:1], self._repeated[check][1:]
+        self.where[next_rows] = number
+        return next_rows
 
-    def _numbered(self, row: pa.Table, mine: list[int]) -> list[int]:
-        """Those of the part's rows `mine` whose id comes of these inputs; their occurrence numbers are noted."""
-        (inputs,) = canonical_rows(row, self._schema.of_role("input"))
-        open_ids = {int(self._row_ids[one]): one for one in mine}
-        found = []
+    def _numbered(self, row: pa.Table, part_rows: list[int]) -> list[int]:
+        """Those of the part's rows `part_rows` whose id comes of these inputs; their occurrence numbers are noted."""
+        (inputs,) = iterate_canonical_rows(row, self._schema.of_role("input"))
+        open_ids = {int(self._row_ids[part_row]): part_row for part_row in part_rows}
+        matched_rows = []
         for occurrence in range(self._most):
             head = sha256(inputs + struct.pack("<Q", occurrence)).digest()[:8]
-            if (one := open_ids.pop(int.from_bytes(head, "big"), None)) is not None:
-                self.occurrence[one] = occurrence
-                found.append(one)
+            if (part_row := open_ids.pop(int.from_bytes(head, "big"), None)) is not None:
+                self.occurrence[part_row] = occurrence
+                matched_rows.append(part_row)
             if not open_ids:
                 break
-        return found
+        return matched_rows

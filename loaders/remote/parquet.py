@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, FarshiftError, first_line
+from ...core.errors import BadData, FarshiftError, get_first_line
 from ...splits.schema import Field, Schema
-from ..export.checksums import TRUE_LABELS, read_true_labels
-from ..readers._arrow_types import NotExact, plain, to_item
+from ..export.checksums import TRUE_LABELS, decode_true_labels
+from ..readers._arrow_types import NotExact, to_item, to_stored_column
 from . import File
-from .kept import forget
-from .prefetch import THREADS, Task, ahead
+from .kept import forget_files
+from .prefetch import THREADS, Task, prefetch_tasks
 from .range_file import RangeFile
-from .ranges import together
-from .received import json_object
+from .ranges import coalesce_ranges
+from .received import parse_json_object
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ class ParquetFiles:
     def open(cls, files: Sequence[File], schema: Schema, label: str) -> ParquetFiles:
         """Read the footers. `BadData` for a file that is no Parquet, `FarshiftError` where it lacks a field."""
         with ThreadPoolExecutor(THREADS) as threads:
-            footers = tuple(threads.map(_footer, files))
+            footers = tuple(threads.map(_read_footer, files))
         for file, footer in zip(files, footers, strict=True):
             names = footer.schema.to_arrow_schema().names
             absent = sorted({field.name for field in schema.fields} - set(names))
@@ -63,11 +63,11 @@ class ParquetFiles:
                 raise FarshiftError(f"{file.name} has no column {', '.join(absent)}: it is not of this source")
             if len(set(names)) < len(names):
                 raise BadData(f"{file.name} has several columns of one name")
-        return cls(tuple(files), footers, label, _true_labels(files, footers, schema[label]))
+        return cls(tuple(files), footers, label, _read_true_labels(files, footers, schema[label]))
 
     def said(self) -> list[dict[str, Any]]:
         """What each file says that it is an export of; empty where it is none."""
-        return [_said(file, footer) for file, footer in zip(self.files, self.footers, strict=True)]
+        return [_read_export_metadata(file, footer) for file, footer in zip(self.files, self.footers, strict=True)]
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:
@@ -87,44 +87,46 @@ class ParquetFiles:
     @property
     def names(self) -> list[str]:
         """The columns of the first file."""
-        found: list[str] = self.footers[0].schema.to_arrow_schema().names
-        return found
+        column_names: list[str] = self.footers[0].schema.to_arrow_schema().names
+        return column_names
 
     def group_of(self, numbers: Numbers) -> Numbers:
         """The row group of each row."""
-        found: Numbers = np.searchsorted(self.starts, numbers, "right") - 1
-        return found
+        groups: Numbers = np.searchsorted(self.starts, numbers, "right") - 1
+        return groups
 
     def place(self, number: int) -> str:
-        place = int(self.group_of(np.array([number]))[0])
-        file, group = self.groups[place]
-        return f"{self.files[file].name}, row group {group}, row {number - int(self.starts[place])} of it"
+        group_index = int(self.group_of(np.array([number]))[0])
+        file, group = self.groups[group_index]
+        return f"{self.files[file].name}, row group {group}, row {number - int(self.starts[group_index])} of it"
 
-    def fetched(self, place: int, names: Sequence[str], halt: Event) -> RangeFile:
+    def fetched(self, group_index: int, names: Sequence[str], cancel: Event) -> RangeFile:
         """A file whose bytes of these columns of a row group are in memory."""
-        file, group = self.groups[place]
+        file, group = self.groups[group_index]
         chunks = self.footers[file].row_group(group)
-        wanted = [
+        selected_chunks = [
             chunk
             for chunk in map(chunks.column, range(chunks.num_columns))
             if chunk.path_in_schema.partition(".")[0] in names
         ]
-        offsets = np.array([chunk.dictionary_page_offset or chunk.data_page_offset for chunk in wanted], np.int64)
-        lengths = np.array([chunk.total_compressed_size for chunk in wanted], np.int64)
+        offsets = np.array(
+            [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in selected_chunks], np.int64
+        )
+        lengths = np.array([chunk.total_compressed_size for chunk in selected_chunks], np.int64)
         if (offsets < 0).any() or (lengths < 0).any() or (lengths > self.files[file].size - offsets).any():
             raise BadData(f"{self.files[file].name}, row group {group} lies beyond the file: its footer is damaged")
-        pieces = together(np.full(len(wanted), file), offsets, lengths)
-        return RangeFile(self.files[file], halt, [(piece.start, piece.stop) for piece in pieces])
+        pieces = coalesce_ranges(np.full(len(selected_chunks), file), offsets, lengths)
+        return RangeFile(self.files[file], cancel, [(piece.start, piece.stop) for piece in pieces])
 
-    def raw(self, place: int, content: RangeFile, names: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def raw(self, group_index: int, content: RangeFile, names: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """A row group's columns as they are stored, some rows at a time, with the number of the first; `BadData` where
         they cannot be decoded."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        file, group = self.groups[place]
-        first, told = int(self.starts[place]), self.footers[file].row_group(group)
-        rows = max(1, min(_ROWS, _DECODED * told.num_rows // max(1, told.total_byte_size)))
+        file, group = self.groups[group_index]
+        first, group_metadata = int(self.starts[group_index]), self.footers[file].row_group(group)
+        rows = max(1, min(_ROWS, _DECODED * group_metadata.num_rows // max(1, group_metadata.total_byte_size)))
         try:
             opened = pq.ParquetFile(content, metadata=self.footers[file], page_checksum_verification=True)
             for batch in opened.iter_batches(rows, [group], names, use_threads=False):
@@ -132,14 +134,14 @@ class ParquetFiles:
                 first += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             where = f"{self.files[file].name}, row group {group}"
-            raise BadData(f"{where} cannot be decoded, its bytes are damaged: {first_line(error)}") from error
+            raise BadData(f"{where} cannot be decoded, its bytes are damaged: {get_first_line(error)}") from error
 
     def typed(self, first: int, batch: pa.RecordBatch, fields: Sequence[Field]) -> pa.Table:
         """Raw rows as the fields say, with the source's own labels."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        columns = {field.name: _typed(batch[field.name], field, self.place(first)) for field in fields}
+        columns = {field.name: _convert_column(batch[field.name], field, self.place(first)) for field in fields}
         if self.true_labels is not None and self.label in columns:
             given, labels = columns[self.label], self.true_labels[1]
             begin, end = np.searchsorted(self.true_labels[0], [first, first + batch.num_rows])
@@ -182,25 +184,25 @@ class ParquetStore:
         return self.within.place(int(self.number[row]))
 
     def forget(self) -> None:
-        forget(self.within.files)
+        forget_files(self.within.files)
 
-    def read(self, rows: Numbers, fields: Sequence[Field], halt: Event) -> pa.Table:
+    def read(self, rows: Numbers, fields: Sequence[Field], cancel: Event) -> pa.Table:
         import pyarrow as pa
 
         numbers = self.number[rows]
         order = np.argsort(numbers, kind="stable")
         pieces = [pa.schema([pa.field(field.name, field.arrow()) for field in fields]).empty_table()]
-        for place, mine in self._by_group(numbers[order]):
+        for group_index, group_rows in self._by_group(numbers[order]):
             names = [field.name for field in fields]
-            for first, batch in self.within.raw(place, self.within.fetched(place, names, halt), names):
-                some = mine[(mine >= first) & (mine < first + batch.num_rows)]
+            for first, batch in self.within.raw(group_index, self.within.fetched(group_index, names, cancel), names):
+                some = group_rows[(group_rows >= first) & (group_rows < first + batch.num_rows)]
                 pieces.append(self.within.typed(first, batch, fields).take(some - first))
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        found = pa.concat_tables(pieces).combine_chunks()
-        if found.num_rows != len(rows):
+        table = pa.concat_tables(pieces).combine_chunks()
+        if table.num_rows != len(rows):
             raise BadData(f"{self.place(int(rows[0]))}, or others read with it: row groups are shorter than they were")
-        return found.take(back)
+        return table.take(back)
 
     def _by_group(self, numbers: Numbers) -> Iterator[tuple[int, Numbers]]:
         """Ascending row numbers by their row group."""
@@ -210,32 +212,32 @@ class ParquetStore:
             yield int(groups[start]), numbers[start:stop]
 
 
-def scan(files: ParquetFiles, names: Sequence[str], most: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+def scan_rows(files: ParquetFiles, names: Sequence[str], most: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Columns of all rows in order, some rows at a time, with the number of the first; at most `most` bytes are read
     ahead."""
 
     def tasks() -> Iterator[Task[tuple[int, RangeFile]]]:
-        for place, (file, group) in enumerate(files.groups):
+        for group_index, (file, group) in enumerate(files.groups):
             size = files.footers[file].row_group(group).total_byte_size
 
-            def read(halt: Event, place: int = place) -> tuple[int, RangeFile]:
-                return place, files.fetched(place, names, halt)
+            def read(cancel: Event, group_index: int = group_index) -> tuple[int, RangeFile]:
+                return group_index, files.fetched(group_index, names, cancel)
 
             yield size, read
 
-    with closing(ahead(tasks(), most)) as fetched:
-        for place, content in fetched:
-            yield from files.raw(place, content, names)
+    with closing(prefetch_tasks(tasks(), most)) as fetched:
+        for group_index, content in fetched:
+            yield from files.raw(group_index, content, names)
 
 
-def _said(file: File, footer: pq.FileMetaData) -> dict[str, Any]:
+def _read_export_metadata(file: File, footer: pq.FileMetaData) -> dict[str, Any]:
     try:
-        return json_object((footer.metadata or {}).get(b"farshift", b"{}"))
+        return parse_json_object((footer.metadata or {}).get(b"farshift", b"{}"))
     except ValueError as error:
-        raise BadData(f"{file.name}: what it says of its export is damaged: {first_line(error)}") from error
+        raise BadData(f"{file.name}: what it says of its export is damaged: {get_first_line(error)}") from error
 
 
-def _true_labels(
+def _read_true_labels(
     files: Sequence[File], footers: Sequence[pq.FileMetaData], label: Field
 ) -> tuple[Numbers, pa.ChunkedArray] | None:
     import pyarrow as pa
@@ -244,9 +246,9 @@ def _true_labels(
     for file, footer in zip(files, footers, strict=True):
         if (text := (footer.metadata or {}).get(TRUE_LABELS)) is not None:
             try:
-                table = read_true_labels(text, footer.num_rows, label)
+                table = decode_true_labels(text, footer.num_rows, label)
             except (ValueError, OSError) as error:
-                raise BadData(f"{file.name}: its true labels are damaged: {first_line(error)}") from error
+                raise BadData(f"{file.name}: its true labels are damaged: {get_first_line(error)}") from error
             numbers.append(table["row"].to_numpy() + first)
             labels.append(table["label"])
         first += footer.num_rows
@@ -255,7 +257,7 @@ def _true_labels(
     return np.concatenate(numbers), pa.chunked_array([chunk for column in labels for chunk in column.chunks])
 
 
-def _footer(file: File) -> pq.FileMetaData:
+def _read_footer(file: File) -> pq.FileMetaData:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -263,10 +265,10 @@ def _footer(file: File) -> pq.FileMetaData:
     try:
         return pq.read_metadata(tail)
     except (pa.ArrowException, OSError) as error:
-        raise BadData(f"{file.name} is no Parquet file: {first_line(error)}") from error
+        raise BadData(f"{file.name} is no Parquet file: {get_first_line(error)}") from error
 
 
-def _typed(column: pa.Array, field: Field, where: str) -> pa.Array:
+def _convert_column(column: pa.Array, field: Field, where: str) -> pa.Array:
     """A column as its field says; a tensor may be lists of any nesting. `BadData` where it is something else."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -277,7 +279,7 @@ def _typed(column: pa.Array, field: Field, where: str) -> pa.Array:
     if column.type == kind:
         return column
     try:
-        column = plain(pa.chunked_array([column])).combine_chunks()
+        column = to_stored_column(pa.chunked_array([column])).combine_chunks()
         if not field.shape:
             return to_item(pa.chunked_array([column]), field.item).combine_chunks()
         flat, lists = column, (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
@@ -289,6 +291,6 @@ def _typed(column: pa.Array, field: Field, where: str) -> pa.Array:
         if len(flat) == rows * kind.list_size:
             return pa.FixedSizeListArray.from_arrays(flat.cast(kind.value_type), kind.list_size)
     except (NotExact, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        why = first_line(error, 200)
+        why = get_first_line(error, 200)
         raise BadData(f"{where}: column {field.name!r} is {column.type}, not {field.type} ({why})") from error
     raise BadData(f"{where}: column {field.name!r} has {len(flat)} elements in {rows} rows, not {field.type}")

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from threading import Event, Lock, Thread, current_thread, main_thread
 from typing import Generic, TypeVar
 
-from . import Halted
+from . import Cancelled
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ Task = tuple[int, Callable[[Event], T]]
 """What is to be read: its bytes, and the reading itself, which gives up once its event is set."""
 
 
-class _Halt(Event):
+class _CancelEvent(Event):
     """Set by the iterator's end, and by that of the process: when the main thread and the one that asked last are over.
 
     The interpreter waits for its threads before it closes what a program left open, so no `finally` would tell them.
@@ -49,8 +49,8 @@ class _Halt(Event):
 class _Readers(Generic[T]):
     """Up to `THREADS` threads for the readings that wait; a thread that finds none ends."""
 
-    def __init__(self, halt: _Halt) -> None:
-        self._halt, self._lock, self._running = halt, Lock(), 0
+    def __init__(self, cancel: _CancelEvent) -> None:
+        self._halt, self._lock, self._running = cancel, Lock(), 0
         self._waiting = deque[tuple[Future[T], Callable[[Event], T]]]()
 
     def start(self, read: Callable[[Event], T]) -> Future[T]:
@@ -72,29 +72,29 @@ class _Readers(Generic[T]):
                 future, read = self._waiting.popleft()
             try:
                 if self._halt.is_set():
-                    raise Halted
+                    raise Cancelled
                 future.set_result(read(self._halt))
             except BaseException as error:  # the thread that asks for the result raises it
                 future.set_exception(error)
             del future, read  # what was read is the reader's alone
 
 
-def ahead(tasks: Iterator[Task[T]], most: int) -> Generator[T, None, None]:
-    """The tasks' results in order. Those that are read, and the one handed out last, are at most `most` bytes together,
-    or a single one that is larger."""
-    halt, waiting, held = _Halt(), deque[tuple[int, Future[T]]](), 0
-    readers = _Readers[T](halt)
+def prefetch_tasks(tasks: Iterator[Task[T]], max_bytes: int) -> Generator[T, None, None]:
+    """The tasks' results in order. Those that are read, and the one handed out last, are at most `max_bytes` bytes
+    together, or a single one that is larger."""
+    cancel, waiting, used_bytes = _CancelEvent(), deque[tuple[int, Future[T]]](), 0
+    readers = _Readers[T](cancel)
     try:
         task = next(tasks, None)
         while task is not None or waiting:
-            halt.asker = current_thread()
-            while task is not None and (not waiting or held + task[0] <= most):
+            cancel.asker = current_thread()
+            while task is not None and (not waiting or used_bytes + task[0] <= max_bytes):
                 waiting.append((task[0], readers.start(task[1])))
-                held += task[0]
+                used_bytes += task[0]
                 task = next(tasks, None)
             size, reading = waiting.popleft()
             yield reading.result()
             del reading
-            held -= size
+            used_bytes -= size
     finally:
-        halt.set()
+        cancel.set()

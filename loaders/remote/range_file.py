@@ -12,10 +12,10 @@ from . import File
 class RangeFile(io.RawIOBase):
     """`file`, of which some ranges are in memory already; others are read when they are asked for."""
 
-    def __init__(self, file: File, halt: Event, ahead: Iterable[tuple[int, int]] = ()) -> None:
+    def __init__(self, file: File, cancel: Event, ahead: Iterable[tuple[int, int]] = ()) -> None:
         super().__init__()
-        self._file, self._halt, self._at = file, halt, 0
-        self._held = [(start, memoryview(file.read(start, stop, halt))) for start, stop in ahead]
+        self._file, self._halt, self._at = file, cancel, 0
+        self._held = [(start, memoryview(file.read(start, stop, cancel))) for start, stop in ahead]
 
     def readable(self) -> bool:
         return True

@@ -26,7 +26,9 @@ class Range:
     rows: NDArray[np.int64]
 
 
-def together(files: NDArray[np.int64], offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[Range]:
+def coalesce_ranges(
+    files: NDArray[np.int64], offsets: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> Iterator[Range]:
     """The ranges to read for rows at these places (arrays of shape (rows,)), by file and offset; each row is in one."""
     order = np.lexsort((offsets, files))
     first, start, stop, file = 0, 0, 0, -1

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 
-def json_object(content: bytes | str) -> dict[str, Any]:
+def parse_json_object(content: bytes | str) -> dict[str, Any]:
     """A JSON object; `ValueError` for anything else, also for one that nests too deep to be read."""
     try:
-        found = json.loads(content)
+        value = json.loads(content)
     except RecursionError as error:
         raise ValueError("its JSON nests too deep") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise ValueError("its JSON is no object")
-    return found
+    return value

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import BadData, first_line
+from ...core.errors import BadData, get_first_line
 from ...splits.schema import Field
-from .received import json_object
+from .received import parse_json_object
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,27 +29,31 @@ _NO_HEADER = (ValueError, SyntaxError, TokenError, TypeError, LookupError, Recur
 """What NumPy lets through of a header that is none: it is read as Python."""
 
 
-def member(field: Field) -> str:
+def name_member_extension(field: Field) -> str:
     """The extension of the member that holds a field."""
     if field.shape:
         return f"{field.name}.npy"
     return f"{field.name}.bin" if field.item == "bytes" else "json"
 
 
-def rows(members: Mapping[str, Members], fields: Sequence[Field], place: Callable[[int], str]) -> pa.Table:
-    """The rows' fields, typed; `members` by extension. `BadData` with the `place` of a row that is none."""
+def decode_samples(members: Mapping[str, Members], fields: Sequence[Field], locate: Callable[[int], str]) -> pa.Table:
+    """The rows' fields, typed; `members` by extension. `BadData` with the `locate` of a row that is none."""
     import pyarrow as pa
 
-    said = [_read(json_object, place, row, content) for row, content in enumerate(members.get("json", ()))]
+    records = [
+        _read_sample(parse_json_object, locate, row, content) for row, content in enumerate(members.get("json", ()))
+    ]
     columns: dict[str, Any] = {}
     for field in fields:
-        if member(field) == "json":
-            columns[field.name] = _scalars(field, said, place)
+        if name_member_extension(field) == "json":
+            columns[field.name] = _make_scalar_column(field, records, locate)
             continue
-        contents = members[member(field)]
+        contents = members[name_member_extension(field)]
         if field.shape:
             header: list[bytes] = []
-            parts = [_read(_tensor, place, row, content, field, header) for row, content in enumerate(contents)]
+            parts = [
+                _read_sample(_read_tensor, locate, row, content, field, header) for row, content in enumerate(contents)
+            ]
             flat = np.frombuffer(b"".join(parts), _ITEMS[field.item])
             columns[field.name] = pa.FixedSizeListArray.from_arrays(pa.array(flat), math.prod(field.shape))
         else:
@@ -57,14 +61,14 @@ def rows(members: Mapping[str, Members], fields: Sequence[Field], place: Callabl
     return pa.table(columns)
 
 
-def _read(read: Callable[..., Any], place: Callable[[int], str], row: int, *arguments: Any) -> Any:
+def _read_sample(read: Callable[..., Any], locate: Callable[[int], str], row: int, *arguments: Any) -> Any:
     try:
         return read(*arguments)
     except ValueError as error:
-        raise BadData(f"{place(row)}: the sample is damaged: {first_line(error)}") from error
+        raise BadData(f"{locate(row)}: the sample is damaged: {get_first_line(error)}") from error
 
 
-def _scalars(field: Field, said: list[dict[str, Any]], place: Callable[[int], str]) -> pa.Array:
+def _make_scalar_column(field: Field, records: list[dict[str, Any]], locate: Callable[[int], str]) -> pa.Array:
     import pyarrow as pa
 
     wrong = (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, TypeError, OverflowError, UnicodeEncodeError)
@@ -76,25 +80,25 @@ def _scalars(field: Field, said: list[dict[str, Any]], place: Callable[[int], st
         return column
 
     try:
-        return typed(said)
+        return typed(records)
     except wrong:
-        for row, item in enumerate(said):
+        for row, item in enumerate(records):
             try:
                 typed([item])
             except wrong as error:
                 raise BadData(
-                    f"{place(row)}: the sample is damaged: field {field.name!r} is no {field.type}"
+                    f"{locate(row)}: the sample is damaged: field {field.name!r} is no {field.type}"
                 ) from error
         raise
 
 
-def _tensor(content: bytes, field: Field, header: list[bytes]) -> bytes:
+def _read_tensor(content: bytes, field: Field, header: list[bytes]) -> bytes:
     """The elements of an npy file in C order, little-endian. `header` keeps the last header that was understood."""
     by_columns = False
     if header and content.startswith(header[0]):
         begin = len(header[0])
     else:
-        by_columns, begin = _understood(content, field)
+        by_columns, begin = _parse_npy_header(content, field)
         if not by_columns:
             header[:] = [content[:begin]]
     data = content[begin:]
@@ -103,7 +107,7 @@ def _tensor(content: bytes, field: Field, header: list[bytes]) -> bytes:
     return np.frombuffer(data, _ITEMS[field.item]).reshape(field.shape, order="F").tobytes() if by_columns else data
 
 
-def _understood(content: bytes, field: Field) -> tuple[bool, int]:
+def _parse_npy_header(content: bytes, field: Field) -> tuple[bool, int]:
     """Whether an npy file of a field has its elements in Fortran order, and the byte at which they begin. Its values
     are not read by NumPy, which makes room for as many as the header claims."""
     file = io.BytesIO(content)
@@ -111,7 +115,7 @@ def _understood(content: bytes, field: Field) -> tuple[bool, int]:
         versions = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         shape, by_columns, kind = versions[np.lib.format.read_magic(file)](file)
     except _NO_HEADER as error:
-        raise ValueError(f"field {field.name!r} is no npy file: {first_line(error)}") from error
+        raise ValueError(f"field {field.name!r} is no npy file: {get_first_line(error)}") from error
     if shape != field.shape or kind != np.dtype(_ITEMS[field.item]):
         raise ValueError(f"field {field.name!r} is {kind}{list(shape)}, not {field.type}")
     return by_columns, file.tell()

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ...core.errors import BadData
 from ...splits.schema import Field, Schema
 from . import File, samples
-from .kept import forget
-from .ranges import together
+from .kept import forget_files
+from .ranges import coalesce_ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,26 +43,28 @@ class ShardStore:
     def of(cls, index: pa.Table, files: Sequence[File], schema: Schema, label: str) -> ShardStore:
         """The store of an index with the columns that `to_webdataset` writes. `BadData` where it points beyond a
         shard."""
-        kinds = sorted({samples.member(field) for field in schema.fields})
-        members = {kind: (_numbers(index, f"{kind}.offset"), _numbers(index, f"{kind}.length")) for kind in kinds}
+        kinds = sorted({samples.name_member_extension(field) for field in schema.fields})
+        members = {
+            kind: (_read_numbers(index, f"{kind}.offset"), _read_numbers(index, f"{kind}.length")) for kind in kinds
+        }
         truth = None
         if "true_label" in index.column_names:
             column = index["true_label"]
             filled = column.fill_null("" if str(column.type) == "string" else 0).to_numpy()
             truth = np.ma.MaskedArray(filled, mask=column.is_null().to_numpy(zero_copy_only=False))
-        found = cls(
+        store = cls(
             tuple(files),
             schema,
-            _numbers(index, "shard"),
-            _numbers(index, "offset"),
-            _numbers(index, "length"),
+            _read_numbers(index, "shard"),
+            _read_numbers(index, "offset"),
+            _read_numbers(index, "length"),
             members,
-            _numbers(index, "occurrence"),
+            _read_numbers(index, "occurrence"),
             label,
             truth,
         )
-        found._check_bounds()
-        return found
+        store._check_bounds()
+        return store
 
     def _check_bounds(self) -> None:
         ends = np.array([file.size for file in self.files], np.int64)
@@ -86,35 +88,35 @@ class ShardStore:
         return f"{self.files[self.shard[row]].name}, offset {self.offset[row]}"
 
     def forget(self) -> None:
-        forget(self.files)
+        forget_files(self.files)
 
-    def read(self, rows: Numbers, fields: Sequence[Field], halt: Event) -> pa.Table:
-        contents = self._contents(rows, sorted({samples.member(field) for field in fields}), halt)
-        table = samples.rows(contents, fields, lambda row: self.place(int(rows[row])))
+    def read(self, rows: Numbers, fields: Sequence[Field], cancel: Event) -> pa.Table:
+        contents = self._contents(rows, sorted({samples.name_member_extension(field) for field in fields}), cancel)
+        table = samples.decode_samples(contents, fields, lambda row: self.place(int(rows[row])))
         return self._with_true_labels(table, rows)
 
-    def _contents(self, rows: Numbers, kinds: list[str], halt: Event) -> dict[str, list[bytes]]:
+    def _contents(self, rows: Numbers, kinds: list[str], cancel: Event) -> dict[str, list[bytes]]:
         """The members' bytes, row after row. They are copied: what lay between the rows is not kept."""
-        found = {kind: [b""] * len(rows) for kind in kinds}
-        for wanted in together(self.shard[rows], self.offset[rows], self.length[rows]):
-            content = memoryview(self.files[wanted.file].read(wanted.start, wanted.stop, halt))
+        contents = {kind: [b""] * len(rows) for kind in kinds}
+        for byte_range in coalesce_ranges(self.shard[rows], self.offset[rows], self.length[rows]):
+            content = memoryview(self.files[byte_range.file].read(byte_range.start, byte_range.stop, cancel))
             for kind in kinds:
-                starts, lengths = (numbers[rows[wanted.rows]].tolist() for numbers in self.members[kind])
-                for turn, start, length in zip(wanted.rows.tolist(), starts, lengths, strict=True):
-                    found[kind][turn] = bytes(content[start - wanted.start : start - wanted.start + length])
-        return found
+                starts, lengths = (numbers[rows[byte_range.rows]].tolist() for numbers in self.members[kind])
+                for turn, start, length in zip(byte_range.rows.tolist(), starts, lengths, strict=True):
+                    contents[kind][turn] = bytes(content[start - byte_range.start : start - byte_range.start + length])
+        return contents
 
     def _with_true_labels(self, table: pa.Table, rows: Numbers) -> pa.Table:
         import pyarrow as pa
 
         if self.true_labels is None or self.label not in table.column_names:
             return table
-        place = table.column_names.index(self.label)
+        label_index = table.column_names.index(self.label)
         given, truth = table[self.label].to_numpy(), self.true_labels[rows]
         values = np.where(np.ma.getmaskarray(truth), given, truth.data)
-        return table.set_column(place, self.label, pa.array(values, self.schema[self.label].arrow()))
+        return table.set_column(label_index, self.label, pa.array(values, self.schema[self.label].arrow()))
 
 
-def _numbers(index: pa.Table, name: str) -> Numbers:
-    found: Numbers = index[name].to_numpy().astype(np.int64)
-    return found
+def _read_numbers(index: pa.Table, name: str) -> Numbers:
+    numbers: Numbers = index[name].to_numpy().astype(np.int64)
+    return numbers

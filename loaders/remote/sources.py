@@ -39,89 +39,96 @@ class Files:
     files: tuple[File, ...]
 
 
-def found(source: Source) -> ExportFolder | Files:
+def resolve_location(source: Source) -> ExportFolder | Files:
     """What lies at `source`. `Unavailable` where nothing does, `FarshiftError` where it is no sort of rows."""
     revisions = HubRevisions()
-    for one in [source] if isinstance(source, str | Path) else source:
-        if any(letter < " " for letter in str(one)):
-            raise FarshiftError(f"{str(one)!r} is no path or address: it has control characters")
+    for location in [source] if isinstance(source, str | Path) else source:
+        if any(letter < " " for letter in str(location)):
+            raise FarshiftError(f"{str(location)!r} is no path or address: it has control characters")
     if not isinstance(source, str | Path):
-        return _sorted_out(
-            ", ".join(map(str, source)), [file for one in source for file in _files(str(one), revisions)]
+        return _classify_files(
+            ", ".join(map(str, source)),
+            [file for location in source for file in _iterate_files(str(location), revisions)],
         )
-    return _export(str(source), revisions) or _sorted_out(str(source), _files(str(source), revisions))
+    return _find_export(str(source), revisions) or _classify_files(str(source), _iterate_files(str(source), revisions))
 
 
-def _export(source: str, revisions: HubRevisions) -> ExportFolder | None:
+def _find_export(source: str, revisions: HubRevisions) -> ExportFolder | None:
     """The export at `source`, if it is one as far as can be seen from outside."""
-    if _suffix(source):
+    if _find_suffix(source):
         return None
     if source.startswith("hf://"):
-        there = revisions.at(source)
-        files = {path.rpartition("/")[2]: file for path, file in there.files().items()}
-        return ExportFolder(str(there), lambda name, _: _named(files, name, str(there))) if _MANIFEST in files else None
-    if _on_the_web(source):
-        return ExportFolder(source, partial(_below, source.rstrip("/")))
-    path = _here(source)
+        hub_path = revisions.at(source)
+        files = {path.rpartition("/")[2]: file for path, file in hub_path.files().items()}
+        return (
+            ExportFolder(str(hub_path), lambda name, _: _find_file(files, name, str(hub_path)))
+            if _MANIFEST in files
+            else None
+        )
+    if _is_url(source):
+        return ExportFolder(source, partial(_open_web_file, source.rstrip("/")))
+    path = _expand_path(source)
     return ExportFolder(source, lambda name, _: FolderFile.open(path / name)) if (path / _MANIFEST).is_file() else None
 
 
-def _below(address: str, name: str, size: int | None) -> File:
+def _open_web_file(address: str, name: str, size: int | None) -> File:
     url = f"{address}/{quote(name)}"
     return HttpFile.open(url) if size is None else HttpFile(url, size)
 
 
-def _named(files: dict[str, HttpFile], name: str, where: str) -> File:
+def _find_file(files: dict[str, HttpFile], name: str, where: str) -> File:
     if name not in files:
         raise Unavailable(f"{where} has no file {name}")
     return files[name]
 
 
-def _files(source: str, revisions: HubRevisions) -> Iterator[File]:
+def _iterate_files(source: str, revisions: HubRevisions) -> Iterator[File]:
     """The files at `source` that hold rows."""
     if source.startswith("hf://"):
-        yield from (file for path, file in revisions.at(source).files().items() if _suffix(path))
-    elif _on_the_web(source):
+        yield from (file for path, file in revisions.at(source).files().items() if _find_suffix(path))
+    elif _is_url(source):
         if "*" in urlsplit(source).path:
             raise FarshiftError(
                 f"{source}: a web server does not list its files: number them, as in shard-{{000..011}}.tar"
             )
         yield from map(HttpFile.open, expand_numbers(source))
     else:
-        path = _here(source)
+        path = _expand_path(source)
         if path.is_dir():
-            matching = [one for one in sorted(path.iterdir()) if _suffix(one.name) and not is_hidden(one.name)]
+            matching = [
+                child for child in sorted(path.iterdir()) if _find_suffix(child.name) and not is_hidden(child.name)
+            ]
         else:
             matching = find_files(str(path), Path()) if is_pattern(source) else [path]
         yield from map(FolderFile.open, matching)
 
 
-def _here(source: str) -> Path:
+def _expand_path(source: str) -> Path:
     try:
         return Path(source).expanduser()
     except RuntimeError as error:
         raise FarshiftError(f"{source}: there is no such user's folder") from error
 
 
-def _sorted_out(source: str, files: Iterator[File] | list[File]) -> Files:
-    held = tuple(files)
-    sorts = {_suffix(file.name) for file in held}
-    if not held:
+def _classify_files(source: str, files: Iterator[File] | list[File]) -> Files:
+    all_files = tuple(files)
+    sorts = {_find_suffix(file.name) for file in all_files}
+    if not all_files:
         raise Unavailable(f"{source}: there are no files")
     if len(sorts) != 1 or not sorts <= {"parquet", "tar"}:
         raise FarshiftError(
             f"{source} is no source of rows: name a folder that to_webdataset wrote, or files that all end in .parquet "
             "or all in .tar"
         )
-    return Files(sorts.pop(), held)
+    return Files(sorts.pop(), all_files)
 
 
-def _on_the_web(source: str) -> bool:
+def _is_url(source: str) -> bool:
     return source.startswith(("http://", "https://"))
 
 
-def _suffix(name: str) -> str:
+def _find_suffix(name: str) -> str:
     """The sort of file that a name ends with, "" if none; an export's index holds no rows."""
-    path = urlsplit(name).path if _on_the_web(name) else name
+    path = urlsplit(name).path if _is_url(name) else name
     sorts = ("parquet", "tar") if not path.endswith(_INDEX) else ()
     return next((sort for sort in sorts if path.endswith(f".{sort}")), "")

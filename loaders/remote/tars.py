@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.errors import BadData, first_line
+from ...core.errors import BadData, get_first_line
 from ...splits.schema import Schema
 from . import File, samples
-from .prefetch import Task, ahead
+from .prefetch import Task, prefetch_tasks
 from .ranges import LONGEST
 
 if TYPE_CHECKING:
@@ -41,24 +41,26 @@ class _Sample:
     members: dict[str, tuple[int, bytes]] = field(default_factory=dict)
 
 
-def scan(files: Sequence[File], schema: Schema, most: int) -> Generator[tuple[int, pa.Table, pa.Table], None, None]:
+def scan_samples(
+    files: Sequence[File], schema: Schema, most: int
+) -> Generator[tuple[int, pa.Table, pa.Table], None, None]:
     """All samples in order, some at a time: the number of the first, the schema's fields, and the columns of an index
     (`shard`, `offset`, `length`, and those of each member). At most `most` bytes are read ahead."""
-    wanted = sorted({samples.member(one) for one in schema.fields})
+    extensions = sorted({samples.name_member_extension(schema_field) for schema_field in schema.fields})
     first, some, size = 0, list[_Sample](), 0
     for shard, file in enumerate(files):
-        with closing(_samples(file, shard, wanted, most)) as samples_of_file:
+        with closing(_iterate_samples(file, shard, extensions, most)) as samples_of_file:
             for sample in samples_of_file:
                 some.append(sample)
                 size += sample.end - sample.offset
                 if len(some) == _SAMPLES or size > _BYTES:
-                    yield first, *_tables(some, files, wanted, schema)
+                    yield first, *_make_tables(some, files, extensions, schema)
                     first, some, size = first + len(some), [], 0
     if some:
-        yield first, *_tables(some, files, wanted, schema)
+        yield first, *_make_tables(some, files, extensions, schema)
 
 
-def _samples(file: File, shard: int, wanted: list[str], most: int) -> Generator[_Sample, None, None]:
+def _iterate_samples(file: File, shard: int, extensions: list[str], most: int) -> Generator[_Sample, None, None]:
     sample: _Sample | None = None
     try:
         # The tar file and its stream refer to each other: left alone, they would keep the threads for a while.
@@ -76,38 +78,40 @@ def _samples(file: File, shard: int, wanted: list[str], most: int) -> Generator[
                         yield sample
                     sample = _Sample(key, shard, item.offset)
                 sample.end = item.offset_data + -(-item.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
-                if extension in wanted:
+                if extension in extensions:
                     if item.issparse():  # its holes are no bytes of the file: there may be any number of them
                         raise BadData(f"{file.name}, offset {item.offset}: {extension} is stored with holes")
                     content = shards.extractfile(item)
                     assert content is not None
                     sample.members[extension] = item.offset_data, content.read()
     except (tarfile.TarError, ValueError, RecursionError) as error:  # the last two of extended headers
-        raise BadData(f"{file.name} is no tar file, or was cut off: {first_line(error)}") from error
+        raise BadData(f"{file.name} is no tar file, or was cut off: {get_first_line(error)}") from error
     if sample is not None:
         yield sample
 
 
-def _tables(some: list[_Sample], files: Sequence[File], wanted: list[str], schema: Schema) -> tuple[pa.Table, pa.Table]:
+def _make_tables(
+    some: list[_Sample], files: Sequence[File], extensions: list[str], schema: Schema
+) -> tuple[pa.Table, pa.Table]:
     import pyarrow as pa
 
-    def place(row: int) -> str:
+    def locate(row: int) -> str:
         return f"{files[some[row].shard].name}, offset {some[row].offset}"
 
     for row, sample in enumerate(some):
-        if absent := [kind for kind in wanted if kind not in sample.members]:
-            raise BadData(f"{place(row)}: the sample has no {absent[0]}: it is not of this source")
-    contents = {kind: [sample.members[kind][1] for sample in some] for kind in wanted}
+        if absent := [kind for kind in extensions if kind not in sample.members]:
+            raise BadData(f"{locate(row)}: the sample has no {absent[0]}: it is not of this source")
+    contents = {kind: [sample.members[kind][1] for sample in some] for kind in extensions}
     index = {
         "shard": [sample.shard for sample in some],
         "offset": [sample.offset for sample in some],
         "length": [sample.end - sample.offset for sample in some],
     }
-    for kind in wanted:
+    for kind in extensions:
         index[f"{kind}.offset"] = [sample.members[kind][0] for sample in some]
         index[f"{kind}.length"] = [len(sample.members[kind][1]) for sample in some]
     numbers = {name: np.array(values, np.int64) for name, values in index.items()}
-    return samples.rows(contents, schema.fields, place), pa.table(numbers)
+    return samples.decode_samples(contents, schema.fields, locate), pa.table(numbers)
 
 
 class _Pieces(io.RawIOBase):
@@ -118,7 +122,7 @@ class _Pieces(io.RawIOBase):
         starts = range(0, file.size, LONGEST)
         spans = ((start, min(start + LONGEST, file.size)) for start in starts)
         tasks: Iterator[Task[bytes]] = ((stop - start, partial(file.read, start, stop)) for start, stop in spans)
-        self._pieces = ahead(tasks, most)
+        self._pieces = prefetch_tasks(tasks, most)
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:

@@ -29,33 +29,33 @@ _AT_ONCE = 256
 """Rows read at once where all are read in their order."""
 
 
-def told(part: StreamedPart, name: str) -> str:
+def fingerprint_column(part: StreamedPart, name: str) -> str:
     """What a column's content depends on: the manifest, whose rows each one read is held to, and which of them."""
     rows = blake2b(part.row_ids.tobytes(), digest_size=16).hexdigest()
     return f"{part.identity}/{part.name}/{name}/{rows}"
 
 
-def read(part: StreamedPart, places: NDArray[np.int64], name: str) -> pa.Array:
+def read_column(part: StreamedPart, places: NDArray[np.int64], name: str) -> pa.Array:
     """A column's values at some places, of which some may be equal; each is read once, and all are proven."""
     import pyarrow as pa
 
     rows, back = np.unique(places, return_inverse=True)
-    pieces = [one for one in np.array_split(rows, THREADS) if len(one)]
-    halt = Event()
+    pieces = [read_piece for read_piece in np.array_split(rows, THREADS) if len(read_piece)]
+    cancel = Event()
 
-    def one(some: NDArray[np.int64]) -> pa.ChunkedArray:
-        return read_rows(part, some, (name,), part.verify, halt)[name]
+    def read_piece(some: NDArray[np.int64]) -> pa.ChunkedArray:
+        return read_rows(part, some, (name,), part.verify, cancel)[name]
 
     if len(rows) < 2 * THREADS:
-        found = [one(rows)]
+        columns = [read_piece(rows)]
     else:
         with ThreadPoolExecutor(THREADS) as threads:
             try:
-                found = list(threads.map(one, pieces))
+                columns = list(threads.map(read_piece, pieces))
             except BaseException:
-                halt.set()
+                cancel.set()
                 raise
-    chunks = [chunk for column in found for chunk in column.chunks]
+    chunks = [chunk for column in columns for chunk in column.chunks]
     return pa.chunked_array(chunks, chunks[0].type).combine_chunks().take(back)
 
 
@@ -66,23 +66,23 @@ class StreamedFiles(EncodedFiles):
         self.part, self.name = part, name
         self.places = np.arange(len(part))
 
-    def content(self, place: int) -> memoryview:
-        return memoryview(self.contents([place])[0])
+    def content(self, index: int) -> memoryview:
+        return memoryview(self.contents([index])[0])
 
     def contents(self, places: Sequence[int] | NDArray[np.int64]) -> list[bytes | memoryview]:
         if not len(places):
             return []
-        found = read(self.part, self.places[np.asarray(places, np.int64)], self.name)
-        return [memoryview(value.as_buffer()) for value in found]
+        values = read_column(self.part, self.places[np.asarray(places, np.int64)], self.name)
+        return [memoryview(value.as_buffer()) for value in values]
 
     @property
     def key(self) -> str:
-        return told(self.part.select(self.places), self.name)
+        return fingerprint_column(self.part.select(self.places), self.name)
 
     def _some(self, places: NDArray[np.int64]) -> StreamedFiles:
-        found = StreamedFiles(self.part, self.name)
-        found.places = places
-        return found
+        files = StreamedFiles(self.part, self.name)
+        files.places = places
+        return files
 
     def __iter__(self) -> Iterator[bytes]:
         for start in range(0, len(self), _AT_ONCE):
@@ -104,13 +104,13 @@ class StreamedPixels:
 
     @cached_property
     def key(self) -> str:
-        return told(self.part, self.name)
+        return fingerprint_column(self.part, self.name)
 
     def take(self, rows: NDArray[np.int64], out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-        found = np.empty((len(rows), *self.shape[1:]), np.uint8) if out is None else out
+        pixels = np.empty((len(rows), *self.shape[1:]), np.uint8) if out is None else out
         if len(rows):
-            found[:] = read(self.part, rows, self.name).flatten().to_numpy().reshape(found.shape)
-        return found
+            pixels[:] = read_column(self.part, rows, self.name).flatten().to_numpy().reshape(pixels.shape)
+        return pixels
 
     def __getitem__(self, rows: Any) -> NDArray[np.uint8]:
         return self.take(np.arange(len(self))[rows])
@@ -119,18 +119,18 @@ class StreamedPixels:
         return self.take(np.arange(len(self)))
 
 
-def streamed_inputs(part: StreamedPart, names: Iterable[str]) -> dict[str, StreamedFiles | StreamedPixels]:
+def find_streamed_inputs(part: StreamedPart, names: Iterable[str]) -> dict[str, StreamedFiles | StreamedPixels]:
     """The columns of these names that are read as they are asked for. `FarshiftError` for another than encoded files or
     a tensor of uint8."""
-    found: dict[str, StreamedFiles | StreamedPixels] = {}
+    inputs: dict[str, StreamedFiles | StreamedPixels] = {}
     for name in names:
         field = part.known.schema[name]
         if not is_streamed(field):
             raise FarshiftError(
                 f"{part!r}: the column {name!r} is {field.type}: pictures and sounds alone are streamed"
             )
-        found[name] = (StreamedFiles if field.item == "bytes" else StreamedPixels)(part, name)
-    return found
+        inputs[name] = (StreamedFiles if field.item == "bytes" else StreamedPixels)(part, name)
+    return inputs
 
 
 def is_streamed(field: Field) -> bool:

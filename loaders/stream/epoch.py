@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData
-from ..batching.columns import Column, Text, one_batch
+from ..batching.columns import Column, Text, make_batch
 from ..batching.order import GlobalBatches, Order
 from ..part import Part
 from ..remote import Store
-from ..remote.prefetch import Task, ahead
+from ..remote.prefetch import Task, prefetch_tasks
 from .verify import EpochTally, Verify, check_rows
 
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ class Share:
             raise
 
     def _batches(self) -> Generator[Batch, None, None]:
-        with closing(ahead(self.tasks(), self.part.memory)) as blocks:
+        with closing(prefetch_tasks(self.tasks(), self.part.memory)) as blocks:
             for block in blocks:
                 columns = {name: block.part.column(name, self.text) for name in self.columns}
                 for start, stop in pairwise(block.bounds.tolist()):
                     self.tally += self._tally(block.positions[start:stop])
-                    read = partial(_taken, rows=np.arange(start, stop))
-                    yield one_batch(columns, read, self.text == "bytes")
+                    read = partial(_take_rows, rows=np.arange(start, stop))
+                    yield make_batch(columns, read, self.text == "bytes")
         if self.tally != self.owed():
             known = self.part.known
             raise BadData(
@@ -131,30 +131,30 @@ class Share:
         """The readings of blocks of batches. The first are small, so that the first batch comes soon."""
         most = self.part.memory // _BLOCKS
         room = min(most, self.part.store.least_block)
-        held: list[NDArray[np.int64]] = []
+        pending_batches: list[NDArray[np.int64]] = []
         total = 0
         for positions, bounds in self.cut.positions(self.order, self.steps):
             ends = np.concatenate([[0], np.cumsum(self.part.store.sizes(self.part.rows[positions]))])
             for start, stop in pairwise(bounds):
                 size = int(ends[stop] - ends[start])
-                if held and total + size > room:
-                    yield total, partial(self._read, held)
-                    held, total, room = [], 0, min(most, 2 * room)
-                held.append(positions[start:stop])
+                if pending_batches and total + size > room:
+                    yield total, partial(self._read, pending_batches)
+                    pending_batches, total, room = [], 0, min(most, 2 * room)
+                pending_batches.append(positions[start:stop])
                 total += size
-        if held:
-            yield total, partial(self._read, held)
+        if pending_batches:
+            yield total, partial(self._read, pending_batches)
 
-    def _read(self, batches: list[NDArray[np.int64]], halt: Event) -> _Block:
+    def _read(self, batches: list[NDArray[np.int64]], cancel: Event) -> _Block:
         positions = np.concatenate(batches)
         known = self.part.known.select(positions)
-        held = read_rows(self.part, positions, self.columns, self.verify, halt)
+        table = read_rows(self.part, positions, self.columns, self.verify, cancel)
         bounds = np.cumsum([0, *map(len, batches)])
-        return _Block(replace(known, source=held, places=np.arange(len(positions))), positions, bounds)
+        return _Block(replace(known, source=table, places=np.arange(len(positions))), positions, bounds)
 
 
 def read_rows(
-    part: RemoteRows, positions: NDArray[np.int64], columns: Sequence[str], verify: Verify, halt: Event
+    part: RemoteRows, positions: NDArray[np.int64], columns: Sequence[str], verify: Verify, cancel: Event
 ) -> pa.Table:
     """Some rows: their ids, and the source's columns, those of these names at least. `BadData` for a row that is not
     the manifest's."""
@@ -163,14 +163,16 @@ def read_rows(
     schema = part.known.schema
     known, rows = part.known.select(positions), part.rows[positions]
     verified = verify == "epoch" or (verify == "open" and not part.proven[positions].all())
-    fields = [one for one in schema.fields if verified or one.name in columns]
-    table = part.store.read(rows, fields, halt) if fields else pa.table({})
+    fields = [schema_field for schema_field in schema.fields if verified or schema_field.name in columns]
+    table = part.store.read(rows, fields, cancel) if fields else pa.table({})
     if verified:
         checks, occurrences = known.source["check"].to_numpy()[known.places], part.store.occurrences(rows)
         check_rows(table, schema, known.row_ids, checks, occurrences, lambda row: part.store.place(int(rows[row])))
         part.proven[positions] = True
-    return pa.table({"row_id": known.row_ids, **{one.name: table[one.name] for one in fields}})
+    return pa.table(
+        {"row_id": known.row_ids, **{schema_field.name: table[schema_field.name] for schema_field in fields}}
+    )
 
 
-def _taken(_: str, column: Column, rows: NDArray[np.int64]) -> Any:
+def _take_rows(_: str, column: Column, rows: NDArray[np.int64]) -> Any:
     return column.take(rows)

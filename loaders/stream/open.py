@@ -7,20 +7,20 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, FarshiftError, UnknownName
 from ...core.isolation.withheld import refuse_labels
-from ...splits.catalogue import find
+from ...splits.catalogue import find_manifest
 from ...splits.manifest import Manifest
 from ..acquire.source import Source as DataSource
 from ..acquire.source import find_source
 from ..part import Part
 from ..remote import File, Store, tars
 from ..remote.exported import read_export
-from ..remote.kept import kept
-from ..remote.parquet import ParquetFiles, ParquetStore, scan
+from ..remote.kept import cache_in_memory
+from ..remote.parquet import ParquetFiles, ParquetStore, scan_rows
 from ..remote.shards import ShardStore
-from ..remote.sources import ExportFolder, Source, found
-from .known_rows import known_part, proven_by_index, proven_by_parquet
+from ..remote.sources import ExportFolder, Source, resolve_location
+from .known_rows import make_known_part, prove_by_index, prove_by_parquet
 from .part import StreamedPart
-from .scan import Passing, located
+from .scan import RowIterator, locate_rows
 
 MEMORY = 1 << 28
 """Bytes of rows that an iterator may hold, read ahead or handed out."""
@@ -53,58 +53,58 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     if memory < 1:
         raise FarshiftError(f"memory must be at least 1 byte, not {memory}")
     refuse_labels(f"a stream of {name}")
-    manifest = find(name)
-    data = source_of(manifest)
+    manifest = find_manifest(name)
+    data = find_manifest_source(manifest)
     if part not in manifest.definition.parts:
         raise UnknownName(f"part of {manifest.full_name}", part, manifest.definition.parts)
-    label, there = manifest.definition.label, found(source)
+    label, location = manifest.definition.label, resolve_location(source)
     store: Store
-    if isinstance(there, ExportFolder):
-        export = read_export(there, data.schema, label, data.definition.rows)
-        rows = proven_by_index(export, manifest, part)
-        known = known_part(manifest, data, part, rows)
-        shards, memory = kept(export.shards, memory)
+    if isinstance(location, ExportFolder):
+        export = read_export(location, data.schema, label, data.definition.rows)
+        rows = prove_by_index(export, manifest, part)
+        known = make_known_part(manifest, data, part, rows)
+        shards, memory = cache_in_memory(export.shards, memory)
         store = ShardStore.of(export.index, shards, data.schema, label)
-        at = _located(known, export.index["row_id"].to_numpy(), export.name)
+        positions = _find_positions(known, export.index["row_id"].to_numpy(), export.name)
     else:
-        held, memory = kept(there.files, memory)
-        if there.sort == "parquet":
-            files = ParquetFiles.open(held, data.schema, label)
-            rows = proven_by_parquet(files, manifest, data, part, memory)
-            known = known_part(manifest, data, part, rows)
-            store = _in_parquet(known, files, data.definition.rows, memory)
+        cached_files, memory = cache_in_memory(location.files, memory)
+        if location.sort == "parquet":
+            files = ParquetFiles.open(cached_files, data.schema, label)
+            rows = prove_by_parquet(files, manifest, data, part, memory)
+            known = make_known_part(manifest, data, part, rows)
+            store = _open_parquet_store(known, files, data.definition.rows, memory)
         else:
-            known = known_part(manifest, data, part, None)
-            store = _in_tars(known, held, data.definition.rows, memory)
-        at = np.arange(len(known))
-    return StreamedPart(known, store, at, memory, np.zeros(len(known), bool))
+            known = make_known_part(manifest, data, part, None)
+            store = _open_tar_store(known, cached_files, data.definition.rows, memory)
+        positions = np.arange(len(known))
+    return StreamedPart(known, store, positions, memory, np.zeros(len(known), bool))
 
 
-def _in_tars(known: Part, files: tuple[File, ...], of: int, memory: int) -> Store:
+def _open_tar_store(known: Part, files: tuple[File, ...], of: int, memory: int) -> Store:
     """The store of a part's rows, of a source of so many, in shards without an index."""
-    index = located(known, files, of, lambda: tars.scan(files, known.schema, memory))
+    index = locate_rows(known, files, of, lambda: tars.scan_samples(files, known.schema, memory))
     return ShardStore.of(index, files, known.schema, known.label)
 
 
-def _in_parquet(known: Part, files: ParquetFiles, of: int, memory: int) -> Store:
+def _open_parquet_store(known: Part, files: ParquetFiles, of: int, memory: int) -> Store:
     """The store of a part's rows, of a source of so many, in Parquet files."""
     import pyarrow as pa
 
     fields = known.schema.fields
     names = [field.name for field in fields]
 
-    def passing() -> Passing:
-        for first, batch in scan(files, names, memory):
+    def passing() -> RowIterator:
+        for first, batch in scan_rows(files, names, memory):
             table = files.typed(first, batch, fields)
             # A footer tells encoded sizes alone, which can be far less than the rows take in memory.
             mean = table.nbytes // max(1, table.num_rows) + 1
             yield first, table, pa.table({"size": np.full(table.num_rows, mean)})
 
-    where = located(known, files.files, of, passing)
+    where = locate_rows(known, files.files, of, passing)
     return ParquetStore(files, *(where[name].to_numpy() for name in ("number", "size", "occurrence")))
 
 
-def source_of(manifest: Manifest) -> DataSource:
+def find_manifest_source(manifest: Manifest) -> DataSource:
     """The source that a frozen manifest stands on; nothing of it is read."""
     if not manifest.frozen:
         raise BadDefinition(f"{manifest.full_name} is a definition, not yet frozen: it has no rows to stream")
@@ -116,7 +116,7 @@ def source_of(manifest: Manifest) -> DataSource:
     return source
 
 
-def _located(known: Part, row_ids: NDArray[np.uint64], where: str) -> NDArray[np.int64]:
+def _find_positions(known: Part, row_ids: NDArray[np.uint64], where: str) -> NDArray[np.int64]:
     """Where a part's rows stand among `row_ids`; `BadData` where some are absent."""
     order = np.argsort(row_ids, kind="stable")
     turns = np.minimum(np.searchsorted(row_ids[order], known.row_ids), max(0, len(order) - 1))

@@ -17,7 +17,7 @@ from .epoch import RemoteRows, Share, StreamedEpoch
 from .verify import EpochTally, Verify, check_verify
 
 if TYPE_CHECKING:
-    from ..batching.forms import Pictures, Sounds
+    from ..batching.forms import AudioSpec, ImageSpec
     from ..batching.torch_stream import TorchStream
 
 
@@ -97,17 +97,17 @@ class StreamedPart(RemoteRows):
         while it is read, `BadData` for a row that is not the manifest's (its id, file and offset), `Unavailable` for
         bytes that cannot be had.
         """
-        wanted = self.verify if verify is None else verify
+        verify_mode = self.verify if verify is None else verify
         check_text(text)
         if text == "codes":
             raise FarshiftError(
                 f"{self!r}: the categories of a column are not known before all rows were read: ask for text='str'"
             )
-        check_verify(wanted)
+        check_verify(verify_mode)
         cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
         steps = cut.steps(start, worker, workers)
         order = self.known.order(seed, epoch)
-        return StreamedEpoch(Share(self, cut, order, steps, self.chosen(columns), text, wanted))
+        return StreamedEpoch(Share(self, cut, order, steps, self.chosen(columns), text, verify_mode))
 
     def torch(
         self,
@@ -121,8 +121,8 @@ class StreamedPart(RemoteRows):
         rank: int | None = None,
         world: int | None = None,
         verify: Verify | None = None,
-        pictures: Pictures = "bytes",
-        sounds: Sounds = "bytes",
+        pictures: ImageSpec = "bytes",
+        sounds: AudioSpec = "bytes",
     ) -> TorchStream:
         """The part as an `IterableDataset` of ready batches, for `DataLoader(stream, batch_size=None)`; ranks, workers
         and states as in `TorchStream`, pictures and sounds as of `Part.torch`. Each worker reads with connections and

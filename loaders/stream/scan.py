@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.canonical import identity_of
+from ...core.canonical import compute_identity
 from ...core.errors import BadData
-from ...core.files import cache_root
-from ...core.progress import advance
-from ..cache.store import stored_table
+from ...core.files import get_cache_root
+from ...core.progress import report_progress
+from ..cache.store import load_or_build_table
 from ..part import Part
 from ..remote import File
-from ..remote.matching import Matching
+from ..remote.matching import RowMatcher
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Passing = Generator[tuple[int, "pa.Table", "pa.Table"], None, None]
+RowIterator = Generator[tuple[int, "pa.Table", "pa.Table"], None, None]
 """All rows of some files in order, some at a time: the number of the first, the source's fields, and what else is to be
 known of each row that is wanted, such as where it lies."""
 
 
-def located(known: Part, files: Sequence[File], rows: int, passing: Callable[[], Passing]) -> pa.Table:
+def locate_rows(known: Part, files: Sequence[File], rows: int, passing: Callable[[], RowIterator]) -> pa.Table:
     """Where a part's rows, of a source of `rows`, are in files: `number`, `occurrence` and what else `passing` says of
     their places, in the part's order.
 
@@ -34,34 +34,36 @@ def located(known: Part, files: Sequence[File], rows: int, passing: Callable[[],
     """
 
     def look() -> pa.Table:
-        return _look(known, files, rows, passing())
+        return _scan_for_rows(known, files, rows, passing())
 
     identities = [file.identity for file in files]
     if None in identities:
         return look()
-    key = identity_of({"of": known.identity, "part": known.name, "files": identities, "fields": known.schema.records()})
+    key = compute_identity(
+        {"of": known.identity, "part": known.name, "files": identities, "fields": known.schema.records()}
+    )
     stem = f"{known.split.partition('@')[0].replace('/', '-')}-{known.name}"
-    return stored_table(cache_root() / "splits" / f"{stem}-found-{key[:32]}.arrow", look)
+    return load_or_build_table(get_cache_root() / "splits" / f"{stem}-found-{key[:32]}.arrow", look)
 
 
-def _look(known: Part, files: Sequence[File], rows: int, passing: Passing) -> pa.Table:
+def _scan_for_rows(known: Part, files: Sequence[File], rows: int, passing: RowIterator) -> pa.Table:
     import pyarrow as pa
 
-    matching = Matching(known.row_ids, known.source["check"].to_numpy(), known.schema, rows)
-    label, left = f"finding the rows of {known.split}, {known.name}", len(known)
-    found, told = [np.zeros(0, np.int64)], list[pa.Table]()
+    matching = RowMatcher(known.row_ids, known.source["check"].to_numpy(), known.schema, rows)
+    label, remaining = f"finding the rows of {known.split}, {known.name}", len(known)
+    matched_rows, row_details = [np.zeros(0, np.int64)], list[pa.Table]()
     with closing(passing):
         for first, table, places in passing:
-            found.append(matching.passes(table, first))
-            told.append(places.take(matching.where[found[-1]] - first))
-            left -= len(found[-1])
-            advance(label, len(known) - left, len(known))
-            if not left:
+            matched_rows.append(matching.passes(table, first))
+            row_details.append(places.take(matching.where[matched_rows[-1]] - first))
+            remaining -= len(matched_rows[-1])
+            report_progress(label, len(known) - remaining, len(known))
+            if not remaining:
                 break
     if len(missing := matching.missing):
         raise BadData(
             f"{files[0].name}{' ..' if len(files) > 1 else ''} lacks {len(missing):,} of {len(known):,} rows of "
             f"{known.split}, {known.name} (first: {known.row_ids[missing[0]]:016x}): it is of other rows, or damaged"
         )
-    index = pa.concat_tables(told).take(np.argsort(np.concatenate(found)))
+    index = pa.concat_tables(row_details).take(np.argsort(np.concatenate(matched_rows)))
     return index.append_column("number", [matching.where]).append_column("occurrence", [matching.occurrence])

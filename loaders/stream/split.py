@@ -16,18 +16,18 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 
 from ...core.errors import FarshiftError, UnknownName
-from ...core.files import cache_root
-from ...core.progress import advance
+from ...core.files import get_cache_root
+from ...core.progress import report_progress
 from ...splits.manifest import Manifest
 from ...splits.schema import Schema
 from ..batching.order import AsStored, GlobalBatches
-from ..cache.store import intact, stored_table
+from ..cache.store import is_intact, load_or_build_table
 from ..part import Part
-from ..remote.prefetch import ahead
+from ..remote.prefetch import prefetch_tasks
 from ..split import Split
 from .columns import is_streamed
 from .epoch import Share
-from .open import source_of, stream
+from .open import find_manifest_source, stream
 from .part import StreamedPart
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class StreamedSplit(Split):
         """The split of a frozen manifest at an address; nothing of it is read yet."""
         import pyarrow as pa
 
-        return cls(manifest, source_of(manifest), pa.table({}), pa.table({}), address)
+        return cls(manifest, find_manifest_source(manifest), pa.table({}), pa.table({}), address)
 
     def stream(self, name: str) -> StreamedPart:
         """A part as a stream; `FarshiftError` says where an address has no place for the part's name."""
@@ -76,20 +76,20 @@ class StreamedSplit(Split):
         """Where the cache keeps what tells a part's rows apart."""
         of = self.manifest
         shape = self.source.cached_at.stem.rpartition("-")[2]
-        return cache_root() / "splits" / f"{of.name.replace('/', '-')}-{of.identity[:16]}-{name}-{shape}-told.arrow"
+        return get_cache_root() / "splits" / f"{of.name.replace('/', '-')}-{of.identity[:16]}-{name}-{shape}-told.arrow"
 
     def is_kept(self, name: str) -> bool:
         """Whether a part can be told without its stream."""
-        return intact(self.kept_at(name))
+        return is_intact(self.kept_at(name))
 
     def part(self, name: str) -> Part:
         """A part without the inputs that are streamed."""
         if name not in self.parts:
             raise UnknownName(f"part of {self.manifest.full_name}", name, self.parts)
         if name not in self._told:
-            rows = stored_table(self.kept_at(name), lambda: _told(self.stream(name)))
+            rows = load_or_build_table(self.kept_at(name), lambda: _read_light_table(self.stream(name)))
             carried = {key: rows[f"/{key}"].to_numpy() for key in _CARRIED if f"/{key}" in rows.column_names}
-            own = self.manifest, self.source, rows, _assigned(rows, name, carried)
+            own = self.manifest, self.source, rows, _make_assignment(rows, name, carried)
             self._told[name] = Split(*own).part(name)
         return self._told[name]
 
@@ -98,12 +98,12 @@ class StreamedSplit(Split):
         return {}
 
 
-def _told(part: StreamedPart) -> pa.Table:
+def _read_light_table(part: StreamedPart) -> pa.Table:
     """Every column of a part but the inputs that are streamed; what its manifest says of a row under names that no
     field has (`/weight`)."""
     import pyarrow as pa
 
-    table = read_here(part, light(part.known.schema)).source
+    table = read_into_memory(part, select_light_fields(part.known.schema)).source
     for key, values in part.known.carried.items():
         table = table.append_column(f"/{key}", pa.array(values))
     if (override := part.known.override) is not None:
@@ -111,7 +111,7 @@ def _told(part: StreamedPart) -> pa.Table:
     return table
 
 
-def _assigned(rows: pa.Table, name: str, carried: dict[str, Any]) -> pa.Table:
+def _make_assignment(rows: pa.Table, name: str, carried: dict[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     columns: dict[str, Any] = {"part": [name] * rows.num_rows, "place": np.arange(rows.num_rows), **carried}
@@ -119,39 +119,39 @@ def _assigned(rows: pa.Table, name: str, carried: dict[str, Any]) -> pa.Table:
     return table.append_column("label", rows["/label"]) if "/label" in rows.column_names else table
 
 
-def light(schema: Schema) -> tuple[str, ...]:
+def select_light_fields(schema: Schema) -> tuple[str, ...]:
     """The fields that are kept: all but inputs that a stream gives as they are asked for."""
-    return tuple(one.name for one in schema.fields if not (one.role == "input" and is_streamed(one)))
+    return tuple(field.name for field in schema.fields if not (field.role == "input" and is_streamed(field)))
 
 
-def read_here(part: StreamedPart, columns: tuple[str, ...]) -> Part:
+def read_into_memory(part: StreamedPart, columns: tuple[str, ...]) -> Part:
     """A streamed part's rows with these columns in memory; each row is held to the manifest as it is read."""
     import pyarrow as pa
 
     cut = GlobalBatches(len(part), _ROWS, 0, 1, False)
     share = Share(part, cut, AsStored(), cut.steps(0, 0, 1), columns, "str", part.verify)
     fields = {name: part.known.schema[name].arrow() for name in columns}
-    pieces = list(_pieces(share, columns, len(part)))
+    pieces = list(_iterate_pieces(share, columns, len(part)))
     empty = pa.schema({"row_id": pa.uint64(), **fields}).empty_table()
     table = pa.concat_tables(pieces) if pieces else empty
     return replace(part.known, source=table.combine_chunks(), places=np.arange(len(part)))
 
 
-def _pieces(share: Share, columns: tuple[str, ...], rows: int) -> Iterator[pa.Table]:
+def _iterate_pieces(share: Share, columns: tuple[str, ...], rows: int) -> Iterator[pa.Table]:
     known, done = share.part.known, 0
-    with closing(ahead(share.tasks(), share.part.memory)) as blocks:
+    with closing(prefetch_tasks(share.tasks(), share.part.memory)) as blocks:
         for block in blocks:
             yield block.part.source.select(["row_id", *columns])
             done += len(block.part)
-            advance(f"reading {known.split}, {known.name}", done, rows)
+            report_progress(f"reading {known.split}, {known.name}", done, rows)
 
 
-def without_secrets(address: str) -> str:
+def remove_secrets(address: str) -> str:
     """An address as a run card may say it: without credentials and query, and of a folder here its name alone."""
     if address.startswith("hf://"):
         return address
     if not address.startswith(("http://", "https://")):
-        kept = 2 if "{part}" in address.rpartition("/")[2] else 1
-        return "/".join(Path(address).expanduser().absolute().parts[-kept:])
+        tail_length = 2 if "{part}" in address.rpartition("/")[2] else 1
+        return "/".join(Path(address).expanduser().absolute().parts[-tail_length:])
     at = urlsplit(address)
     return urlunsplit((at.scheme, at.netloc.rpartition("@")[2], at.path, "", ""))

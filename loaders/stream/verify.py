@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import bits
+from ...core.draws import draw_bits
 from ...core.errors import BadData, FarshiftError
-from ...splits.rows import heads, numbered_ids, row_digests
+from ...splits.rows import compute_numbered_ids, compute_row_digests, get_digest_prefixes
 from ...splits.schema import Schema
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class EpochTally:
     @classmethod
     def of(cls, row_ids: NDArray[np.uint64], checks: NDArray[np.uint64]) -> EpochTally:
         """The tally of rows with these ids and checks, shape (rows,)."""
-        mixed = bits("epoch tally/row", row_ids ^ bits("epoch tally/check", checks))
+        mixed = draw_bits("epoch tally/row", row_ids ^ draw_bits("epoch tally/check", checks))
         return cls(len(row_ids), int(np.add.reduce(mixed, dtype=np.uint64)))
 
     def __add__(self, other: EpochTally) -> EpochTally:
@@ -63,21 +63,21 @@ def check_rows(
     row_ids: NDArray[np.uint64],
     checks: NDArray[np.uint64],
     occurrences: NDArray[np.int64],
-    place: Callable[[int], str],
+    locate: Callable[[int], str],
 ) -> None:
-    """Hold rows to their ids and checks. `BadData` names the first that differs, and its `place`."""
+    """Hold rows to their ids and checks. `BadData` names the first that differs, and its `locate`."""
     wrong = np.zeros(table.num_rows, bool)
     step = max(1, _AT_ONCE * table.num_rows // max(1, table.nbytes))
     for start in range(0, table.num_rows, step):
         some, rows = table.slice(start, step), slice(start, start + step)
         try:
-            wrong[rows] = heads(row_digests(some, schema)) != checks[rows]
-            wrong[rows] |= numbered_ids(some, schema, occurrences[rows]) != row_ids[rows]
+            wrong[rows] = get_digest_prefixes(compute_row_digests(some, schema)) != checks[rows]
+            wrong[rows] |= compute_numbered_ids(some, schema, occurrences[rows]) != row_ids[rows]
         except BadData as error:
-            raise BadData(f"{error} (near {place(start)}): the bytes are damaged; have the file made anew") from error
+            raise BadData(f"{error} (near {locate(start)}): the bytes are damaged; have the file made anew") from error
     if wrong.any():
         first = int(np.argmax(wrong))
         raise BadData(
-            f"row {row_ids[first]:016x} is not what the manifest says ({place(first)}; {int(wrong.sum())} of "
+            f"row {row_ids[first]:016x} is not what the manifest says ({locate(first)}; {int(wrong.sum())} of "
             f"{len(wrong)} rows read with it): the bytes are damaged or of another version; have the file made anew"
         )

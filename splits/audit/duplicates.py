@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..measures.near_duplicates import RESEMBLANCE, most_shared, shingled
-from ..rows import heads, repeated_inputs, row_digests
+from ..measures.near_duplicates import RESEMBLANCE, make_shingles, measure_max_overlap
+from ..rows import compute_row_digests, get_digest_prefixes, read_repeated_inputs
 from ..schema import Schema
 from .parted import PartedRows
 
@@ -22,15 +22,15 @@ _AMONG = 100_000
 """The most rows of a part that they are sought among, drawn by row id."""
 
 
-def duplicate_inputs(rows: PartedRows) -> dict[str, dict[str, int]]:
+def count_duplicate_inputs(rows: PartedRows) -> dict[str, dict[str, int]]:
     """Equal inputs: rows beyond the first `within` each part, and different inputs in common `across` two parts."""
     places = np.arange(rows.table.num_rows)
-    known = repeated_inputs(rows.table)
+    known = read_repeated_inputs(rows.table)
     if known is not None:  # all other rows have inputs of their own
         places = np.flatnonzero(np.isin(rows.row_ids, known))
     inputs = Schema(rows.schema.of_role("input"))
     table = rows.table.select([field.name for field in inputs.fields])
-    digests = heads(row_digests(table if known is None else table.take(places), inputs))
+    digests = get_digest_prefixes(compute_row_digests(table if known is None else table.take(places), inputs))
     masks = {name: mask[places] for name, mask in rows.masks.items()}
     distinct = {name: np.unique(digests[mask]) for name, mask in masks.items()}
     return {
@@ -42,7 +42,7 @@ def duplicate_inputs(rows: PartedRows) -> dict[str, dict[str, int]]:
     }
 
 
-def near_duplicates(rows: PartedRows) -> dict[str, Any]:
+def measure_near_duplicates(rows: PartedRows) -> dict[str, Any]:
     """Share of rows whose text inputs resemble those of another row (equal ones too): `within` their own part, and
     `with_train`. Empty where no input is text."""
     names = [field.name for field in rows.schema.of_role("input") if field.type == "string"]
@@ -50,7 +50,7 @@ def near_duplicates(rows: PartedRows) -> dict[str, Any]:
         return {}
     count = {name: int(mask.sum()) for name, mask in rows.masks.items()}
     some = rows.thinned(_AMONG)
-    texts = shingled(_joined(some.table, names))
+    texts = make_shingles(_join_columns(some.table, names))
     large = rows.table.num_rows > _ROWS
     chosen = {name: some.sample(name, _SAMPLE if large else _ROWS) for name in rows.names}
     places = {name: np.flatnonzero(some.masks[name]) for name in rows.names}
@@ -67,7 +67,7 @@ def near_duplicates(rows: PartedRows) -> dict[str, Any]:
     }
 
 
-def shared_examples(rows: PartedRows) -> dict[str, Any]:
+def count_shared_examples(rows: PartedRows) -> dict[str, Any]:
     """Rows whose text inputs are made of examples, as the definition's `examples` says: how many share `any` of them
     with a training row, and how many `half` or more with a single one. Two tasks that differ in what they ask last
     are told apart by no resemblance of their texts. Empty where the definition names no examples."""
@@ -75,15 +75,15 @@ def shared_examples(rows: PartedRows) -> dict[str, Any]:
     names = [field.name for field in rows.schema.of_role("input") if field.type == "string"]
     if not separator or not names:
         return {}
-    shares = most_shared(_joined(rows.table, names).to_pylist(), separator, rows.masks["train"])
+    shares = measure_max_overlap(_join_columns(rows.table, names).to_pylist(), separator, rows.masks["train"])
     return {
-        name: {"any": int((found > 0).sum()), "half": int((found >= 0.5).sum())}
+        name: {"any": int((part_shares > 0).sum()), "half": int((part_shares >= 0.5).sum())}
         for name in rows.evaluated
-        for found in [shares[rows.masks[name]]]
+        for part_shares in [shares[rows.masks[name]]]
     }
 
 
-def _joined(table: pa.Table, names: list[str]) -> pa.ChunkedArray:
+def _join_columns(table: pa.Table, names: list[str]) -> pa.ChunkedArray:
     import pyarrow.compute as pc
 
     texts = table[names[0]]

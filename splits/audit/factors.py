@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import BadDefinition
-from .parted import Mask, PartedRows, coded
+from .parted import Mask, PartedRows, encode_values
 
 
-def factors(rows: PartedRows) -> dict[str, Any]:
-    """For the fields that the definition names as `factors`, each part against training: `unseen_values` of each
-    field, and the share of `rows_with_unseen_combination`. Empty where none are named."""
+def measure_factors(rows: PartedRows) -> dict[str, Any]:
+    """For the fields that the definition names as `factors`, each part against training: `unseen_values` of
+    each field, and the share of `rows_with_unseen_combination`. Empty where none are named."""
     names = rows.definition.factors
     for name in names:
         if rows.schema[name].shape:
             raise BadDefinition(f"{rows.definition.name}: factor {name!r} is {rows.schema[name].type}, no single value")
     if not names:
         return {}
-    codes = {name: coded(rows.table[name])[0] for name in names}
+    codes = {name: encode_values(rows.table[name])[0] for name in names}
     combined = np.unique(np.stack(list(codes.values()), axis=1), axis=0, return_inverse=True)[1].ravel()
 
     def unseen(values: Any, train: Mask, test: Mask) -> Any:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import bits
-from ..measures.divergence import words
+from ...core.draws import draw_bits
+from ..measures.divergence import split_words
 from ..schema import Field
 from .parted import PartedRows
 
@@ -25,12 +25,12 @@ Matrix = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
-def numeric(rows: PartedRows) -> list[Field]:
+def list_numeric_fields(rows: PartedRows) -> list[Field]:
     """The input fields that are numbers or tensors of numbers."""
     return [field for field in rows.schema.of_role("input") if field.item not in ("string", "bytes", "bool")]
 
 
-def features(rows: PartedRows, places: Places, columns: int) -> Matrix | None:
+def compute_features(rows: PartedRows, places: Places, columns: int) -> Matrix | None:
     """The inputs of the rows at `places` as numbers, shape (rows, at most `columns` an input): numbers as they are, the
     words of texts counted. None where inputs are neither.
 
@@ -38,12 +38,14 @@ def features(rows: PartedRows, places: Places, columns: int) -> Matrix | None:
     (Weinberger et al. 2009, Feature hashing for large scale multitask learning).
     """
     table = rows.table.take(places)
-    blocks = [_numbers(table, field, columns) for field in numeric(rows)]
-    blocks += [_bag(table[field.name], columns) for field in rows.schema.of_role("input") if field.type == "string"]
+    blocks = [_encode_numbers(table, field, columns) for field in list_numeric_fields(rows)]
+    blocks += [
+        _encode_words(table[field.name], columns) for field in rows.schema.of_role("input") if field.type == "string"
+    ]
     return np.concatenate(blocks, axis=1) if blocks else None
 
 
-def _numbers(table: pa.Table, field: Field, columns: int) -> Matrix:
+def _encode_numbers(table: pa.Table, field: Field, columns: int) -> Matrix:
     import pyarrow.compute as pc
 
     column = table[field.name].combine_chunks()
@@ -51,30 +53,30 @@ def _numbers(table: pa.Table, field: Field, columns: int) -> Matrix:
     values = flat.to_numpy(zero_copy_only=False).astype(np.float64).reshape(table.num_rows, -1)
     if values.shape[1] <= columns:
         return np.asarray(values)
-    joined, signs = _hashed(values.shape[1], columns)
+    joined, signs = _hash_columns(values.shape[1], columns)
     order = np.argsort(joined, kind="stable")
     first = np.unique(joined[order], return_index=True)[1]
     return np.asarray(np.add.reduceat(values[:, order] * signs[order], first, axis=1))
 
 
-def _bag(texts: pa.ChunkedArray, columns: int) -> Matrix:
-    found = words(texts)
-    joined, signs = _hashed(found.kinds, columns)
-    width = min(found.kinds, columns)
-    cell = found.row * width + joined[found.code]
-    return np.asarray(np.bincount(cell, signs[found.code], found.rows * width), np.float64).reshape(found.rows, width)
+def _encode_words(texts: pa.ChunkedArray, columns: int) -> Matrix:
+    units = split_words(texts)
+    joined, signs = _hash_columns(units.kinds, columns)
+    width = min(units.kinds, columns)
+    cell = units.row * width + joined[units.code]
+    return np.asarray(np.bincount(cell, signs[units.code], units.rows * width), np.float64).reshape(units.rows, width)
 
 
-def _hashed(kinds: int, columns: int) -> tuple[Places, Matrix]:
+def _hash_columns(kinds: int, columns: int) -> tuple[Places, Matrix]:
     """The column that each of `kinds` joins, and its sign, both of shape (kinds,)."""
     if kinds <= columns:
         return np.arange(kinds), np.ones(kinds)
-    drawn = bits("audit/features", np.arange(kinds, dtype=np.uint64))
+    drawn = draw_bits("audit/features", np.arange(kinds, dtype=np.uint64))
     # The highest bit is independent of the lowest, which choose the column.
     return (drawn % np.uint64(columns)).astype(np.int64), np.where(drawn >> np.uint64(63), 1.0, -1.0)
 
 
-def ridge(inputs: Matrix, targets: Matrix) -> Callable[[Matrix], Matrix]:
+def fit_ridge(inputs: Matrix, targets: Matrix) -> Callable[[Matrix], Matrix]:
     """Least squares with a small ridge on standardised inputs: from inputs (n, d) and targets (n, k) a function from
     inputs (m, d) to scores (m, k)."""
     centre, spread = inputs.mean(0), inputs.std(0)

@@ -7,42 +7,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rows import heads, value_digests
+from ..rows import compute_value_digests, get_digest_prefixes
 from ..schema import Field
-from .parted import PartedRows, coded
+from .parted import PartedRows, encode_values
 
 _CLASSES, _SHOWN = 1000, 20
 
 
-def labels(rows: PartedRows) -> dict[str, Any]:
+def measure_labels(rows: PartedRows) -> dict[str, Any]:
     """`distinct` labels of each part. For at most 1,000 classes also `total_variation_from_train` and the `shares` of
     the 20 commonest; for a number that is measured, mean, standard deviation and the largest difference of the
     cumulative distributions (`kolmogorov_smirnov_from_train`)."""
     field = rows.schema[rows.definition.label]
     if field.type == "float64":
-        return _measured(rows, rows.table[field.name].to_numpy())
-    found = classes(rows)
-    codes = found[0] if found else _codes(rows, field)
+        return _measure_numeric(rows, rows.table[field.name].to_numpy())
+    codes_and_classes = encode_classes(rows)
+    codes = codes_and_classes[0] if codes_and_classes else _encode_column(rows, field)
     distinct = {"distinct": {name: len(np.unique(codes[rows.masks[name]])) for name in rows.names}}
-    return distinct | _marginals(rows, *found) if found else distinct
+    return distinct | _measure_marginals(rows, *codes_and_classes) if codes_and_classes else distinct
 
 
-def classes(rows: PartedRows) -> tuple[NDArray[np.int64], list[Any]] | None:
+def encode_classes(rows: PartedRows) -> tuple[NDArray[np.int64], list[Any]] | None:
     """The label of each row as a number, shape (rows,), and the classes; None where labels are no classes (tensors,
     measured numbers, or more than 1,000 different ones)."""
     field = rows.schema[rows.definition.label]
     if field.shape or field.type in ("float64", "bytes"):
         return None
-    codes, values = coded(rows.table[field.name])
+    codes, values = encode_values(rows.table[field.name])
     return (codes, values) if len(values) <= _CLASSES else None
 
 
-def _codes(rows: PartedRows, field: Field) -> NDArray[np.int64]:
+def _encode_column(rows: PartedRows, field: Field) -> NDArray[np.int64]:
     # The digest stands for a value of any type.
-    return np.unique(heads(value_digests(rows.table, field)), return_inverse=True)[1]
+    return np.unique(get_digest_prefixes(compute_value_digests(rows.table, field)), return_inverse=True)[1]
 
 
-def _marginals(rows: PartedRows, codes: NDArray[np.int64], values: list[Any]) -> dict[str, Any]:
+def _measure_marginals(rows: PartedRows, codes: NDArray[np.int64], values: list[Any]) -> dict[str, Any]:
     commonest = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:_SHOWN]).tolist()
     counts = {name: np.bincount(codes[mask], minlength=len(values)) for name, mask in rows.masks.items()}
     return {
@@ -54,7 +54,7 @@ def _marginals(rows: PartedRows, codes: NDArray[np.int64], values: list[Any]) ->
     }
 
 
-def _measured(rows: PartedRows, values: NDArray[np.float64]) -> dict[str, Any]:
+def _measure_numeric(rows: PartedRows, values: NDArray[np.float64]) -> dict[str, Any]:
     parts = {name: values[mask] for name, mask in rows.masks.items()}
     return {
         "distinct": {name: len(np.unique(part)) for name, part in parts.items()},

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .parted import PartedRows, coded
+from .parted import PartedRows, encode_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _CLASSES = 20
 
 
-def noise(rows: PartedRows) -> dict[str, Any]:
+def measure_noise(rows: PartedRows) -> dict[str, Any]:
     """For each part how many labels were `overridden` and how many are `wrong`, and as shares of its rows the
     `overridden_rate` and the `true_rate`: a label redrawn among all classes may be the right one again. Empty where the
     split overrides no label."""
@@ -22,7 +22,7 @@ def noise(rows: PartedRows) -> dict[str, Any]:
         return {}
     import pyarrow.compute as pc
 
-    truth, override = _labels(rows)
+    truth, override = _read_labels(rows)
     overridden = override.is_valid().to_numpy()
     wrong = pc.fill_null(pc.not_equal(override, truth), False).to_numpy()
     return {
@@ -37,7 +37,7 @@ def noise(rows: PartedRows) -> dict[str, Any]:
     }
 
 
-def transition(rows: PartedRows) -> dict[str, Any]:
+def compute_transition_matrix(rows: PartedRows) -> dict[str, Any]:
     """The transition matrix of the training labels: one row a true class, the shares of the classes given. Empty where
     the split overrides no label, and for more than 20 classes."""
     if "its label" not in rows.table.column_names or "train" not in rows.names:
@@ -45,8 +45,8 @@ def transition(rows: PartedRows) -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    truth, override = _labels(rows)
-    codes, classes = coded(pa.chunked_array([*truth.chunks, *pc.coalesce(override, truth).chunks]))
+    truth, override = _read_labels(rows)
+    codes, classes = encode_values(pa.chunked_array([*truth.chunks, *pc.coalesce(override, truth).chunks]))
     if len(classes) > _CLASSES:
         return {}
     train, size = rows.masks["train"], len(classes)
@@ -56,6 +56,6 @@ def transition(rows: PartedRows) -> dict[str, Any]:
     return {"classes": classes, "shares": np.round(shares, 4).tolist()}
 
 
-def _labels(rows: PartedRows) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+def _read_labels(rows: PartedRows) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
     truth = rows.table[rows.definition.label]
     return truth, rows.table["its label"].cast(truth.type)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ..assignment import PARTS
 from ..manifest import SplitDefinition
 from ..schema import Schema
@@ -52,15 +52,15 @@ class PartedRows:
 
     def pairs(self) -> dict[str, tuple[Mask, Mask]]:
         """What is compared, by name: each part with training, and a random split."""
-        found = {name: (self.masks["train"], self.masks[name]) for name in self.evaluated}
+        pairs = {name: (self.masks["train"], self.masks[name]) for name in self.evaluated}
         if self.shifted:
-            found[RANDOM] = self._random()
-        return found
+            pairs[RANDOM] = self._random()
+        return pairs
 
     def _random(self) -> tuple[Mask, Mask]:
         test = self.masks["ood_test"]
         pooled = np.flatnonzero(self.masks["train"] | test)
-        drawn = pooled[shuffled("audit/random split", self.row_ids[pooled])]
+        drawn = pooled[draw_permutation("audit/random split", self.row_ids[pooled])]
         count = int(test.sum())
         masks = np.zeros((2, len(test)), bool)
         masks[0, drawn[count:]], masks[1, drawn[:count]] = True, True
@@ -69,11 +69,11 @@ class PartedRows:
     def total_variations(self, codes: NDArray[np.int64]) -> dict[str, float]:
         """For each pair the total variation (half the sum of the differences, 0 to 1) of a categorical, given as a
         number for each row."""
-        found = {}
+        variations = {}
         for name, masks in self.pairs().items():
             left, right = (np.bincount(codes[mask], minlength=int(codes.max()) + 1) / mask.sum() for mask in masks)
-            found[name] = round(float(np.abs(left - right).sum() / 2), 4)
-        return found
+            variations[name] = round(float(np.abs(left - right).sum() / 2), 4)
+        return variations
 
     def thinned(self, limit: int) -> PartedRows:
         """The same split with at most `limit` rows of each part, drawn by row id; itself where none has more."""
@@ -89,10 +89,10 @@ class PartedRows:
         places = np.flatnonzero(self.masks[part])
         if len(places) <= limit:
             return places
-        return np.sort(places[shuffled("audit/sample", self.row_ids[places])[:limit]])
+        return np.sort(places[draw_permutation("audit/sample", self.row_ids[places])[:limit]])
 
 
-def parted(definition: SplitDefinition, source: pa.Table, assigned: pa.Table, schema: Schema) -> PartedRows:
+def join_parts(definition: SplitDefinition, source: pa.Table, assigned: pa.Table, schema: Schema) -> PartedRows:
     """Join a manifest's rows with their source's fields."""
     import pyarrow.compute as pc
 
@@ -106,7 +106,7 @@ def parted(definition: SplitDefinition, source: pa.Table, assigned: pa.Table, sc
     return PartedRows(definition, schema, table, {part: mask for part, mask in masks.items() if mask.any()})
 
 
-def coded(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[object]]:
+def encode_values(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[object]]:
     """A column of scalars as numbers 0, 1, 2 .., shape (rows,), and the sorted values that they stand for."""
     import pyarrow.compute as pc
 

@@ -13,7 +13,7 @@ from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ...core.figures import drawn_with
+from ...core.figures import use_plot_settings
 from ..assignment import PARTS
 from ..measures.divergence import ATOMS, COMPOUNDS
 from .parted import RANDOM
@@ -66,141 +66,148 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def png(audit: Audit, classes: Sequence[str] = ()) -> bytes:
+def render_png(audit: Audit, classes: Sequence[str] = ()) -> bytes:
     """The picture as a PNG file, 200 dots an inch; the same audit gives the same bytes under one version of
-    matplotlib. `MissingExtra` without matplotlib. classes: as for `figure`."""
+    matplotlib. `MissingExtra` without matplotlib. classes: as for `draw_figure`."""
     content = BytesIO()
-    made = figure(audit, classes)
-    with drawn_with(_SETTINGS):
-        made.savefig(content, format="png", metadata={"Software": None})
+    audit_figure = draw_figure(audit, classes)
+    with use_plot_settings(_SETTINGS):
+        audit_figure.savefig(content, format="png", metadata={"Software": None})
     return content.getvalue()
 
 
-def figure(audit: Audit, classes: Sequence[str] = ()) -> Figure:
+def draw_figure(audit: Audit, classes: Sequence[str] = ()) -> Figure:
     """The picture of an audit (what `audit.json` holds) as a matplotlib `Figure`. `MissingExtra` without matplotlib.
     classes: what the classes 0, 1 .. of the label are called, where they have names."""
-    with drawn_with(_SETTINGS):
+    with use_plot_settings(_SETTINGS):
         from matplotlib.figure import Figure as Empty
         from matplotlib.patches import Patch
 
-        bars = len(_distances(audit, _test(audit)))
-        made = Empty(figsize=(7.6, 6.2 + 0.3 * max(0, bars - _ROOM)), layout="constrained")
+        bars = len(_list_distances(audit, _find_test_part(audit)))
+        audit_figure = Empty(figsize=(7.6, 6.2 + 0.3 * max(0, bars - _ROOM)), layout="constrained")
         verdict = "holds" if audit["holds"] else "DOES NOT HOLD"
         why = wrap(audit["why"], _LINE, max_lines=4, placeholder=" …")
         lines = [f"{audit['split']} ({audit['kind']} shift): {verdict}", *why]
-        made.suptitle("\n".join(lines), x=0.01, ha="left", size=8.5)
-        panels = made.subplots(2, 2)
-        labels = partial(_labels, classes=classes)
-        drawn: tuple[Callable[[Axes, Audit], None], ...] = (_severity, labels, _groups, _measures)
-        for axes, draw in zip(panels.flat, drawn, strict=True):
+        audit_figure.suptitle("\n".join(lines), x=0.01, ha="left", size=8.5)
+        panels = audit_figure.subplots(2, 2)
+        labels = partial(_draw_labels, classes=classes)
+        draw_functions: tuple[Callable[[Axes, Audit], None], ...] = (
+            _draw_severity,
+            labels,
+            _draw_groups,
+            _draw_measures,
+        )
+        for axes, draw in zip(panels.flat, draw_functions, strict=True):
             draw(axes, audit)
         parts = [Patch(color=_COLOURS[name], label=f"{name} ({rows:,} rows)") for name, rows in audit["rows"].items()]
-        made.legend(handles=parts, loc="outside lower center", ncols=min(3, len(parts)), handlelength=1.0)
+        audit_figure.legend(handles=parts, loc="outside lower center", ncols=min(3, len(parts)), handlelength=1.0)
         # Ticks are made when first laid out: now, while the settings hold.
-        made.draw_without_rendering()
-    return made
+        audit_figure.draw_without_rendering()
+    return audit_figure
 
 
-def _severity(axes: Axes, audit: Audit) -> None:
+def _draw_severity(axes: Axes, audit: Audit) -> None:
     axes.set_title("Severity")
-    found = audit.get("severity_histogram")
-    if not found:
-        return _empty(axes, "rows of this split have no severity")
-    shares = {name: [n / max(sum(counts), 1) for n in counts] for name, counts in found["counts"].items()}
+    histogram = audit.get("severity_histogram")
+    if not histogram:
+        return _draw_empty(axes, "rows of this split have no severity")
+    shares = {name: [n / max(sum(counts), 1) for n in counts] for name, counts in histogram["counts"].items()}
     axes.set_ylabel("share of the part's rows")
-    if "values" in found:
-        _bars(axes, [f"{value:g}" for value in found["values"]], shares)
+    if "values" in histogram:
+        _draw_bars(axes, [f"{value:g}" for value in histogram["values"]], shares)
         return None
-    edges = found["edges"]
+    edges = histogram["edges"]
     for name, values in shares.items():
         axes.stairs(values, edges, fill=True, alpha=0.2, color=_COLOURS[name])
         axes.stairs(values, edges, color=_COLOURS[name], linewidth=1.2)
     return None
 
 
-def _labels(axes: Axes, audit: Audit, classes: Sequence[str]) -> None:
+def _draw_labels(axes: Axes, audit: Audit, classes: Sequence[str]) -> None:
     axes.set_title("Labels")
     shares = audit["labels"].get("shares")
     if not shares:
         most = max(audit["labels"]["distinct"].values())
-        return _empty(axes, f"no classes: up to {most:,} different labels a part")
+        return _draw_empty(axes, f"no classes: up to {most:,} different labels a part")
     axes.set_ylabel("share of the part's rows")
     called = {str(number): name for number, name in enumerate(classes)}
-    names, columns = _commonest(shares, dict.fromkeys(shares, 1.0), _LETTERS // 2, called)
+    names, columns = _select_commonest(shares, dict.fromkeys(shares, 1.0), _LETTERS // 2, called)
     most = max(audit["labels"]["distinct"].values())
     if most > len(names):
         axes.set_title(f"Labels: the {len(names)} commonest of {most}")
-    return _bars(axes, names, columns)
+    return _draw_bars(axes, names, columns)
 
 
-def _groups(axes: Axes, audit: Audit) -> None:
+def _draw_groups(axes: Axes, audit: Audit) -> None:
     axes.set_title("Groups")
     if "groups" not in audit:
-        return _empty(axes, "rows of this split have no group")
-    names, columns = _commonest(audit["groups"]["rows"], audit["rows"], _LETTERS)
+        return _draw_empty(axes, "rows of this split have no group")
+    names, columns = _select_commonest(audit["groups"]["rows"], audit["rows"], _LETTERS)
     rest = {part: audit["rows"][part] - sum(values) for part, values in columns.items()}
     if any(rest.values()):
         names.append("(others)")
         columns = {part: [*values, rest[part]] for part, values in columns.items()}
     axes.set_xlabel("rows")
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    return _bars(axes, names, columns, upright=False)
+    return _draw_bars(axes, names, columns, upright=False)
 
 
-def _measures(axes: Axes, audit: Audit) -> None:
-    test = _test(audit)
+def _draw_measures(axes: Axes, audit: Audit) -> None:
+    test = _find_test_part(audit)
     axes.set_title(f"From train to {test}")
-    found = _distances(audit, test)
-    if not found:
-        return _empty(axes, f"nothing to compare: no {test}, or no measure applies")
-    for place, (_, value, chance) in enumerate(found):
-        axes.barh(place, value, _BAND, color=_COLOURS[test])
+    distances = _list_distances(audit, test)
+    if not distances:
+        return _draw_empty(axes, f"nothing to compare: no {test}, or no measure applies")
+    for index, (_, value, chance) in enumerate(distances):
+        axes.barh(index, value, _BAND, color=_COLOURS[test])
         if chance is not None:
-            axes.plot([chance, chance], [place - _BAND / 2, place + _BAND / 2], color="black", linewidth=1.5)
-        axes.text(max(value, chance or 0.0) + 0.02, place, f"{value:.2f}", va="center", size=7)
-    axes.set_yticks(range(len(found)), [name for name, _, _ in found])
-    axes.set_ylim(max(len(found), _LEAST_BARS) - 0.5, -0.5)
+            axes.plot([chance, chance], [index - _BAND / 2, index + _BAND / 2], color="black", linewidth=1.5)
+        axes.text(max(value, chance or 0.0) + 0.02, index, f"{value:.2f}", va="center", size=7)
+    axes.set_yticks(range(len(distances)), [name for name, _, _ in distances])
+    axes.set_ylim(max(len(distances), _LEAST_BARS) - 0.5, -0.5)
     axes.set_xlim(0, 1.12)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
-    if any(chance is not None for _, _, chance in found):
+    if any(chance is not None for _, _, chance in distances):
         axes.set_xlabel("black line: by chance")
     return None
 
 
-def _test(audit: Audit) -> str:
+def _find_test_part(audit: Audit) -> str:
     """The part that is compared with training."""
     return "ood_test" if "ood_test" in audit["rows"] else "id_test"
 
 
-def _distances(audit: Audit, test: str) -> list[tuple[str, float, float | None]]:
+def _list_distances(audit: Audit, test: str) -> list[tuple[str, float, float | None]]:
     """What lies between train and a test part: name, value, and the value by chance (a random split of the same rows)
     where it is known."""
-    found: list[tuple[str, float, float | None]] = []
+    distances: list[tuple[str, float, float | None]] = []
     for field, parts in audit.get("texts", {}).items():
         if test not in parts:
             continue
         chance = parts.get(RANDOM, {})
-        name = _short(field, _LETTERS // 2)
+        name = _shorten_name(field, _LETTERS // 2)
         for what, alpha in (("tokens", str(ATOMS)), ("pairs", str(COMPOUNDS)), ("triples", str(COMPOUNDS))):
             if what in parts[test]["divergence"]:
                 by_chance = chance.get("divergence", {}).get(what, {}).get(alpha)
-                found.append((f"{name}: {what} diverge", parts[test]["divergence"][what][alpha], by_chance))
+                distances.append((f"{name}: {what} diverge", parts[test]["divergence"][what][alpha], by_chance))
         key = "rows_with_unseen_pair"
-        found.append((f"{name}: rows with new pair", parts[test][key], chance.get(key)))
+        distances.append((f"{name}: rows with new pair", parts[test][key], chance.get(key)))
     for name, path in _SCALARS.items():
-        value, chance = (_at(audit, [part if key == "PART" else key for key in path]) for part in (test, RANDOM))
+        value, chance = (
+            _get_nested(audit, [part if key == "PART" else key for key in path]) for part in (test, RANDOM)
+        )
         if value is not None:
-            found.append((name, value, chance if "PART" in path else None))
-    return found
+            distances.append((name, value, chance if "PART" in path else None))
+    return distances
 
 
-def _at(audit: Any, path: Sequence[str]) -> float | None:
+def _get_nested(audit: Any, path: Sequence[str]) -> float | None:
     for key in path:
         audit = audit.get(key, {})
     return audit if isinstance(audit, float) else None
 
 
-def _commonest(
+def _select_commonest(
     columns: Mapping[str, Mapping[str, float]],
     totals: Mapping[str, float],
     letters: int,
@@ -210,12 +217,12 @@ def _commonest(
     written instead of a name."""
     names = list(dict.fromkeys(name for values in columns.values() for name in values))
     weight = {name: sum(values.get(name, 0) / totals[part] for part, values in columns.items()) for name in names}
-    kept = sorted(sorted(names, key=lambda name: -weight[name])[:_SHOWN], key=_as_number)
-    shown = {part: [values.get(name, 0) for name in kept] for part, values in columns.items()}
-    return _shortened([called.get(name, name) for name in kept], letters), shown
+    largest = sorted(sorted(names, key=lambda name: -weight[name])[:_SHOWN], key=_make_sort_key)
+    shares = {part: [values.get(name, 0) for name in largest] for part, values in columns.items()}
+    return _shorten_names([called.get(name, name) for name in largest], letters), shares
 
 
-def _as_number(name: str) -> tuple[int, float, str]:
+def _make_sort_key(name: str) -> tuple[int, float, str]:
     """Numbers in their order, before other names in theirs."""
     try:
         return 0, float(name), name
@@ -223,14 +230,16 @@ def _as_number(name: str) -> tuple[int, float, str]:
         return 1, 0.0, name
 
 
-def _bars(axes: Axes, names: Sequence[str], columns: Mapping[str, Sequence[float]], *, upright: bool = True) -> None:
+def _draw_bars(
+    axes: Axes, names: Sequence[str], columns: Mapping[str, Sequence[float]], *, upright: bool = True
+) -> None:
     """For each name the bars of the parts that have some of it, side by side."""
     width = _BAND / max(len(columns), _LEAST_PARTS)
     draw = axes.bar if upright else axes.barh
-    for place in range(len(names)):
-        here = [(part, values[place]) for part, values in columns.items() if values[place]]
-        for k, (part, value) in enumerate(here):
-            draw(place + (k - (len(here) - 1) / 2) * width, value, width, color=_COLOURS[part])
+    for index in range(len(names)):
+        present = [(part, values[index]) for part, values in columns.items() if values[index]]
+        for k, (part, value) in enumerate(present):
+            draw(index + (k - (len(present) - 1) / 2) * width, value, width, color=_COLOURS[part])
     if upright:
         crowded = sum(map(len, names)) > 40
         axes.set_xticks(range(len(names)), names, rotation=90 if crowded else 0)
@@ -241,23 +250,23 @@ def _bars(axes: Axes, names: Sequence[str], columns: Mapping[str, Sequence[float
     axes.locator_params(axis="x", nbins=5)
 
 
-def _empty(axes: Axes, why: str) -> None:
+def _draw_empty(axes: Axes, why: str) -> None:
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set_visible(False)
     axes.text(0.5, 0.5, "\n".join(wrap(why, 36)), ha="center", va="center", color=_GREY, transform=axes.transAxes)
 
 
-def _shortened(names: Sequence[str], letters: int) -> list[str]:
+def _shorten_names(names: Sequence[str], letters: int) -> list[str]:
     """Each name in so many letters, cut where different names stay different; numbered where no cut does that."""
     for head in (0.5, 0.25, 0.75, 0.0, 1.0):
-        short = [_short(name, letters, head) for name in names]
+        short = [_shorten_name(name, letters, head) for name in names]
         if len(set(short)) == len(names):
             return short
-    return [f"{_short(name, letters - 4)} #{k}" for k, name in enumerate(names, 1)]
+    return [f"{_shorten_name(name, letters - 4)} #{k}" for k, name in enumerate(names, 1)]
 
 
-def _short(name: str, letters: int, head: float = 0.5) -> str:
+def _shorten_name(name: str, letters: int, head: float = 0.5) -> str:
     """The name, cut to so many letters; `head` is the start's share of those that stay."""
     if len(name) <= letters:
         return name

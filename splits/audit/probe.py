@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import bits
-from .features import ROWS, Matrix, features, ridge
-from .labels import classes
+from ...core.draws import draw_bits
+from .features import ROWS, Matrix, compute_features, fit_ridge
+from .labels import encode_classes
 from .parted import PartedRows
 
 _CLASSES, _COLUMNS = 100, 1024
 
 
-def probe(rows: PartedRows) -> dict[str, float]:
+def fit_probes(rows: PartedRows) -> dict[str, float]:
     """Ridge least squares on the inputs' features, fitted on a fixed half of the rows (by row id, at most 5,000 of a
     part).
 
@@ -26,25 +26,25 @@ def probe(rows: PartedRows) -> dict[str, float]:
         return {}
     train, test = (rows.sample(name, ROWS) for name in ("train", "ood_test"))
     both = np.concatenate([train, test])
-    inputs = features(rows, both, _COLUMNS)
-    half = bits("probe", rows.row_ids[both]) % np.uint64(2) == 0
+    inputs = compute_features(rows, both, _COLUMNS)
+    half = draw_bits("probe", rows.row_ids[both]) % np.uint64(2) == 0
     domain = np.arange(len(both)) >= len(train)
     if inputs is None or any(not (half & side).any() or not (~half & side).any() for side in (domain, ~domain)):
         return {}
-    tell = ridge(inputs[half], domain[half, None].astype(np.float64))
-    found = {"domain_auroc": round(auroc(tell(inputs[~half])[:, 0], domain[~half]), 3)}
-    labelled = classes(rows)
+    tell = fit_ridge(inputs[half], domain[half, None].astype(np.float64))
+    results = {"domain_auroc": round(auroc(tell(inputs[~half])[:, 0], domain[~half]), 3)}
+    labelled = encode_classes(rows)
     if labelled is None or len(labelled[1]) > _CLASSES:
-        return found
+        return results
     label = labelled[0][both]
     fit = half & ~domain
     known = np.unique(label[fit])
-    scores = ridge(inputs[fit], (label[fit, None] == known).astype(np.float64))
+    scores = fit_ridge(inputs[fit], (label[fit, None] == known).astype(np.float64))
     right = known[scores(inputs).argmax(1)] == label
     return {
         "id_accuracy": round(float(right[~half & ~domain].mean()), 3),
         "ood_accuracy": round(float(right[domain].mean()), 3),
-        **found,
+        **results,
     }
 
 

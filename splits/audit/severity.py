@@ -13,9 +13,9 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _BINS = 24
 
 
-def severity(rows: PartedRows) -> dict[str, Any]:
+def measure_severity(rows: PartedRows) -> dict[str, Any]:
     """`min`, `max`, `mean` and `quantiles` of each part's severity. Empty where rows have none."""
-    values = _severities(rows)
+    values = _collect_severities(rows)
     return {
         name: {
             "min": part.min().item(),
@@ -27,10 +27,10 @@ def severity(rows: PartedRows) -> dict[str, Any]:
     }
 
 
-def severity_histogram(rows: PartedRows) -> dict[str, Any]:
+def compute_severity_histogram(rows: PartedRows) -> dict[str, Any]:
     """How many rows of each part have each severity: by `values` where there are at most 24, else between `edges`
     (24 bins of one width; a bin holds its lower edge, the last both)."""
-    values = _severities(rows)
+    values = _collect_severities(rows)
     if not values:
         return {}
     every = np.unique(np.concatenate(list(values.values())))
@@ -42,7 +42,7 @@ def severity_histogram(rows: PartedRows) -> dict[str, Any]:
     return {"edges": [round(edge, 4) for edge in edges.tolist()], "counts": counts}
 
 
-def _severities(rows: PartedRows) -> dict[str, NDArray[Any]]:
+def _collect_severities(rows: PartedRows) -> dict[str, NDArray[Any]]:
     if "its severity" not in rows.table.column_names:
         return {}
     values = rows.table["its severity"].to_numpy()

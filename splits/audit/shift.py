@@ -19,9 +19,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import bits, shuffled
-from .features import ROWS, Matrix, features, numeric, ridge
-from .labels import classes
+from ...core.draws import draw_bits, draw_permutation
+from .features import ROWS, Matrix, compute_features, fit_ridge, list_numeric_fields
+from .labels import encode_classes
 from .parted import PartedRows
 
 _CLASSES, _COLUMNS = 20, 256
@@ -31,11 +31,11 @@ _LEAST_ROWS = 20
 _EMPTY = 0.02
 
 
-def diversity_and_correlation(rows: PartedRows) -> dict[str, float]:
+def measure_domain_shift(rows: PartedRows) -> dict[str, float]:
     """`diversity` and `correlation` shift, each from 0 to 1, rounded to 3 digits. Empty for other kinds than domain
     shift, for inputs that are not numbers and for labels of more than 20 classes."""
-    labelled = classes(rows)
-    if rows.definition.kind != "domain" or not rows.shifted or not numeric(rows) or labelled is None:
+    labelled = encode_classes(rows)
+    if rows.definition.kind != "domain" or not rows.shifted or not list_numeric_fields(rows) or labelled is None:
         return {}
     if len(labelled[1]) > _CLASSES:
         return {}
@@ -43,26 +43,29 @@ def diversity_and_correlation(rows: PartedRows) -> dict[str, float]:
     both = np.concatenate([train, test])
     domain = np.arange(len(both)) >= len(train)
     label, ids = labelled[0][both], rows.row_ids[both]
-    inputs = features(rows, both, _COLUMNS)
-    fit = bits("audit/shift", ids) % np.uint64(2) == 0
+    inputs = compute_features(rows, both, _COLUMNS)
+    fit = draw_bits("audit/shift", ids) % np.uint64(2) == 0
     if inputs is None or any(
         (side & domain).sum() < _LEAST_ROWS or (side & ~domain).sum() < _LEAST_ROWS for side in (fit, ~fit)
     ):
         return {}
-    cell = _cells(_scores(inputs, domain, label, fit), fit)[~fit]
-    found = shifts(cell, label[~fit], domain[~fit])
+    cell = _assign_cells(_compute_scores(inputs, domain, label, fit), fit)[~fit]
+    measured_shifts = compute_shifts(cell, label[~fit], domain[~fit])
     counters = ids[~fit]
     by_chance = np.mean(
-        [shifts(cell, label[~fit], domain[~fit][shuffled(f"audit/shift/{k}", counters)]) for k in range(_RESPLITS)],
+        [
+            compute_shifts(cell, label[~fit], domain[~fit][draw_permutation(f"audit/shift/{k}", counters)])
+            for k in range(_RESPLITS)
+        ],
         axis=0,
     )
     return {
         name: round(float(max(0.0, value**2 - chance**2) ** 0.5), 3)
-        for name, value, chance in zip(("diversity", "correlation"), found, by_chance, strict=True)
+        for name, value, chance in zip(("diversity", "correlation"), measured_shifts, by_chance, strict=True)
     }
 
 
-def shifts(cell: NDArray[np.int64], label: NDArray[np.int64], test: NDArray[np.bool_]) -> tuple[float, float]:
+def compute_shifts(cell: NDArray[np.int64], label: NDArray[np.int64], test: NDArray[np.bool_]) -> tuple[float, float]:
     """Diversity and correlation shift of rows by the formulas above, as counted; all of shape (rows,)."""
     counts = np.zeros((2, int(cell.max()) + 1, int(label.max()) + 1))
     np.add.at(counts, (test.astype(np.int64), cell, label), 1)
@@ -74,17 +77,19 @@ def shifts(cell: NDArray[np.int64], label: NDArray[np.int64], test: NDArray[np.b
     return float(np.abs(p - q)[empty].sum() / 2), float((np.sqrt(p * q) * apart)[~empty].sum() / 2)
 
 
-def _scores(inputs: Matrix, domain: NDArray[np.bool_], label: NDArray[np.int64], fit: NDArray[np.bool_]) -> Matrix:
+def _compute_scores(
+    inputs: Matrix, domain: NDArray[np.bool_], label: NDArray[np.int64], fit: NDArray[np.bool_]
+) -> Matrix:
     """How much like the test each row looks, to all rows and to those of each class, shape (rows, 1 + classes)."""
     columns = []
-    for one in (None, *np.unique(label).tolist()):
-        some = fit if one is None else fit & (label == one)
+    for label_class in (None, *np.unique(label).tolist()):
+        some = fit if label_class is None else fit & (label == label_class)
         if min((some & domain).sum(), (some & ~domain).sum()) >= _LEAST_ROWS:
-            columns.append(ridge(inputs[some], domain[some, None].astype(np.float64))(inputs)[:, 0])
+            columns.append(fit_ridge(inputs[some], domain[some, None].astype(np.float64))(inputs)[:, 0])
     return np.stack(columns, axis=1)
 
 
-def _cells(scores: Matrix, fit: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _assign_cells(scores: Matrix, fit: NDArray[np.bool_]) -> NDArray[np.int64]:
     known = scores[fit]
     centre, spread = known.mean(0), known.std(0) + 1e-9
     standard = (scores - centre) / spread

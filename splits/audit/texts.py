@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.threads import in_threads
-from ..measures.divergence import ATOMS, COMPOUNDS, Units, chernoff, runs, words
+from ...core.threads import map_in_threads
+from ..measures.divergence import ATOMS, COMPOUNDS, Units, chernoff_coefficient, find_runs, split_words
 from .parted import RANDOM, Mask, PartedRows
 
 if TYPE_CHECKING:
@@ -22,36 +22,36 @@ _CHUNK, _AT_ONCE = 1 << 16, 8
 _LENGTHS = {"token": 1, "pair": 2, "triple": 3}
 
 
-def texts(rows: PartedRows) -> dict[str, Any]:
+def measure_texts(rows: PartedRows) -> dict[str, Any]:
     """For each text of several words, input or label: each part measured against training, and, to tell what is new
     from what is only rare, a random split of train and ood_test."""
     label = rows.schema[rows.definition.label]
     fields = dict.fromkeys((*rows.schema.of_role("input"), label))
     some = rows.thinned(_ROWS)
-    found = {}
+    measures = {}
     for field in fields:
         if field.type != "string":
             continue
-        singles = words(some.table[field.name])
-        units = {name: runs(singles, length) for name, length in _LENGTHS.items()}
+        singles = split_words(some.table[field.name])
+        units = {name: find_runs(singles, length) for name, length in _LENGTHS.items()}
         if some.evaluated and some.masks["train"][units["pair"].row].any():
-            found[field.name] = {name: _measured(units, *pair) for name, pair in some.pairs().items()}
+            measures[field.name] = {name: _measure_pair(units, *pair) for name, pair in some.pairs().items()}
             if some is not rows:
-                _count_all_tokens(rows, field.name, found[field.name])
-    return found
+                _count_all_tokens(rows, field.name, measures[field.name])
+    return measures
 
 
-def _count_all_tokens(rows: PartedRows, field: str, found: dict[str, Any]) -> None:
+def _count_all_tokens(rows: PartedRows, field: str, measures: dict[str, Any]) -> None:
     """Put the unseen tokens of all rows in the place of those of the rows drawn: a rare word that the draw missed is no
     unseen one."""
-    known = {name: _vocabulary(rows.table[field], mask) for name, mask in rows.masks.items()}
+    known = {name: _collect_vocabulary(rows.table[field], mask) for name, mask in rows.masks.items()}
     for name in rows.evaluated:
-        found[name]["unseen_tokens"] = len(known[name] - known["train"])
-    found.get(RANDOM, {}).pop("unseen_tokens", None)
-    found["sampled"] = _ROWS
+        measures[name]["unseen_tokens"] = len(known[name] - known["train"])
+    measures.get(RANDOM, {}).pop("unseen_tokens", None)
+    measures["sampled"] = _ROWS
 
 
-def _vocabulary(texts: pa.ChunkedArray, mask: Mask) -> set[str]:
+def _collect_vocabulary(texts: pa.ChunkedArray, mask: Mask) -> set[str]:
     """The words of the masked rows, with memory for one piece of them and the words themselves."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -60,29 +60,29 @@ def _vocabulary(texts: pa.ChunkedArray, mask: Mask) -> set[str]:
         some = texts.slice(start, _CHUNK).filter(pa.array(mask[start : start + _CHUNK]))
         return pc.unique(pc.list_flatten(pc.utf8_split_whitespace(some)))
 
-    found: set[str] = set()
+    tokens: set[str] = set()
     for start in range(0, len(texts), _CHUNK * _AT_ONCE):
         starts = range(start, min(start + _CHUNK * _AT_ONCE, len(texts)), _CHUNK)
-        found.update(pc.unique(pa.chunked_array(in_threads(different, starts))).to_pylist())
-    return found - {""}
+        tokens.update(pc.unique(pa.chunked_array(map_in_threads(different, starts))).to_pylist())
+    return tokens - {""}
 
 
-def _measured(units: dict[str, Units], train: Mask, test: Mask) -> dict[str, Any]:
+def _measure_pair(units: dict[str, Units], train: Mask, test: Mask) -> dict[str, Any]:
     tokens = units["token"]
-    found: dict[str, Any] = {"unseen_tokens": int((_unseen(tokens, train) & (tokens.counts(test) > 0)).sum())}
+    measures: dict[str, Any] = {"unseen_tokens": int((_find_unseen(tokens, train) & (tokens.counts(test) > 0)).sum())}
     for name in ("pair", "triple"):
         some = units[name]
         new = np.zeros(some.rows, bool)
-        new[some.row[_unseen(some, train)[some.code]]] = True
-        found[f"rows_with_unseen_{name}"] = round(float(new[test].mean()), 4)
+        new[some.row[_find_unseen(some, train)[some.code]]] = True
+        measures[f"rows_with_unseen_{name}"] = round(float(new[test].mean()), 4)
     counts = {name: (some.counts(train), some.counts(test)) for name, some in units.items()}
-    found["divergence"] = {
-        f"{name}s": {str(alpha): round(1 - chernoff(p, q, alpha), 4) for alpha in (ATOMS, COMPOUNDS)}
+    measures["divergence"] = {
+        f"{name}s": {str(alpha): round(1 - chernoff_coefficient(p, q, alpha), 4) for alpha in (ATOMS, COMPOUNDS)}
         for name, (p, q) in counts.items()
         if p.any() and q.any()
     }
-    return found
+    return measures
 
 
-def _unseen(units: Units, train: Mask) -> Mask:
+def _find_unseen(units: Units, train: Mask) -> Mask:
     return np.asarray(units.counts(train) == 0)

@@ -20,7 +20,7 @@ Flags = NDArray[np.bool_]
 Codes = NDArray[np.int64]
 
 
-def exchanged(seen: Flags, evidence: int) -> Flags:
+def find_exchangeable(seen: Flags, evidence: int) -> Flags:
     """The rows of one state within coverage, shape (fragments, contexts), of those that training has."""
     shared = seen.astype(np.float32) @ seen.T.astype(np.float32)
     alike = (shared >= evidence) | np.eye(len(seen), dtype=bool)
@@ -31,36 +31,36 @@ def exchanged(seen: Flags, evidence: int) -> Flags:
         alike = further
 
 
-def covered(train: Codes, asked: Codes, evidence: int) -> Flags:
-    """Which of `asked` lie within coverage of `train`: both rows of state, fragment and context, shape (rows, 3).
+def find_covered(train: Codes, test: Codes, evidence: int) -> Flags:
+    """Which of `test` lie within coverage of `train`: both rows of state, fragment and context, shape (rows, 3).
     `BadDefinition` for evidence that is not positive."""
-    both = np.concatenate([train, asked])
-    place = np.concatenate([np.zeros(len(train), np.int64), np.ones(len(asked), np.int64)])
-    found = np.zeros(len(asked), bool)
-    for rows, fragment, context, shape in _by_state(both, evidence):
-        old = place[rows] == 0
+    both = np.concatenate([train, test])
+    origin = np.concatenate([np.zeros(len(train), np.int64), np.ones(len(test), np.int64)])
+    is_covered = np.zeros(len(test), bool)
+    for rows, fragment, context, shape in _iterate_states(both, evidence):
+        old = origin[rows] == 0
         seen = np.zeros(shape, bool)
         seen[fragment[old], context[old]] = True
-        found[rows[~old] - len(train)] = exchanged(seen, evidence)[fragment[~old], context[~old]]
-    return found
+        is_covered[rows[~old] - len(train)] = find_exchangeable(seen, evidence)[fragment[~old], context[~old]]
+    return is_covered
 
 
-def rows_to_cover(ordered: Codes, share: float, evidence: int) -> int:
+def count_rows_to_cover(ordered: Codes, share: float, evidence: int) -> int:
     """The fewest of the first rows of `ordered`, shape (rows, 3), from which `share` of all of them are covered."""
     tables = []
-    for rows, fragment, context, shape in _by_state(ordered, evidence):
+    for rows, fragment, context, shape in _iterate_states(ordered, evidence):
         turn = np.full(shape, len(ordered), np.int64)
         turn[fragment, context] = rows
         tables.append(turn)
     few, enough = 0, len(ordered)
     while few < enough:
         count = (few + enough) // 2
-        reached = sum(int((exchanged(turn < count, evidence) & (turn < len(ordered))).sum()) for turn in tables)
+        reached = sum(int((find_exchangeable(turn < count, evidence) & (turn < len(ordered))).sum()) for turn in tables)
         few, enough = (few, count) if reached >= share * len(ordered) else (count + 1, enough)
     return enough
 
 
-def _by_state(rows: Codes, evidence: int) -> Iterator[tuple[Codes, Codes, Codes, tuple[int, int]]]:
+def _iterate_states(rows: Codes, evidence: int) -> Iterator[tuple[Codes, Codes, Codes, tuple[int, int]]]:
     """Of each state: the places of its rows, their fragments and contexts numbered from 0, and how many there are."""
     if evidence < 1:
         raise BadDefinition(f"evidence = {evidence}: use 1 or more contexts")

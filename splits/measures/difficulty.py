@@ -45,7 +45,7 @@ class ItemResponse:
     iterations: int
 
 
-def item_response(responses: Reals, model: Literal["1pl", "2pl"] = "1pl") -> ItemResponse:
+def fit_item_response(responses: Reals, model: Literal["1pl", "2pl"] = "1pl") -> ItemResponse:
     """Fit the one-parameter model (one slope for all items) or the two-parameter model (a slope for each).
 
     Expectation-maximisation over abilities on a grid, with scoring steps for the items; the posterior mode under weak
@@ -56,15 +56,15 @@ def item_response(responses: Reals, model: Literal["1pl", "2pl"] = "1pl") -> Ite
     """
     if model not in ("1pl", "2pl"):
         raise BadDefinition(f"model = {model!r}: use 1pl or 2pl")
-    asked, solved = _checked(responses)
-    easiness = np.log((solved.sum(0) + 0.5) / (asked.sum(0) - solved.sum(0) + 0.5))
-    log_slope = np.zeros(asked.shape[1])
+    response_mask, solved = _check_responses(responses)
+    easiness = np.log((solved.sum(0) + 0.5) / (response_mask.sum(0) - solved.sum(0) + 0.5))
+    log_slope = np.zeros(response_mask.shape[1])
     for iteration in range(1, _ITERATIONS + 1):
-        posterior = _posterior(asked, solved, easiness, log_slope)
-        met, right = asked.T @ posterior, solved.T @ posterior
+        posterior = _compute_posterior(response_mask, solved, easiness, log_slope)
+        met, right = response_mask.T @ posterior, solved.T @ posterior
         before = np.concatenate([easiness, log_slope])
         for _ in range(_STEPS):
-            easiness, log_slope = _scored(met, right, easiness, log_slope, shared=model == "1pl")
+            easiness, log_slope = _step_fisher_scoring(met, right, easiness, log_slope, shared=model == "1pl")
         share = posterior.mean(axis=0)
         mean = share @ _NODES
         easiness = easiness + np.exp(log_slope) * mean
@@ -75,31 +75,33 @@ def item_response(responses: Reals, model: Literal["1pl", "2pl"] = "1pl") -> Ite
     raise BadDefinition(f"the {model} model does not settle in {_ITERATIONS} rounds: too few systems, add some")
 
 
-def _checked(responses: Reals) -> tuple[Reals, Reals]:
+def _check_responses(responses: Reals) -> tuple[Reals, Reals]:
     """Which responses there are, and which of them are right: two arrays of 0 and 1, (systems, items)."""
     values = np.asarray(responses, np.float64)
     if values.ndim != 2 or len(values) < 2:
         raise BadDefinition(f"responses need two systems at least, and the shape (systems, items), not {values.shape}")
-    asked = ~np.isnan(values)
-    if not np.isin(values[asked], (0.0, 1.0)).all():
+    response_mask = ~np.isnan(values)
+    if not np.isin(values[response_mask], (0.0, 1.0)).all():
         raise BadDefinition("responses are 1 (solved), 0 (not solved) or NaN (never asked)")
     for axis, what in ((0, "item"), (1, "system")):
-        empty = np.flatnonzero(~asked.any(axis=axis))
+        empty = np.flatnonzero(~response_mask.any(axis=axis))
         if len(empty):
             raise BadDefinition(f"{what} {empty[0]} has no response: leave it out")
-    return asked.astype(np.float64), np.where(asked, values, 0.0)
+    return response_mask.astype(np.float64), np.where(response_mask, values, 0.0)
 
 
-def _posterior(asked: Reals, solved: Reals, easiness: Reals, log_slope: Reals) -> Reals:
+def _compute_posterior(response_mask: Reals, solved: Reals, easiness: Reals, log_slope: Reals) -> Reals:
     """Of each system's ability over the nodes, (systems, nodes)."""
     logit = np.exp(log_slope)[:, None] * _NODES + easiness[:, None]
-    log_likelihood = solved @ logit - asked @ np.logaddexp(0, logit) - _NODES**2 / 2
+    log_likelihood = solved @ logit - response_mask @ np.logaddexp(0, logit) - _NODES**2 / 2
     weight = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     posterior: Reals = weight / weight.sum(axis=1, keepdims=True)
     return posterior
 
 
-def _scored(met: Reals, right: Reals, easiness: Reals, log_slope: Reals, *, shared: bool) -> tuple[Reals, Reals]:
+def _step_fisher_scoring(
+    met: Reals, right: Reals, easiness: Reals, log_slope: Reals, *, shared: bool
+) -> tuple[Reals, Reals]:
     """One step of Fisher's scoring on the expected log-posterior; `met` and `right` are the expected numbers of systems
     at each node that were asked each item, and that solved it, (items, nodes)."""
     along = np.exp(log_slope)[:, None] * _NODES
@@ -108,18 +110,18 @@ def _scored(met: Reals, right: Reals, easiness: Reals, log_slope: Reals, *, shar
     by_easiness = rest.sum(1) - _EASINESS_PRIOR * easiness
     by_slope = (rest * along).sum(1)
     if shared:
-        step = _bounded(by_slope.sum() / np.maximum((spread * along**2).sum(), 1e-12))
-        return easiness + _bounded(by_easiness / (spread.sum(1) + _EASINESS_PRIOR)), log_slope + step
+        step = _bound_step(by_slope.sum() / np.maximum((spread * along**2).sum(), 1e-12))
+        return easiness + _bound_step(by_easiness / (spread.sum(1) + _EASINESS_PRIOR)), log_slope + step
     by_slope = by_slope - _SLOPE_PRIOR * log_slope
     a, b, c = spread.sum(1) + _EASINESS_PRIOR, (spread * along).sum(1), (spread * along**2).sum(1) + _SLOPE_PRIOR
     determinant = a * c - b * b
     return (
-        easiness + _bounded((c * by_easiness - b * by_slope) / determinant),
-        log_slope + _bounded((a * by_slope - b * by_easiness) / determinant),
+        easiness + _bound_step((c * by_easiness - b * by_slope) / determinant),
+        log_slope + _bound_step((a * by_slope - b * by_easiness) / determinant),
     )
 
 
-def _bounded(step: Reals) -> Reals:
+def _bound_step(step: Reals) -> Reals:
     """A step of at most 1."""
     return np.clip(step, -1.0, 1.0)
 
@@ -145,7 +147,7 @@ _SCALE = 173.7178
 _START = 1500.0
 
 
-def glicko2_period(players: Ratings, opponents: Ratings, scores: Reals, tau: float = 0.5) -> Ratings:
+def update_ratings(players: Ratings, opponents: Ratings, scores: Reals, tau: float = 0.5) -> Ratings:
     """The players' ratings after one rating period (Glickman 2012, steps 2 to 8).
 
     scores: (players, opponents), 1 where the player won, 0 where it lost, 0.5 for a draw, NaN where they did not meet.
@@ -162,14 +164,14 @@ def glicko2_period(players: Ratings, opponents: Ratings, scores: Reals, tau: flo
     played = met.any(1)
     variance = 1 / np.where(played, information, 1.0)
     volatility = np.where(
-        played, _volatility(phi, variance, variance * surprise, players.volatility, tau), players.volatility
+        played, _solve_volatility(phi, variance, variance * surprise, players.volatility, tau), players.volatility
     )
     before = np.sqrt(phi**2 + volatility**2)
     after = np.where(played, 1 / np.sqrt(1 / before**2 + 1 / variance), before)
     return Ratings(_START + _SCALE * (mu + after**2 * surprise * played), _SCALE * after, volatility)
 
 
-def _volatility(phi: Reals, variance: Reals, delta: Reals, before: Reals, tau: float) -> Reals:
+def _solve_volatility(phi: Reals, variance: Reals, delta: Reals, before: Reals, tau: float) -> Reals:
     """Step 5: the root of the volatility's equation by the Illinois method, for all players side by side."""
     a = np.log(before**2)
 
@@ -196,23 +198,23 @@ def _volatility(phi: Reals, variance: Reals, delta: Reals, before: Reals, tau: f
     return root
 
 
-def glicko2(responses: Reals, *, systems_a_period: int, tau: float = 0.5) -> tuple[Ratings, Ratings]:
+def rate_with_glicko2(responses: Reals, *, systems_a_period: int, tau: float = 0.5) -> tuple[Ratings, Ratings]:
     """Ratings of the items and of the systems, where an item wins against a system that does not solve it.
 
     The systems play all items in the matrix's order, `systems_a_period` of them in each rating period; everybody begins
-    at 1500. Raises `BadDefinition` as `item_response` does, and for fewer than one system a period.
+    at 1500. Raises `BadDefinition` as `fit_item_response` does, and for fewer than one system a period.
     """
     if systems_a_period < 1:
         raise BadDefinition(f"systems_a_period = {systems_a_period}: one at least")
-    asked, solved = _checked(responses)
-    lost = np.where(asked > 0, 1 - solved, np.nan)
-    items, systems = Ratings.start(asked.shape[1]), Ratings.start(len(asked))
-    for first in range(0, len(asked), systems_a_period):
+    response_mask, solved = _check_responses(responses)
+    lost = np.where(response_mask > 0, 1 - solved, np.nan)
+    items, systems = Ratings.start(response_mask.shape[1]), Ratings.start(len(response_mask))
+    for first in range(0, len(response_mask), systems_a_period):
         now = slice(first, first + systems_a_period)
         playing = Ratings(systems.rating[now], systems.deviation[now], systems.volatility[now])
         met = lost[now]
-        updated = glicko2_period(playing, items, 1 - met, tau)
-        items = glicko2_period(items, playing, met.T, tau)
+        updated = update_ratings(playing, items, 1 - met, tau)
+        items = update_ratings(items, playing, met.T, tau)
         for name in ("rating", "deviation", "volatility"):
             getattr(systems, name)[now] = getattr(updated, name)
     return items, systems

@@ -28,23 +28,23 @@ Parts = Callable[[Any], Iterable[Hashable]]
 """What a text (or a tree, or whatever is taken apart) consists of, each occurrence once."""
 
 
-def chernoff(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
+def chernoff_coefficient(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
     """The Chernoff coefficient sum_k p_k^alpha * q_k^(1 - alpha), from 0 (disjoint) to 1 (equal).
 
     `p` and `q`, both of shape (kinds,), are counts or probabilities of the same kinds; each is divided by its sum.
     Raises `FarshiftError` for other shapes, for a negative or NaN weight, a sum of 0, or an alpha outside (0, 1).
     """
-    one, other = (np.asarray(weights, np.float64) for weights in (p, q))
-    if one.ndim != 1 or one.shape != other.shape:
+    first, second = (np.asarray(weights, np.float64) for weights in (p, q))
+    if first.ndim != 1 or first.shape != second.shape:
         raise FarshiftError(
-            f"chernoff: p and q must be two lists of equal length, not of shapes {one.shape} and {other.shape}"
+            f"chernoff: p and q must be two lists of equal length, not of shapes {first.shape} and {second.shape}"
         )
     if not 0 < alpha < 1:
         raise FarshiftError(f"chernoff: alpha = {alpha}: it lies between 0 and 1")
-    for weights in (one, other):
+    for weights in (first, second):
         if not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
             raise FarshiftError("chernoff: p and q must be counts or probabilities: none negative, not all zero")
-    return float(np.sum((one / one.sum()) ** alpha * (other / other.sum()) ** (1 - alpha)))
+    return float(np.sum((first / first.sum()) ** alpha * (second / second.sum()) ** (1 - alpha)))
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Divergence:
     unseen_compounds: int
 
 
-def divergence(
+def measure_divergence(
     train: Iterable[Any],
     test: Iterable[Any],
     *,
@@ -72,18 +72,18 @@ def divergence(
     has no atom, or no compound, at all.
     """
     train, test = list(train), list(test)
-    one, unseen_atoms = _compare(train, test, atoms, ATOMS, "atom")
-    other, unseen_compounds = _compare(train, test, compounds, COMPOUNDS, "compound")
-    return Divergence(one, other, unseen_atoms, unseen_compounds)
+    atom_divergence, unseen_atoms = _compare_parts(train, test, atoms, ATOMS, "atom")
+    compound_divergence, unseen_compounds = _compare_parts(train, test, compounds, COMPOUNDS, "compound")
+    return Divergence(atom_divergence, compound_divergence, unseen_atoms, unseen_compounds)
 
 
-def _compare(train: list[Any], test: list[Any], parts: Parts, alpha: float, what: str) -> tuple[float, int]:
+def _compare_parts(train: list[Any], test: list[Any], parts: Parts, alpha: float, what: str) -> tuple[float, int]:
     known, met = (Counter(part for text in texts for part in parts(text)) for texts in (train, test))
     for name, count in (("training", known), ("test", met)):
         if not count:
             raise FarshiftError(f"divergence: the {name} texts hold no {what}")
     kinds = list(known | met)
-    coefficient = chernoff([known[kind] for kind in kinds], [met[kind] for kind in kinds], alpha)
+    coefficient = chernoff_coefficient([known[kind] for kind in kinds], [met[kind] for kind in kinds], alpha)
     return 1 - coefficient, len(met.keys() - known.keys())
 
 
@@ -104,7 +104,7 @@ class Units:
         return np.bincount(self.code[chosen[self.row]], minlength=self.kinds)
 
 
-def words(texts: pa.ChunkedArray) -> Units:
+def split_words(texts: pa.ChunkedArray) -> Units:
     """The words (between white space) of a text column, numbered in the order in which they first appear."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -112,23 +112,23 @@ def words(texts: pa.ChunkedArray) -> Units:
     lists = pc.utf8_split_whitespace(texts.cast(pa.large_string()).combine_chunks())
     flat, row = pc.list_flatten(lists), pc.list_parent_indices(lists)
     present = pc.not_equal(flat, "")
-    code, kinds = numbered(flat.filter(present))
+    code, kinds = number_values(flat.filter(present))
     return Units(row.filter(present).to_numpy().astype(np.int64), code, kinds, len(texts))
 
 
-def runs(singles: Units, length: int) -> Units:
+def find_runs(singles: Units, length: int) -> Units:
     """Every run of `length` neighbouring words of one row, as a unit of its own."""
     import pyarrow as pa
 
     ends = singles.row[length - 1 :]
-    place = np.flatnonzero(singles.row[: len(ends)] == ends)
-    code, kinds = singles.code[place], singles.kinds
+    starts = np.flatnonzero(singles.row[: len(ends)] == ends)
+    code, kinds = singles.code[starts], singles.kinds
     for further in range(1, length):
-        code, kinds = numbered(pa.array(code * singles.kinds + singles.code[place + further]))
-    return Units(singles.row[place], code, kinds, singles.rows)
+        code, kinds = number_values(pa.array(code * singles.kinds + singles.code[starts + further]))
+    return Units(singles.row[starts], code, kinds, singles.rows)
 
 
-def numbered(values: pa.Array) -> tuple[NDArray[np.int64], int]:
+def number_values(values: pa.Array) -> tuple[NDArray[np.int64], int]:
     """A number 0, 1, 2 .. for each different value, in the order in which they first appear, and how many there are.
 
     By hashing: several times faster than by sorting, as `np.unique` does it.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from .divergence import ATOMS, COMPOUNDS, Units
 
@@ -42,7 +42,7 @@ class Split:
     compounds: float
 
 
-def search(
+def search_split(
     atoms: Units, compounds: Units, test_rows: int, *, seed: str, atom_bound: float | None = None, starts: int = 8
 ) -> Split:
     """The split with `test_rows` test rows of the greatest compound divergence found, every atom of it in training.
@@ -60,10 +60,10 @@ def search(
         raise BadDefinition("no row holds a compound (two neighbouring words): their divergence cannot be maximised")
     measures = _Measure(atoms, ATOMS), _Measure(compounds, COMPOUNDS)
     bound = 1.0 if atom_bound is None else atom_bound
-    begun = [_measured(*measures, test) for test in _tests(atoms, compounds, test_rows, seed)]
+    begun = [_measure_split(*measures, test) for test in _draw_tests(atoms, compounds, test_rows, seed)]
     begun.sort(key=lambda split: split.compounds - split.atoms, reverse=True)
-    ends = [_climb(*measures, split, bound) for split in begun[:starts]]
-    best = max(ends, key=lambda split: _merit(split, bound))
+    ends = [_improve_split(*measures, split, bound) for split in begun[:starts]]
+    best = max(ends, key=lambda split: _compute_merit(split, bound))
     if best.atoms > bound:
         raise BadDefinition(
             f"no split with {test_rows} test rows has an atom divergence within {bound} (the least found: "
@@ -72,41 +72,41 @@ def search(
     return best
 
 
-def _tests(atoms: Units, compounds: Units, test_rows: int, seed: str) -> list[Mask]:
+def _draw_tests(atoms: Units, compounds: Units, test_rows: int, seed: str) -> list[Mask]:
     """Drawn tests of which every atom stands in training: one of any rows, then for each of the commonest compounds
     one of the rows that hold it and, where they are too few, others."""
-    drawn = shuffled(seed, np.arange(atoms.rows, dtype=np.uint64))
+    drawn = draw_permutation(seed, np.arange(atoms.rows, dtype=np.uint64))
     orders = [drawn]
     counts = np.bincount(compounds.code, minlength=compounds.kinds)
     for kind in np.argsort(-counts, kind="stable")[:_COMPOUNDS_TRIED]:
-        holds = _mask(atoms.rows, compounds.row[compounds.code == kind])
+        holds = _make_mask(atoms.rows, compounds.row[compounds.code == kind])
         orders.append(drawn[np.argsort(holds[drawn], kind="stable")])
-    spare = [_spare(atoms, order) for order in orders]
+    spare = [_select_spare_rows(atoms, order) for order in orders]
     most = max(map(len, spare))
     if most < test_rows:
         raise BadDefinition(
             f"test_rows = {test_rows}, but only {most} of {atoms.rows} rows can be spared: the others are needed for "
             "training to show every atom"
         )
-    return [_mask(atoms.rows, rows[len(rows) - test_rows :]) for rows in spare if len(rows) >= test_rows]
+    return [_make_mask(atoms.rows, rows[len(rows) - test_rows :]) for rows in spare if len(rows) >= test_rows]
 
 
-def _spare(atoms: Units, order: NDArray[np.int64]) -> NDArray[np.int64]:
+def _select_spare_rows(atoms: Units, order: NDArray[np.int64]) -> NDArray[np.int64]:
     """The rows that training can spare, in their order: without those that, in this order, first show an atom."""
-    place = np.empty(atoms.rows, np.int64)
-    place[order] = np.arange(atoms.rows)
+    rank = np.empty(atoms.rows, np.int64)
+    rank[order] = np.arange(atoms.rows)
     first = np.full(atoms.kinds, atoms.rows, np.int64)
-    np.minimum.at(first, atoms.code, place[atoms.row])
-    return order[~_mask(atoms.rows, first)]
+    np.minimum.at(first, atoms.code, rank[atoms.row])
+    return order[~_make_mask(atoms.rows, first)]
 
 
-def _mask(rows: int, chosen: NDArray[np.int64]) -> Mask:
+def _make_mask(rows: int, chosen: NDArray[np.int64]) -> Mask:
     mask = np.zeros(rows, bool)
     mask[chosen] = True
     return mask
 
 
-def _measured(atoms: _Measure, compounds: _Measure, test: Mask) -> Split:
+def _measure_split(atoms: _Measure, compounds: _Measure, test: Mask) -> Split:
     return Split(test, atoms.divergence(test), compounds.divergence(test))
 
 
@@ -123,8 +123,8 @@ class _Measure:
         self.amount = amount.astype(np.int64)
         self.size = np.bincount(self.units.row, self.amount, units.rows).astype(np.int64)
         # Counts are whole numbers: their powers are looked up.
-        whole = np.arange(self.size.sum() + 1, dtype=np.float64)
-        self._train_power, self._test_power = whole**alpha, whole ** (1 - alpha)
+        counts = np.arange(self.size.sum() + 1, dtype=np.float64)
+        self._train_power, self._test_power = counts**alpha, counts ** (1 - alpha)
 
     def counts(self, chosen: Mask) -> NDArray[np.int64]:
         """How often each unit stands in the chosen rows, shape (kinds,)."""
@@ -152,32 +152,34 @@ class _Measure:
         return np.asarray(self._train_power[train] * self._test_power[test])
 
 
-def _climb(atoms: _Measure, compounds: _Measure, now: Split, bound: float) -> Split:
+def _improve_split(atoms: _Measure, compounds: _Measure, now: Split, bound: float) -> Split:
     batch = max(1, int(min(now.test.sum(), (~now.test).sum())) // 4)
     while batch:
-        tries = [_measured(atoms, compounds, mask) for mask in _exchanges(atoms, compounds, now.test, batch)]
-        best = max(tries, key=lambda split: _merit(split, bound), default=now)
-        if _merit(best, bound) > _merit(now, bound) + _LEAST_GAIN:
+        tries = [
+            _measure_split(atoms, compounds, mask) for mask in _propose_exchanges(atoms, compounds, now.test, batch)
+        ]
+        best = max(tries, key=lambda split: _compute_merit(split, bound), default=now)
+        if _compute_merit(best, bound) > _compute_merit(now, bound) + _LEAST_GAIN:
             now = best
         else:
             batch //= 2
     return now
 
 
-def _merit(split: Split, bound: float) -> float:
+def _compute_merit(split: Split, bound: float) -> float:
     """Compound divergence within the bound; beyond it the negative excess, so that the way leads back first."""
     return split.compounds if split.atoms <= bound else bound - split.atoms
 
 
-def _exchanges(atoms: _Measure, compounds: _Measure, test: Mask, batch: int) -> Iterator[Mask]:
+def _propose_exchanges(atoms: _Measure, compounds: _Measure, test: Mask, batch: int) -> Iterator[Mask]:
     """Splits that exchange the `batch` most promising rows of each side, at several pressures on the atoms."""
     far, near = compounds.gains(test), atoms.gains(test)
     rare = np.bincount(atoms.units.code[~test[atoms.units.row]], minlength=atoms.units.kinds)
     seen: set[bytes] = set()
     for pressure in _PRESSURES:
         merit = -near if np.isinf(pressure) else far - pressure * near
-        out, into = _best(merit, test, batch), _best(merit, ~test, batch)
-        into = _spared(atoms.units, rare, into)
+        out, into = _select_best(merit, test, batch), _select_best(merit, ~test, batch)
+        into = _select_removable(atoms.units, rare, into)
         out = out[: len(into)]
         changed = test.copy()
         changed[out], changed[into] = False, True
@@ -186,18 +188,18 @@ def _exchanges(atoms: _Measure, compounds: _Measure, test: Mask, batch: int) -> 
             yield changed
 
 
-def _best(merit: Numbers, among: Mask, count: int) -> NDArray[np.int64]:
+def _select_best(merit: Numbers, among: Mask, count: int) -> NDArray[np.int64]:
     """The `count` rows of the greatest merit among some, best first; ties by their order."""
     rows = np.flatnonzero(among)
     return rows[np.argsort(-merit[rows], kind="stable")[:count]]
 
 
-def _spared(atoms: Units, in_train: NDArray[np.int64], leaving: NDArray[np.int64]) -> NDArray[np.int64]:
+def _select_removable(atoms: Units, in_train: NDArray[np.int64], leaving: NDArray[np.int64]) -> NDArray[np.int64]:
     """Those of the rows `leaving` training that may leave together: without them each atom is still shown there.
 
     `in_train`, shape (kinds,), counts the training rows of each atom.
     """
-    mask = _mask(atoms.rows, leaving)
+    mask = _make_mask(atoms.rows, leaving)
     here = mask[atoms.row]
     left = in_train - np.bincount(atoms.code[here], minlength=atoms.kinds)
     lost = here & ((left <= 0) & (in_train > 0))[atoms.code]

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import bits
-from .divergence import Units, numbered, runs, words
+from ...core.draws import draw_bits
+from .divergence import Units, find_runs, number_values, split_words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Shingled:
+class ShingleSets:
     """The sets of shingles of many texts: `sets` holds each shingle of a row once; rows and codes ascend."""
 
     sets: Units
@@ -45,25 +45,25 @@ class Shingled:
         A row that shares a band with more than 64 others is compared with 64 of them, so that rows of one template
         cost no more than others.
         """
-        found = np.zeros(len(rows), bool)
+        resembles = np.zeros(len(rows), bool)
         for bucket in self._buckets:
             order = among[np.argsort(bucket[among], kind="stable")]
-            left = np.flatnonzero(~found)
+            left = np.flatnonzero(~resembles)
             first, last = (np.searchsorted(bucket[order], bucket[rows[left]], side) for side in ("left", "right"))
-            which, at = _ranges(first, np.minimum(last - first, _CANDIDATES))
-            one, other = rows[left[which]], order[at]
-            near = (one != other) & (self.jaccard(one, other) >= RESEMBLANCE)
-            found[left[which[near]]] = True
-        return found
+            which, at = _expand_ranges(first, np.minimum(last - first, _CANDIDATES))
+            row, candidate = rows[left[which]], order[at]
+            near = (row != candidate) & (self.jaccard(row, candidate) >= RESEMBLANCE)
+            resembles[left[which[near]]] = True
+        return resembles
 
-    def jaccard(self, one: Rows, other: Rows) -> NDArray[np.float64]:
+    def jaccard(self, first: Rows, second: Rows) -> NDArray[np.float64]:
         """The Jaccard coefficient of pairs of rows, exactly; all of shape (pairs,)."""
         size = np.diff(self._bounds)
-        pair, at = _ranges(self._bounds[one], size[one])
-        sought = other[pair] * self.sets.kinds + self.sets.code[at]
-        place = np.minimum(np.searchsorted(self._keys, sought), len(self._keys) - 1)
-        both = np.bincount(pair[self._keys[place] == sought], minlength=len(one))
-        return np.asarray(both / (size[one] + size[other] - both))
+        pair, at = _expand_ranges(self._bounds[first], size[first])
+        sought = second[pair] * self.sets.kinds + self.sets.code[at]
+        index = np.minimum(np.searchsorted(self._keys, sought), len(self._keys) - 1)
+        both = np.bincount(pair[self._keys[index] == sought], minlength=len(first))
+        return np.asarray(both / (size[first] + size[second] - both))
 
     @cached_property
     def _bounds(self) -> Rows:
@@ -78,51 +78,51 @@ class Shingled:
     @cached_property
     def _buckets(self) -> list[NDArray[np.uint64]]:
         """The bucket of each row in each band: its least shingles under four hash functions, mixed into one number."""
-        base = bits("minhash", np.arange(self.sets.kinds, dtype=np.uint64))[self.sets.code]
-        masks, factors = (bits(f"minhash/{name}", np.arange(_BANDS * _HASHES, dtype=np.uint64)) for name in "ab")
+        base = draw_bits("minhash", np.arange(self.sets.kinds, dtype=np.uint64))[self.sets.code]
+        masks, factors = (draw_bits(f"minhash/{name}", np.arange(_BANDS * _HASHES, dtype=np.uint64)) for name in "ab")
         buckets = []
         for band in range(_BANDS):
             bucket = np.zeros(self.sets.rows, np.uint64)
             for k in range(band * _HASHES, (band + 1) * _HASHES):
                 hashed = (base ^ masks[k]) * (factors[k] | np.uint64(1))
-                bucket = bits("minhash/band", bucket ^ np.minimum.reduceat(hashed, self._bounds[:-1]))
+                bucket = draw_bits("minhash/band", bucket ^ np.minimum.reduceat(hashed, self._bounds[:-1]))
             buckets.append(bucket)
         return buckets
 
 
-def shingled(texts: pa.ChunkedArray) -> Shingled:
+def make_shingles(texts: pa.ChunkedArray) -> ShingleSets:
     """The shingles of a text column."""
     import pyarrow.compute as pc
 
-    singles = words(texts)
-    triples = runs(singles, _WORDS)
+    singles = split_words(texts)
+    triples = find_runs(singles, _WORDS)
     short = np.ones(len(texts), bool)
     short[triples.row] = False
-    own, kinds = numbered(pc.utf8_trim_whitespace(texts.filter(short)).combine_chunks())
+    own, kinds = number_values(pc.utf8_trim_whitespace(texts.filter(short)).combine_chunks())
     row = np.concatenate([triples.row, np.flatnonzero(short)])
     code = np.concatenate([triples.code, triples.kinds + own])
     kinds += triples.kinds
     keys = np.sort(row * kinds + code)
     keys = keys[np.diff(keys, prepend=-1) > 0]
-    return Shingled(Units(keys // kinds, keys % kinds, kinds, len(texts)))
+    return ShingleSets(Units(keys // kinds, keys % kinds, kinds, len(texts)))
 
 
-def most_shared(texts: Sequence[str], separator: str, among: NDArray[np.bool_]) -> NDArray[np.float64]:
+def measure_max_overlap(texts: Sequence[str], separator: str, among: NDArray[np.bool_]) -> NDArray[np.float64]:
     """For each text the share of its pieces (what `separator` parts) that stand in the one other text of `among` that
     has most of them; shape (texts,)."""
     pieces = [{piece.strip() for piece in text.split(separator) if piece.strip()} for text in texts]
     holders: dict[str, list[int]] = {}
-    for place in np.flatnonzero(among).tolist():
-        for piece in pieces[place]:
-            holders.setdefault(piece, []).append(place)
+    for index in np.flatnonzero(among).tolist():
+        for piece in pieces[index]:
+            holders.setdefault(piece, []).append(index)
     shares = np.zeros(len(pieces))
-    for place, own in enumerate(pieces):
-        counts = Counter(other for piece in own for other in holders.get(piece, ()) if other != place)
-        shares[place] = max(counts.values(), default=0) / max(len(own), 1)
+    for index, own in enumerate(pieces):
+        counts = Counter(other for piece in own for other in holders.get(piece, ()) if other != index)
+        shares[index] = max(counts.values(), default=0) / max(len(own), 1)
     return shares
 
 
-def _ranges(first: Rows, count: Rows) -> tuple[Rows, Rows]:
+def _expand_ranges(first: Rows, count: Rows) -> tuple[Rows, Rows]:
     """The numbers of ranges, each `count` long from `first`, end to end; and before them the range of each."""
     which = np.repeat(np.arange(len(first)), count)
     return which, np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition, UnknownName
-from ...core.threads import in_threads
+from ...core.threads import map_in_threads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 _PIECE = 1 << 17
 
 
-def text_column(table: pa.Table, field: str) -> pa.ChunkedArray:
+def read_text_column(table: pa.Table, field: str) -> pa.ChunkedArray:
     """The text column `field`; an error names the columns there are."""
     if field not in table.column_names:
         raise UnknownName("field", field, table.column_names)
     if str(table[field].type) not in ("string", "large_string"):
-        raise BadDefinition(f"field {field!r} is {table[field].type}, and the rule needs text{_of_times(table, field)}")
+        raise BadDefinition(
+            f"field {field!r} is {table[field].type}, and the rule needs text{_suggest_time_rule(table, field)}"
+        )
     return table[field]
 
 
-def names_column(table: pa.Table, field: str) -> pa.ChunkedArray:
+def read_names_column(table: pa.Table, field: str) -> pa.ChunkedArray:
     """The column `field` as names of groups: text as it is, whole numbers and truth values as they are written
     (`2018`, `true`)."""
     import pyarrow as pa
@@ -37,31 +39,31 @@ def names_column(table: pa.Table, field: str) -> pa.ChunkedArray:
         return pc.cast(table[field], pa.string())
     if field in table.column_names and str(table[field].type) == "double":
         raise BadDefinition(f"field {field!r} is double, and the rule needs names: text or whole numbers")
-    return text_column(table, field)
+    return read_text_column(table, field)
 
 
-def written(values: Iterable[object]) -> list[str]:
-    """Names as `names_column` writes them, of what a definition lists (`2018` or `"2018"`, `true` or `"true"`)."""
+def format_names(values: Iterable[object]) -> list[str]:
+    """Names as `read_names_column` writes them, of what a definition lists (`2018` or `"2018"`, `true` or `"true"`)."""
     return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
 
 
-def _of_times(table: pa.Table, field: str) -> str:
+def _suggest_time_rule(table: pa.Table, field: str) -> str:
     return " (of times: time/before)" if str(table[field].type) == "timestamp[us]" else ""
 
 
-def numeric_column(table: pa.Table, field: str) -> NDArray[np.int64] | NDArray[np.float64]:
+def read_numeric_column(table: pa.Table, field: str) -> NDArray[np.int64] | NDArray[np.float64]:
     """The number column `field`, shape (rows,)."""
     if field not in table.column_names:
         raise UnknownName("field", field, table.column_names)
     if str(table[field].type) not in ("int64", "double"):
         raise BadDefinition(
-            f"field {field!r} is {table[field].type}, and the rule needs numbers{_of_times(table, field)}"
+            f"field {field!r} is {table[field].type}, and the rule needs numbers{_suggest_time_rule(table, field)}"
         )
     values: NDArray[np.int64] | NDArray[np.float64] = table[field].to_numpy()
     return values
 
 
-def word_counts(table: pa.Table, field: str) -> NDArray[np.int64]:
+def count_words(table: pa.Table, field: str) -> NDArray[np.int64]:
     """The number of space-separated words in each row, shape (rows,)."""
     import pyarrow.compute as pc
 
@@ -70,10 +72,10 @@ def word_counts(table: pa.Table, field: str) -> NDArray[np.int64]:
         words = pc.list_value_length(pc.utf8_split_whitespace(trimmed)).to_numpy().astype(np.int64)
         return np.where(pc.equal(trimmed, "").to_numpy(zero_copy_only=False), 0, words)
 
-    return _piece_by_piece(text_column(table, field), count)
+    return _count_by_piece(read_text_column(table, field), count)
 
 
-def occurrences(table: pa.Table, field: str, word: str) -> NDArray[np.int64]:
+def count_occurrences(table: pa.Table, field: str, word: str) -> NDArray[np.int64]:
     """How often `word` stands in each row as a whole word, shape (rows,)."""
     import pyarrow.compute as pc
 
@@ -82,16 +84,16 @@ def occurrences(table: pa.Table, field: str, word: str) -> NDArray[np.int64]:
         counts: NDArray[np.int64] = pc.count_substring(padded, f" {word} ").to_numpy().astype(np.int64)
         return counts
 
-    return _piece_by_piece(text_column(table, field), count)
+    return _count_by_piece(read_text_column(table, field), count)
 
 
-def _piece_by_piece(texts: pa.ChunkedArray, count: Callable[[pa.ChunkedArray], NDArray[np.int64]]) -> NDArray[np.int64]:
+def _count_by_piece(texts: pa.ChunkedArray, count: Callable[[pa.ChunkedArray], NDArray[np.int64]]) -> NDArray[np.int64]:
     """`count` of each row, with memory for the words of a piece only."""
-    pieces = in_threads(lambda start: count(texts.slice(start, _PIECE)), range(0, len(texts), _PIECE))
+    pieces = map_in_threads(lambda start: count(texts.slice(start, _PIECE)), range(0, len(texts), _PIECE))
     return np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
 
 
-def groups_by_word(table: pa.Table, words: list[str] | None, field: str | None = None) -> NDArray[np.str_] | None:
+def group_by_word(table: pa.Table, words: list[str] | None, field: str | None = None) -> NDArray[np.str_] | None:
     """For each row the first of `words` that stands in it, or "none"; searched in `field` or the first text column."""
     if words is None:
         return None
@@ -99,5 +101,5 @@ def groups_by_word(table: pa.Table, words: list[str] | None, field: str | None =
     where = field or texts[0]
     group = np.full(table.num_rows, "none", dtype=f"U{max(4, *map(len, words))}")
     for word in reversed(words):
-        group[occurrences(table, where, word) > 0] = word
+        group[count_occurrences(table, where, word) > 0] = word
     return group

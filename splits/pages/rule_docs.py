@@ -17,9 +17,9 @@ from types import ModuleType
 from typing import Any
 
 from ...core.errors import BadDefinition, UnknownName
-from ...core.plugins import module, named
-from ..catalogue import manifests
-from ..folding import family
+from ...core.plugins import find_files_by_name, load_module
+from ..catalogue import list_manifests
+from ..folding import get_family
 
 SHARED = {
     "seed": "names the random draws: another text, other draws; the split's full name by custom.",
@@ -69,79 +69,87 @@ class Rule:
         return {
             "name": self.name,
             "what": self.what,
-            "parameters": [vars(one) for one in self.parameters],
+            "parameters": [vars(parameter) for parameter in self.parameters],
             "kinds": list(self.kinds),
             "splits": list(self.splits),
             "example": self.example,
         }
 
 
-def rules() -> dict[str, Rule]:
+def list_rules() -> dict[str, Rule]:
     """Every rule, of the package and of `FARSHIFT_PATH`, by name, sorted."""
-    uses = _uses()
-    return {name: _rule(name, call, *uses.get(name, ((), {}))) for name, call in sorted(_calls().items())}
+    uses = _collect_uses()
+    return {
+        name: _describe_rule(name, call, *uses.get(name, ((), {})))
+        for name, call in sorted(_find_rule_functions().items())
+    }
 
 
 def find_rule(name: str) -> Rule:
     """The rule of this name ("length/threshold"); `UnknownName` where there is none."""
-    known = rules()
+    known = list_rules()
     if name not in known:
         raise UnknownName("rule", name, known)
     return known[name]
 
 
-def file_docs() -> dict[str, str]:
+def read_file_docs() -> dict[str, str]:
     """What each file of rules says of itself."""
-    return {name: inspect.getdoc(_module(name)) or "" for name in _files()}
+    return {name: inspect.getdoc(_load_module(name)) or "" for name in _list_files()}
 
 
-def _files() -> list[str]:
-    return sorted(name for name in named("splits/rules", ".py") if not name.startswith("_"))
+def _list_files() -> list[str]:
+    return sorted(name for name in find_files_by_name("splits/rules", ".py") if not name.startswith("_"))
 
 
-def _module(name: str) -> ModuleType:
-    return module("splits/rules", name, "rule")
+def _load_module(name: str) -> ModuleType:
+    return load_module("splits/rules", name, "rule")
 
 
-def _calls() -> dict[str, Callable[..., Any]]:
-    found: dict[str, Callable[..., Any]] = {}
-    for file in _files():
-        held = _module(file)
-        for name, value in vars(held).items():
-            own = inspect.isfunction(value) and value.__module__ == held.__name__ and not name.startswith("_")
+def _find_rule_functions() -> dict[str, Callable[..., Any]]:
+    functions: dict[str, Callable[..., Any]] = {}
+    for file in _list_files():
+        rule_module = _load_module(file)
+        for name, value in vars(rule_module).items():
+            own = inspect.isfunction(value) and value.__module__ == rule_module.__name__ and not name.startswith("_")
             if own and next(iter(inspect.signature(value).parameters), "") == "table":
-                found[f"{file}/{name}"] = value
-    return found
+                functions[f"{file}/{name}"] = value
+    return functions
 
 
-def _rule(name: str, call: Callable[..., Any], made: Uses, example: dict[str, Any]) -> Rule:
-    what, lines, own = _parts(inspect.getdoc(call) or "")
+def _describe_rule(name: str, call: Callable[..., Any], uses: Uses, example: dict[str, Any]) -> Rule:
+    what, lines, own = _parse_docstring(inspect.getdoc(call) or "")
     parameters = tuple(
-        Parameter(one.name, _type(one), _default(one), lines.get(one.name, SHARED.get(one.name, "")))
-        for one in list(inspect.signature(call).parameters.values())[1:]
+        Parameter(
+            parameter.name,
+            _format_type(parameter),
+            _format_default(parameter),
+            lines.get(parameter.name, SHARED.get(parameter.name, "")),
+        )
+        for parameter in list(inspect.signature(call).parameters.values())[1:]
     )
-    if unknown := sorted(set(lines) - {one.name for one in parameters}):
+    if unknown := sorted(set(lines) - {parameter.name for parameter in parameters}):
         raise BadDefinition(f"rule {name}: its docstring has a line for {unknown[0]!r}, which is no parameter")
-    kinds = tuple(sorted({kind for kind, _ in made}))
-    return Rule(name, what, parameters, kinds, tuple(sorted({split for _, split in made})), example or own)
+    kinds = tuple(sorted({kind for kind, _ in uses}))
+    return Rule(name, what, parameters, kinds, tuple(sorted({split for _, split in uses})), example or own)
 
 
-def _parts(doc: str) -> tuple[str, dict[str, str], dict[str, Any]]:
+def _parse_docstring(doc: str) -> tuple[str, dict[str, str], dict[str, Any]]:
     """A docstring's prose, its line for each parameter, and its example."""
     what, *sections = _HEAD.split(doc)
-    found = dict(zip(sections[::2], sections[1::2], strict=True))
-    pieces = _LINE.split(found.get("Parameters", ""))
+    by_heading = dict(zip(sections[::2], sections[1::2], strict=True))
+    pieces = _LINE.split(by_heading.get("Parameters", ""))
     lines = {name: " ".join(text.split()) for name, text in zip(pieces[1::2], pieces[2::2], strict=True)}
-    return what.strip(), lines, tomllib.loads(inspect.cleandoc(found.get("Example", "")))
+    return what.strip(), lines, tomllib.loads(inspect.cleandoc(by_heading.get("Example", "")))
 
 
-def _type(parameter: inspect.Parameter) -> str:
-    said = parameter.annotation
-    text = said if isinstance(said, str) else inspect.formatannotation(said)
+def _format_type(parameter: inspect.Parameter) -> str:
+    annotation = parameter.annotation
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return text.removesuffix(" | None").replace("Conditions", "dict[str, list[str | int]]")
 
 
-def _default(parameter: inspect.Parameter) -> str:
+def _format_default(parameter: inspect.Parameter) -> str:
     if parameter.default is parameter.empty:
         return ""
     value = parameter.default
@@ -152,14 +160,14 @@ Uses = tuple[tuple[str, str], ...]
 """The kind and the family of each split that a rule makes."""
 
 
-def _uses() -> dict[str, tuple[Uses, dict[str, Any]]]:
+def _collect_uses() -> dict[str, tuple[Uses, dict[str, Any]]]:
     """For each rule the kinds and families of the catalogue that it makes, and the shortest definition of one."""
-    found: dict[str, list[Any]] = {}
-    for manifest in manifests():
-        found.setdefault(manifest.definition.rule, []).append(manifest.definition)
+    by_rule: dict[str, list[Any]] = {}
+    for manifest in list_manifests():
+        by_rule.setdefault(manifest.definition.rule, []).append(manifest.definition)
     uses = {}
-    for rule, definitions in found.items():
-        shortest = min(definitions, key=lambda one: (len(str(one.parameters)), one.name))
+    for rule, definitions in by_rule.items():
+        shortest = min(definitions, key=lambda definition: (len(str(definition.parameters)), definition.name))
         example = {
             "name": shortest.name,
             "kind": shortest.kind,
@@ -167,5 +175,5 @@ def _uses() -> dict[str, tuple[Uses, dict[str, Any]]]:
             "rule": rule,
             "parameters": shortest.parameters,
         }
-        uses[rule] = (tuple((one.kind, family(one)) for one in definitions), example)
+        uses[rule] = (tuple((definition.kind, get_family(definition)) for definition in definitions), example)
     return uses

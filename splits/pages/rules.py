@@ -8,14 +8,14 @@ import textwrap
 from itertools import groupby
 from typing import Any
 
-from .rule_docs import Rule, file_docs, rules
+from .rule_docs import Rule, list_rules, read_file_docs
 
 _WIDTH = 120
 _NAMED = 6
 """Splits that are named of those that a rule makes."""
 
 
-def markdown() -> str:
+def render_markdown() -> str:
     """The page in Markdown."""
     lines = [
         "# The rules",
@@ -26,33 +26,33 @@ def markdown() -> str:
         "`splits/rules/<file>.py` of your folder. What a rule gives of a row (part, group, severity, weight, label) is",
         "frozen in the split's manifest.",
     ]
-    docs = file_docs()
-    for file, group in groupby(rules().values(), lambda rule: rule.name.partition("/")[0]):
-        lines += ["", f"## {file}", "", *_prose(docs[file])]
+    docs = read_file_docs()
+    for file, group in groupby(list_rules().values(), lambda rule: rule.name.partition("/")[0]):
+        lines += ["", f"## {file}", "", *_fill_prose(docs[file])]
         for rule in group:
-            lines += ["", f"### {rule.name}", "", *_rule(rule)]
+            lines += ["", f"### {rule.name}", "", *_render_rule(rule)]
     return "\n".join(lines) + "\n"
 
 
-def as_toml(value: Any) -> str:
+def to_toml(value: Any) -> str:
     """A value as TOML writes it in a line."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {as_toml(inner)}" for key, inner in value.items()) + " }"
+        return "{ " + ", ".join(f"{_format_key(key)} = {to_toml(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
-        return f"[{', '.join(map(as_toml, value))}]"
+        return f"[{', '.join(map(to_toml, value))}]"
     return json.dumps(value, ensure_ascii=False)
 
 
-def _key(name: str) -> str:
+def _format_key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
-def example_of(rule: Rule) -> list[str]:
+def format_example(rule: Rule) -> list[str]:
     """The lines of an example of a rule's use, as a definition has them; empty where there is none."""
-    return [f"{name} = {as_toml(value)}" for name, value in rule.example.items()]
+    return [f"{name} = {to_toml(value)}" for name, value in rule.example.items()]
 
 
-def used_by(rule: Rule) -> str:
+def format_usage(rule: Rule) -> str:
     """Which splits a rule makes, in words."""
     count = len(rule.splits)
     if not count:
@@ -61,21 +61,26 @@ def used_by(rule: Rule) -> str:
     return f"{', '.join(rule.splits[:_NAMED])}{more}"
 
 
-def _rule(rule: Rule) -> list[str]:
-    lines = [*_prose(rule.what), "", "| parameter | type | default | |", "|---|---|---|---|"]
-    for one in rule.parameters:
-        cells = (f"`{one.name}`", f"`{one.type}`", f"`{one.default}`" if one.default else "", one.what)
+def _render_rule(rule: Rule) -> list[str]:
+    lines = [*_fill_prose(rule.what), "", "| parameter | type | default | |", "|---|---|---|---|"]
+    for parameter in rule.parameters:
+        cells = (
+            f"`{parameter.name}`",
+            f"`{parameter.type}`",
+            f"`{parameter.default}`" if parameter.default else "",
+            parameter.what,
+        )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    example = [line for line in example_of(rule) if line.startswith("parameters")]
+    example = [line for line in format_example(rule) if line.startswith("parameters")]
     if example:
         name = rule.example.get("name")
         lines += ["", f"Example{f' ({name})' if name else ''}: `{example[0]}`."]
     kinds = f" ({', '.join(rule.kinds)})" if rule.kinds else ""
-    return [*lines, "", *textwrap.wrap(f"Used{kinds}: {used_by(rule)}.", _WIDTH, break_on_hyphens=False)]
+    return [*lines, "", *textwrap.wrap(f"Used{kinds}: {format_usage(rule)}.", _WIDTH, break_on_hyphens=False)]
 
 
-def _prose(text: str) -> list[str]:
+def _fill_prose(text: str) -> list[str]:
     """Paragraphs, filled."""
     paragraphs = re.split(r"\n\s*\n", text)
-    filled = [textwrap.wrap(" ".join(one.split()), _WIDTH, break_on_hyphens=False) for one in paragraphs]
+    filled = [textwrap.wrap(" ".join(block.split()), _WIDTH, break_on_hyphens=False) for block in paragraphs]
     return [line for paragraph in filled for line in (*paragraph, "")][:-1]

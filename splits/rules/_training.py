@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import numeric_column, text_column
+from ..measures.words import read_numeric_column, read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +38,7 @@ class Training:
         It knows neither rate nor form of the noise: the rows that are wrong at 20 % are wrong at 40 % too, and two
         forms of one draw corrupt the same rows, so that comparing them is a paired comparison.
         """
-        return shuffled(f"{self.stream}/rows", self.ids)
+        return draw_permutation(f"{self.stream}/rows", self.ids)
 
     def first(self, rate: float) -> NDArray[np.int64]:
         """The places in the source of an exact share `rate` of the training rows."""
@@ -51,7 +51,7 @@ class Training:
         return Assignment(part=self.part, label=np.ma.MaskedArray(given, mask=given == self.truth))
 
 
-def training(
+def select_training(
     table: pa.Table, *, label: str, classes: int, train: int | dict[str, str], seed: str, draw: int
 ) -> Training:
     """The rows that train; all others are `id_test`, with true labels.
@@ -64,7 +64,7 @@ def training(
             f'labels of {label!r} are bool: label noise needs whole numbers; classes = ["{label}"] in [data] makes the '
             "classes 0 (false) and 1 (true) of them"
         )
-    truth = numeric_column(table, label)
+    truth = read_numeric_column(table, label)
     if truth.dtype.kind != "i":
         raise BadDefinition(f"labels of {label!r} are {truth.dtype}: label noise needs whole numbers")
     if classes < 2:
@@ -74,13 +74,13 @@ def training(
     if draw < 1:
         raise BadDefinition(f"draw = {draw}: draws are numbered from 1")
     ids = table["row_id"].to_numpy()
-    rows = _published(table, train) if isinstance(train, dict) else _drawn(ids, train, seed)
+    rows = _select_published(table, train) if isinstance(train, dict) else _draw_positions(ids, train, seed)
     part = np.full(len(truth), "id_test", dtype="U8")
     part[rows] = "train"
     return Training(part, truth.astype(np.int64), rows, ids[rows], f"{seed}/draw {draw}")
 
 
-def check_alike(table: pa.Table, label: str, given: str) -> None:
+def check_label_types(table: pa.Table, label: str, given: str) -> None:
     """`BadDefinition` unless labels and those that were given are of one type."""
     if absent := [name for name in (label, given) if name not in table.column_names]:
         raise BadDefinition(f"no field {absent[0]!r}")
@@ -98,19 +98,19 @@ def check_rate(rate: float) -> float:
     return rate
 
 
-def _drawn(ids: NDArray[np.uint64], count: int, seed: str) -> NDArray[np.int64]:
+def _draw_positions(ids: NDArray[np.uint64], count: int, seed: str) -> NDArray[np.int64]:
     if not 0 < count < len(ids):
         raise BadDefinition(f"train = {count}, but there are {len(ids)} rows")
-    return np.sort(shuffled(f"{seed}/train", ids)[:count])
+    return np.sort(draw_permutation(f"{seed}/train", ids)[:count])
 
 
-def _published(table: pa.Table, train: dict[str, str]) -> NDArray[np.int64]:
+def _select_published(table: pa.Table, train: dict[str, str]) -> NDArray[np.int64]:
     import pyarrow.compute as pc
 
     if len(train) != 1 or not all(isinstance(value, str) for value in train.values()):
         raise BadDefinition(f"train = {train}: one field, and the text that marks a training row")
     ((field, value),) = train.items()
-    rows = np.flatnonzero(pc.equal(text_column(table, field), value).to_numpy(zero_copy_only=False))
+    rows = np.flatnonzero(pc.equal(read_text_column(table, field), value).to_numpy(zero_copy_only=False))
     if not 0 < len(rows) < table.num_rows:
         raise BadDefinition(f"train = {train} marks {len(rows)} of {table.num_rows} rows: some must train, some test")
     return rows

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition
-from ..measures.words import names_column, written
+from ..measures.words import format_names, read_names_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,14 +18,14 @@ Conditions = Mapping[str, Sequence[str | int]]
 """For each field the values that it may have."""
 
 
-def where(table: pa.Table, conditions: Conditions) -> NDArray[np.bool_]:
+def match_conditions(table: pa.Table, conditions: Conditions) -> NDArray[np.bool_]:
     """Whether each row meets every condition, shape (rows,); `BadDefinition` for a value that no row has."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     met = np.ones(table.num_rows, bool)
     for field, listed in conditions.items():
-        column, values = names_column(table, field), written(listed)
+        column, values = read_names_column(table, field), format_names(listed)
         if absent := sorted(set(values) - set(pc.unique(column).to_pylist())):
             raise BadDefinition(f"no row has {field} = {', '.join(absent)}")
         met &= pc.is_in(column, value_set=pa.array(values, column.type)).to_numpy(zero_copy_only=False)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures.words import numeric_column
+from ..measures.words import read_numeric_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def within(table: pa.Table, limits: dict[str, int] | None) -> NDArray[np.bool_]:
+def match_limits(table: pa.Table, limits: dict[str, int] | None) -> NDArray[np.bool_]:
     """Whether each row has at most the given value of every named field, shape (rows,); all rows without limits."""
     met = np.ones(table.num_rows, bool)
     for field, most in (limits or {}).items():
-        met &= numeric_column(table, field) <= most
+        met &= read_numeric_column(table, field) <= most
     return met

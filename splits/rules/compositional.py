@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import groups_by_word, occurrences, text_column
+from ..measures.words import count_occurrences, group_by_word, read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,14 +29,14 @@ def held_out_primitive(
     """
     import pyarrow.compute as pc
 
-    bare = pc.equal(text_column(table, field), word).to_numpy(zero_copy_only=False)
+    bare = pc.equal(read_text_column(table, field), word).to_numpy(zero_copy_only=False)
     if bare.sum() != 1:
         raise BadDefinition(f"the bare word {word!r} stands in {int(bare.sum())} rows of {field!r}; one is needed")
-    count = occurrences(table, field, word)
+    count = count_occurrences(table, field, word)
     held_out = (count > 0) & ~bare
     return Assignment(
         part=np.where(held_out, "ood_test", "train"),
         weight=np.where(bare, weight, 1).astype(np.int64),
         severity=count,
-        group=groups_by_word(table, group_words),
+        group=group_by_word(table, group_words),
     )

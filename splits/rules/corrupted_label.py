@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import below, shuffled
+from ...core.draws import draw_below, draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import numeric_column
+from ..measures.words import read_numeric_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ def symmetric_exclusive(
         rate: the share of the training labels that become wrong, from 0 to 1.
         train_rows: how many rows train.
     """
-    truth = numeric_column(table, label)
+    truth = read_numeric_column(table, label)
     if truth.min() < 0 or truth.max() >= classes:
         raise BadDefinition(f"labels of {label!r} run from {truth.min()} to {truth.max()}, not within 0..{classes - 1}")
     if not 0 < train_rows < len(truth):
@@ -35,12 +35,12 @@ def symmetric_exclusive(
     if not 0 <= rate <= 1:
         raise BadDefinition(f"rate = {rate}: a share of the training labels, from 0 to 1")
     ids = table["row_id"].to_numpy()
-    train = shuffled(f"{seed}/train", ids)[:train_rows]
+    train = draw_permutation(f"{seed}/train", ids)[:train_rows]
     part = np.full(len(truth), "id_test", dtype="U8")
     part[train] = "train"
-    corrupted = train[shuffled(f"{seed}/corrupted", ids[train])[: round(rate * train_rows)]]
+    corrupted = train[draw_permutation(f"{seed}/corrupted", ids[train])[: round(rate * train_rows)]]
     noisy = truth.astype(np.int64)
-    noisy[corrupted] = (truth[corrupted] + 1 + below(f"{seed}/label", ids[corrupted], classes - 1)) % classes
+    noisy[corrupted] = (truth[corrupted] + 1 + draw_below(f"{seed}/label", ids[corrupted], classes - 1)) % classes
     untouched = np.ones(len(truth), bool)
     untouched[corrupted] = False
     return Assignment(part=part, label=np.ma.MaskedArray(noisy, mask=untouched))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import numeric_column, text_column
+from ..measures.words import read_numeric_column, read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,11 +35,11 @@ def corrupted(
         corruption: the field that names a row's corruption, or says none.
         level: the whole-number field of its strength.
     """
-    group = np.asarray(text_column(table, corruption).to_pylist(), dtype=np.str_)
-    origin = text_column(table, published).to_pylist()
+    group = np.asarray(read_text_column(table, corruption).to_pylist(), dtype=np.str_)
+    origin = read_text_column(table, published).to_pylist()
     touched = (group != _CLEAN).tolist()
     if stray := sorted({pair for pair in zip(origin, touched, strict=True) if pair not in _PARTS}):
         what = ", ".join(f"{'corrupted' if changed else 'clean'} {part!r}" for part, changed in stray)
         raise BadDefinition(f"rows are {what}: a row is train (clean only), validation or test")
     part = np.array([_PARTS[pair] for pair in zip(origin, touched, strict=True)])
-    return Assignment(part=part, group=group, severity=numeric_column(table, level))
+    return Assignment(part=part, group=group, severity=read_numeric_column(table, level))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.difficulty import glicko2, item_response
-from ..measures.words import text_column
+from ..measures.difficulty import fit_item_response, rate_with_glicko2
+from ..measures.words import read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,8 +41,8 @@ def item_response_theory(
         hard: the share of the rows that are hard.
         id_test: how many of the easy rows are tested.
     """
-    fitted = item_response(_matrix(table, responses), model)
-    return _graded(table, fitted.difficulty.round(2) + 0.0, easy, hard, id_test, seed)
+    fitted = fit_item_response(_read_matrix(table, responses), model)
+    return _assign_by_hardness(table, fitted.difficulty.round(2) + 0.0, easy, hard, id_test, seed)
 
 
 def glicko2_rating(
@@ -58,13 +58,13 @@ def glicko2_rating(
         hard: the share of the rows that are hard.
         id_test: how many of the easy rows are tested.
     """
-    items, _ = glicko2(_matrix(table, responses), systems_a_period=systems_a_period)
-    return _graded(table, items.rating.round() + 0.0, easy, hard, id_test, seed)
+    items, _ = rate_with_glicko2(_read_matrix(table, responses), systems_a_period=systems_a_period)
+    return _assign_by_hardness(table, items.rating.round() + 0.0, easy, hard, id_test, seed)
 
 
-def _matrix(table: pa.Table, field: str) -> NDArray[np.float64]:
+def _read_matrix(table: pa.Table, field: str) -> NDArray[np.float64]:
     """The response matrix, (systems, items)."""
-    texts = text_column(table, field).to_pylist()
+    texts = read_text_column(table, field).to_pylist()
     sizes = {len(text) for text in texts}
     if len(sizes) != 1 or not set("".join(texts)) <= set("01-"):
         raise BadDefinition(
@@ -74,7 +74,7 @@ def _matrix(table: pa.Table, field: str) -> NDArray[np.float64]:
     return np.where(codes == ord("-"), np.nan, (codes == ord("1")).astype(np.float64))
 
 
-def _graded(
+def _assign_by_hardness(
     table: pa.Table, hardness: NDArray[np.float64], easy: float, hard: float, id_test: int, seed: str
 ) -> Assignment:
     """Parts by the shares of the easiest and of the hardest rows; each quarter of the range has a group."""
@@ -90,5 +90,5 @@ def _graded(
     if not 0 <= id_test < len(near):
         raise BadDefinition(f"id_test = {id_test}, but only {len(near)} rows are easy")
     ids = table["row_id"].to_numpy()[near]
-    part[near[shuffled(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
+    part[near[draw_permutation(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
     return Assignment(part=part, severity=hardness)

@@ -12,9 +12,9 @@ import numpy as np
 
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.divergence import Units, runs, words
-from ..measures.mcd import Split, search
-from ..measures.words import groups_by_word, text_column
+from ..measures.divergence import Units, find_runs, split_words
+from ..measures.mcd import Split, search_split
+from ..measures.words import group_by_word, read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,10 +47,10 @@ def mcd(
     Example:
         parameters = { field = "text", test_share = 0.2, seed = "reviews/mcd@1" }
     """
-    rows = _test_rows(table.num_rows, test_rows, test_share)
-    atoms, compounds = _units(table, field, compound_words)
-    found = search(atoms, compounds, rows, seed=seed, atom_bound=atom_bound)
-    return _assignment(table, found, compounds, group_words)
+    rows = _count_test_rows(table.num_rows, test_rows, test_share)
+    atoms, compounds = _make_units(table, field, compound_words)
+    split = search_split(atoms, compounds, rows, seed=seed, atom_bound=atom_bound)
+    return _make_assignment(table, split, compounds, group_words)
 
 
 def tmcd(
@@ -75,12 +75,12 @@ def tmcd(
     Example:
         parameters = { field = "program", test_share = 0.2, seed = "programs/tmcd@1" }
     """
-    rows = _test_rows(table.num_rows, test_rows, test_share)
-    atoms, compounds = _units(table, field, compound_words)
-    return _assignment(table, search(atoms, compounds, rows, seed=seed), compounds, group_words)
+    rows = _count_test_rows(table.num_rows, test_rows, test_share)
+    atoms, compounds = _make_units(table, field, compound_words)
+    return _make_assignment(table, search_split(atoms, compounds, rows, seed=seed), compounds, group_words)
 
 
-def _test_rows(rows: int, test_rows: int | None, test_share: float | None) -> int:
+def _count_test_rows(rows: int, test_rows: int | None, test_share: float | None) -> int:
     if test_share is None and test_rows is not None:
         return test_rows
     if test_rows is not None or test_share is None:
@@ -90,20 +90,20 @@ def _test_rows(rows: int, test_rows: int | None, test_share: float | None) -> in
     return round(test_share * rows)
 
 
-def _units(table: pa.Table, field: str, compound_words: int) -> tuple[Units, Units]:
+def _make_units(table: pa.Table, field: str, compound_words: int) -> tuple[Units, Units]:
     if compound_words < 2:
         raise BadDefinition(f"compound_words = {compound_words}: a compound has at least two words")
-    atoms = words(text_column(table, field))
-    return atoms, runs(atoms, compound_words)
+    atoms = split_words(read_text_column(table, field))
+    return atoms, find_runs(atoms, compound_words)
 
 
-def _assignment(table: pa.Table, found: Split, compounds: Units, group_words: list[str] | None) -> Assignment:
-    unseen = compounds.counts(~found.test) == 0
+def _make_assignment(table: pa.Table, split: Split, compounds: Units, group_words: list[str] | None) -> Assignment:
+    unseen = compounds.counts(~split.test) == 0
     sizes = np.bincount(compounds.row, minlength=compounds.rows)
     new = np.bincount(compounds.row[unseen[compounds.code]], minlength=compounds.rows)
     return Assignment(
-        part=np.where(found.test, "ood_test", "train"),
+        part=np.where(split.test, "ood_test", "train"),
         severity=new / np.maximum(sizes, 1),
-        group=groups_by_word(table, group_words),
-        notes={"atom_divergence": found.atoms, "compound_divergence": found.compounds},
+        group=group_by_word(table, group_words),
+        notes={"atom_divergence": split.atoms, "compound_divergence": split.compounds},
     )

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import names_column, written
+from ..measures.words import format_names, read_names_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,8 +40,8 @@ def hold_out(
         id_val: the share of each training domain that validates, from 0 to 1.
         id_test: the share of each training domain that is tested, from 0 to 1.
     """
-    domains = np.asarray(names_column(table, field).to_pylist(), dtype=np.str_)
-    named = {"ood_test": written(ood), "ood_val": written(ood_val or []), "": written(dropped or [])}
+    domains = np.asarray(read_names_column(table, field).to_pylist(), dtype=np.str_)
+    named = {"ood_test": format_names(ood), "ood_val": format_names(ood_val or []), "": format_names(dropped or [])}
     every = [name for names in named.values() for name in names]
     if absent := sorted(set(every) - set(domains.tolist())):
         raise BadDefinition(f"no row has {field} = {', '.join(absent)}")
@@ -50,12 +50,12 @@ def hold_out(
     if min(id_val, id_test) < 0 or id_val + id_test >= 1:
         raise BadDefinition(f"id_val = {id_val}, id_test = {id_test}: shares of each training domain, below 1 together")
     part = np.full(len(domains), "train", dtype="U8")
-    for name, held in named.items():
-        part[np.isin(domains, held)] = name
+    for name, part_domains in named.items():
+        part[np.isin(domains, part_domains)] = name
     ids = table["row_id"].to_numpy()
     for domain in sorted(set(domains[part == "train"].tolist())) if id_val or id_test else []:
         places = np.flatnonzero(domains == domain)
-        order = places[shuffled(f"{seed}/{domain}", ids[places])]
+        order = places[draw_permutation(f"{seed}/{domain}", ids[places])]
         tested, chosen = round(id_test * len(places)), round(id_val * len(places))
         part[order[:tested]] = "id_test"
         part[order[tested : tested + chosen]] = "id_val"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import numeric_column
+from ..measures.words import read_numeric_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,12 +24,12 @@ def threshold(table: pa.Table, *, field: str, easy_at_most: float, id_test: int,
         easy_at_most: the hardest that is easy, in the field's unit.
         id_test: how many of the easy rows are tested.
     """
-    hardness = numeric_column(table, field)
+    hardness = read_numeric_column(table, field)
     easy = np.flatnonzero(hardness <= easy_at_most)
     if not 0 <= id_test < len(easy):
         raise BadDefinition(f"id_test = {id_test}, but only {len(easy)} rows have {field} <= {easy_at_most}")
     part = np.full(table.num_rows, "ood_test", dtype="U8")
     part[easy] = "train"
     ids = table["row_id"].to_numpy()[easy]
-    part[easy[shuffled(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
+    part[easy[draw_permutation(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
     return Assignment(part=part, severity=hardness, group=hardness.astype(np.str_))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import key, shuffled
+from ...core.draws import derive_key, draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import numeric_column, text_column
+from ..measures.words import read_numeric_column, read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,15 +38,15 @@ def levels(
         id_test: how many tasks are tested at the easy levels.
         without: tasks that are in no part.
     """
-    level = numeric_column(table, field)
-    names = np.asarray(text_column(table, task).to_pylist(), dtype=np.str_)
+    level = read_numeric_column(table, field)
+    names = np.asarray(read_text_column(table, task).to_pylist(), dtype=np.str_)
     if absent := sorted(set(without or []) - set(names.tolist())):
         raise BadDefinition(f"without: no row has {task} = {', '.join(absent)}")
     tasks = np.unique(names[np.isin(level, easy)])
     if not 0 <= id_test < len(tasks):
         raise BadDefinition(f"id_test = {id_test}, but only {len(tasks)} tasks have a {field} in {easy}")
-    keys = np.array([key(name) for name in tasks.tolist()], np.uint64)
-    withheld = tasks[shuffled(f"{seed}/id_test", keys)[:id_test]]
+    keys = np.array([derive_key(name) for name in tasks.tolist()], np.uint64)
+    withheld = tasks[draw_permutation(f"{seed}/id_test", keys)[:id_test]]
     part = np.where(np.isin(level, easy), "train", np.where(np.isin(level, hard), "ood_test", ""))
     part[np.isin(level, easy) & np.isin(names, withheld)] = "id_test"
     part[np.isin(names, without or [])] = ""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import numeric_column, text_column
+from ..measures.words import read_numeric_column, read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,18 +27,19 @@ def combination(table: pa.Table, *, factors: list[str], values: list[list[str]])
         factors: the fields that are combined, text or whole numbers.
         values: the held-out combinations, each a value for every factor.
     """
-    columns = [_words(table, factor) for factor in factors]
+    columns = [_read_factor(table, factor) for factor in factors]
     held_out = np.zeros(table.num_rows, bool)
-    for wanted in values:
-        if len(wanted) != len(factors):
+    for held_out_values in values:
+        if len(held_out_values) != len(factors):
             raise BadDefinition(
-                f"{wanted} has {len(wanted)} values for the {len(factors)} factors {', '.join(factors)}"
+                f"{held_out_values} has {len(held_out_values)} values for the {len(factors)} factors "
+                f"{', '.join(factors)}"
             )
-        here = np.all([column == value for column, value in zip(columns, wanted, strict=True)], axis=0)
-        if not here.any():
-            raise BadDefinition(f"no row has {', '.join(factors)} = {', '.join(wanted)}")
-        held_out |= here
-    return _held_out(columns, factors, held_out)
+        matches = np.all([column == value for column, value in zip(columns, held_out_values, strict=True)], axis=0)
+        if not matches.any():
+            raise BadDefinition(f"no row has {', '.join(factors)} = {', '.join(held_out_values)}")
+        held_out |= matches
+    return _hold_out(columns, factors, held_out)
 
 
 def diagonal(table: pa.Table, *, factors: list[str], width: int = 1) -> Assignment:
@@ -49,11 +50,11 @@ def diagonal(table: pa.Table, *, factors: list[str], width: int = 1) -> Assignme
         factors: the two fields that are combined.
         width: how many diagonals are held out.
     """
-    one, other, columns = _grid(table, factors)
-    size = max(int(one.max()), int(other.max())) + 1
+    first, second, columns = _rank_factors(table, factors)
+    size = max(int(first.max()), int(second.max())) + 1
     if not 0 < width < size:
         raise BadDefinition(f"width = {width}: between 1 and {size - 1} for {size} values")
-    return _held_out(columns, factors, (other - one) % size < width)
+    return _hold_out(columns, factors, (second - first) % size < width)
 
 
 def checkerboard(table: pa.Table, *, factors: list[str]) -> Assignment:
@@ -62,8 +63,8 @@ def checkerboard(table: pa.Table, *, factors: list[str]) -> Assignment:
     Parameters:
         factors: the two fields that are combined.
     """
-    one, other, columns = _grid(table, factors)
-    return _held_out(columns, factors, (one + other) % 2 == 1)
+    first, second, columns = _rank_factors(table, factors)
+    return _hold_out(columns, factors, (first + second) % 2 == 1)
 
 
 def drawn(
@@ -79,21 +80,21 @@ def drawn(
         share: the share of the combinations that is held out, from 0 to 1.
         least: for each whole-number field the least that all rows of a held-out combination have.
     """
-    columns = [_words(table, factor) for factor in factors]
+    columns = [_read_factor(table, factor) for factor in factors]
     coded = np.stack([np.unique(column, return_inverse=True)[1] for column in columns], axis=1)
     tuples, which = np.unique(coded, axis=0, return_inverse=True)
     which = which.ravel()  # NumPy 2.0 alone gives it a second axis
-    lacking = [which[numeric_column(table, field) < value] for field, value in (least or {}).items()]
+    lacking = [which[read_numeric_column(table, field) < value] for field, value in (least or {}).items()]
     open_to = np.setdiff1d(which, np.concatenate([*lacking, which[:0]]))
-    wanted = round(share * len(open_to))
-    order = open_to[shuffled(f"{seed}/combination", open_to.astype(np.uint64))]
-    chosen = _without_loss(tuples, order, wanted)
-    if len(chosen) < wanted:
+    count = round(share * len(open_to))
+    order = open_to[draw_permutation(f"{seed}/combination", open_to.astype(np.uint64))]
+    chosen = _choose_without_loss(tuples, order, count)
+    if len(chosen) < count:
         raise BadDefinition(
-            f"share = {share}: {wanted} of {len(open_to)} combinations of {', '.join(factors)} cannot be held out with "
+            f"share = {share}: {count} of {len(open_to)} combinations of {', '.join(factors)} cannot be held out with "
             f"every part of them seen in training; {len(chosen)} can"
         )
-    return _held_out(columns, factors, np.isin(which, chosen))
+    return _hold_out(columns, factors, np.isin(which, chosen))
 
 
 def sequences(table: pa.Table, *, field: str, size: int, share: float, id_test: int, seed: str) -> Assignment:
@@ -110,10 +111,10 @@ def sequences(table: pa.Table, *, field: str, size: int, share: float, id_test: 
         share: the share of those sequences that is held out, from 0 to 1.
         id_test: how many rows are the in-distribution test.
     """
-    text = _words(table, field)
+    text = _read_factor(table, field)
     counts = np.char.count(text, " ") + 1
     candidates = np.unique(text[counts == size])
-    order = shuffled(f"{seed}/sequence", np.arange(len(candidates), dtype=np.uint64))
+    order = draw_permutation(f"{seed}/sequence", np.arange(len(candidates), dtype=np.uint64))
     held_out = np.isin(text, candidates[order[: round(share * len(candidates))]])
     if not held_out.any():
         raise BadDefinition(
@@ -121,35 +122,35 @@ def sequences(table: pa.Table, *, field: str, size: int, share: float, id_test: 
         )
     part = np.where(held_out, "ood_test", np.where(counts <= size, "train", ""))
     trained = np.flatnonzero((counts == size) & ~held_out)
-    trained = trained[shuffled(f"{seed}/id_test", table["row_id"].to_numpy()[trained])]
+    trained = trained[draw_permutation(f"{seed}/id_test", table["row_id"].to_numpy()[trained])]
     spare = np.delete(trained, np.unique(text[trained], return_index=True)[1])
     if not 0 <= id_test <= len(spare):
         raise BadDefinition(f"id_test = {id_test}, but training can spare {len(spare)} rows of {size} words")
     part[spare[:id_test]] = "id_test"
-    runs = {run for sequence in set(text[part == "train"].tolist()) for run in _runs(sequence.split(), size - 1)}
+    runs = {run for sequence in set(text[part == "train"].tolist()) for run in _list_runs(sequence.split(), size - 1)}
     for sequence in sorted(set(text[held_out].tolist())):
-        if missing := sorted(_runs(sequence.split(), size - 1) - runs):
+        if missing := sorted(_list_runs(sequence.split(), size - 1) - runs):
             raise BadDefinition(f"{sequence!r} would be held out, but no training row has {' '.join(missing[0])!r}")
     return Assignment(part=part, severity=counts, group=text)
 
 
-def _words(table: pa.Table, field: str) -> Words:
+def _read_factor(table: pa.Table, field: str) -> Words:
     """A factor's values as text."""
     if field in table.column_names and str(table[field].type) == "int64":
-        return numeric_column(table, field).astype(np.str_)
-    return np.asarray(text_column(table, field).to_pylist(), np.str_)
+        return read_numeric_column(table, field).astype(np.str_)
+    return np.asarray(read_text_column(table, field).to_pylist(), np.str_)
 
 
-def _grid(table: pa.Table, factors: list[str]) -> tuple[Codes, Codes, list[Words]]:
+def _rank_factors(table: pa.Table, factors: list[str]) -> tuple[Codes, Codes, list[Words]]:
     """The ranks of two factors' values, and the values."""
     if len(factors) != 2:
         raise BadDefinition(f"the rule needs two factors, not {', '.join(factors) or 'none'}")
-    columns = [_words(table, factor) for factor in factors]
-    one, other = (np.unique(column, return_inverse=True)[1] for column in columns)
-    return one, other, columns
+    columns = [_read_factor(table, factor) for factor in factors]
+    first, second = (np.unique(column, return_inverse=True)[1] for column in columns)
+    return first, second, columns
 
 
-def _held_out(columns: list[Words], factors: list[str], held_out: NDArray[np.bool_]) -> Assignment:
+def _hold_out(columns: list[Words], factors: list[str], held_out: NDArray[np.bool_]) -> Assignment:
     """Training and test, with the combination as group; refuses a value that training would not see."""
     for column, factor in zip(columns, factors, strict=True):
         unseen = sorted(set(column.tolist()) - set(column[~held_out].tolist()))
@@ -161,26 +162,26 @@ def _held_out(columns: list[Words], factors: list[str], held_out: NDArray[np.boo
     return Assignment(part=np.where(held_out, "ood_test", "train"), group=group)
 
 
-def _without_loss(tuples: Codes, order: Codes, wanted: int) -> list[int]:
-    """The first `wanted` of the tuples, in `order`, that leave each sub-tuple in some tuple not chosen."""
+def _choose_without_loss(tuples: Codes, order: Codes, count: int) -> list[int]:
+    """The first `count` of the tuples, in `order`, that leave each sub-tuple in some tuple not chosen."""
     subsets = list(combinations(range(tuples.shape[1]), tuples.shape[1] - 1))
     parts = [[(subset, *row[list(subset)].tolist()) for subset in subsets] for row in tuples]
     left: dict[tuple[object, ...], int] = {}
     for some in parts:
-        for one in some:
-            left[one] = left.get(one, 0) + 1
+        for subtuple in some:
+            left[subtuple] = left.get(subtuple, 0) + 1
     chosen: list[int] = []
-    for place in order.tolist():
-        if len(chosen) == wanted:
+    for index in order.tolist():
+        if len(chosen) == count:
             break
-        if all(left[one] > 1 for one in parts[place]):
-            chosen.append(place)
-            for one in parts[place]:
-                left[one] -= 1
+        if all(left[subtuple] > 1 for subtuple in parts[index]):
+            chosen.append(index)
+            for subtuple in parts[index]:
+                left[subtuple] -= 1
     return chosen
 
 
-def _runs(words: list[str], longest: int) -> set[tuple[str, ...]]:
+def _list_runs(words: list[str], longest: int) -> set[tuple[str, ...]]:
     """All runs of one to `longest` neighbouring words."""
     return {
         tuple(words[start : start + length])

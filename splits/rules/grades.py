@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import numeric_column, text_column
-from ._where import Conditions, where
+from ..measures.words import read_numeric_column, read_text_column
+from ._where import Conditions, match_conditions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,15 +43,15 @@ def drawn(
         only: for each field the values that a row must have one of.
         group: the text field whose values are groups.
     """
-    hardness = numeric_column(table, field)
-    part = _graded(hardness, easy_at_most, hard_at_least, field)
-    part[~where(table, only or {})] = ""
+    hardness = read_numeric_column(table, field)
+    part = _grade_rows(hardness, easy_at_most, hard_at_least, field)
+    part[~match_conditions(table, only or {})] = ""
     easy = np.flatnonzero(part == "train")
     if not 0 <= id_test < len(easy):
         raise BadDefinition(f"id_test = {id_test}, but only {len(easy)} rows have {field} <= {easy_at_most}")
     ids = table["row_id"].to_numpy()[easy]
-    part[easy[shuffled(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
-    named = None if group is None else np.asarray(text_column(table, group).to_pylist(), dtype=np.str_)
+    part[easy[draw_permutation(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
+    named = None if group is None else np.asarray(read_text_column(table, group).to_pylist(), dtype=np.str_)
     return Assignment(part=part, severity=hardness, group=named)
 
 
@@ -72,15 +72,15 @@ def published(
         train: its value for training rows.
         test: its value for test rows.
     """
-    hardness = numeric_column(table, field)
-    graded = _graded(hardness, easy_at_most, hard_at_least, field)
-    trained, tested = where(table, {part: [train]}), where(table, {part: [test]})
+    hardness = read_numeric_column(table, field)
+    graded = _grade_rows(hardness, easy_at_most, hard_at_least, field)
+    trained, tested = match_conditions(table, {part: [train]}), match_conditions(table, {part: [test]})
     easy = graded == "train"
-    found = np.where(trained & easy, "train", np.where(tested, np.where(easy, "id_test", graded), ""))
-    return Assignment(part=found, severity=hardness)
+    assigned = np.where(trained & easy, "train", np.where(tested, np.where(easy, "id_test", graded), ""))
+    return Assignment(part=assigned, severity=hardness)
 
 
-def _graded(hardness: Hardness, easy_at_most: float, hard_at_least: float, field: str) -> NDArray[np.str_]:
+def _grade_rows(hardness: Hardness, easy_at_most: float, hard_at_least: float, field: str) -> NDArray[np.str_]:
     """train, ood_val or ood_test for each row, by its hardness alone."""
     if not easy_at_most < hard_at_least:
         raise BadDefinition(f"{field}: easy_at_most = {easy_at_most} must lie below hard_at_least = {hard_at_least}")

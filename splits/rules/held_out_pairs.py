@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import numeric_column, occurrences
-from ._within import within
+from ..measures.words import count_occurrences, read_numeric_column
+from ._within import match_limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,20 +41,20 @@ def words(
         id_test: how many rows are the in-distribution test.
         alike: the whole-number field whose shares are the same in both tests.
     """
-    taken = within(table, among)
+    in_limits = match_limits(table, among)
     if not held_out:
         raise BadDefinition("held_out names no word")
-    found = np.stack([occurrences(table, field, word) > 0 for word in held_out], axis=1)
-    counts = found[taken].sum(axis=0).tolist()
+    contains = np.stack([count_occurrences(table, field, word) > 0 for word in held_out], axis=1)
+    counts = contains[in_limits].sum(axis=0).tolist()
     absent = [word for word, count in zip(held_out, counts, strict=True) if not count]
     if absent:
         raise BadDefinition(f"no row has {', '.join(absent)} in {field!r}")
-    severity = found.sum(axis=1).astype(np.int64)
+    severity = contains.sum(axis=1).astype(np.int64)
     group = np.array(
-        [" ".join(word for word, has in zip(held_out, row, strict=True) if has) or "none" for row in found.tolist()]
+        [" ".join(word for word, has in zip(held_out, row, strict=True) if has) or "none" for row in contains.tolist()]
     )
-    part = np.where(taken, np.where(severity > 0, "ood_test", "train"), "")
-    part[_alike(table, part, alike, id_test, seed)] = "id_test"
+    part = np.where(in_limits, np.where(severity > 0, "ood_test", "train"), "")
+    part[_sample_matched_rows(table, part, alike, id_test, seed)] = "id_test"
     return Assignment(part=part, severity=severity, group=group)
 
 
@@ -67,25 +67,27 @@ def corner(table: pa.Table, *, above: dict[str, int]) -> Assignment:
     """
     if len(above) < 2:
         raise BadDefinition(f"above = {above}: a corner needs bounds of two fields or more")
-    columns = {field: numeric_column(table, field) for field in above}
+    columns = {field: read_numeric_column(table, field) for field in above}
     beyond = np.all([columns[field] > most for field, most in above.items()], axis=0)
     rows = zip(*(columns[field].tolist() for field in above), strict=True)
     group = np.array([", ".join(f"{field} {value}" for field, value in zip(above, row, strict=True)) for row in rows])
     return Assignment(part=np.where(beyond, "ood_test", "train"), group=group)
 
 
-def _alike(table: pa.Table, part: NDArray[np.str_], field: str, count: int, seed: str) -> NDArray[np.int64]:
+def _sample_matched_rows(
+    table: pa.Table, part: NDArray[np.str_], field: str, count: int, seed: str
+) -> NDArray[np.int64]:
     """The places of `count` training rows, drawn by `seed`, among which the values of `field` have the shares they have
     in `ood_test`."""
-    values, ids = numeric_column(table, field), table["row_id"].to_numpy()
+    values, ids = read_numeric_column(table, field), table["row_id"].to_numpy()
     kinds, tested = np.unique(values[part == "ood_test"], return_counts=True)
     upto = np.rint(np.cumsum(tested) / tested.sum() * count).astype(np.int64)
     chosen = []
-    for kind, wanted in zip(kinds.tolist(), np.diff(upto, prepend=0).tolist(), strict=True):
+    for kind, quota in zip(kinds.tolist(), np.diff(upto, prepend=0).tolist(), strict=True):
         trained = np.flatnonzero((part == "train") & (values == kind))
-        if wanted > len(trained):
+        if quota > len(trained):
             raise BadDefinition(
-                f"id_test = {count} asks for {wanted} training rows with {field} = {kind}; there are {len(trained)}"
+                f"id_test = {count} asks for {quota} training rows with {field} = {kind}; there are {len(trained)}"
             )
-        chosen.append(trained[shuffled(f"{seed}/id_test/{kind}", ids[trained])[:wanted]])
+        chosen.append(trained[draw_permutation(f"{seed}/id_test/{kind}", ids[trained])[:quota]])
     return np.concatenate(chosen)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import numeric_column, text_column
+from ..measures.words import read_numeric_column, read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,19 +36,20 @@ def inferred(
         id_test: how many in-distribution inferences are tested.
         ood_test: the most out-of-distribution inferences that are tested.
     """
-    inference = numeric_column(table, hops) > 1
-    apart = np.asarray(text_column(table, facts).to_pylist(), np.str_) == "ood"
+    inference = read_numeric_column(table, hops) > 1
+    apart = np.asarray(read_text_column(table, facts).to_pylist(), np.str_) == "ood"
     ids = table["row_id"].to_numpy()
-    wanted = round(phi * int((~inference & ~apart).sum()))
-    inside = _drawn(inference & ~apart, f"{seed}/inferred", ids)
-    outside = _drawn(inference & apart, f"{seed}/ood_test", ids)
-    if id_test + wanted > len(inside):
+    train_count = round(phi * int((~inference & ~apart).sum()))
+    inside = _draw_positions(inference & ~apart, f"{seed}/inferred", ids)
+    outside = _draw_positions(inference & apart, f"{seed}/ood_test", ids)
+    if id_test + train_count > len(inside):
         raise BadDefinition(
-            f"phi = {phi} asks for {wanted} inferences beside {id_test} of id_test; there are {len(inside)}: lower phi"
+            f"phi = {phi} asks for {train_count} inferences beside {id_test} of id_test; there are {len(inside)}: "
+            "lower phi"
         )
     part = np.where(inference, "", "train").astype("U8")
     part[inside[:id_test]] = "id_test"
-    part[inside[id_test : id_test + wanted]] = "train"
+    part[inside[id_test : id_test + train_count]] = "train"
     part[outside[:ood_test]] = "ood_test"
     group = np.where(
         inference,
@@ -83,11 +84,11 @@ def coverage(
         test_rows: how many rows of each type are tested.
     """
     ids = table["row_id"].to_numpy()
-    hops = [_codes(table, fields) for fields in (first, second)]
+    hops = [_encode_tuples(table, fields) for fields in (first, second)]
     inside = np.ones(table.num_rows, bool)
     for name, codes in zip(("first", "second"), hops, strict=True):
-        inside &= _known(codes, known, f"{seed}/{name}")[codes]
-    train = _drawn(inside, f"{seed}/train", ids)[:train_rows]
+        inside &= _draw_known(codes, known, f"{seed}/{name}")[codes]
+    train = _draw_positions(inside, f"{seed}/train", ids)[:train_rows]
     if len(train) < train_rows:
         raise BadDefinition(f"train_rows = {train_rows}, but only {len(train)} rows have both hops among the known")
     part = np.full(table.num_rows, "", dtype="U8")
@@ -102,29 +103,29 @@ def coverage(
     for kind in sorted(set(group.tolist())):
         here = fresh & (group == kind)
         name = "id_test" if kind == "both hops seen" else "ood_test"
-        drawn = _drawn(here & (inside == (name == "id_test")), f"{seed}/{kind}", ids)[:test_rows]
+        drawn = _draw_positions(here & (inside == (name == "id_test")), f"{seed}/{kind}", ids)[:test_rows]
         if len(drawn) < test_rows:
             raise BadDefinition(f"test_rows = {test_rows}, but only {len(drawn)} rows are of the type {kind!r}")
         part[drawn] = name
     return Assignment(part=part, severity=2 - seen[0].astype(np.int64) - seen[1], group=group)
 
 
-def _drawn(here: Flags, stream: str, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The places where `here` is true, in the order of their draws."""
-    places = np.flatnonzero(here)
-    return places[shuffled(stream, ids[places])]
+def _draw_positions(mask: Flags, stream: str, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The places where `mask` is true, in the order of their draws."""
+    places = np.flatnonzero(mask)
+    return places[draw_permutation(stream, ids[places])]
 
 
-def _codes(table: pa.Table, fields: list[str]) -> NDArray[np.int64]:
+def _encode_tuples(table: pa.Table, fields: list[str]) -> NDArray[np.int64]:
     """0, 1, 2 .. for each different tuple of the fields' values, in ascending order of tuples."""
-    values = np.stack([numeric_column(table, field) for field in fields], axis=1)
+    values = np.stack([read_numeric_column(table, field) for field in fields], axis=1)
     _, codes = np.unique(values, axis=0, return_inverse=True)
     return codes.ravel()
 
 
-def _known(codes: NDArray[np.int64], share: float, stream: str) -> Flags:
+def _draw_known(codes: NDArray[np.int64], share: float, stream: str) -> Flags:
     """For each code whether it is among the drawn share."""
     count = int(codes.max()) + 1
     known = np.zeros(count, bool)
-    known[shuffled(stream, np.arange(count, dtype=np.uint64))[: round(share * count)]] = True
+    known[draw_permutation(stream, np.arange(count, dtype=np.uint64))[: round(share * count)]] = True
     return known

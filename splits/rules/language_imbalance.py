@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import key, shuffled
+from ...core.draws import derive_key, draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import text_column
+from ..measures.words import read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,17 +42,17 @@ def imbalance(
         high: the high-resource language.
         low: the low-resource one.
     """
-    tongues = np.asarray(text_column(table, language).to_pylist(), dtype=np.str_)
-    meanings, number = np.unique(np.asarray(text_column(table, meaning).to_pylist(), np.str_), return_inverse=True)
+    tongues = np.asarray(read_text_column(table, language).to_pylist(), dtype=np.str_)
+    meanings, number = np.unique(np.asarray(read_text_column(table, meaning).to_pylist(), np.str_), return_inverse=True)
     lots = [("train", name, count) for name, count in train.items()]
     lots += [("id_test", high, id_test), ("ood_test", low, ood_test)]
-    wanted = sum(count for _, _, count in lots)
-    if wanted > len(meanings):
-        raise BadDefinition(f"{wanted} meanings are wanted, and {meaning!r} has {len(meanings)}")
+    total = sum(count for _, _, count in lots)
+    if total > len(meanings):
+        raise BadDefinition(f"{total} meanings are wanted, and {meaning!r} has {len(meanings)}")
     absent = sorted({name for _, name, _ in lots} - set(tongues.tolist()))
     if absent:
         raise BadDefinition(f"no row has {language} = {', '.join(absent)}")
-    order = shuffled(seed, np.array([key(text) for text in meanings.tolist()], np.uint64))
+    order = draw_permutation(seed, np.array([derive_key(text) for text in meanings.tolist()], np.uint64))
     part = np.full(table.num_rows, "", dtype="U8")
     first = 0
     for name, tongue, count in lots:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..assignment import Assignment
-from ..measures.words import groups_by_word, word_counts
+from ..measures.words import count_words, group_by_word
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,9 +22,9 @@ def threshold(table: pa.Table, *, field: str, at_most: int, group_words: list[st
         field: the text whose words, apart by spaces, are counted.
         at_most: the longest that trains, in words.
     """
-    lengths = word_counts(table, field)
+    lengths = count_words(table, field)
     return Assignment(
         part=np.where(lengths <= at_most, "train", "ood_test"),
         severity=lengths,
-        group=groups_by_word(table, group_words),
+        group=group_by_word(table, group_words),
     )

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below
+from ...core.draws import draw_below
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ._training import Training, check_rate, training
+from ._training import Training, check_rate, select_training
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,9 +28,9 @@ def symmetric_exclusive(
 
     T = 1 - rate on the diagonal, rate / (classes - 1) off it (van Rooyen et al. 2015, arXiv 1505.07634).
     """
-    rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
+    rows = select_training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
     wrong = rows.first(rate)
-    step = 1 + below(f"{rows.stream}/other class", table["row_id"].to_numpy()[wrong], classes - 1)
+    step = 1 + draw_below(f"{rows.stream}/other class", table["row_id"].to_numpy()[wrong], classes - 1)
     return rows.with_labels(wrong, (rows.truth[wrong] + step) % classes)
 
 
@@ -42,9 +42,11 @@ def symmetric_inclusive(
     About rate / classes of the labels are redrawn right: the true rate, which the audit states, is near
     rate * (classes - 1) / classes. A rate of 1 gives the random labels of Zhang et al. 2017 (arXiv 1611.03530).
     """
-    rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
+    rows = select_training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
     redrawn = rows.first(rate)
-    return rows.with_labels(redrawn, below(f"{rows.stream}/any class", table["row_id"].to_numpy()[redrawn], classes))
+    return rows.with_labels(
+        redrawn, draw_below(f"{rows.stream}/any class", table["row_id"].to_numpy()[redrawn], classes)
+    )
 
 
 def pair_flip(
@@ -52,7 +54,7 @@ def pair_flip(
 ) -> Assignment:
     """An exact share `rate` of each class becomes the next class, the last one the first (Han et al. 2018, Co-teaching,
     arXiv 1804.06872). At a rate of 0.5 and more the wrong class is as frequent as the right one."""
-    rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
+    rows = select_training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
     rank, size = _rank_in_class(rows)
     wrong = rows.rows[rank < np.rint(check_rate(rate) * size)]
     return rows.with_labels(wrong, (rows.truth[wrong] + 1) % classes)
@@ -75,17 +77,19 @@ def asymmetric(
     Parameters:
         transitions: for each class, by its number as text, the share that each other class gets of it.
     """
-    by_class = _checked(transitions, classes)
-    rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
+    by_class = _check_transitions(transitions, classes)
+    rows = select_training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
     rank, size = _rank_in_class(rows)
     truth = rows.truth[rows.rows]
     given = truth.copy()
     for true, shares in by_class.items():
-        taken = 0.0
+        used_share = 0.0
         for wrong, share in shares.items():
-            inside = (truth == true) & (rank >= np.rint(taken * size)) & (rank < np.rint((taken + share) * size))
+            inside = (
+                (truth == true) & (rank >= np.rint(used_share * size)) & (rank < np.rint((used_share + share) * size))
+            )
             given[inside] = wrong
-            taken += share
+            used_share += share
     return rows.with_labels(rows.rows, given)
 
 
@@ -102,20 +106,24 @@ def _rank_in_class(rows: Training) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return rank, size
 
 
-def _checked(transitions: dict[str, dict[str, float]], classes: int) -> dict[int, dict[int, float]]:
+def _check_transitions(transitions: dict[str, dict[str, float]], classes: int) -> dict[int, dict[int, float]]:
     """The table with whole numbers for classes, sorted; `BadDefinition` names the line that cannot be."""
     if not transitions:
         raise BadDefinition("transitions: no class becomes another")
-    found: dict[int, dict[int, float]] = {}
+    by_class: dict[int, dict[int, float]] = {}
     for true, shares in transitions.items():
-        found[_class(true, classes)] = {_class(wrong, classes): check_rate(share) for wrong, share in shares.items()}
-    for klass, taken in found.items():
-        if klass in taken or sum(taken.values()) > 1 + 1e-9:
-            raise BadDefinition(f"transitions of class {klass}: shares of *other* classes, at most 1 in all: {taken}")
-    return {klass: dict(sorted(taken.items())) for klass, taken in sorted(found.items())}
+        by_class[_parse_class(true, classes)] = {
+            _parse_class(wrong, classes): check_rate(share) for wrong, share in shares.items()
+        }
+    for klass, class_shares in by_class.items():
+        if klass in class_shares or sum(class_shares.values()) > 1 + 1e-9:
+            raise BadDefinition(
+                f"transitions of class {klass}: shares of *other* classes, at most 1 in all: {class_shares}"
+            )
+    return {klass: dict(sorted(class_shares.items())) for klass, class_shares in sorted(by_class.items())}
 
 
-def _class(name: str, classes: int) -> int:
+def _parse_class(name: str, classes: int) -> int:
     if not name.isdecimal() or int(name) >= classes:
         raise BadDefinition(f"transitions: there is no class {name!r}; classes are 0..{classes - 1}")
     return int(name)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import numeric_column, text_column
-from ._training import check_alike, training
+from ..measures.words import read_numeric_column, read_text_column
+from ._training import check_label_types, select_training
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,9 +24,9 @@ def annotated(table: pa.Table, *, label: str, given: str, classes: int, train: d
         given: the field of the label that people gave.
         train: the field and the value that mark the published training rows, such as `{ part = "train" }`.
     """
-    rows = training(table, label=label, classes=classes, train=train, seed="", draw=1)
-    check_alike(table, label, given)
-    labels = numeric_column(table, given)[rows.rows].astype(np.int64)
+    rows = select_training(table, label=label, classes=classes, train=train, seed="", draw=1)
+    check_label_types(table, label, given)
+    labels = read_numeric_column(table, given)[rows.rows].astype(np.int64)
     if len(labels) and (labels.min() < 0 or labels.max() >= classes):
         raise BadDefinition(
             f"labels of {given!r} run from {labels.min()} to {labels.max()}, not within 0..{classes - 1}"
@@ -58,13 +58,15 @@ def annotators_apart(
     if not 0 < share < 1:
         raise BadDefinition(f"share = {share}: between 0 and 1, a part of the annotators")
     outcome = annotated(table, label=label, given=given, classes=classes, train=train)
-    who = np.asarray(text_column(table, annotator).to_pylist(), dtype=np.str_)
-    asked = outcome.part == "train"
-    people = np.unique(who[asked])
-    kept = people[shuffled(seed, np.arange(len(people), dtype=np.uint64))[: round(share * len(people))]]
-    apart = asked & ~np.isin(who, kept)
-    outcome.part[apart] = "ood_test"
+    who = np.asarray(read_text_column(table, annotator).to_pylist(), dtype=np.str_)
+    is_train = outcome.part == "train"
+    people = np.unique(who[is_train])
+    training_annotators = people[
+        draw_permutation(seed, np.arange(len(people), dtype=np.uint64))[: round(share * len(people))]
+    ]
+    held_out = is_train & ~np.isin(who, training_annotators)
+    outcome.part[held_out] = "ood_test"
     if outcome.label is not None:
-        outcome.label[apart] = np.ma.masked
-    outcome.group = np.where(asked, who, "none")
+        outcome.label[held_out] = np.ma.masked
+    outcome.group = np.where(is_train, who, "none")
     return outcome

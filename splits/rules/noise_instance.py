@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import below, uniform
+from ...core.draws import draw_below, draw_uniform
 from ...core.errors import BadDefinition, UnknownName
-from ...core.normal import UNIT, normal_units
+from ...core.normal import UNIT, draw_normal_units
 from ..assignment import Assignment
-from ._training import check_rate, training
+from ._training import check_rate, select_training
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,23 +52,23 @@ def instance_dependent(
         image: the tensor field of the picture.
         brightest: the largest value of a pixel, such as 255.
     """
-    rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
+    rows = select_training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
     if classes > _MOST_CLASSES:
         raise BadDefinition(f"classes = {classes}: instance-dependent noise takes at most {_MOST_CLASSES}")
     if brightest < 1:
         raise BadDefinition(f"brightest = {brightest}: the value of the brightest pixel, at least 1")
-    pixels = _pixels(table, image)
+    pixels = _read_pixels(table, image)
     wrong = rows.first(rate)
     mean = np.rint(pixels[rows.rows].sum(axis=0, dtype=np.int64) / len(rows.rows))
-    observer = normal_units(f"{rows.stream}/observer", pixels.shape[1] * classes).reshape(-1, classes)
+    observer = draw_normal_units(f"{rows.stream}/observer", pixels.shape[1] * classes).reshape(-1, classes)
     weights = observer.astype(np.float64)
-    draws = uniform(f"{rows.stream}/observed class", table["row_id"].to_numpy()[wrong])
+    draws = draw_uniform(f"{rows.stream}/observed class", table["row_id"].to_numpy()[wrong])
     given = np.empty(len(wrong), np.int64)
     for start in range(0, len(wrong), _CHUNK):
         some = slice(start, start + _CHUNK)
         # Whole numbers below 2^53: the product is exact, in whatever order it is summed.
         logits = (pixels[wrong[some]] - mean) @ weights
-        given[some] = _softmax_draw(logits / (brightest * UNIT), rows.truth[wrong[some]], draws[some])
+        given[some] = _draw_softmax(logits / (brightest * UNIT), rows.truth[wrong[some]], draws[some])
     return rows.with_labels(wrong, given)
 
 
@@ -95,16 +95,16 @@ def harder_noisier(
     """
     if check_rate(rate) > 0.75:
         raise BadDefinition(f"rate = {rate}: the harder half would have {4 / 3 * rate:.2f} of its labels wrong")
-    rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
-    hardness = centroid_margin(_pixels(table, image), rows.truth, rows.rows)
+    rows = select_training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
+    hardness = centroid_margin(_read_pixels(table, image), rows.truth, rows.rows)
     ranked = np.sort(hardness[rows.rows])
     severity = 1 + np.searchsorted(ranked, hardness, side="left") * 10 // (len(ranked) + 1)
     order = rows.order
     is_hard = severity[rows.rows[order]] > 5
     easy, hard = order[~is_hard], order[is_hard]
-    taken = easy[: round(rate * 2 / 3 * len(easy))], hard[: round(rate * 4 / 3 * len(hard))]
-    wrong = rows.rows[np.concatenate(taken)]
-    step = 1 + below(f"{rows.stream}/other class", table["row_id"].to_numpy()[wrong], classes - 1)
+    chosen = easy[: round(rate * 2 / 3 * len(easy))], hard[: round(rate * 4 / 3 * len(hard))]
+    wrong = rows.rows[np.concatenate(chosen)]
+    step = 1 + draw_below(f"{rows.stream}/other class", table["row_id"].to_numpy()[wrong], classes - 1)
     outcome = rows.with_labels(wrong, (rows.truth[wrong] + step) % classes)
     outcome.severity = severity
     return outcome
@@ -126,14 +126,14 @@ def centroid_margin(
         some = slice(start, start + _CHUNK)
         # |x|^2 is common to all distances of a row; the product is of whole numbers below 2^53, hence exact.
         distance = norms - 2.0 * (pixels[some].astype(np.float64) @ sums.T.astype(np.float64)) / counts
-        place = np.arange(len(distance)), own[some]
-        to_own = distance[place]
-        distance[place] = np.inf
+        own_index = np.arange(len(distance)), own[some]
+        to_own = distance[own_index]
+        distance[own_index] = np.inf
         margin[some] = to_own - distance.min(axis=1)
     return margin
 
 
-def _pixels(table: pa.Table, image: str) -> NDArray[np.uint8]:
+def _read_pixels(table: pa.Table, image: str) -> NDArray[np.uint8]:
     """The images, flat: shape (rows, pixels)."""
     import pyarrow as pa
 
@@ -148,7 +148,7 @@ def _pixels(table: pa.Table, image: str) -> NDArray[np.uint8]:
 
 
 @cache
-def _exponentials() -> NDArray[np.float64]:
+def _tabulate_exponentials() -> NDArray[np.float64]:
     """round(2^30 exp(-i / 256)) for i = 0, 1 .. down to nothing. No entry lies so near a half that the last digit of an
     exponential could turn it."""
     steps = np.arange(int(_STEPS * np.log(2.0 * _SCALE)) + 2)
@@ -156,14 +156,14 @@ def _exponentials() -> NDArray[np.float64]:
     return rounded
 
 
-def _softmax_draw(
+def _draw_softmax(
     logits: NDArray[np.float64], truth: NDArray[np.int64], draws: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """For each row a class other than its true one, with probability softmax(logits) among the others (to 1/256 in the
     logits); `draws` are uniform in [0, 1). Shapes (rows, classes), (rows,), (rows,) -> (rows,)."""
     masked = logits.copy()
     masked[np.arange(len(masked)), truth] = -np.inf
-    table = _exponentials()
+    table = _tabulate_exponentials()
     behind = (masked.max(axis=1, keepdims=True) - masked) * _STEPS
     mass = table[np.minimum(behind, len(table) - 1).astype(np.int64)]
     mass[np.arange(len(masked)), truth] = 0.0

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ..assignment import Assignment
-from ._training import check_alike, check_rate
-from ._where import where
+from ._training import check_label_types, check_rate
+from ._where import match_conditions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,8 +28,8 @@ def relabelled(table: pa.Table, *, label: str, given: str, field: str, parts: di
     """
     part = np.full(table.num_rows, "", dtype="U8")
     for origin, name in parts.items():
-        part[where(table, {field: [origin]})] = name
-    return _given(table, label, given, part)
+        part[match_conditions(table, {field: [origin]})] = name
+    return _assign_given_labels(table, label, given, part)
 
 
 def share(table: pa.Table, *, label: str, given: str, train: float, seed: str) -> Assignment:
@@ -42,12 +42,12 @@ def share(table: pa.Table, *, label: str, given: str, train: float, seed: str) -
     """
     ids = table["row_id"].to_numpy()
     part = np.full(len(ids), "id_test", dtype="U8")
-    part[shuffled(seed, ids)[: round(check_rate(train) * len(ids))]] = "train"
-    return _given(table, label, given, part)
+    part[draw_permutation(seed, ids)[: round(check_rate(train) * len(ids))]] = "train"
+    return _assign_given_labels(table, label, given, part)
 
 
-def _given(table: pa.Table, label: str, given: str, part: NDArray[np.str_]) -> Assignment:
-    check_alike(table, label, given)
-    true, told = (np.array(table[name].to_pylist()) for name in (label, given))
-    wrong = (part == "train") & (true != told)
-    return Assignment(part=part, label=np.ma.MaskedArray(told, mask=~wrong))
+def _assign_given_labels(table: pa.Table, label: str, given: str, part: NDArray[np.str_]) -> Assignment:
+    check_label_types(table, label, given)
+    true, given_labels = (np.array(table[name].to_pylist()) for name in (label, given))
+    wrong = (part == "train") & (true != given_labels)
+    return Assignment(part=part, label=np.ma.MaskedArray(given_labels, mask=~wrong))

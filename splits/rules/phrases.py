@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import groups_by_word, occurrences, text_column
+from ..measures.words import count_occurrences, group_by_word, read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,11 +36,11 @@ def held_out(
         dropped: phrases whose rows are in no part.
         untrained: phrases whose rows do not train.
     """
-    counted = _count(table, field, phrases)
+    counted = _count_phrases(table, field, phrases)
     part = np.where(counted > 0, "ood_test", "train")
-    part[(counted == 0) & (_count(table, field, untrained or []) > 0)] = ""
-    part[_count(table, field, dropped or []) > 0] = ""
-    return Assignment(part=part, severity=counted, group=groups_by_word(table, group_words))
+    part[(counted == 0) & (_count_phrases(table, field, untrained or []) > 0)] = ""
+    part[_count_phrases(table, field, dropped or []) > 0] = ""
+    return Assignment(part=part, severity=counted, group=group_by_word(table, group_words))
 
 
 def alone_in_training(
@@ -59,25 +59,25 @@ def alone_in_training(
     """
     import pyarrow.compute as pc
 
-    bare = pc.equal(text_column(table, field), phrase).to_numpy(zero_copy_only=False)
+    bare = pc.equal(read_text_column(table, field), phrase).to_numpy(zero_copy_only=False)
     if bare.sum() != 1:
         raise BadDefinition(f"the bare phrase {phrase!r} stands in {int(bare.sum())} rows of {field!r}; one is needed")
-    counted = np.where(bare, 0, _count(table, field, [phrase]))
+    counted = np.where(bare, 0, _count_phrases(table, field, [phrase]))
     return Assignment(
         part=np.where(counted > 0, "ood_test", "train"),
         weight=np.where(bare, weight, 1).astype(np.int64),
         severity=counted,
-        group=groups_by_word(table, group_words),
+        group=group_by_word(table, group_words),
     )
 
 
-def _count(table: pa.Table, field: str, phrases: list[str]) -> NDArray[np.int64]:
+def _count_phrases(table: pa.Table, field: str, phrases: list[str]) -> NDArray[np.int64]:
     """How often the phrases stand in each row, as whole words; an error where one of them stands nowhere."""
     counts = np.zeros(table.num_rows, np.int64)
     for phrase in phrases:
         # Words are searched for in a text whose spaces are doubled.
-        found = occurrences(table, field, phrase.replace(" ", "  "))
-        if not found.any():
+        phrase_counts = count_occurrences(table, field, phrase.replace(" ", "  "))
+        if not phrase_counts.any():
             raise BadDefinition(f"no row of {field!r} holds the phrase {phrase!r}")
-        counts += found
+        counts += phrase_counts
     return counts

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition
 from ..assignment import Assignment
-from ..measures.words import groups_by_word, numeric_column, text_column
-from ._where import Conditions, where
+from ..measures.words import group_by_word, read_numeric_column, read_text_column
+from ._where import Conditions, match_conditions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,14 +42,14 @@ def parts(
     """
     part = np.full(table.num_rows, "", dtype="U8")
     for origin, name in parts.items():
-        part[where(table, {field: [origin], **(only or {}).get(origin, {})})] = name
+        part[match_conditions(table, {field: [origin], **(only or {}).get(origin, {})})] = name
     if stray := sorted(set(only or {}) - set(parts)):
         raise BadDefinition(f"only: {', '.join(stray)} is no part that `parts` names")
     return Assignment(
         part=part,
-        weight=None if weight is None else numeric_column(table, weight).astype(np.int64),
-        group=_group(table, group),
-        severity=_numbers(table, severity),
+        weight=None if weight is None else read_numeric_column(table, weight).astype(np.int64),
+        group=_read_groups(table, group),
+        severity=_read_numbers(table, severity),
     )
 
 
@@ -69,16 +69,16 @@ def texts(
         parts: for each published file, by its name, the part that its rows go to.
         pattern: a regular expression that fits every line; its group `row` is the row's text in `field`.
     """
-    values = text_column(table, field).to_pylist()
+    values = read_text_column(table, field).to_pylist()
     part = np.full(len(values), "", dtype="U8")
     places = {value: at for at, value in enumerate(values)}
     for name, goes_to in parts.items():
-        for number, line in enumerate(_file(files, name).read_text("utf-8").splitlines(), 1):
-            found = re.fullmatch(pattern, line.rstrip())
-            if not found:
+        for number, line in enumerate(_find_file(files, name).read_text("utf-8").splitlines(), 1):
+            match = re.fullmatch(pattern, line.rstrip())
+            if not match:
                 raise BadData(f"{name}: line {number} does not fit the pattern: {line[:60]!r}")
-            _place(part, places, found["row"], goes_to, f"{name}, line {number}")
-    return Assignment(part=part, group=groups_by_word(table, group_words, field))
+            _assign_row(part, places, match["row"], goes_to, f"{name}, line {number}")
+    return Assignment(part=part, group=group_by_word(table, group_words, field))
 
 
 def numbers(
@@ -114,25 +114,25 @@ def numbers(
             f"{name} holds the lists {', '.join(sorted(lists))}, and `parts` names {', '.join(sorted(parts))}"
         )
     part = np.full(table.num_rows, "", dtype="U8")
-    places = {value: at for at, value in enumerate(numeric_column(table, field).tolist())}
+    places = {value: at for at, value in enumerate(read_numeric_column(table, field).tolist())}
     for key, goes_to in parts.items():
         for number in lists[key]:
-            _place(part, places, number, goes_to, f"{name}, {key}")
-    measure = _numbers(table, severity)
+            _assign_row(part, places, number, goes_to, f"{name}, {key}")
+    measure = _read_numbers(table, severity)
     if beyond_training:
         if measure is None:
             raise BadDefinition("beyond_training needs a severity")
         part[(part == "ood_test") & (measure <= measure[part == "train"].max())] = ""
-    return Assignment(part=part, group=_group(table, group), severity=measure)
+    return Assignment(part=part, group=_read_groups(table, group), severity=measure)
 
 
-def _file(files: dict[str, Path], name: str) -> Path:
+def _find_file(files: dict[str, Path], name: str) -> Path:
     if name not in files:
         raise BadDefinition(f"`parts` names the file {name}, and `files` has {', '.join(sorted(files))}")
     return files[name]
 
 
-def _place(part: NDArray[np.str_], places: dict[Any, int], value: Any, goes_to: str, where_listed: str) -> None:
+def _assign_row(part: NDArray[np.str_], places: dict[Any, int], value: Any, goes_to: str, where_listed: str) -> None:
     """Put one listed row into its part; `BadData` where there is no such row, or it is listed for another part too."""
     if value not in places:
         raise BadData(f"{where_listed}: no row is {value!r}")
@@ -142,9 +142,9 @@ def _place(part: NDArray[np.str_], places: dict[Any, int], value: Any, goes_to: 
     part[at] = goes_to
 
 
-def _group(table: pa.Table, field: str | None) -> NDArray[np.str_] | None:
-    return None if field is None else np.asarray(text_column(table, field).to_pylist(), dtype=np.str_)
+def _read_groups(table: pa.Table, field: str | None) -> NDArray[np.str_] | None:
+    return None if field is None else np.asarray(read_text_column(table, field).to_pylist(), dtype=np.str_)
 
 
-def _numbers(table: pa.Table, field: str | None) -> NDArray[np.int64] | NDArray[np.float64] | None:
-    return None if field is None else numeric_column(table, field)
+def _read_numbers(table: pa.Table, field: str | None) -> NDArray[np.int64] | NDArray[np.float64] | None:
+    return None if field is None else read_numeric_column(table, field)

@@ -36,17 +36,17 @@ def of_numbers(table: pa.Table, *, field: str, files: dict[str, Path], listed: s
     values = pc.list_flatten(column).to_numpy().reshape(table.num_rows, -1)
     width = values.shape[1]
     places: dict[tuple[int, ...], list[int]] = {}
-    for place, row in enumerate(values.tolist()):
-        places.setdefault(tuple(row), []).append(place)
+    for index, row in enumerate(values.tolist()):
+        places.setdefault(tuple(row), []).append(index)
     part = np.full(table.num_rows, "train", dtype="U8")
     for number, line in enumerate(path.read_text("utf-8").splitlines()):
         if not line.strip():
             continue
         try:
-            found = places.get(tuple(int(cell) for cell in line.split(",")[:width]), [])
+            indices = places.get(tuple(int(cell) for cell in line.split(",")[:width]), [])
         except ValueError as error:
             raise BadData(f"{name}: line {number + 1} does not begin with {width} whole numbers") from error
-        if len(found) != 1:
-            raise BadData(f"{name}: line {number + 1} stands for {len(found)} rows of the source")
-        part[found[0]] = "ood_test"
+        if len(indices) != 1:
+            raise BadData(f"{name}: line {number + 1} stands for {len(indices)} rows of the source")
+        part[indices[0]] = "ood_test"
     return Assignment(part=part, group=np.where(part == "train", rest, listed))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, MissingExtra
 from ..assignment import Assignment
-from ..measures.words import text_column
+from ..measures.words import read_text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,18 +32,19 @@ def murcko(table: pa.Table, *, field: str, train: float = 0.8, ood_val: float = 
     """
     if min(train, ood_val) <= 0 or train + ood_val >= 1:
         raise BadDefinition(f"train = {train}, ood_val = {ood_val}: shares of the rows, below 1 together")
-    smiles = text_column(table, field).to_pylist()
+    smiles = read_text_column(table, field).to_pylist()
     scaffolds = dict.fromkeys(smiles)
-    for one in scaffolds:
-        scaffolds[one] = _scaffold(one)
+    for smiles_text in scaffolds:
+        scaffolds[smiles_text] = _compute_scaffold(smiles_text)
     members: dict[str, list[str]] = {}
-    for one in smiles:
-        members.setdefault(str(scaffolds[one]), []).append(one)
-    order = sorted(members, key=lambda one: (-len(members[one]), min(members[one])))
-    number = {one: at for at, one in enumerate(order)}
-    group = np.array([number[str(scaffolds[one])] for one in smiles])
+    for smiles_text in smiles:
+        members.setdefault(str(scaffolds[smiles_text]), []).append(smiles_text)
+    order = sorted(members, key=lambda smiles_text: (-len(members[smiles_text]), min(members[smiles_text])))
+    number = {smiles_text: at for at, smiles_text in enumerate(order)}
+    group = np.array([number[str(scaffolds[smiles_text])] for smiles_text in smiles])
     return Assignment(
-        part=filled([len(members[one]) for one in order], train, ood_val)[group], group=group.astype(np.str_)
+        part=filled([len(members[smiles_text]) for smiles_text in order], train, ood_val)[group],
+        group=group.astype(np.str_),
     )
 
 
@@ -64,7 +65,7 @@ def filled(sizes: list[int], train: float, ood_val: float) -> NDArray[np.str_]:
     return np.array(parts, dtype="U8")
 
 
-def _scaffold(smiles: str) -> str:
+def _compute_scaffold(smiles: str) -> str:
     try:
         from rdkit import Chem, RDLogger
         from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles

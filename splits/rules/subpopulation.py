@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition, UnknownName
 from ..assignment import Assignment
 
@@ -45,28 +45,28 @@ def cells(
     pairs = zip(table[label].to_pylist(), table[attribute].to_pylist(), strict=True)
     group = np.array([f"{first}/{second}" for first, second in pairs])
     known = sorted(set(group.tolist()))
-    usable = np.ones(table.num_rows, bool) if distinct is None else _first_of_their_kind(table, distinct)
+    usable = np.ones(table.num_rows, bool) if distinct is None else _find_first_rows(table, distinct)
     ids = table["row_id"].to_numpy()
     part = np.full(table.num_rows, "", dtype="U8")
     for cell in sorted({*train, *ood_test}):
         if cell not in known:
             raise UnknownName("cell", cell, known)
         places = np.flatnonzero((group == cell) & usable)
-        test, wanted = ood_test.get(cell, 0), ood_test.get(cell, 0) + train.get(cell, 0)
-        if wanted > len(places):
-            raise BadDefinition(f"{wanted} rows of the cell {cell} are wanted, and there are {len(places)}")
-        order = places[shuffled(f"{seed}/{cell}", ids[places])]
+        test, total = ood_test.get(cell, 0), ood_test.get(cell, 0) + train.get(cell, 0)
+        if total > len(places):
+            raise BadDefinition(f"{total} rows of the cell {cell} are wanted, and there are {len(places)}")
+        order = places[draw_permutation(f"{seed}/{cell}", ids[places])]
         part[order[:test]] = "ood_test"
-        part[order[test:wanted]] = "train"
+        part[order[test:total]] = "train"
     return Assignment(part=part, group=group)
 
 
-def _first_of_their_kind(table: pa.Table, fields: list[str]) -> NDArray[np.bool_]:
+def _find_first_rows(table: pa.Table, fields: list[str]) -> NDArray[np.bool_]:
     """Whether no row before has the same values of `fields`; a source's rows lie in ascending row id. Shape (rows,)."""
     import pyarrow as pa
 
     numbered = table.select(fields).append_column("place", pa.array(np.arange(table.num_rows)))
     first = numbered.group_by(fields).aggregate([("place", "min")])["place_min"].to_numpy()
-    found = np.zeros(table.num_rows, bool)
-    found[first] = True
-    return found
+    is_first = np.zeros(table.num_rows, bool)
+    is_first[first] = True
+    return is_first

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import shuffled
+from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.times import moment, time_column
-from ..measures.words import numeric_column
+from ..measures.times import parse_moment, read_time_column
+from ..measures.words import read_numeric_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,14 +30,14 @@ def cutoff(table: pa.Table, *, field: str, first: int, last: int, id_test: int, 
         last: the last period that trains.
         id_test: how many of the training rows are tested.
     """
-    period = numeric_column(table, field)
+    period = read_numeric_column(table, field)
     known = np.flatnonzero((period >= first) & (period <= last))
     if not 0 <= id_test < len(known):
         raise BadDefinition(f"id_test = {id_test}, but only {len(known)} rows have {field} in {first}..{last}")
     part = np.where(period > last, "ood_test", "")
     part[known] = "train"
     ids = table["row_id"].to_numpy()[known]
-    part[known[shuffled(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
+    part[known[draw_permutation(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
     return Assignment(part=part, severity=np.maximum(period - last, 0), group=period.astype(np.int64).astype(np.str_))
 
 
@@ -71,19 +71,19 @@ def periods(
         raise BadDefinition(f"per = {per}, gap = {gap}: a period has at least one step, and a gap is no less than 0")
     if min(id_val, id_test) < 0 or id_val + id_test >= 1:
         raise BadDefinition(f"id_val = {id_val}, id_test = {id_test}: shares of the training periods, below 1 together")
-    period = np.floor_divide(numeric_column(table, field), per).astype(np.int64)
+    period = np.floor_divide(read_numeric_column(table, field), per).astype(np.int64)
     known = np.unique(period[(period >= first) & (period <= last)])
     if not len(known):
         raise BadDefinition(f"no row has {field} in the periods {first}..{last} of {per}")
-    order = known[shuffled(seed, known.astype(np.uint64))]
+    order = known[draw_permutation(seed, known.astype(np.uint64))]
     tested, chosen = round(id_test * len(known)), round(id_val * len(known))
     part = np.where(period > last + gap, "ood_test", "")
-    for name, held in {
+    for name, part_periods in {
         "id_test": order[:tested],
         "id_val": order[tested : tested + chosen],
         "train": order[tested + chosen :],
     }.items():
-        part[np.isin(period, held)] = name
+        part[np.isin(period, part_periods)] = name
     return Assignment(part=part, severity=np.maximum(period - last, 0), group=period.astype(np.str_))
 
 
@@ -124,9 +124,9 @@ def before(
         raise BadDefinition(f"period = {period!r}: use {', '.join(_UNITS)}")
     if min(id_val, id_test) < 0 or id_val + id_test >= 1:
         raise BadDefinition(f"id_val = {id_val}, id_test = {id_test}: shares of the training periods, below 1 together")
-    time, end = time_column(table, field), moment(until, "until")
-    begin = moment(since, "since") if since else time.min() if len(time) else end
-    later = moment(ood_val_until, "ood_val_until") if ood_val_until else end
+    time, end = read_time_column(table, field), parse_moment(until, "until")
+    begin = parse_moment(since, "since") if since else time.min() if len(time) else end
+    later = parse_moment(ood_val_until, "ood_val_until") if ood_val_until else end
     if not begin < end <= later:
         raise BadDefinition(
             f"until = {until!r}: rows from {begin} (since) on train, and ood_val_until is no earlier than until"
@@ -136,7 +136,7 @@ def before(
         raise BadDefinition(f"no row has {field} from {begin} to {end}")
     periods = time.astype(f"datetime64[{_UNITS[period]}]")
     every = np.unique(periods[known])
-    order = every[shuffled(seed, every.astype(np.int64).astype(np.uint64))]
+    order = every[draw_permutation(seed, every.astype(np.int64).astype(np.uint64))]
     tested, chosen = round(id_test * len(every)), round(id_val * len(every))
     part = np.select([time < begin, known, time < later], ["", "train", "ood_val"], "ood_test").astype("U8")
     part[known & np.isin(periods, order[:tested])] = "id_test"

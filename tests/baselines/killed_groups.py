@@ -16,7 +16,7 @@ from farshift.baselines.training.replica_group import Fit, ReplicaGroup
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError
-from farshift.core.world import ALONE, World
+from farshift.core.world import SINGLE_PROCESS, World
 
 from .toys import ADD, additions, recipe
 from .toys import Rows as Table
@@ -45,7 +45,7 @@ def fitted(
     groups: int = 0,
     stack: int = 0,
     code: str = "",
-    together: World = ALONE,
+    together: World = SINGLE_PROCESS,
     given: FitInput | None = None,
 ) -> Fit:
     group = ReplicaGroup(recipe, ADD, members, "toy/toy", kept, stack, code, together)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.recipe import complete
+from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
@@ -45,7 +45,7 @@ def training(algorithm: str, *each: dict[str, Any], steps: int = 12, **common: A
     """A training of one replica for each of the settings, in float64."""
     made = recipe("mlp", steps, algorithm, **({"width": 4, "batch_size": ROWS, "lr": 0.01} | common))
     given = data()
-    settings = [complete(made, "toy/toy", one) for one in each]
+    settings = [resolve_settings(made, "toy/toy", one) for one in each]
     names = [f"case/{place}" for place in range(len(each))]
     sizes = Sizes(1, numbers=WIDTH)
     stack = ReplicaStack("mlp", algorithm, settings, names, sizes, "regression", given, steps, torch.float64)

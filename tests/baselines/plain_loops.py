@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from farshift.baselines.encoding.encoding import EOS, PAD, Sizes
 from farshift.baselines.layers.hidden import is_hidden, mark_hidden
-from farshift.baselines.recipe import declared, defaults, files, literal
+from farshift.baselines.recipe import collect_defaults, find_plugin_files, read_literal, read_settings
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from torch import Tensor, nn
@@ -37,22 +37,22 @@ TINY: dict[str, Any] = {
 """Sizes under which any network takes a step in a few milliseconds."""
 
 IMAGES = ("cnn", "grey_mlp", "resnet")
-NETWORKS = sorted(set(files("networks")) - {"pretrained"})
-OPTIMISERS = sorted(files("optimisers"))
+NETWORKS = sorted(set(find_plugin_files("networks")) - {"pretrained"})
+OPTIMISERS = sorted(find_plugin_files("optimisers"))
 
 
 def settings(network: str, optimiser: str = "adamw", algorithm: str = "erm", **own: Any) -> dict[str, Any]:
     """Complete settings of a tiny network with full batches."""
-    known = declared(files("networks")[network])
+    known = read_settings(find_plugin_files("networks")[network])
     tiny = {name: value for name, value in TINY.items() if isinstance(known.get(name), type(value))}
     own = {name: value for name, value in own.items() if name != "dropout" or name in known}
     chosen = tiny | {"optimiser": optimiser, "batch_size": 0, "lr": 0.01} | own
     made = recipe(network, 1, algorithm, **chosen)
-    return defaults(made) | chosen
+    return collect_defaults(made) | chosen
 
 
 def task_of(network: str) -> str:
-    task: str = literal(files("networks")[network], "TASK")
+    task: str = read_literal(find_plugin_files("networks")[network], "TASK")
     return task
 
 

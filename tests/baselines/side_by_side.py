@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from farshift.baselines.replicas.rng import Rng, keys
-from farshift.baselines.replicas.stacked import attach, picked, stacked
+from farshift.baselines.replicas.rng import Rng, make_keys
+from farshift.baselines.replicas.stacked import attach_rng, select_replicas, stack_networks
 from torch import Tensor, nn
 
 
@@ -18,13 +18,13 @@ def built(make: Callable[[], Any], replicas: int, dtype: torch.dtype = torch.flo
     for seed in range(replicas):
         torch.manual_seed(seed)
         found.append(make().to(dtype))
-    return stacked(found)
+    return stack_networks(found)
 
 
 def trained(network: Any, inputs: tuple[Tensor, ...], target: Tensor, names: list[str], steps: int) -> Any:
     """AdamW on the cross-entropy of each replica; inputs (K, n, ..) and target (K, n, ..)."""
-    noise = Rng(keys(names))
-    attach(network, noise)
+    noise = Rng(make_keys(names))
+    attach_rng(network, noise)
     optimiser = torch.optim.AdamW(network.parameters(), lr=3e-3)
     for step in range(steps):
         noise.at(step)
@@ -46,7 +46,7 @@ def farthest(
     apart = 0.0
     for place, name in enumerate(names):
         here = slice(place, place + 1)
-        before = picked(built(make, 3, dtype), [place])
+        before = select_replicas(built(make, 3, dtype), [place])
         start = {key: value.clone() for key, value in before.state_dict().items()}
         alone = trained(before, tuple(x[here] for x in inputs), target[here], [name], steps).state_dict()
         apart = max(apart, *(_gap(value[here], alone[key]) for key, value in together.state_dict().items()))

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from farshift.baselines.encoding.encoding import PAD, SequenceEncoding
-from farshift.baselines.recipe import complete
-from farshift.baselines.replicas.stacked import picked
-from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.recipe import resolve_settings
+from farshift.baselines.replicas.stacked import select_replicas
+from farshift.baselines.training.algorithm import StepState
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Batch, Data
 from farshift.baselines.training.trainer import Training
@@ -38,7 +38,7 @@ def settings(network: str, algorithm: str, **own: Any) -> dict[str, Any]:
     """Complete settings: a tiny network, batches of four and plain gradient descent where nothing else is said."""
     given = PLAIN | TINY.get(network, {}) | own
     made = recipe(network, 1, algorithm)
-    return complete(made, "case/case", given)
+    return resolve_settings(made, "case/case", given)
 
 
 def training(
@@ -69,9 +69,9 @@ def training(
     return Training(stack, data, steps)
 
 
-def clock(of: Training, stage: int = 0) -> Clock:
+def clock(of: Training, stage: int = 0) -> StepState:
     """The clock of a training's next step."""
-    return Clock(of.in_stage, of.stages[stage], stage, of.total, of.stack.keys)
+    return StepState(of.in_stage, of.stages[stage], stage, of.total, of.stack.keys)
 
 
 def batch(of: Training) -> Batch:
@@ -81,7 +81,7 @@ def batch(of: Training) -> Batch:
 
 def alone(network: Any, place: int) -> Any:
     """A copy of one replica, still with a replica axis, of 1."""
-    return picked(network, [place])
+    return select_replicas(network, [place])
 
 
 def risk(logits: Tensor, target: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.recipe import complete
-from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.recipe import resolve_settings
+from farshift.baselines.training.algorithm import StepState
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Batch, Data
 from farshift.baselines.training.trainer import Training
@@ -52,7 +52,7 @@ def begun(
 ) -> Training:
     """The training of a replica for each of `each`, which holds its settings."""
     made = recipe(network, steps, algorithm, **common)
-    settings = [complete(made, "toy/toy", one) for one in each]
+    settings = [resolve_settings(made, "toy/toy", one) for one in each]
     sizes = sizes or Sizes(CLASSES, numbers=FEATURES)
     data = data or rows(sizes=sizes)
     stack = ReplicaStack(
@@ -67,10 +67,10 @@ def batch_of(training: Training) -> Batch:
     return batch
 
 
-def clock_of(training: Training) -> Clock:
+def clock_of(training: Training) -> StepState:
     """The clock of the step to come."""
     length = training.stages[training.stage]
-    return Clock(training.in_stage, length, training.stage, training.total, training.stack.keys)
+    return StepState(training.in_stage, length, training.stage, training.total, training.stack.keys)
 
 
 def weights(training: Training, replica: int) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._adaptive import OnlineAdam, entropy
-from farshift.baselines.replicas.stacked import attach
+from farshift.baselines.replicas.stacked import attach_rng
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
@@ -112,7 +112,7 @@ def test_the_affine_parameters_take_a_step_of_adam_down_the_entropy_after_each_a
     alone = [stack.only([replica]).network for replica in range(2)]
     found = asked(stack, data, 8)
     for replica, network in enumerate(alone):
-        attach(network, None)  # type: ignore[arg-type]
+        attach_rng(network, None)  # type: ignore[arg-type]
         network.train()  # no noise that is silent: normalised by the batch, as in training
         affine = [p for name, p in network.named_parameters() if ".norm." in name]
         assert len(affine) == 8

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 from farshift.baselines.layers.linear import Linear
-from farshift.baselines.replicas.stacked import stacked
+from farshift.baselines.replicas.stacked import stack_networks
 from torch import Tensor, nn
 
 
 def case(bias: bool, axes: tuple[int, ...] = (5,)) -> tuple[Linear, list[nn.Linear], Tensor]:
     """Three replicas, the same of torch.nn, and inputs."""
     torch.manual_seed(0)
-    ours = stacked([Linear(4, 3, bias).double() for _ in range(3)])
+    ours = stack_networks([Linear(4, 3, bias).double() for _ in range(3)])
     theirs = []
     for place in range(3):
         plain = nn.Linear(4, 3, bias).double()

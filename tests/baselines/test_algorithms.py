@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 from farshift.baselines.recipe import Recipe
-from farshift.baselines.running.listing import algorithms
-from farshift.baselines.running.suite import unfit
+from farshift.baselines.running.listing import list_algorithms
+from farshift.baselines.running.suite import explain_unfit
 from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
-from farshift.benchmarks.blind.data import blind_data
+from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError, Unavailable
 
-KNOWN = {record["name"]: record for record in algorithms()}
+KNOWN = {record["name"]: record for record in list_algorithms()}
 SMALL = [
     "vowel/speakers",
     "vowel/speakers_unlabelled",
@@ -70,7 +70,7 @@ def recipes_for(name: str) -> list[Recipe]:
 
 def trained(made: Recipe, benchmark: Benchmark, seeds: tuple[int, ...]) -> list[Any]:
     """What each seed's replica predicts for a hundred test rows."""
-    blind, touch = blind_data(benchmark), benchmark.definition.protocol.touch
+    blind, touch = load_model_inputs(benchmark), benchmark.definition.protocol.touch
     asked = blind.part(benchmark.predicted_parts[-1])
     rows = FitInput(
         blind.training("train"),
@@ -90,7 +90,7 @@ def where_it_fits(name: str) -> tuple[Recipe, Benchmark]:
     refused = []
     for made in recipes_for(name):
         for benchmark in map(find_benchmark, SMALL):
-            if why := unfit(made, benchmark):
+            if why := explain_unfit(made, benchmark):
                 refused.append(why)
                 continue
             try:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from farshift.baselines.augmentations import augmented
-from farshift.baselines.augmentations.primitives import primitives
-from farshift.baselines.encoding.encoding import encoding
-from farshift.baselines.recipe import declared, files
+from farshift.baselines.augmentations import augment_rows
+from farshift.baselines.augmentations.primitives import find_primitives
+from farshift.baselines.encoding.encoding import make_encoding
+from farshift.baselines.recipe import find_plugin_files, read_settings
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
 
@@ -30,14 +30,14 @@ def grown(task: Task, rows: Any, **settings: Any) -> list[tuple[str, str]]:
     """The added rows alone."""
     defaults = {"augment": "none", "copies": 1, "hint_task": "successor"}
     count = len(rows[task.label])
-    found, weight, _ = augmented(task, rows, np.ones(count), None, defaults | settings)
+    found, weight, _ = augment_rows(task, rows, np.ones(count), None, defaults | settings)
     assert len(weight) == len(found[task.label])
     return list(zip(found[task.inputs[0]][count:], found[task.label][count:], strict=True))
 
 
 def test_without_an_augmentation_nothing_changes() -> None:
     rows, weight, group = commands().numpy(), np.ones(36), np.arange(36)
-    found = augmented(TURN, rows, weight, group, {"augment": "none"})
+    found = augment_rows(TURN, rows, weight, group, {"augment": "none"})
     assert all(a is b for a, b in zip(found, (rows, weight, group), strict=True))
 
 
@@ -52,13 +52,13 @@ def test_primitives_are_the_pairs_of_words_that_no_row_tells_apart() -> None:
         for a, b in product(read, written)
         if where[a] == where[b] and not all(where[a]) and sum(where[a] == where[other] for other in read | written) == 2
     }
-    assert primitives([a for a, _ in rows], [b for _, b in rows]) == expected
+    assert find_primitives([a for a, _ in rows], [b for _, b in rows]) == expected
     assert expected == {"walk": "W", "run": "R", "look": "K", "jump": "J", "left": "L", "right": "T"}
 
 
 def test_words_that_always_come_together_are_no_primitives() -> None:
-    assert primitives([["a", "b"], ["c"]], [["A"], ["C"]]) == {"c": "C"}
-    assert primitives([["a"], ["a", "c"]], [["A"], ["A", "C"]]) == {"c": "C"}
+    assert find_primitives([["a", "b"], ["c"]], [["A"], ["C"]]) == {"c": "C"}
+    assert find_primitives([["a"], ["a", "c"]], [["A"], ["A", "C"]]) == {"c": "C"}
 
 
 def test_renaming_back_gives_the_row_that_was_cloned() -> None:
@@ -97,7 +97,7 @@ def test_a_new_name_is_none_that_there_is() -> None:
 def test_weights_and_groups_follow_the_rows() -> None:
     rows, group = pairs(*SCAN), np.array(["p", "q", "p", "q", "r"], object)
     settings = {"augment": "primitives", "copies": 2}
-    found, weight, groups = augmented(COPY, rows, np.array([1.0, 2, 3, 4, 5]), group, settings)
+    found, weight, groups = augment_rows(COPY, rows, np.array([1.0, 2, 3, 4, 5]), group, settings)
     assert groups is not None
     assert weight.tolist() == [1, 2, 3, 4, 5, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     assert "".join(groups) == "pqpqr" + "ppqqppqqrr"
@@ -110,7 +110,7 @@ def test_a_task_without_primitives_is_an_error() -> None:
     with pytest.raises(ModelError, match="tokens are characters"):
         grown(PARITY, bits(4, 4).numpy(), augment="primitives")
     with pytest.raises(ModelError, match="this is a classification task"):
-        augmented(ADD, additions().numpy(), np.ones(49), None, {"augment": "primitives", "copies": 1})
+        augment_rows(ADD, additions().numpy(), np.ones(49), None, {"augment": "primitives", "copies": 1})
 
 
 def test_successors_follow_the_last_place_of_a_word_in_the_answer() -> None:
@@ -151,12 +151,12 @@ def test_hints_that_cannot_be_asked_are_an_error() -> None:
 
 
 def test_words_of_added_rows_are_in_the_vocabulary() -> None:
-    settings = declared(files("networks")["mlp"].parent.parent / "encoding" / "encoding.py") | {
+    settings = read_settings(find_plugin_files("networks")["mlp"].parent.parent / "encoding" / "encoding.py") | {
         "augment": "primitives",
         "copies": 1,
     }
-    rows, _, _ = augmented(COPY, pairs(*SCAN), np.ones(5), None, settings)
-    source = encoding(COPY, rows, settings).sizes.source
+    rows, _, _ = augment_rows(COPY, pairs(*SCAN), np.ones(5), None, settings)
+    source = make_encoding(COPY, rows, settings).sizes.source
     assert source == 4 + len({word for text, _ in SCAN for word in text.split()}) + 4
 
 

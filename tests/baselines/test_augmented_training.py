@@ -10,13 +10,12 @@ import pytest
 import torch
 from farshift.baselines.algorithms import augmix as augmix_algorithm
 from farshift.baselines.augmentations import mixup
-from farshift.baselines.encoding.encoding import encoding
-from farshift.baselines.recipe import Recipe, complete, files, with_augmentation
-from farshift.baselines.recipe import recipe as find_recipe
+from farshift.baselines.encoding.encoding import make_encoding
+from farshift.baselines.recipe import Recipe, find_plugin_files, find_recipe, replace_augmentation, resolve_settings
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.augmentation import Augmentation
-from farshift.baselines.training.feed import placed
-from farshift.baselines.training.losses import cross_entropy, smoothed, squared
+from farshift.baselines.training.feed import move_to_device
+from farshift.baselines.training.losses import cross_entropy, label_smoothing_loss, squared_error
 from farshift.baselines.training.replica_group import Fit, ReplicaGroup
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
@@ -24,8 +23,8 @@ from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import BadDefinition, ModelError, UnknownName
-from farshift.core.plugins import module
-from farshift.core.world import ALONE, World
+from farshift.core.plugins import load_module
+from farshift.core.world import SINGLE_PROCESS, World
 
 from .killed_groups import killed_before
 from .test_parallel import by_processes
@@ -36,8 +35,8 @@ SPECTROGRAM = Task("classification", ("sound",), "kind", classes=3)
 STEPS = 6
 OF_PICTURES = sorted(
     name
-    for name in files("augmentations")
-    if getattr(module("baselines/augmentations", name, "augmentation"), "READS", "")
+    for name in find_plugin_files("augmentations")
+    if getattr(load_module("baselines/augmentations", name, "augmentation"), "READS", "")
     in ("colours", "pictures", "numbers")
 )
 
@@ -80,15 +79,15 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path: Path) -> N
 
 
 def training(
-    augment: str, together: World = ALONE, task: Task = TASK, rows: Rows | None = None, **settings: Any
+    augment: str, together: World = SINGLE_PROCESS, task: Task = TASK, rows: Rows | None = None, **settings: Any
 ) -> Training:
     rows, names = rows or images(), settings.pop("names", ["first", "second"])
     chosen = {"width": 8, "batch_size": 7, "lr": 0.01, "augment": augment} | settings
     made = recipe("mlp", 4, chosen.pop("algorithm", "erm"), **chosen)
     columns = {name: column for name, column in rows.numpy().items() if name not in ("weight", "group")}
-    each = [complete(made, "toy/toy") for _ in names]
-    coding = encoding(task, columns, each[0])
-    data = placed(Data.of(coding.encode(columns), torch.ones(len(rows), dtype=torch.float64)), "auto", "cpu")
+    each = [resolve_settings(made, "toy/toy") for _ in names]
+    coding = make_encoding(task, columns, each[0])
+    data = move_to_device(Data.of(coding.encode(columns), torch.ones(len(rows), dtype=torch.float64)), "auto", "cpu")
     kind = made.network or "", made.algorithm or ""
     stack = ReplicaStack(*kind, each, names, coding.sizes, task.type, data, 4)
     return Training(stack, data, 4, together)
@@ -125,7 +124,7 @@ def test_two_processes_take_the_steps_of_one_on_mixed_rows(tmp_path: Path) -> No
         (stack,) = training("domainbed+mixup", together).run().ended
         return torch.cat([p.detach().flatten() for p in stack.network.parameters()]).numpy()
 
-    alone = weights(ALONE)
+    alone = weights(SINGLE_PROCESS)
     first, second = by_processes(2, tmp_path, weights)
     assert (first == second).all()
     np.testing.assert_allclose(first, alone, atol=1e-5)
@@ -164,17 +163,17 @@ def test_losses_of_shares_are_the_mixed_losses_of_classes() -> None:
     hot = torch.nn.functional.one_hot
     target = keeps[..., None] * hot(first, 4) + (1 - keeps[..., None]) * hot(second, 4)
     epsilon = torch.tensor([0.1, 0.3])
-    for loss in (cross_entropy, lambda x, y: smoothed(x, y, epsilon)):
+    for loss in (cross_entropy, lambda x, y: label_smoothing_loss(x, y, epsilon)):
         wanted = keeps * loss(logits, first) + (1 - keeps) * loss(logits, second)
         torch.testing.assert_close(loss(logits, target), wanted)
-    torch.testing.assert_close(squared(logits, hot(first, 4).float()), squared(logits, first))
+    torch.testing.assert_close(squared_error(logits, hot(first, 4).float()), squared_error(logits, first))
 
 
 def test_the_consistency_loss_is_the_jensen_shannon_divergence_of_three_predictions() -> None:
     from scipy.stats import entropy
 
     logits = torch.randn(3, 2, 5, 4, dtype=torch.float64)
-    found = augmix_algorithm.divergence(*logits)
+    found = augmix_algorithm.jensen_shannon_divergence(*logits)
     p = logits.softmax(-1).numpy()
     np.testing.assert_allclose(found.numpy(), entropy(p, p.mean(0)[None], axis=-1).mean(0), atol=1e-12)
 
@@ -229,8 +228,8 @@ def test_what_an_augmentation_does_not_suit_is_refused(
 def test_pictures_are_no_texts() -> None:
     rows = commands().numpy()
     made = recipe("lstm", 2, width=8, batch_size=4, augment="flip_crop")
-    chosen = complete(made, "toy/toy")
-    coding = encoding(TURN, rows, chosen)
+    chosen = resolve_settings(made, "toy/toy")
+    coding = make_encoding(TURN, rows, chosen)
     data = Data.of(coding.encode(rows), torch.ones(36, dtype=torch.float64))
     stack = ReplicaStack("lstm", "erm", [chosen], ["one"], coding.sizes, "sequence", data, 2)
     with pytest.raises(
@@ -241,22 +240,22 @@ def test_pictures_are_no_texts() -> None:
 
 def test_settings_are_those_of_the_augmentations_that_are_named() -> None:
     made: Recipe = find_recipe("cnn")
-    assert "jitter" not in complete(made, "")
-    both = with_augmentation(made, "domainbed+mixup,jitter=0.4,mixup_alpha=1")
-    assert complete(both, "")["jitter"] == 0.4
-    assert complete(both, "")["mixup_alpha"] == 1.0
-    assert complete(both, "")["grey_chance"] == 0.1
+    assert "jitter" not in resolve_settings(made, "")
+    both = replace_augmentation(made, "domainbed+mixup,jitter=0.4,mixup_alpha=1")
+    assert resolve_settings(both, "")["jitter"] == 0.4
+    assert resolve_settings(both, "")["mixup_alpha"] == 1.0
+    assert resolve_settings(both, "")["grey_chance"] == 0.1
     assert mixup.SETTINGS["mixup_alpha"] == 0.2
     with pytest.raises(UnknownName, match="did you mean domainbed"):
-        with_augmentation(made, "domainbet")
+        replace_augmentation(made, "domainbet")
     with pytest.raises(BadDefinition, match="no setting named 'jiter': did you mean jitter"):
-        with_augmentation(made, "domainbed,jiter=1")
+        replace_augmentation(made, "domainbed,jiter=1")
     with pytest.raises(BadDefinition, match="magnitude = 11: use a number from 0 to 10"):
-        with_augmentation(made, "randaugment,magnitude=11")
+        replace_augmentation(made, "randaugment,magnitude=11")
     with pytest.raises(BadDefinition, match="--augment domainbed,jitter: give settings as name=value"):
-        with_augmentation(made, "domainbed,jitter")
+        replace_augmentation(made, "domainbed,jitter")
     with pytest.raises(ModelError, match="knn is an estimator, and its rows are not augmented"):
-        with_augmentation(find_recipe("knn"), "domainbed")
+        replace_augmentation(find_recipe("knn"), "domainbed")
 
 
 def test_how_a_recipe_is_run_otherwise_stands_on_the_run_card(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from farshift.baselines.training import trainer
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import Member
 from farshift.benchmarks.benchmark import Benchmark
-from farshift.benchmarks.blind.rows import BlindData
+from farshift.benchmarks.blind.rows import ModelInputs
 from farshift.benchmarks.selection import Fold, leave_one_group_out
 from farshift.core.errors import BadDefinition, FarshiftError, ModelError
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 
 from .killed_groups import answers, fitted, made
 
@@ -36,7 +36,7 @@ def heard() -> Iterator[list[str]]:
         say = staticmethod(found.append)
         advance = staticmethod(lambda *_: None)
 
-    with listening(Listener()):  # type: ignore[arg-type]
+    with report_to(Listener()):  # type: ignore[arg-type]
         yield found
 
 
@@ -129,7 +129,7 @@ def test_another_runtime_error_is_no_lack_of_memory() -> None:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
     with pytest.raises(RuntimeError, match="shapes"):
-        stacking.in_stacks([1, 2, 3], 3, go)
+        stacking.run_in_stacks([1, 2, 3], 3, go)
     assert tried == [[1, 2, 3]]
 
 
@@ -139,8 +139,8 @@ def test_a_trial_that_lacks_memory_leaves_the_smaller_stacks(monkeypatch: pytest
             raise torch.OutOfMemoryError("CUDA out of memory")
         return 1.0
 
-    monkeypatch.setattr(stacking, "step_seconds", seconds)
-    assert stacking.measured(lambda count: count, 16) == 4  # type: ignore[arg-type,return-value]
+    monkeypatch.setattr(stacking, "measure_step_seconds", seconds)
+    assert stacking.measure_stack_size(lambda count: count, 16) == 4  # type: ignore[arg-type,return-value]
 
 
 def untouched(out: Path) -> bool:
@@ -192,7 +192,7 @@ def test_a_rule_that_leaves_one_environment_is_refused_where_several_are_compare
     """Of three environments two are left when a fold is held out; of two, one."""
     on, right = "linear_unit_test_2/shuffled", leave_one_group_out.folds
 
-    def of_two(benchmark: Benchmark, blind: BlindData) -> Iterator[Fold]:
+    def of_two(benchmark: Benchmark, blind: ModelInputs) -> Iterator[Fold]:
         for fold in right(benchmark, blind):
             group = fold.train.columns["group"]
             yield replace(fold, train=fold.train.select(group == group[0]))

@@ -13,7 +13,7 @@ from farshift.baselines.training.replica_group import Fit
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.core.errors import ModelError
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 
 from .killed_groups import answers, fitted, killed_before, made, rows
 
@@ -81,7 +81,7 @@ def test_a_resumed_training_says_where_it_goes_on(tmp_path: Path) -> None:
         say = staticmethod(heard.append)
         advance = staticmethod(lambda *_: None)
 
-    with listening(Listener()):  # type: ignore[arg-type]
+    with report_to(Listener()):  # type: ignore[arg-type]
         fitted(made(), SEEDS, tmp_path)
     assert heard == ["toy on toy/toy: resumes at step 5 of 12"]
 
@@ -142,9 +142,9 @@ def test_a_checkpoint_that_is_cut_off_is_refused_in_one_line_that_names_it(share
 
 def test_a_resumed_training_stacks_as_it_did_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Elsewhere than on a CPU the number is measured, and a checkpoint is of one stack."""
-    monkeypatch.setattr(stacking, "count", lambda make, items: 2)
+    monkeypatch.setattr(stacking, "choose_stack_size", lambda make, items: 2)
     assert killed_before(Training, "step", 6, lambda: fitted(made(), SEEDS, tmp_path)) == -9
-    monkeypatch.setattr(stacking, "count", lambda make, items: 3)
+    monkeypatch.setattr(stacking, "choose_stack_size", lambda make, items: 3)
     assert fitted(made(), SEEDS, tmp_path).remarks(SEEDS[0])["replicas"] == 2
 
 

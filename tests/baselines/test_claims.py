@@ -8,27 +8,27 @@ from pathlib import Path
 
 import pytest
 from farshift.baselines.fitness import check_task
-from farshift.baselines.recipe import complete
-from farshift.baselines.reproduce.diagnostic_values import diagnostic_and_ood
-from farshift.baselines.reproduce.experiment import plan_of
-from farshift.baselines.reproduce.facts import MEASURES, fact
+from farshift.baselines.recipe import resolve_settings
+from farshift.baselines.reproduce.diagnostic_values import pair_diagnostic_with_ood
+from farshift.baselines.reproduce.experiment import make_run_plan
+from farshift.baselines.reproduce.facts import MEASURES, compute_fact
 from farshift.baselines.reproduce.measured import Evidence
-from farshift.baselines.reproduce.reproduce import judged_by, keep, reproduce, rescored
-from farshift.baselines.running.recorded_scores import kept_scores
-from farshift.baselines.running.results import digest_of
+from farshift.baselines.reproduce.reproduce import judge_evidence, record_outcome, reproduce_claim, rescore_claim
+from farshift.baselines.running.recorded_scores import read_recorded_scores
+from farshift.baselines.running.results import digest_result
 from farshift.benchmarks.claims import listing
-from farshift.benchmarks.claims.claim import DiagnosticCorrelation, Fact, RankCorrelation, claim, claims
-from farshift.benchmarks.claims.outcome import HOME, Outcome, recorded_outcome
+from farshift.benchmarks.claims.claim import DiagnosticCorrelation, Fact, RankCorrelation, load_claim, load_claims
+from farshift.benchmarks.claims.outcome import HOME, Outcome, read_recorded_outcome
 from farshift.core.clock import Stopwatch
 from farshift.core.errors import BadDefinition, BadRun, FarshiftError, Unavailable, UnknownName
-from farshift.core.files import file_sha256
-from farshift.splits.catalogue import find
+from farshift.core.files import compute_file_sha256
+from farshift.splits.catalogue import find_manifest
 from support import ROOT
 
 from .small_claim import SMALL, made
 
-ALL = claims()
-RECORDED = [name for name, one in ALL.items() if recorded_outcome(one) is not None]
+ALL = load_claims()
+RECORDED = [name for name, one in ALL.items() if read_recorded_outcome(one) is not None]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -36,32 +36,32 @@ def test_every_claim_can_be_run_as_written(name, tmp_path):
     one = ALL[name]
     for run in one.runs.values():
         if run.recorded:
-            assert run.recipe in kept_scores(run.on)
+            assert run.recipe in read_recorded_scores(run.on)
             continue
         for quick in (False, True):
-            plan = plan_of(run, tmp_path, quick, None, "cpu")
+            plan = make_run_plan(run, tmp_path, quick, None, "cpu")
             check_task(plan.recipe, plan.benchmark.task)
-            assert complete(plan.recipe, run.on).items() >= run.settings.items()
+            assert resolve_settings(plan.recipe, run.on).items() >= run.settings.items()
     for quantity in one.quantities.values():
         if isinstance(quantity, Fact):
             assert set(quantity.arguments) == set(MEASURES[quantity.measure].__annotations__) - {"split", "return"}
-            assert find(quantity.split)
+            assert find_manifest(quantity.split)
         if isinstance(quantity, RankCorrelation):
-            assert len(set(kept_scores(quantity.left.on)) & set(kept_scores(quantity.right.on))) > 6
+            assert len(set(read_recorded_scores(quantity.left.on)) & set(read_recorded_scores(quantity.right.on))) > 6
         if isinstance(quantity, DiagnosticCorrelation):
-            assert len(diagnostic_and_ood(quantity.diagnostic, quantity.on)[0]) > 6
+            assert len(pair_diagnostic_with_ood(quantity.diagnostic, quantity.on)[0]) > 6
 
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_recorded_outcome_is_of_the_rule_and_the_files_that_are_here(name):
-    found = recorded_outcome(ALL[name])
+    found = read_recorded_outcome(ALL[name])
     assert found.form == "full"
     for run, told in found.runs.items():
         if "recorded" in told:
-            assert told["recorded"] == digest_of(told["benchmark"], told["model"])
+            assert told["recorded"] == digest_result(told["benchmark"], told["model"])
         else:
             file = HOME / name / run / told["benchmark"].replace("/", "__") / f"{told['model']}.parquet"
-            assert told["predictions"] == file_sha256(file)
+            assert told["predictions"] == compute_file_sha256(file)
     assert Outcome.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
@@ -74,7 +74,7 @@ SECONDS = 4.0
 
 
 def _short(name: str):
-    found = recorded_outcome(ALL[name])
+    found = read_recorded_outcome(ALL[name])
     slow = found is None or found.quick["seconds"] > SECONDS
     return pytest.param(name, marks=[pytest.mark.slow] if slow else [])
 
@@ -83,16 +83,16 @@ def _short(name: str):
 def test_the_direction_of_a_claim_is_as_recorded(name, tmp_path, monkeypatch):
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     try:
-        found, _ = reproduce(ALL[name], tmp_path, quick=True)
+        found, _ = reproduce_claim(ALL[name], tmp_path, quick=True)
     except Unavailable as error:
         pytest.skip(str(error))
-    recorded = recorded_outcome(ALL[name])
+    recorded = read_recorded_outcome(ALL[name])
     assert recorded is None or found.holds == recorded.quick["holds"]
 
 
 @pytest.mark.slow
 def test_the_kept_predictions_of_a_claim_give_its_verdict_again():
-    found, again = recorded_outcome(ALL["xor-one-step"]), rescored(ALL["xor-one-step"])
+    found, again = read_recorded_outcome(ALL["xor-one-step"]), rescore_claim(ALL["xor-one-step"])
     assert (again.verdict, again.rules) == (found.verdict, found.rules)
     assert {name: one.to_dict() for name, one in again.quantities.items()} == {
         name: one.to_dict() for name, one in found.quantities.items()
@@ -101,33 +101,33 @@ def test_the_kept_predictions_of_a_claim_give_its_verdict_again():
 
 def test_a_claim_is_run_kept_and_judged_again(tmp_path):
     one = made()
-    found, evidence = reproduce(one, tmp_path / "out")
+    found, evidence = reproduce_claim(one, tmp_path / "out")
     assert (found.verdict, found.form, found.runs["network"]["seeds"]) == ("reproduced", "full", [0, 1])
     assert found.quantities["test"].interval == "95 % t interval over test rows and training seeds"
-    quick = judged_by(evidence, "quick", Stopwatch())
+    quick = judge_evidence(evidence, "quick", Stopwatch())
     assert list(quick.quantities) == ["test"]
-    files = keep(found, evidence, quick, tmp_path / "home")
+    files = record_outcome(found, evidence, quick, tmp_path / "home")
     assert [file.name for file in files] == ["mlp.parquet", "verdict.json"]
-    recorded = recorded_outcome(one, tmp_path / "home")
+    recorded = read_recorded_outcome(one, tmp_path / "home")
     assert recorded.quick["holds"]
-    assert rescored(one, tmp_path / "home").quantities["test"].to_dict() == found.quantities["test"].to_dict()
+    assert rescore_claim(one, tmp_path / "home").quantities["test"].to_dict() == found.quantities["test"].to_dict()
     other = made(rules=[{"shape": "at_least", "quantity": "test", "limit": 0.9}])
-    assert recorded_outcome(other, tmp_path / "home") is None
+    assert read_recorded_outcome(other, tmp_path / "home") is None
     with pytest.raises(FarshiftError, match="only an outcome in full is recorded"):
-        keep(quick, evidence, home=tmp_path / "home")
+        record_outcome(quick, evidence, home=tmp_path / "home")
     files[-1].write_text("{}")
     with pytest.raises(BadRun, match="is no recorded outcome"):
-        recorded_outcome(one, tmp_path / "home")
+        read_recorded_outcome(one, tmp_path / "home")
 
 
 def test_another_plan_begins_anew_beside_the_one_before(tmp_path):
-    first, _ = reproduce(made(), tmp_path)
-    again, _ = reproduce(made(), tmp_path)
+    first, _ = reproduce_claim(made(), tmp_path)
+    again, _ = reproduce_claim(made(), tmp_path)
     assert again.runs["network"]["digest"] == first.runs["network"]["digest"]
     (before,) = tmp_path.iterdir()
     other = made(runs={"network": SMALL["runs"]["network"] | {"settings": {"lr": 0.1}}})
     for one, seeds in ((other, None), (made(), 1)):
-        found, _ = reproduce(one, tmp_path, seeds=seeds)
+        found, _ = reproduce_claim(one, tmp_path, seeds=seeds)
         assert found.runs["network"]["digest"] != first.runs["network"]["digest"]
     assert len(list(tmp_path.iterdir())) == 3
     assert (before / "run.toml").is_file()
@@ -150,7 +150,7 @@ def test_the_best_of_several_runs_is_chosen_for_each_seed():
         },
         rules=[{"shape": "positive", "quantity": "best"}],
     )
-    evidence = Evidence(one, {name: fs.baseline(on, name) for name in names})
+    evidence = Evidence(one, {name: fs.find_recorded_run(on, name) for name in names})
     each = [evidence.measure(name) for name in names]
     best = evidence.measure("best")
     assert best.per_seed == tuple(map(max, *(one.per_seed for one in each)))
@@ -204,30 +204,30 @@ def test_claims_of_one_s_own_are_found(tmp_path, monkeypatch):
     text = (ROOT / "baselines" / "claims" / "scan-length-cut.toml").read_text()
     (folder / "mine.toml").write_text(text.replace('"scan-length-cut"', '"mine"', 1))
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    assert claim("mine").kind == "length"
+    assert load_claim("mine").kind == "length"
     (folder / "mine.toml").write_text(text)
     with pytest.raises(BadDefinition, match="a claim's name is its file's"):
-        claim("mine")
+        load_claim("mine")
     with pytest.raises(UnknownName, match="scan-length-cut"):
-        claim("scan-length-cat")
+        load_claim("scan-length-cat")
 
 
 def test_facts_are_of_the_rows():
-    assert fact("noise_rate", "xor_clusters/eta10", {}) == pytest.approx(0.1)
-    assert fact("replaced_rate", "xor_clusters/eta10", {}) == pytest.approx(0.1)
-    assert fact("overlap", "scan/length", {"part": "ood_test", "fields": "command"}) == 0
-    assert fact("unseen_words", "scan/length", {"part": "ood_test", "field": "command"}) == 0
+    assert compute_fact("noise_rate", "xor_clusters/eta10", {}) == pytest.approx(0.1)
+    assert compute_fact("replaced_rate", "xor_clusters/eta10", {}) == pytest.approx(0.1)
+    assert compute_fact("overlap", "scan/length", {"part": "ood_test", "fields": "command"}) == 0
+    assert compute_fact("unseen_words", "scan/length", {"part": "ood_test", "field": "command"}) == 0
     with pytest.raises(UnknownName, match="noise_rate"):
-        fact("noise", "xor_clusters/eta10", {})
+        compute_fact("noise", "xor_clusters/eta10", {})
     with pytest.raises(BadDefinition, match="rows takes part"):
-        fact("rows", "xor_clusters/eta10", {})
+        compute_fact("rows", "xor_clusters/eta10", {})
 
 
 @pytest.mark.slow
 def test_scores_of_recorded_results_are_those_of_their_predictions(tmp_path):
     one = ALL["xor-linear-at-chance"]
-    full, _ = reproduce(one, tmp_path)
-    scores = kept_scores("xor_clusters/eta10")
+    full, _ = reproduce_claim(one, tmp_path)
+    scores = read_recorded_scores("xor_clusters/eta10")
     assert full.quantities["mlp_test"].value == pytest.approx(scores["mlp"].id.value, abs=1e-6)
 
 
@@ -236,7 +236,7 @@ def test_paired_differences_are_those_of_compare():
 
     one = ALL["gce-beats-cross-entropy"]
     changed = {name: run.model_copy(update={"on": "xor_clusters/eta10"}) for name, run in one.runs.items()}
-    runs = {name: fs.baseline(run.on, run.recipe) for name, run in changed.items()}
+    runs = {name: fs.find_recorded_run(run.on, run.recipe) for name, run in changed.items()}
     found = Evidence(one.model_copy(update={"runs": changed}), runs).measure("gain")
     compared = fs.compare(runs["method"], runs["cross_entropy"]).id
     assert found.value == pytest.approx(compared.value, abs=1e-6)
@@ -244,12 +244,12 @@ def test_paired_differences_are_those_of_compare():
 
 
 def test_the_page_is_what_is_recorded():
-    assert (ROOT / "docs" / "claims.md").read_text("utf-8") == listing.markdown(listing.listed())
+    assert (ROOT / "docs" / "claims.md").read_text("utf-8") == listing.format_page(listing.list_claims())
 
 
 def test_the_readme_shows_the_head_of_the_table():
     text = (ROOT / "README.md").read_text("utf-8")
-    rows = listing.table(listing.listed(), "docs/claims.md").splitlines()
+    rows = listing.format_table(listing.list_claims(), "docs/claims.md").splitlines()
     shown = [row for row in text.splitlines() if row.startswith("| [") and "docs/claims.md#" in row]
     assert len(shown) >= 5
     assert set(shown) <= set(rows)
@@ -267,23 +267,25 @@ def test_there_are_claims_of_all_five_kinds():
 
 
 def test_a_page_without_outcomes_says_what_it_takes(tmp_path: Path):
-    page = listing.markdown([listing.Listed(made(), None)])
+    page = listing.format_page([listing.ClaimEntry(made(), None)])
     assert "Not yet run: it takes 1 min." in page
-    found = replace(recorded_outcome(ALL["scan-length-cut"]), claim="small")
-    assert "**Reproduced.**" in listing.markdown([listing.Listed(made(), found)])
+    found = replace(read_recorded_outcome(ALL["scan-length-cut"]), claim="small")
+    assert "**Reproduced.**" in listing.format_page([listing.ClaimEntry(made(), found)])
 
 
 @pytest.mark.parametrize("name", ["disagreement-tells-error", "manifold-dimension-foretells", "sharpness-says-little"])
 def test_a_diagnostic_against_the_scores_is_what_was_recorded(name):
     found = Evidence(ALL[name], {}).measure("colour")
-    assert found.to_dict() == recorded_outcome(ALL[name]).quantities["colour"].to_dict()
+    assert found.to_dict() == read_recorded_outcome(ALL[name]).quantities["colour"].to_dict()
 
 
 def test_a_diagnostic_is_named_in_words_and_one_that_there_is_not_is_refused():
     quantity = {"sort": "diagnostic_correlation", "diagnostic": "disagreement.ood", "on": "colored_mnist_irm/color"}
     rules = [{"shape": "positive", "quantity": "tau"}]
     one = made(runs={}, quantities={"tau": quantity}, rules=rules)
-    assert "disagreement.ood and OOD on colored_mnist_irm/color" in listing.meaning(one, one.quantities["tau"])
+    assert "disagreement.ood and OOD on colored_mnist_irm/color" in listing.describe_quantity(
+        one, one.quantities["tau"]
+    )
     lost = made(runs={}, quantities={"tau": quantity | {"diagnostic": "disagrement.ood"}}, rules=rules)
     with pytest.raises(UnknownName, match="disagreement"):
         Evidence(lost, {}).measure("tau")

@@ -6,14 +6,14 @@ import json
 
 import numpy as np
 import pytest
-from farshift.baselines.reproduce.experiment import kept, plan_of
-from farshift.baselines.reproduce.reproduce import keep, reproduce, rescored
-from farshift.baselines.running.search import drawn
+from farshift.baselines.reproduce.experiment import load_recorded_runs, make_run_plan
+from farshift.baselines.reproduce.reproduce import record_outcome, reproduce_claim, rescore_claim
+from farshift.baselines.running.search import draw_settings
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.claims import listing
 from farshift.benchmarks.claims.claim import Claim
-from farshift.benchmarks.claims.outcome import recorded_outcome
+from farshift.benchmarks.claims.outcome import read_recorded_outcome
 from farshift.benchmarks.runs.replay import write_recorded_run
 from farshift.benchmarks.scoring.score import score
 from farshift.core.errors import BadRun, UnknownName
@@ -42,7 +42,7 @@ def made(run: dict | None = None, **changes) -> Claim:
 
 def test_what_each_rule_chooses_is_measured_kept_and_judged_again(tmp_path):
     one = made()
-    found, evidence = reproduce(one, tmp_path / "out")
+    found, evidence = reproduce_claim(one, tmp_path / "out")
     run = evidence.runs["network"]
     assert run.candidates == run.finals == ("draw-0/last", "draw-1/last", "draw-2/last")
     by_rules = score(run).selections
@@ -51,7 +51,7 @@ def test_what_each_rule_chooses_is_measured_kept_and_judged_again(tmp_path):
         assert found.quantities[quantity].value == pytest.approx(expected.ood.value, abs=1e-6)
         assert found.runs["network"]["chosen"][rule] == {str(seed): name for seed, name in expected.chosen.items()}
     assert found.runs["network"]["settings"]["draw-0"] == {}
-    assert found.runs["network"]["settings"]["draw-1"] == drawn("mlp", ON, 3)["draw-1"]
+    assert found.runs["network"]["settings"]["draw-1"] == draw_settings("mlp", ON, 3)["draw-1"]
     regret, expected = found.quantities["regret"], by_rules["id_val"].regret
     assert (regret.value, regret.low, regret.high) == pytest.approx(
         (expected.value, expected.low, expected.high), abs=1e-6
@@ -59,14 +59,19 @@ def test_what_each_rule_chooses_is_measured_kept_and_judged_again(tmp_path):
     assert regret.interval == "95 % t interval over paired test rows and paired training seeds"
 
     home = tmp_path / "home"
-    keep(found, evidence, home=home)
-    again = rescored(one, home)
+    record_outcome(found, evidence, home=home)
+    again = rescore_claim(one, home)
     assert {name: value.to_dict() for name, value in again.quantities.items()} == {
         name: value.to_dict() for name, value in found.quantities.items()
     }
-    assert json.loads(json.dumps(recorded_outcome(one, home).to_dict()))["runs"] == recorded_outcome(one, home).runs
+    assert (
+        json.loads(json.dumps(read_recorded_outcome(one, home).to_dict()))["runs"]
+        == read_recorded_outcome(one, home).runs
+    )
     columns = ["part", "row_id", "seed", "candidate", "prediction", "status"]
-    before, after = (each.predictions().select(columns) for each in (run, kept(one, home).runs["network"]))
+    before, after = (
+        each.predictions().select(columns) for each in (run, load_recorded_runs(one, home).runs["network"])
+    )
     assert sorted(set(before["part"].to_pylist())) == ["crafted_shift", "id_test", "id_val", "ood_test"]
     keys = [(name, "ascending") for name in ("part", "seed", "candidate", "row_id")]
     assert before.sort_by(keys).equals(after.sort_by(keys))
@@ -74,8 +79,8 @@ def test_what_each_rule_chooses_is_measured_kept_and_judged_again(tmp_path):
 
 def test_the_short_form_may_try_fewer_settings(tmp_path):
     run = made(RUN | {"quick": {"search": 2}}).runs["network"]
-    assert len(plan_of(run, tmp_path, True, None, "cpu").settings) == 2
-    assert len(plan_of(run, tmp_path, False, None, "cpu").settings) == 3
+    assert len(make_run_plan(run, tmp_path, True, None, "cpu").settings) == 2
+    assert len(make_run_plan(run, tmp_path, False, None, "cpu").settings) == 3
     with pytest.raises(ValueError, match=r"quick\.search: the run has no search"):
         made({"recipe": "mlp", "on": ON, "quick": {"search": 2}})
 
@@ -92,9 +97,9 @@ def test_a_rule_that_cannot_choose_is_refused(tmp_path):
     quantity = {"sort": "score", "run": "network", "rule": "crafted_shift"}
     rules = [{"shape": "positive", "quantity": "x"}]
     with pytest.raises(BadRun, match="crafted_shift cannot choose: the run has no predictions for crafted_shift"):
-        reproduce(made(run, quantities={"x": quantity}, rules=rules), tmp_path)
+        reproduce_claim(made(run, quantities={"x": quantity}, rules=rules), tmp_path)
     with pytest.raises(UnknownName, match="oracle"):
-        reproduce(made(run, quantities={"x": quantity | {"rule": "orakle"}}, rules=rules), tmp_path)
+        reproduce_claim(made(run, quantities={"x": quantity | {"rule": "orakle"}}, rules=rules), tmp_path)
 
 
 def test_a_recorded_run_needs_answers_to_the_rows_that_its_rule_asks_for(tmp_path):
@@ -111,6 +116,6 @@ def test_a_recorded_run_needs_answers_to_the_rows_that_its_rule_asks_for(tmp_pat
 
 
 def test_the_page_says_how_many_settings_were_tried_and_who_chose():
-    said = listing.meaning(made(), made().quantities["oracle"])
+    said = listing.describe_quantity(made(), made().quantities["oracle"])
     assert said == "OOD score of mlp on optdigits/writers, 3 settings tried, chosen by oracle"
-    assert "chosen by crafted_shift" in listing.meaning(made(), made().quantities["crafted"])
+    assert "chosen by crafted_shift" in listing.describe_quantity(made(), made().quantities["crafted"])

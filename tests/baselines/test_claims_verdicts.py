@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from farshift.baselines.reproduce.measured import Evidence, combined
-from farshift.baselines.reproduce.verdict import judge, overall
+from farshift.baselines.reproduce.measured import Evidence, combine_values
+from farshift.baselines.reproduce.verdict import combine_verdicts, judge_rule
 from farshift.benchmarks.claims.claim import Claim, Score
-from farshift.benchmarks.claims.measured import Measured, exact
-from farshift.benchmarks.claims.outcome import Judged
+from farshift.benchmarks.claims.measured import Measurement, make_exact
+from farshift.benchmarks.claims.outcome import RuleVerdict
 
 from .small_claim import made
 
@@ -15,27 +15,27 @@ from .small_claim import made
 class Known(Evidence):
     """Evidence whose scores are given."""
 
-    def __init__(self, one: Claim, scores: dict[str, Measured]) -> None:
+    def __init__(self, one: Claim, scores: dict[str, Measurement]) -> None:
         super().__init__(one, {})
         object.__setattr__(self, "given", scores)
 
-    def measure(self, name: str) -> Measured:
+    def measure(self, name: str) -> Measurement:
         return self.given[name]
 
-    def score(self, quantity: Score) -> Measured:
+    def score(self, quantity: Score) -> Measurement:
         return self.given[quantity.view]
 
-    def between(self, left: Score, right: Score) -> Measured:
-        return combined([self.score(left), self.score(right)], [1, -1])
+    def between(self, left: Score, right: Score) -> Measurement:
+        return combine_values([self.score(left), self.score(right)], [1, -1])
 
 
-def judged(rule: dict, direction: bool = False, **scores: Measured) -> str:
+def judged(rule: dict, direction: bool = False, **scores: Measurement) -> str:
     one = made(
         quantities={name: {"sort": "score", "run": "network", "view": name} for name in scores},
         rules=[rule],
         quick={"rules": [{"shape": "positive", "quantity": next(iter(scores))}]},
     )
-    (found,) = judge(one.rules[0], scores, Known(one, scores), direction)
+    (found,) = judge_rule(one.rules[0], scores, Known(one, scores), direction)
     return found.verdict
 
 
@@ -44,11 +44,11 @@ def judged(rule: dict, direction: bool = False, **scores: Measured) -> str:
     [(0.5, 0.7, "reproduced"), (0.1, 0.3, "not reproduced"), (0.3, 0.6, "inconclusive"), (0.4, 0.6, "reproduced")],
 )
 def test_a_rule_holds_where_the_whole_interval_is_on_its_side(low, high, verdict):
-    at = Measured((low + high) / 2, low, high)
+    at = Measurement((low + high) / 2, low, high)
     assert judged({"shape": "at_least", "quantity": "x", "limit": 0.4}, x=at) == verdict
-    turned = Measured(-at.value, -high, -low)
+    turned = Measurement(-at.value, -high, -low)
     assert judged({"shape": "at_most", "quantity": "x", "limit": -0.4}, x=turned) == verdict
-    shifted = Measured(at.value - 0.4, low - 0.4, high - 0.4)
+    shifted = Measurement(at.value - 0.4, low - 0.4, high - 0.4)
     assert judged({"shape": "at_least", "quantity": "x", "limit": 0.0}, x=shifted) == verdict
 
 
@@ -63,34 +63,34 @@ def test_a_rule_holds_where_the_whole_interval_is_on_its_side(low, high, verdict
 )
 def test_a_value_is_within_reach_of_the_published_one_where_its_whole_interval_is(low, high, verdict):
     rule = {"shape": "within", "quantity": "x", "published": "test", "by": 0.02}
-    assert judged(rule, x=Measured((low + high) / 2, low, high)) == verdict
+    assert judged(rule, x=Measurement((low + high) / 2, low, high)) == verdict
 
 
 def test_zero_is_not_positive():
-    assert judged({"shape": "positive", "quantity": "x"}, x=Measured(0.1, 0.0, 0.2)) == "inconclusive"
-    assert judged({"shape": "positive", "quantity": "x"}, x=exact(0.0)) == "not reproduced"
+    assert judged({"shape": "positive", "quantity": "x"}, x=Measurement(0.1, 0.0, 0.2)) == "inconclusive"
+    assert judged({"shape": "positive", "quantity": "x"}, x=make_exact(0.0)) == "not reproduced"
 
 
 def test_a_direction_is_judged_by_the_value_alone():
-    wide = Measured(0.1, -1.0, 1.0)
+    wide = Measurement(0.1, -1.0, 1.0)
     assert judged({"shape": "positive", "quantity": "x"}, x=wide) == "inconclusive"
     assert judged({"shape": "positive", "quantity": "x"}, direction=True, x=wide) == "reproduced"
 
 
 def test_scores_are_in_order_where_their_difference_is_clear():
     rule = {"shape": "order", "quantities": ["x", "y"]}
-    assert judged(rule, x=Measured(0.5, 0.4, 0.6), y=Measured(0.2, 0.1, 0.3)) == "reproduced"
-    assert judged(rule, x=Measured(0.5, 0.4, 0.6), y=Measured(0.45, 0.3, 0.6)) == "inconclusive"
-    assert judged(rule | {"by": 0.6}, x=Measured(0.5, 0.4, 0.6), y=Measured(0.2, 0.1, 0.3)) == "not reproduced"
+    assert judged(rule, x=Measurement(0.5, 0.4, 0.6), y=Measurement(0.2, 0.1, 0.3)) == "reproduced"
+    assert judged(rule, x=Measurement(0.5, 0.4, 0.6), y=Measurement(0.45, 0.3, 0.6)) == "inconclusive"
+    assert judged(rule | {"by": 0.6}, x=Measurement(0.5, 0.4, 0.6), y=Measurement(0.2, 0.1, 0.3)) == "not reproduced"
 
 
 def test_what_is_not_defined_is_inconclusive():
-    assert judged({"shape": "positive", "quantity": "x"}, x=Measured(0.0, why="one seed")) == "inconclusive"
+    assert judged({"shape": "positive", "quantity": "x"}, x=Measurement(0.0, why="one seed")) == "inconclusive"
 
 
 def test_the_interval_of_a_sum_is_that_of_independent_parts():
-    x, y = Measured(0.5, 0.4, 0.7), Measured(0.2, 0.1, 0.25)
-    found = combined([x, y], [1, -1])
+    x, y = Measurement(0.5, 0.4, 0.7), Measurement(0.2, 0.1, 0.25)
+    found = combine_values([x, y], [1, -1])
     assert found.value == pytest.approx(0.3)
     assert found.low == pytest.approx(0.3 - (0.1**2 + 0.05**2) ** 0.5)
     assert found.high == pytest.approx(0.3 + (0.2**2 + 0.1**2) ** 0.5)
@@ -101,15 +101,15 @@ def test_a_claim_holds_with_all_its_rules_and_says_nothing_without_its_premise()
         return judge_of(verdict)
 
     holds, fails, unclear = (said(one) for one in ("reproduced", "not reproduced", "inconclusive"))
-    assert overall([], [holds, holds], "seen")[0] == "reproduced"
-    assert overall([], [holds, unclear], "seen")[0] == "inconclusive"
-    assert overall([], [unclear, fails], "seen")[0] == "not reproduced"
-    verdict, reason = overall([fails], [holds], "seen")
+    assert combine_verdicts([], [holds, holds], "seen")[0] == "reproduced"
+    assert combine_verdicts([], [holds, unclear], "seen")[0] == "inconclusive"
+    assert combine_verdicts([], [unclear, fails], "seen")[0] == "not reproduced"
+    verdict, reason = combine_verdicts([fails], [holds], "seen")
     assert (verdict, reason) == ("inconclusive", "the premise is not met: x: y")
-    verdict, reason = overall([], [holds], "from memory")
+    verdict, reason = combine_verdicts([], [holds], "from memory")
     assert verdict == "comparison"
     assert "by the rule reproduced" in reason
 
 
 def judge_of(verdict: str):
-    return Judged("x", verdict, "y")
+    return RuleVerdict("x", verdict, "y")

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import confident_learning as cl
-from farshift.baselines.replicas.rng import keys
+from farshift.baselines.replicas.rng import make_keys
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from numpy.typing import NDArray
@@ -59,9 +59,9 @@ def test_the_joint_the_pruned_rows_and_the_weights_are_those_of_a_loop() -> None
     p, given = some_probabilities()
     for place in range(2):
         joint, q, weight = by_hand(p[place].numpy(), given[place].tolist())
-        assert cl.confident_joint(p, given)[place].tolist() == joint.tolist()
-        np.testing.assert_allclose(cl.estimated_joint(p, given)[place].numpy(), q, atol=1e-12)
-        np.testing.assert_allclose(cl.kept(p, given)[place].numpy(), weight, atol=1e-12)
+        assert cl.compute_confident_joint(p, given)[place].tolist() == joint.tolist()
+        np.testing.assert_allclose(cl.estimate_joint(p, given)[place].numpy(), q, atol=1e-12)
+        np.testing.assert_allclose(cl.compute_row_weights(p, given)[place].numpy(), weight, atol=1e-12)
         assert 5 < weight.count(0.0) < 40
         assert q.sum() == pytest.approx(1)
 
@@ -70,23 +70,23 @@ def test_a_class_without_labels_and_a_class_without_confident_rows_do_no_harm() 
     p = torch.tensor([[[0.5, 0.3, 0.2], [0.6, 0.3, 0.1], [0.9, 0.1, 0.0], [0.9, 0.1, 0.0]]], dtype=torch.float64)
     given = torch.tensor([[0, 0, 1, 1]])
     joint, q, weight = by_hand(p[0].numpy(), given[0].tolist())
-    assert cl.confident_joint(p, given)[0].tolist() == joint.tolist()
-    np.testing.assert_allclose(cl.estimated_joint(p, given)[0].numpy(), q)
+    assert cl.compute_confident_joint(p, given)[0].tolist() == joint.tolist()
+    np.testing.assert_allclose(cl.estimate_joint(p, given)[0].numpy(), q)
     assert joint[2].sum() == q[2].sum() == 0
-    assert cl.kept(p, given)[0].tolist() == pytest.approx(weight)
+    assert cl.compute_row_weights(p, given)[0].tolist() == pytest.approx(weight)
     assert weight[2:] == [0, 0]  # no row labelled 1 is held to be right: both go
     nobody = torch.tensor([[[0.5, 0.5], [0.5, 0.5]]], dtype=torch.float64)
-    assert cl.kept(nobody, torch.tensor([[0, 0]])).tolist() == [[1.0, 1.0]]
+    assert cl.compute_row_weights(nobody, torch.tensor([[0, 0]])).tolist() == [[1.0, 1.0]]
 
 
 def test_labels_are_spread_evenly_over_the_folds_and_replicas_have_their_own() -> None:
     given = torch.arange(40).remainder(4).expand(2, -1)
-    fold = cl.folds(given, 5, keys(["a", "b"]))
+    fold = cl.assign_folds(given, 5, make_keys(["a", "b"]))
     for place in range(2):
         for label in range(4):
             assert torch.bincount(fold[place][given[place] == label], minlength=5).tolist() == [2] * 5
     assert not torch.equal(fold[0], fold[1])
-    assert torch.equal(cl.folds(given[:1], 5, keys(["b"]))[0], fold[1])
+    assert torch.equal(cl.assign_folds(given[:1], 5, make_keys(["b"]))[0], fold[1])
 
 
 def test_every_probability_is_of_a_network_that_has_not_seen_the_row_and_the_last_sees_what_stays() -> None:

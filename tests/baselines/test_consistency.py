@@ -7,22 +7,22 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms._style import restyled
+from farshift.baselines.algorithms._style import mix_styles
 from farshift.baselines.algorithms.itta import Elementwise
-from farshift.baselines.replicas.rng import keys, stream
+from farshift.baselines.replicas.rng import derive_stream, make_keys
 from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .shifted_stacks import IMAGES, RESNET, asked, finished, near, wide_rows
 from .small_stacks import ADAM, PLAIN, batch_of, begun, clock_of, encode, head, moved_along, weights
 
-KEYS = keys(["one", "two"])
+KEYS = make_keys(["one", "two"])
 
 
 @pytest.mark.parametrize("shape", [(2, 6, 9), (2, 6, 3, 4, 5)], ids=["vectors", "images"])
 def test_another_style_lies_between_a_rows_own_and_that_of_another_row(shape: tuple[int, ...]) -> None:
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    found = restyled(x, KEYS, [1.0, 1.0])
+    found = mix_styles(x, KEYS, [1.0, 1.0])
     channels = (x, found) if x.ndim == 5 else (x[:, :, None], found[:, :, None])
     before, after = (value.flatten(3) for value in channels)
     means, deviations = before.mean(-1), (before.var(-1, correction=0) + 1e-6).sqrt()
@@ -46,9 +46,9 @@ def test_another_style_lies_between_a_rows_own_and_that_of_another_row(shape: tu
 
 def test_styles_are_each_replicas_own() -> None:
     x = torch.rand(2, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    both = restyled(x, KEYS, [0.1, 2.0])
-    assert torch.equal(both[1:], restyled(x[1:], KEYS[1:], [2.0]))
-    assert not torch.equal(restyled(x, KEYS, [0.1, 2.0])[0], restyled(x, KEYS.flip(0), [0.1, 2.0])[0])
+    both = mix_styles(x, KEYS, [0.1, 2.0])
+    assert torch.equal(both[1:], mix_styles(x[1:], KEYS[1:], [2.0]))
+    assert not torch.equal(mix_styles(x, KEYS, [0.1, 2.0])[0], mix_styles(x, KEYS.flip(0), [0.1, 2.0])[0])
 
 
 def test_elementwise_maps_are_the_identity_above_nought_at_first() -> None:
@@ -67,7 +67,7 @@ def terms(
     w: dict[str, Tensor], a: tuple[Tensor, Tensor], x: Tensor, label: Tensor, key: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The consistency loss of a batch and its risk in both styles."""
-    z, other = encode(w, x), encode(w, restyled(x[None], key, [0.1])[0])
+    z, other = encode(w, x), encode(w, mix_styles(x[None], key, [0.1])[0])
     risk = F.cross_entropy(head(w, z), label) + F.cross_entropy(head(w, other), label)
     return elementwise(*a, other - z).square().mean(), risk
 
@@ -120,8 +120,8 @@ def test_each_batch_moves_the_map_by_one_step_before_it_is_predicted() -> None:
         optimiser = torch.optim.Adam(mapping, lr=settings["adaptive_lr"])
         fixed = loss.weight[replica].detach(), loss.bias[replica].detach()
         for turn, x in enumerate(data.inputs[1].split(8)):
-            key = stream(stack.keys[replica : replica + 1], "test style", turn)
-            z, other = encode(w, x).detach(), encode(w, restyled(x[None], key, [0.1])[0]).detach()
+            key = derive_stream(stack.keys[replica : replica + 1], "test style", turn)
+            z, other = encode(w, x).detach(), encode(w, mix_styles(x[None], key, [0.1])[0]).detach()
             moved = elementwise(*fixed, elementwise(*mapping, other) - elementwise(*mapping, z))
             optimiser.zero_grad()
             (settings["test_weight"] * moved.square().mean()).backward()

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.algorithms._rows import by_weight
-from farshift.baselines.replicas.rng import keys
-from farshift.baselines.training.losses import cross_entropy, of_rows
-from farshift.baselines.training.sampler import Batch, taken
+from farshift.baselines.algorithms._rows import sample_by_weight
+from farshift.baselines.replicas.rng import make_keys
+from farshift.baselines.training.losses import cross_entropy, reduce_to_rows
+from farshift.baselines.training.sampler import Batch, select_batch
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 
@@ -59,18 +59,21 @@ def test_the_controls_begin_with_the_hardest_and_with_any_rows() -> None:
 
 def test_rows_are_drawn_by_weight_within_their_share() -> None:
     weight = torch.tensor([[4.0, 1, 1, 2]])
-    drawn = by_weight(weight, keys(["a", "b"]), 60000, torch.tensor([0.75, 1.0]))
+    drawn = sample_by_weight(weight, make_keys(["a", "b"]), 60000, torch.tensor([0.75, 1.0]))
     found = torch.stack([torch.bincount(row, minlength=4) / 60000 for row in drawn])
     expected = torch.tensor([[4 / 6, 1 / 6, 1 / 6, 0], [0.5, 0.125, 0.125, 0.25]])
     torch.testing.assert_close(found, expected, rtol=0, atol=0.01)
-    half = torch.bincount(by_weight(weight, keys(["a"]), 60000, torch.tensor([0.5625]))[0], minlength=4) / 60000
+    half = (
+        torch.bincount(sample_by_weight(weight, make_keys(["a"]), 60000, torch.tensor([0.5625]))[0], minlength=4)
+        / 60000
+    )
     torch.testing.assert_close(half, torch.tensor([8 / 9, 1 / 9, 0, 0]), rtol=0, atol=0.01)
 
 
 def test_a_taken_batch_is_that_of_the_sampler() -> None:
     made = curriculum(count=2)
     drawn = batch(made)
-    mine = taken(made.data, drawn.rows)
+    mine = select_batch(made.data, drawn.rows)
     for a, b in zip((*mine.inputs, mine.target), (*drawn.inputs, drawn.target), strict=True):
         assert torch.equal(a, b)
 
@@ -118,7 +121,7 @@ def test_a_self_taught_curriculum_goes_by_the_losses_of_a_first_stage() -> None:
     made.stack.algorithm.next_stage(1, teacher, data, made.stack.answer)
     logits = torch.cat([alone(teacher, place)(*(x[None] for x in data.inputs)) for place in range(2)])
     target = data.target.expand(2, -1, -1)
-    losses = of_rows(cross_entropy(logits, target), Batch((), target, target))
+    losses = reduce_to_rows(cross_entropy(logits, target), Batch((), target, target))
     assert torch.equal(made.stack.algorithm.order, losses.argsort(dim=1, stable=True))
 
 

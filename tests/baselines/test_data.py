@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.replicas.rng import keys
+from farshift.baselines.replicas.rng import make_keys
 from farshift.baselines.training.sampler import Data, Order, Sampler
 from farshift.core.errors import ModelError
 from hypothesis import given, settings
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch import Tensor
 
-KEYS = keys(["a", "b", "c"])
+KEYS = make_keys(["a", "b", "c"])
 PLAIN: dict[str, Any] = {"batch_size": 4, "pool": 1, "chunk": 0}
 
 

@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from farshift.baselines.reproduce import diagnostic_values
-from farshift.baselines.reproduce.diagnostic_values import diagnostic_and_ood, mean_disagreement, read_diagnostics
+from farshift.baselines.reproduce.diagnostic_values import (
+    compute_mean_disagreement,
+    pair_diagnostic_with_ood,
+    read_diagnostics,
+)
 from farshift.baselines.reproduce.measured import Evidence
-from farshift.baselines.running.results import digest_of, record
+from farshift.baselines.running.results import digest_result, record_run
 from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.claims.claim import DiagnosticCorrelation
 from farshift.core.errors import BadRun, UnknownName
@@ -20,10 +24,10 @@ ON = "modadd97/xi35"
 
 
 def test_diagnostics_are_of_the_recorded_file_that_is_here_and_a_damaged_file_is_named(tmp_path):
-    file = record(run_baseline("mlp", ON, seeds=[0], steps=4, out=tmp_path / "run"), tmp_path)
+    file = record_run(run_baseline("mlp", ON, seeds=[0], steps=4, out=tmp_path / "run"), tmp_path)
     kept = file.with_name("diagnostics.json")
     assert read_diagnostics(ON, tmp_path) == {}
-    stated = {"file": digest_of(ON, "mlp", tmp_path), "equal": 1.0, "seeds": {"0": {"dimension.two_nn": 2.5}}}
+    stated = {"file": digest_result(ON, "mlp", tmp_path), "equal": 1.0, "seeds": {"0": {"dimension.two_nn": 2.5}}}
     kept.write_text(json.dumps({"mlp": stated, "cnn": stated}))
     assert read_diagnostics(ON, tmp_path) == {"mlp": {0: {"dimension.two_nn": 2.5}}}
     kept.write_text(json.dumps({"mlp": 3}))
@@ -37,7 +41,7 @@ def test_diagnostics_are_of_the_recorded_file_that_is_here_and_a_damaged_file_is
 def test_a_seed_disagrees_with_the_others_on_average():
     answers = {0: np.array([1, 2, 3, 4]), 1: np.array([1, 2, 3, 0]), 2: np.array([0, 0, 3, 0])}
     expected = {0: (0.25 + 0.75) / 2, 1: (0.25 + 0.5) / 2, 2: (0.75 + 0.5) / 2}
-    assert mean_disagreement(answers) == pytest.approx(expected)
+    assert compute_mean_disagreement(answers) == pytest.approx(expected)
 
 
 @pytest.fixture
@@ -48,7 +52,7 @@ def recorded(monkeypatch):
         name: SimpleNamespace(seeds=(0, 1), better="higher", ood=SimpleNamespace(per_seed=(place, place + 0.5)))
         for place, name in enumerate("abcdefgh")
     }
-    monkeypatch.setattr(diagnostic_values, "kept_scores", lambda benchmark, home: scores)
+    monkeypatch.setattr(diagnostic_values, "read_recorded_scores", lambda benchmark, home: scores)
     monkeypatch.setattr(diagnostic_values, "read_diagnostics", lambda benchmark, home: known)
     return known
 
@@ -60,7 +64,7 @@ def correlation(diagnostic: str) -> Any:
 
 def test_a_diagnostic_is_held_against_ood_over_means_of_the_seeds_that_have_both(recorded):
     recorded |= {name: {1: {"x": -place}, 7: {"x": 1000.0}} for place, name in enumerate("abcdefg")}
-    values, ood = diagnostic_and_ood("x", ON)
+    values, ood = pair_diagnostic_with_ood("x", ON)
     assert values.tolist() == [0, -1, -2, -3, -4, -5, -6]
     assert ood.tolist() == [place + 0.5 for place in range(7)]
     found = correlation("x")

@@ -9,15 +9,15 @@ import torch
 from farshift.baselines.diagnostics import (
     _subject,
     coherence,
-    diagnosed,
-    diagnostics,
+    diagnose_stack,
     environment_gradients,
+    list_diagnostics,
     sharpness,
     vendi,
 )
 from farshift.baselines.diagnostics._subject import Subject
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.replicas.stacked import picked
+from farshift.baselines.replicas.stacked import select_replicas
 from torch import nn
 
 from .trained_replicas import NAMES, mlp, numbers, plain, row_gradients, stack, texts
@@ -37,7 +37,7 @@ def test_gradients_of_texts_are_those_of_a_replica_that_is_given_one_text():
     data = texts()
     subject = Subject(stack("lstm", data, Sizes(8, source=8), width=6, dropout=0.5), data, "sequence")
     ours = torch.cat(list(subject.row_gradients(1)))
-    alone = picked(subject.stack.network, [1])
+    alone = select_replicas(subject.stack.network, [1])
     for row, (source, target) in enumerate(zip(*data.inputs, strict=True)):
         real = int(data.lengths[row])
         logits = alone(source[None, None], target[None, None, :real])[0, 0]
@@ -167,9 +167,9 @@ def test_adaptive_sharpness_does_not_see_a_rescaling_that_leaves_the_function():
 
 def test_a_replica_is_diagnosed_alike_alone_and_among_others():
     data = numbers(rows=40)
-    every = diagnosed(mlp(data).stack, data, "classification", "toy/toy", diagnostics())
+    every = diagnose_stack(mlp(data).stack, data, "classification", "toy/toy", list_diagnostics())
     for replica, name in enumerate(NAMES):
-        alone = diagnosed(mlp(data, names=(name,)).stack, data, "classification", "toy/toy", diagnostics())[0]
+        alone = diagnose_stack(mlp(data, names=(name,)).stack, data, "classification", "toy/toy", list_diagnostics())[0]
         assert alone.keys() == every[replica].keys()
         for what, value in alone.items():
             assert every[replica][what] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-9)), what
@@ -180,6 +180,6 @@ def test_diagnosing_leaves_the_replicas_as_they_were():
     made = mlp(data).stack
     before = [parameter.detach().clone() for parameter in made.parameters()]
     answers = made.answer(*data.inputs)
-    diagnosed(made, data, "classification", "toy/toy", diagnostics())
+    diagnose_stack(made, data, "classification", "toy/toy", list_diagnostics())
     assert all(torch.equal(a, b) for a, b in zip(before, made.parameters(), strict=True))
     assert torch.equal(made.answer(*data.inputs), answers)

@@ -17,7 +17,7 @@ from farshift.baselines.diagnostics import (
 )
 from farshift.baselines.diagnostics._subject import Subject
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.replicas.rng import keys
+from farshift.baselines.replicas.rng import make_keys
 from scipy.integrate import dblquad
 from scipy.stats import chi, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -52,14 +52,14 @@ def test_the_participation_ratio_of_a_gaussian_is_its_dimension_where_variances_
     orthogonal = torch.linalg.qr(normal(10, 10)).Q
     equal = normal(4000, 6) @ orthogonal[:6]
     uneven = equal.new_tensor([3.0, 1.0, 1.0, 0, 0, 0]).sqrt() * normal(4000, 6, seed=1) @ orthogonal[:6]
-    found = dimension.participation(torch.stack([equal, uneven @ torch.eye(10, dtype=torch.float64)]))
+    found = dimension.participation_ratio(torch.stack([equal, uneven @ torch.eye(10, dtype=torch.float64)]))
     assert found.tolist() == pytest.approx([6.0, 25 / 11], rel=0.02)
 
 
 def test_the_participation_ratio_is_that_of_the_covariance_s_eigenvalues():
     for rows, width in ((30, 5), (5, 30)):
         features = normal(2, rows, width)
-        for own, found in zip(features, dimension.participation(features), strict=True):
+        for own, found in zip(features, dimension.participation_ratio(features), strict=True):
             spectrum = np.linalg.eigvalsh(np.cov(own.numpy().T))
             assert found.item() == pytest.approx(spectrum.sum() ** 2 / (spectrum**2).sum(), rel=1e-10)
 
@@ -91,13 +91,13 @@ def test_the_capacity_of_balls_is_the_integral_of_the_replica_formula(radius, si
     most = math.sqrt(size) + 9
     inverse = dblquad(touching, 1e-12, most, lambda t: max(-t / radius, -12), lambda t: min(t * radius, 12), **LOOSE)[0]
     inverse += dblquad(inside, 1e-12, most, lambda t: -12 - t / radius, lambda t: -t / radius, **LOOSE)[0]
-    assert class_manifolds.capacity(radius, size) == pytest.approx(1 / inverse, rel=1e-4)
+    assert class_manifolds.compute_capacity(radius, size) == pytest.approx(1 / inverse, rel=1e-4)
 
 
 def test_the_capacity_falls_from_points_to_large_balls():
-    assert class_manifolds.capacity(0.0, 5.0) == 2.0
-    assert class_manifolds.capacity(1e-4, 5.0) == pytest.approx(2.0, rel=1e-2)
-    assert class_manifolds.capacity(1e3, 50.0) == pytest.approx(1 / 50, rel=0.01)
+    assert class_manifolds.compute_capacity(0.0, 5.0) == 2.0
+    assert class_manifolds.compute_capacity(1e-4, 5.0) == pytest.approx(2.0, rel=1e-2)
+    assert class_manifolds.compute_capacity(1e3, 50.0) == pytest.approx(1 / 50, rel=0.01)
 
 
 def test_radius_and_dimension_are_means_over_the_farthest_points_in_random_directions():
@@ -109,14 +109,14 @@ def test_radius_and_dimension_are_means_over_the_farthest_points_in_random_direc
     basis = torch.linalg.svd(spread, full_matrices=False).Vh[:4]
     farthest = spread[((drawn @ basis.T @ basis) @ spread.T).argmax(1)]
     along = ((drawn @ basis.T @ basis) * farthest).sum(1) / farthest.norm(dim=1)
-    radius, size = class_manifolds.geometry(points, normal(1, 20_000, 4, seed=4))
+    radius, size = class_manifolds.compute_geometry(points, normal(1, 20_000, 4, seed=4))
     assert radius.item() == pytest.approx(farthest.square().sum(1).mean().sqrt().item(), rel=0.02)
     assert size.item() == pytest.approx(along.square().mean().item(), rel=0.03)
 
 
 def test_a_class_whose_rows_lie_on_a_line_has_one_dimension():
     line = torch.tensor([[-1.0, 0, 0], [1, 0, 0]], dtype=torch.float64) + torch.tensor([0.0, 0, 4])
-    radius, size = class_manifolds.geometry(line[None], normal(1, 50_000, 1))
+    radius, size = class_manifolds.compute_geometry(line[None], normal(1, 50_000, 1))
     assert radius.item() == pytest.approx(1 / 4)
     assert size.item() == pytest.approx(1.0, rel=0.03)
 
@@ -136,17 +136,17 @@ def test_tighter_classes_have_more_capacity():
 
 def test_features_that_are_a_sum_over_factors_factorise_wholly_and_products_do_not():
     a, b = torch.arange(6).repeat_interleave(6), torch.arange(6).repeat(6)
-    factors = factorisation._hot(a, b)
+    factors = factorisation._encode_one_hot(a, b)
     sums = normal(6, 7)[a] + normal(6, 7, seed=1)[b]
     products = torch.nn.functional.one_hot((a + b) % 6).double()
-    found = factorisation.explained(torch.stack([sums, products[:, :5] @ normal(5, 7)]), factors)
+    found = factorisation.compute_explained_variance(torch.stack([sums, products[:, :5] @ normal(5, 7)]), factors)
     assert found["r2"].tolist() == pytest.approx([1.0, 0.0], abs=1e-10)
 
 
 def test_the_fit_of_a_sum_over_factors_is_scikit_learn_s():
     factors, features = normal(40, 6), normal(2, 40, 3, seed=1)
     factors[:, 5] = factors[:, 4] - 2 * factors[:, 0]
-    found = factorisation.explained(features, factors)
+    found = factorisation.compute_explained_variance(features, factors)
     for own, r2, adjusted in zip(features.numpy(), found["r2"], found["adjusted"], strict=True):
         fitted = LinearRegression().fit(factors, own).predict(factors)
         expected = 1 - ((own - fitted) ** 2).sum() / ((own - own.mean(0)) ** 2).sum()
@@ -156,19 +156,21 @@ def test_the_fit_of_a_sum_over_factors_is_scikit_learn_s():
 
 def test_features_that_know_nothing_of_the_factors_have_an_adjusted_fit_near_zero():
     factors = torch.nn.functional.one_hot(torch.arange(300) % 60).double()
-    found = factorisation.explained(normal(1, 300, 50), factors)
+    found = factorisation.compute_explained_variance(normal(1, 300, 50), factors)
     assert found["adjusted"].item() == pytest.approx(0.0, abs=0.02)
     assert found["r2"].item() > 0.15
 
 
 def test_more_factors_than_rows_tell_nothing():
     with pytest.raises(NotApplicable, match="^10 training rows cannot tell 10 vectors of factors$"):
-        factorisation.explained(normal(1, 10, 3), torch.eye(10, dtype=torch.float64))
+        factorisation.compute_explained_variance(normal(1, 10, 3), torch.eye(10, dtype=torch.float64))
 
 
 def test_the_factors_of_a_text_are_its_words():
     data = texts()
-    counted = factorisation.design(Subject(stack("lstm", data, Sizes(8, source=8), width=6), data, "sequence"))
+    counted = factorisation.make_design_matrix(
+        Subject(stack("lstm", data, Sizes(8, source=8), width=6), data, "sequence")
+    )
     for row, source in zip(counted.tolist(), data.inputs[0].tolist(), strict=True):
         assert row[1:] == [source.count(word) for word in range(1, len(row))]
         assert row[0] == 0
@@ -177,7 +179,7 @@ def test_the_factors_of_a_text_are_its_words():
 def test_the_probe_is_scikit_learn_s_logistic_regression():
     inputs, targets = normal(2, 60, 4), torch.randint(3, (2, 60), generator=torch.Generator().manual_seed(1))
     inputs = torch.nn.functional.pad(inputs / torch.linalg.matrix_norm(inputs, 2)[:, None, None] * 60**0.5, (0, 1))
-    ours = information.probe(inputs, targets, 3)
+    ours = information.fit_probe(inputs, targets, 3)
     for x, y, weights in zip(inputs, targets, ours, strict=True):
         theirs = LogisticRegression(C=1 / (60 * information.PENALTY), fit_intercept=False, tol=1e-10, max_iter=10_000)
         expected = theirs.fit(x.numpy(), y.numpy()).coef_.T
@@ -188,7 +190,7 @@ def test_features_that_are_the_label_tell_all_of_it_and_noise_tells_none():
     label = torch.arange(400) % 4
     wanted = torch.nn.functional.one_hot(label).double()
     features = torch.stack([50 * wanted, 50 * normal(400, 4)])
-    told = information.information(features, label, keys(["a", "b"])).tolist()
+    told = information.estimate_information(features, label, make_keys(["a", "b"])).tolist()
     assert told[0] == pytest.approx(math.log(4), abs=0.08)
     assert told[1] < 0.02
 
@@ -196,12 +198,12 @@ def test_features_that_are_the_label_tell_all_of_it_and_noise_tells_none():
 def test_information_is_asked_of_rows_that_the_probe_was_not_fitted_on():
     """More columns than rows: a probe fits any labels, and knows nothing of the others."""
     label = torch.randint(2, (60,), generator=torch.Generator().manual_seed(0))
-    assert information.information(normal(1, 60, 200), label, keys(["a"])).item() < 0.1
+    assert information.estimate_information(normal(1, 60, 200), label, make_keys(["a"])).item() < 0.1
 
 
 def test_weights_of_one_component_participate_wholly_and_even_ones_by_their_number():
     weights = torch.tensor([[0.0, 3, 0, 0], [1, -1, 1, -1], [0, 0, 0, 0]], dtype=torch.float64)
-    assert weight_participation.inverse(weights).tolist() == [1.0, 0.25, 0.0]
+    assert weight_participation.inverse_participation_ratio(weights).tolist() == [1.0, 0.25, 0.0]
 
 
 def test_waves_in_the_weights_of_a_modular_network_are_one_fourier_component():

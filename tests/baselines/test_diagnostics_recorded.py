@@ -5,16 +5,16 @@ from __future__ import annotations
 import farshift as fs
 import pytest
 import torch
-from farshift.baselines.diagnostics import ROWS, chosen, diagnosed, diagnostics
-from farshift.baselines.diagnostics._subject import Subject, drawn
+from farshift.baselines.diagnostics import ROWS, diagnose_stack, list_diagnostics, parse_diagnostics
+from farshift.baselines.diagnostics._subject import Subject, sample_rows
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.recipe import literal
+from farshift.baselines.recipe import read_literal
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import Member
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import FarshiftError, ModelError
-from farshift.core.plugins import module_file
+from farshift.core.plugins import find_module_file
 
 from .killed_groups import made, rows
 from .toys import ADD
@@ -23,24 +23,26 @@ from .trained_replicas import NAMES, mlp, numbers, stack, texts
 ON = "modadd97/xi35"
 
 
-@pytest.mark.parametrize("name", diagnostics())
+@pytest.mark.parametrize("name", list_diagnostics())
 def test_every_diagnostic_cites_its_source_and_says_its_tasks(name):
-    file = module_file("baselines/diagnostics", name, "diagnostic")
-    assert len(literal(file, "CITATION")) > 40
-    assert set(literal(file, "TASKS")) <= {"classification", "sequence"}
+    file = find_module_file("baselines/diagnostics", name, "diagnostic")
+    assert len(read_literal(file, "CITATION")) > 40
+    assert set(read_literal(file, "TASKS")) <= {"classification", "sequence"}
 
 
 def test_diagnostics_are_chosen_by_name_and_the_nearest_is_offered():
-    assert chosen("") == ()
-    assert chosen("sharpness, coherence,sharpness") == ("coherence", "sharpness")
-    assert chosen("all") == tuple(diagnostics())
+    assert parse_diagnostics("") == ()
+    assert parse_diagnostics("sharpness, coherence,sharpness") == ("coherence", "sharpness")
+    assert parse_diagnostics("all") == tuple(list_diagnostics())
     with pytest.raises(FarshiftError, match=r"^no diagnostic named 'sharp': did you mean sharpness\? \(or all\)$"):
-        chosen("sharp")
+        parse_diagnostics("sharp")
 
 
 def test_what_does_not_fit_is_said_with_its_reason_and_is_no_number():
     data = texts()
-    found = diagnosed(stack("lstm", data, Sizes(8, source=8), width=6), data, "sequence", "toy/toy", diagnostics())[0]
+    found = diagnose_stack(
+        stack("lstm", data, Sizes(8, source=8), width=6), data, "sequence", "toy/toy", list_diagnostics()
+    )[0]
     assert found["class_manifolds"] == "n/a (it is of classification tasks)"
     assert found["environment_gradients"] == "n/a (the training rows come from one environment)"
     assert found["information"] == "n/a (the training rows come from one environment)"
@@ -50,7 +52,9 @@ def test_what_does_not_fit_is_said_with_its_reason_and_is_no_number():
 
 def test_an_adaptive_algorithm_has_features_to_measure_and_no_gradients():
     data = numbers()
-    found = diagnosed(mlp(data, algorithm="t3a").stack, data, "classification", "t/t", ["coherence", "dimension"])[0]
+    found = diagnose_stack(mlp(data, algorithm="t3a").stack, data, "classification", "t/t", ["coherence", "dimension"])[
+        0
+    ]
     assert found["coherence"] == "n/a (it changes while it predicts, so it has no gradients of its own)"
     assert isinstance(found["dimension.participation"], float)
 
@@ -60,27 +64,27 @@ def test_a_value_that_is_not_defined_is_said_to_be_none():
     subject = mlp(data)
     with torch.no_grad():
         subject.stack.network.hidden[0].weight.zero_()
-    found = diagnosed(subject.stack, data, "classification", "toy/toy", ["dimension"])[0]
+    found = diagnose_stack(subject.stack, data, "classification", "toy/toy", ["dimension"])[0]
     assert found["dimension.participation"] == "n/a (not defined on these rows)"
 
 
 def test_the_rows_are_a_draw_by_the_benchmark_s_name_and_none_has_no_weight():
     data = numbers(rows=600)
     weight = (torch.arange(600) % 2).double()[None]
-    some = drawn(type(data)(data.inputs, data.target, data.lengths, weight, data.group), "toy/toy", ROWS)
+    some = sample_rows(type(data)(data.inputs, data.target, data.lengths, weight, data.group), "toy/toy", ROWS)
     assert len(some) == ROWS
     assert bool((some.weight > 0).all())
-    again = drawn(data, "toy/toy", ROWS)
-    assert torch.equal(again.inputs[1], drawn(data, "toy/toy", ROWS).inputs[1])
-    assert not torch.equal(again.inputs[1], drawn(data, "toy/other", ROWS).inputs[1])
-    assert len(drawn(data, "toy/toy", 1000)) == 600
+    again = sample_rows(data, "toy/toy", ROWS)
+    assert torch.equal(again.inputs[1], sample_rows(data, "toy/toy", ROWS).inputs[1])
+    assert not torch.equal(again.inputs[1], sample_rows(data, "toy/other", ROWS).inputs[1])
+    assert len(sample_rows(data, "toy/toy", 1000)) == 600
 
 
 def test_texts_that_are_drawn_lose_the_columns_that_only_others_need():
     data = texts()
-    short = drawn(data, "toy/toy", 5)
+    short = sample_rows(data, "toy/toy", 5)
     assert short.target.shape == (1, 5, 4)
-    only = Subject(stack("lstm", data, Sizes(8, source=8), width=6), drawn(texts(1), "toy/toy", 5), "sequence")
+    only = Subject(stack("lstm", data, Sizes(8, source=8), width=6), sample_rows(texts(1), "toy/toy", 5), "sequence")
     assert only.data.target.shape == (1, 1, 2)
     assert only.data.inputs[1].shape == (1, 2)
 
@@ -152,14 +156,14 @@ def test_a_diagnostic_of_one_s_own_is_one_file(tmp_path, monkeypatch):
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     subject = mlp(numbers())
-    found = diagnosed(subject.stack, numbers(), "classification", "toy/toy", chosen("norm"))
+    found = diagnose_stack(subject.stack, numbers(), "classification", "toy/toy", parse_diagnostics("norm"))
     expected = subject.features.norm(dim=2).mean(1).tolist()
     assert [one["norm.mean"] for one in found] == pytest.approx(expected)
     with pytest.raises(ModelError, match=r"^diagnostic broken: mean has the shape \(3, 12\): give one value a replica"):
-        diagnosed(subject.stack, numbers(), "classification", "toy/toy", ["broken"])
+        diagnose_stack(subject.stack, numbers(), "classification", "toy/toy", ["broken"])
 
 
 def test_names_of_replicas_seed_what_is_drawn_for_them():
     data = numbers(rows=40)
-    found = diagnosed(mlp(data).stack, data, "classification", "toy/toy", ["information"])
+    found = diagnose_stack(mlp(data).stack, data, "classification", "toy/toy", ["information"])
     assert len({one["information.label"] for one in found}) == len(NAMES)

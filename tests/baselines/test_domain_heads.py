@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.pego import overlap
+from farshift.baselines.algorithms.pego import compute_overlap
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.replicas.rng import uniform
+from farshift.baselines.replicas.rng import draw_uniform
 from farshift.baselines.training import checkpoint
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
@@ -165,8 +165,8 @@ def test_pego_goes_on_from_a_checkpoint_with_the_same_weights_frozen(tmp_path: P
     for training, steps in ((whole, 6), (first, 4)):
         for _ in range(steps):
             training.step()
-    checkpoint.save(first, tmp_path / "state.npz", "toy")
-    assert checkpoint.resume(second, tmp_path / "state.npz", "toy")
+    checkpoint.save_checkpoint(first, tmp_path / "state.npz", "toy")
+    assert checkpoint.resume_training(second, tmp_path / "state.npz", "toy")
     while not second.done:
         second.step()
     for k in (0, 1):
@@ -204,9 +204,9 @@ def test_orthogonal_updates_have_no_penalty() -> None:
         layer.weight[..., 0] = 1.0
         layer.down.weight.zero_()
         layer.down.weight[0, 0, 1] = layer.down.weight[0, 1, 2] = 1.0
-        assert float(overlap(layer.weight, layer.down.weight, layer.up.weight, layer.groups)) == 0.0
+        assert float(compute_overlap(layer.weight, layer.down.weight, layer.up.weight, layer.groups)) == 0.0
         layer.down.weight[0, 1, 1] = 1.0
-        assert float(overlap(layer.weight, layer.down.weight, layer.up.weight, layer.groups)) == 6 * 6
+        assert float(compute_overlap(layer.weight, layer.down.weight, layer.up.weight, layer.groups)) == 6 * 6
 
 
 def test_pego_refuses_a_network_without_layers_below_its_head() -> None:
@@ -221,7 +221,7 @@ def test_endef_mixes_in_what_entities_alone_say_and_learns_that_too() -> None:
     ]
     training = begun("endef", *each, sizes=MIXED)
     batch, clock, before = batch_of(training), clock_of(training), [weights(training, k) for k in (0, 1)]
-    drawn = uniform(clock.draw("entities"), batch.inputs[0].shape[1:], torch.float64)
+    drawn = draw_uniform(clock.draw("entities"), batch.inputs[0].shape[1:], torch.float64)
     losses, expected = loss_of(training), []
     training.step()
     for k, (w, settings) in enumerate(zip(before, each, strict=True)):

@@ -9,9 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import causirl, coral, ib_erm, irm, mmd
-from farshift.baselines.algorithms._environment_risks import risks as of_environments
+from farshift.baselines.algorithms._environment_risks import compute_environment_risks as of_environments
 from farshift.baselines.encoding.encoding import EOS, PAD
-from farshift.baselines.training.losses import split
+from farshift.baselines.training.losses import group_by_environment
 from farshift.baselines.training.sampler import Batch
 from farshift.core.errors import ModelError
 from torch import Tensor, nn
@@ -62,8 +62,8 @@ def test_the_invariance_penalty_is_zero_where_the_scale_of_logits_is_optimal_eve
     target = torch.tensor([0] * 8 + [1] * 2).repeat(2)[None]
     batch = Batch((), target, target, environments=2)
     calibrated = torch.tensor([0.8, 0.2], dtype=torch.float64).log().expand(1, 20, 2)
-    assert irm.invariance(calibrated, batch, halves=False).item() == pytest.approx(0, abs=1e-30)
-    assert irm.invariance(2 * calibrated, batch, halves=False).item() > 0.01
+    assert irm.compute_invariance_penalty(calibrated, batch, halves=False).item() == pytest.approx(0, abs=1e-30)
+    assert irm.compute_invariance_penalty(2 * calibrated, batch, halves=False).item() > 0.01
 
 
 def test_halves_of_one_row_are_refused() -> None:
@@ -112,7 +112,7 @@ def test_causirl_aligns_two_mixtures_of_the_environments() -> None:
     first = torch.zeros(2, 12, dtype=torch.bool)
     first[0, [0, 1, 4, 8, 9]] = True
     first[1, 3] = True
-    found = causirl.discrepancy(features, first)
+    found = causirl.compute_discrepancy(features, first)
     one, other = features[0][first[0]], features[0][~first[0]]
     expected = (one.mean(0) - other.mean(0)).pow(2).mean() + (one.T.cov() - other.T.cov()).pow(2).mean()
     assert found[0].item() == pytest.approx(expected.item())
@@ -148,7 +148,7 @@ def test_mmd_sums_gaussian_kernels_over_every_pair() -> None:
     assert_trains_as(training("mmd", *TWO), lambda: mmd_by_pairs, within=1e-8)
 
 
-@pytest.mark.parametrize("discrepancy", [coral.discrepancy, mmd.discrepancy], ids=["coral", "mmd"])
+@pytest.mark.parametrize("discrepancy", [coral.coral_loss, mmd.compute_mmd], ids=["coral", "mmd"])
 def test_environments_of_equal_features_have_no_discrepancy_and_others_have_one(discrepancy: Any) -> None:
     features = torch.randn(2, 1, 8, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     same = features.expand(2, 3, 8, 4)
@@ -186,8 +186,10 @@ def test_the_bottleneck_does_not_see_differences_between_environments() -> None:
     batch = Batch(
         (), torch.zeros(1, ENVIRONMENTS * ROWS), torch.zeros(1, ENVIRONMENTS * ROWS), environments=ENVIRONMENTS
     )
-    apart = split(features, batch) + 10 * torch.arange(ENVIRONMENTS).view(-1, 1, 1)
-    assert ib_erm.bottleneck(apart).item() == pytest.approx(ib_erm.bottleneck(split(features, batch)).item())
+    apart = group_by_environment(features, batch) + 10 * torch.arange(ENVIRONMENTS).view(-1, 1, 1)
+    assert ib_erm.compute_bottleneck(apart).item() == pytest.approx(
+        ib_erm.compute_bottleneck(group_by_environment(features, batch)).item()
+    )
 
 
 def spectral(model: nn.Sequential, given: Environments, settings: dict[str, Any]) -> Tensor:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms._environments import chosen
-from farshift.baselines.replicas.rng import permutations
+from farshift.baselines.algorithms._environments import select_environments
+from farshift.baselines.replicas.rng import draw_permutations
 from torch import Tensor
 
 from .small_stacks import (
@@ -41,7 +41,7 @@ def slopes_of(loss: Tensor, w: Weights, graph: bool = False) -> Weights:
 def test_the_rows_of_chosen_environments_are_theirs_in_the_chosen_order() -> None:
     batch = batch_of(begun("fish", {}, {}))
     which = torch.tensor([[2, 0], [1, 2]])
-    part = chosen(batch, which)
+    part = select_environments(batch, which)
     assert part.group is not None
     assert part.environments == 2
     assert torch.equal(part.group, which.repeat_interleave(SHARE, dim=1))
@@ -54,7 +54,7 @@ def test_mldg_adds_the_risk_of_held_out_environments_after_a_step_down_the_other
     each = [{"inner_lr": 0.5, "meta_weight": 2.0}, {"inner_lr": 0.05, "meta_weight": 0.3}]
     training = begun("mldg", *(one | {"first_order": first_order} for one in each))
     batch, clock, before = batch_of(training), clock_of(training), [weights(training, k) for k in (0, 1)]
-    held_out = permutations(clock.draw("split"), ENVIRONMENTS)[:, 0]
+    held_out = draw_permutations(clock.draw("split"), ENVIRONMENTS)[:, 0]
     losses = training.stack.algorithm.loss(training.stack.network, batch, clock)
     training.step()
     expected = []
@@ -95,7 +95,7 @@ def test_fish_moves_part_of_the_way_that_inner_adam_steps_went_and_carries_their
     plain = [weights(training, k) for k in (0, 1)]
     inner = [torch.optim.AdamW(w.values(), lr=one["lr"], weight_decay=0.0) for w, one in zip(plain, each, strict=True)]
     for _ in range(3):
-        batch, order = batch_of(training), permutations(clock_of(training).draw("order"), ENVIRONMENTS)
+        batch, order = batch_of(training), draw_permutations(clock_of(training).draw("order"), ENVIRONMENTS)
         training.step()
         for k, settings in enumerate(each):
             x, y = (values[k].unflatten(0, (ENVIRONMENTS, SHARE)) for values in (batch.inputs[1], batch.target))
@@ -113,7 +113,7 @@ def test_fish_visits_environments_in_another_order_each_step() -> None:
     training = begun("fish", {}, {})
     orders = []
     for _ in range(5):
-        orders.append(permutations(clock_of(training).draw("order"), ENVIRONMENTS))
+        orders.append(draw_permutations(clock_of(training).draw("order"), ENVIRONMENTS))
         training.step()
     assert len({tuple(row) for order in orders for row in order.tolist()}) > 2
 

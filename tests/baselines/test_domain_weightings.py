@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.domain_mixup import successors
+from farshift.baselines.algorithms.domain_mixup import draw_successors
 from farshift.baselines.algorithms.eqrm import kernel_quantile
-from farshift.baselines.algorithms.mixup import shares
-from farshift.baselines.replicas.rng import keys, permutations
-from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.algorithms.mixup import draw_shares
+from farshift.baselines.replicas.rng import draw_permutations, make_keys
+from farshift.baselines.training.algorithm import StepState
 from farshift.core.errors import ModelError
 from scipy.optimize import brentq
 from scipy.stats import norm
@@ -166,17 +166,17 @@ def soft_loss(model: nn.Sequential, x: Tensor, y: Tensor) -> Tensor:
 def test_mixed_rows_are_trained_on_mixed_labels(algorithm: str) -> None:
     train = training(algorithm, {"alpha": 0.2}, {"alpha": 8.0})
     hyperparameters, found = train.stack.hyperparameters, losses(train, 3)
-    clock = Clock(3, STEPS, 0, 3, train.stack.keys)
+    clock = StepState(3, STEPS, 0, 3, train.stack.keys)
     for replica in range(2):
         given = environments(train, replica, 3)
         x, y = torch.cat([x for x, _ in given]), F.one_hot(torch.cat([y for _, y in given]), 3).double()
         if algorithm == "mixup":
-            partner = permutations(clock.draw("partners"), len(x))[replica]
-            share = shares(hyperparameters, clock.draw("shares"), 1)[replica].expand(len(x))
+            partner = draw_permutations(clock.draw("partners"), len(x))[replica]
+            share = draw_shares(hyperparameters, clock.draw("shares"), 1)[replica].expand(len(x))
         else:
-            following = successors(clock.draw("pairs"), ENVIRONMENTS)[replica].tolist()
+            following = draw_successors(clock.draw("pairs"), ENVIRONMENTS)[replica].tolist()
             partner = torch.cat([torch.arange(ROWS) + ROWS * one for one in following])
-            share = shares(hyperparameters, clock.draw("shares"), ENVIRONMENTS)[replica].repeat_interleave(ROWS)
+            share = draw_shares(hyperparameters, clock.draw("shares"), ENVIRONMENTS)[replica].repeat_interleave(ROWS)
         keeps = share[:, None]
         mixed = soft_loss(
             plain(train.stack.network, replica),
@@ -187,7 +187,7 @@ def test_mixed_rows_are_trained_on_mixed_labels(algorithm: str) -> None:
 
 
 def test_successors_are_one_circle_through_all_environments() -> None:
-    for circle in successors(keys([f"circle/{place}" for place in range(20)]), 5).tolist():
+    for circle in draw_successors(make_keys([f"circle/{place}" for place in range(20)]), 5).tolist():
         place, seen = 0, []
         for _ in range(5):
             place = circle[place]
@@ -198,7 +198,7 @@ def test_successors_are_one_circle_through_all_environments() -> None:
 
 def test_shares_have_the_spread_of_each_replicas_beta() -> None:
     train = training("mixup", {"alpha": 0.2}, {"alpha": 8.0})
-    drawn = shares(train.stack.hyperparameters, train.stack.keys, 20000).numpy()
+    drawn = draw_shares(train.stack.hyperparameters, train.stack.keys, 20000).numpy()
     assert drawn.mean(axis=1) == pytest.approx([0.5, 0.5], abs=0.01)
     assert drawn.var(axis=1) == pytest.approx([1 / (4 * (2 * alpha + 1)) for alpha in (0.2, 8.0)], rel=0.05)
 
@@ -207,8 +207,8 @@ def test_a_pair_of_weighted_rows_counts_by_the_product_of_their_weights() -> Non
     weight = torch.tensor([[1.0, 3.0, 0.0, 2.0]] * 1, dtype=torch.float64).repeat(1, ENVIRONMENTS * ROWS)
     train = training("mixup", {}, batch_size=0, given=data(weight=weight))
     [(batch, _)] = train.sampler.batches(0)
-    partner = permutations(Clock(0, STEPS, 0, 0, train.stack.keys).draw("partners"), weight.shape[1])[0]
-    share = shares(train.stack.hyperparameters, Clock(0, STEPS, 0, 0, train.stack.keys).draw("shares"), 1)[0]
+    partner = draw_permutations(StepState(0, STEPS, 0, 0, train.stack.keys).draw("partners"), weight.shape[1])[0]
+    share = draw_shares(train.stack.hyperparameters, StepState(0, STEPS, 0, 0, train.stack.keys).draw("shares"), 1)[0]
     model, x, y = plain(train.stack.network, 0), batch.inputs[1][0], batch.target[0]
     logits = model(share * x + (1 - share) * x[partner])
     errors = share * F.cross_entropy(logits, y, reduction="none")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.weak_to_strong import hardened
+from farshift.baselines.algorithms.weak_to_strong import harden_labels
 from farshift.baselines.encoding.encoding import PAD, Sizes
 from farshift.baselines.networks.deep_thinking import Convolution, Network
-from farshift.baselines.replicas.stacked import stacked
-from farshift.baselines.training.checkpoint import resume, save
+from farshift.baselines.replicas.stacked import stack_networks
+from farshift.baselines.training.checkpoint import resume_training, save_checkpoint
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
@@ -31,12 +31,12 @@ def thinker(seeds: Sequence[int] = (0,), **own: Any) -> Any:
     for seed in seeds:
         torch.manual_seed(seed)
         made.append(Network(SIZES, TINY["deep_thinking"] | {"iterations_per_token": 2} | own).double())
-    return stacked(made)
+    return stack_networks(made)
 
 
 def test_a_convolution_is_that_of_torch_at_every_token() -> None:
     torch.manual_seed(0)
-    layer = stacked([Convolution(3, 5).double() for _ in range(2)])
+    layer = stack_networks([Convolution(3, 5).double() for _ in range(2)])
     x, seen = torch.randn(2, 4, 7, 3, dtype=torch.float64), torch.ones(2, 4, 7, 1, dtype=torch.float64)
     found = layer(x, seen)
     for place in range(2):
@@ -254,7 +254,7 @@ def test_two_classes_are_hardened_at_the_quantile_of_the_released_rule() -> None
     torch.manual_seed(0)
     first = torch.rand(3, 12, dtype=torch.float64)
     share = torch.tensor([0.2, 0.5, 0.9], dtype=torch.float64)
-    found = hardened(torch.stack([first, 1 - first], -1), torch.stack([share, 1 - share], -1))
+    found = harden_labels(torch.stack([first, 1 - first], -1), torch.stack([share, 1 - share], -1))
     for place in range(3):
         threshold = torch.quantile(first[place], 1 - share[place])
         assert torch.equal(found[place] == 0, first[place] >= threshold)
@@ -264,7 +264,7 @@ def test_a_student_names_a_class_about_as_often_as_its_teacher() -> None:
     torch.manual_seed(1)
     probabilities = (torch.randn(1, 3000, 2) * 2).softmax(-1)
     share = torch.tensor([[0.3, 0.7]])
-    counts = torch.bincount(hardened(probabilities, share)[0], minlength=2) / 3000
+    counts = torch.bincount(harden_labels(probabilities, share)[0], minlength=2) / 3000
     torch.testing.assert_close(counts, share[0], rtol=0, atol=1e-3)
 
 
@@ -301,12 +301,12 @@ def test_training_with_a_narrower_teacher_goes_on_from_a_checkpoint_of_either_st
 
     def watch(training: Training) -> None:
         if training.total == steps:
-            save(training, tmp_path / "checkpoint.npz", "it")
+            save_checkpoint(training, tmp_path / "checkpoint.npz", "it")
             raise Killed
 
     with pytest.raises(Killed):
         first.run(watch)
-    assert resume(second, tmp_path / "checkpoint.npz", "it")
+    assert resume_training(second, tmp_path / "checkpoint.npz", "it")
     second.run()
     for one, other in zip(whole.outcome.candidates, second.outcome.candidates, strict=True):
         check_alike(alone(one[1].network, 0), alone(other[1].network, 0), 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms._canny import HIGH, LOW, SIGMA, edges
+from farshift.baselines.algorithms._canny import HIGH, LOW, SIGMA, detect_edges
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.core.errors import ModelError
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ def canny(image: NDArray[np.float64]) -> NDArray[np.float64]:
 def test_edge_maps_are_cannys_as_scipys_filters_have_it() -> None:
     drawn = np.random.default_rng(0).random((20, 17, 23))
     images = np.stack([ndimage.gaussian_filter(image, 0.5 + place / 10) for place, image in enumerate(drawn)])
-    found = edges(torch.from_numpy(images))
+    found = detect_edges(torch.from_numpy(images))
     assert np.array_equal(found.numpy(), np.stack([canny(image) for image in images]))
     assert 0.02 < found.mean() < 0.5
 
@@ -61,7 +61,7 @@ def test_edge_maps_are_cannys_as_scipys_filters_have_it() -> None:
 def test_a_square_has_a_thin_closed_outline_and_no_inside() -> None:
     image = torch.zeros(1, 20, 20, dtype=torch.float64)
     image[0, 5:15, 5:15] = 1.0
-    found = edges(image)[0].numpy()
+    found = detect_edges(image)[0].numpy()
     background, regions = ndimage.label(found == 0)
     assert regions == 2
     assert background[0, 0] != background[10, 10]
@@ -69,7 +69,7 @@ def test_a_square_has_a_thin_closed_outline_and_no_inside() -> None:
 
 
 def test_an_even_image_has_no_edges() -> None:
-    assert edges(torch.full((2, 6, 6), 0.7)).sum() == 0
+    assert detect_edges(torch.full((2, 6, 6), 0.7)).sum() == 0
 
 
 def test_faint_edges_stay_where_they_hang_together_with_a_strong_one() -> None:
@@ -77,7 +77,7 @@ def test_faint_edges_stay_where_they_hang_together_with_a_strong_one() -> None:
     fading = torch.linspace(0.09, 0.035, 30, dtype=torch.float64)
     image[0, :, 6:] = fading[:, None]
     image[1, 18:, 6:] = fading[18:, None]  # the faint part alone
-    connected, alone = edges(image)
+    connected, alone = detect_edges(image)
     assert connected[24, 5:7].sum() == 1
     assert alone.sum() == 0
 

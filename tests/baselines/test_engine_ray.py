@@ -9,7 +9,7 @@ from pathlib import Path
 import farshift as fs
 import pytest
 from farshift.baselines.running.sweep import run_baseline
-from farshift.core.engines import Needs, opened
+from farshift.core.engines import Needs, open_engine
 from farshift.core.errors import FarshiftError, MissingExtra, ModelError
 
 ON = "modadd97/xi35"
@@ -102,7 +102,7 @@ def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) ->
         pytest.raises(
             MissingExtra, match=r"^the engine ray needs an optional dependency: pip install 'farshift\[ray\]'$"
         ),
-        opened("ray"),
+        open_engine("ray"),
     ):
         pass
 
@@ -114,6 +114,6 @@ def test_a_cluster_without_a_gpu_says_so_for_cuda() -> None:
 
     if torch.cuda.is_available():
         pytest.skip("there is a GPU here")
-    with pytest.raises(FarshiftError) as caught, opened("ray", Needs("cuda")):
+    with pytest.raises(FarshiftError) as caught, open_engine("ray", Needs("cuda")):
         pass
     assert str(caught.value) == "the Ray cluster has no GPU, which --device cuda needs: choose another"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.divdis import divergence, pairwise_information
+from farshift.baselines.algorithms.divdis import compute_pairwise_information, kl_divergence
 from farshift.core.errors import ModelError
 from torch import Tensor
 
@@ -46,7 +46,7 @@ def information(one: Tensor, other: Tensor) -> float:
 def test_the_information_of_heads_is_the_mean_over_pairs() -> None:
     made = torch.Generator().manual_seed(1)
     p = torch.randn(2, 7, 3, 4, generator=made, dtype=torch.float64).softmax(-1)
-    found = pairwise_information(p)
+    found = compute_pairwise_information(p)
     for replica in range(2):
         pairs = [information(p[replica, :, g], p[replica, :, h]) for g, h in ((0, 1), (0, 2), (1, 2))]
         assert float(found[replica]) == pytest.approx(sum(pairs) / 3, abs=1e-12)
@@ -55,20 +55,20 @@ def test_the_information_of_heads_is_the_mean_over_pairs() -> None:
 def test_equal_certain_heads_share_their_entropy_and_a_constant_head_shares_nothing() -> None:
     certain = F.one_hot(torch.tensor([0, 1, 2, 3])).double()
     same = torch.stack([certain, certain], dim=1)[None]
-    assert float(pairwise_information(same)) == pytest.approx(math.log(4))
+    assert float(compute_pairwise_information(same)) == pytest.approx(math.log(4))
     constant = torch.stack([certain, torch.full_like(certain, 0.25)], dim=1)[None]
-    assert float(pairwise_information(constant)) == pytest.approx(0, abs=1e-12)
+    assert float(compute_pairwise_information(constant)) == pytest.approx(0, abs=1e-12)
 
 
 def test_heads_of_pairs_without_information_count_in_the_mean() -> None:
     certain = F.one_hot(torch.tensor([0, 1])).double()
     constant = torch.tensor([[1.0, 0.0]] * 2, dtype=torch.float64)
     three = torch.stack([certain, certain, constant], dim=1)[None]
-    assert float(pairwise_information(three)) == pytest.approx(math.log(2) / 3)
+    assert float(compute_pairwise_information(three)) == pytest.approx(math.log(2) / 3)
 
 
 def test_a_divergence_from_a_class_that_never_occurs_is_large_and_finite() -> None:
-    found = divergence(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
+    found = kl_divergence(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
     assert 10 < float(found) < 100
 
 

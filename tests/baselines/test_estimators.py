@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.recipe import recipe as shipped
-from farshift.baselines.recipe import recipes
+from farshift.baselines.recipe import find_recipe as shipped
+from farshift.baselines.recipe import load_recipes
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.model import Budget, Task
-from farshift.core.draws import key
+from farshift.core.draws import derive_key
 from farshift.core.errors import ModelError
 from pydantic import ValidationError
 from sklearn.datasets import load_digits
@@ -77,7 +77,7 @@ def fitted(name: str, train: Rows) -> Baseline:
 
 
 def test_every_estimator_recipe_is_among_those_tested() -> None:
-    own = {name for name, made in recipes().items() if made.estimator and not made.encoder}
+    own = {name for name, made in load_recipes().items() if made.estimator and not made.encoder}
     assert own == set(DIRECT) | WHOLE_ANSWERS | set(REGRESSORS)
 
 
@@ -86,7 +86,7 @@ def test_a_recipe_is_its_estimator_with_a_seed_of_its_own(name: str) -> None:
     train, test = digits()
     model, direct = fitted(name, train), DIRECT[name]
     if "random_state" in direct.get_params():
-        direct.set_params(random_state=key(f"{model.name}/estimator") % 2**32)
+        direct.set_params(random_state=derive_key(f"{model.name}/estimator") % 2**32)
     direct.fit(features(train, 16), train.columns["digit"])
     answers = model.predict(test.only(*DIGIT.inputs))
     assert isinstance(answers, Answers)
@@ -108,7 +108,7 @@ def test_a_regressor_is_its_estimator_on_numbers_and_goes_beyond_the_integers_of
     model.fit(Rows(**train.columns | {"count": ink[0]}), None, Budget("quick"))
     direct = REGRESSORS[name]
     if "random_state" in direct.get_params():
-        direct.set_params(random_state=key(f"{model.name}/estimator") % 2**32)
+        direct.set_params(random_state=derive_key(f"{model.name}/estimator") % 2**32)
     given = [
         np.column_stack([rows.columns["pixels"].reshape(150, -1) / np.float32(16), rows.columns["odd"]])
         for rows in (train, test)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.replicas.stacked import picked
+from farshift.baselines.replicas.stacked import select_replicas
 from farshift.baselines.training.trainer import Training
 from torch import nn
 
@@ -43,13 +43,13 @@ def test_three_replicas_together_are_three_plain_loops(network: str, optimiser: 
     data, sizes = case(network)
     each = [settings(network, optimiser, **own) for own in EACH]
     training = Training(stack(network, each, data, sizes, STEPS), data, STEPS)
-    before = picked(training.stack.network, range(3))
+    before = select_replicas(training.stack.network, range(3))
     training.run()
     ours = training.stack.network
     inputs = tuple(x[None] for x in data.inputs)
     together = ours.eval()(*(x.expand(3, *x.shape[1:]) for x in inputs))
     for place, own in enumerate(each):
-        alone: Any = picked(before, [place])
+        alone: Any = select_replicas(before, [place])
         assert gap(before, place, alone) == 0
         steepest = plainly_trained(alone, data, own, STEPS)
         assert gap(before, place, alone) > 1e-4
@@ -109,7 +109,7 @@ def test_single_precision_stays_within_a_ten_thousandth_of_double() -> None:
     each = [settings("mlp", **own) for own in EACH]
     exact, rough = (trained("mlp", each, NAMES, dtype) for dtype in (torch.float64, torch.float32))
     for place in range(3):
-        assert 0 < gap(exact.stack.network.float(), place, picked(rough.stack.network, [place])) < 1e-4
+        assert 0 < gap(exact.stack.network.float(), place, select_replicas(rough.stack.network, [place])) < 1e-4
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "sgd"])
@@ -117,7 +117,7 @@ def test_a_perceptron_is_the_one_of_torch_nn_on_the_same_batches(optimiser: str)
     each = [settings("mlp", optimiser, batch_size=4, **own) for own in EACH]
     data, sizes = case("mlp", 16)
     training = Training(stack("mlp", each, data, sizes, STEPS), data, STEPS)
-    start = picked(training.stack.network, range(3))
+    start = select_replicas(training.stack.network, range(3))
     rows = [training.sampler.batch(step).rows for step in range(STEPS)]
     training.run()
     ours = training.stack.network
@@ -147,7 +147,7 @@ def test_a_replica_that_fails_leaves_the_others_as_they_would_be_without_it(opti
         assert list(whole.outcome.failed) == [broken]
         kept = trained("mlp", [each[place] for place in others], tuple(NAMES[place] for place in others))
         for place in range(2):
-            assert gap(whole.stack.network, place, picked(kept.stack.network, [place])) == 0
+            assert gap(whole.stack.network, place, select_replicas(kept.stack.network, [place])) == 0
 
 
 def stopped(each: list[dict[str, Any]], names: tuple[str, ...]) -> Training:
@@ -176,7 +176,7 @@ def test_a_replica_that_stops_early_leaves_the_others_as_they_would_be_alone() -
 def test_the_same_training_twice_is_the_same_in_every_bit(network: str) -> None:
     each = [settings(network, batch_size=4, dropout=0.3, clip=0.5, **own) for own in EACH]
     first, second = (trained(network, each, NAMES, torch.float32).stack.network for _ in range(2))
-    assert all(gap(first, place, picked(second, [place])) == 0 for place in range(3))
+    assert all(gap(first, place, select_replicas(second, [place])) == 0 for place in range(3))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from farshift.baselines.encoding import feature_store
 from farshift.baselines.encoding.feature_store import FeatureStore
-from farshift.loaders.cache.contents import clear, contents, verify
+from farshift.loaders.cache.contents import clear_cache, list_contents, verify_cache
 from filelock import FileLock
 
 WIDTH = 3
@@ -87,10 +87,10 @@ def test_no_more_than_some_rows_are_lost_by_a_kill(cache: Path, monkeypatch: pyt
 
 def test_features_are_listed_verified_and_cleared_as_an_entry_of_their_own(cache: Path) -> None:
     asked(store(), 1, 2)
-    (entry,) = contents()["entries"]
+    (entry,) = list_contents()["entries"]
     assert (entry["kind"], entry["name"][:9]) == ("features", "org-name-")
-    assert [verdict.state for verdict in verify()] == ["intact"]
-    assert [gone.kind for gone in clear(["features"]).removed] == ["features"]
+    assert [verdict.state for verdict in verify_cache()] == ["intact"]
+    assert [gone.kind for gone in clear_cache(["features"]).removed] == ["features"]
     assert asked(store(), 1, 2) == [1, 2]
 
 
@@ -100,16 +100,16 @@ def test_a_damaged_table_is_made_again_and_what_was_mapped_stays(cache: Path) ->
     (path,) = cache.glob("features/*/*.arrow")
     path.unlink()
     path.write_bytes(b"changed")
-    assert [verdict.state for verdict in verify()] == ["changed"]
+    assert [verdict.state for verdict in verify_cache()] == ["changed"]
     assert asked(before, 1, 2) == []
     assert asked(store(), 1, 2) == [1, 2]
-    assert [verdict.state for verdict in verify()] == ["intact"]
+    assert [verdict.state for verdict in verify_cache()] == ["intact"]
 
 
 def test_a_cache_that_was_cleared_under_a_reader_costs_it_nothing(cache: Path) -> None:
     reading = store()
     asked(reading, 1, 2)
-    clear(everything=True)
+    clear_cache(everything=True)
     assert asked(reading, 2, 1) == []
     assert asked(reading, 3) == [3]
 

@@ -12,7 +12,7 @@ import torch
 from encoded_files import picture
 from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.encoding.pixel_rows import PixelRows
-from farshift.baselines.running.listing import algorithms
+from farshift.baselines.running.listing import list_algorithms
 from farshift.baselines.training import feed
 from farshift.baselines.training.replica_group import Fit, ReplicaGroup
 from farshift.baselines.training.sampler import Data, Sampler
@@ -20,9 +20,9 @@ from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import ModelError
-from farshift.core.progress import listening
-from farshift.loaders.batching.pixels import EncodedPixels, HeldPixels
-from farshift.loaders.decoders import decoder
+from farshift.core.progress import report_to
+from farshift.loaders.batching.pixels import ArrayPixels, EncodedPixels
+from farshift.loaders.decoders import load_decoder
 
 from .killed_groups import killed_before
 from .toys import Rows, recipe
@@ -44,7 +44,7 @@ CASES: dict[str, dict[str, Any]] = {
     "full batches in chunks": {"batch_size": 0, "chunk": 16},
     "batches sorted by length": {"pool": 3},
 }
-KNOWN = {record["name"]: record for record in algorithms()}
+KNOWN = {record["name"]: record for record in list_algorithms()}
 
 
 def images(count: int, seed: int = 0, **more: Any) -> Rows:
@@ -133,7 +133,7 @@ def test_a_streamed_training_that_is_killed_goes_on_to_the_same_bits(case: str, 
 def test_what_was_begun_with_one_feed_goes_on_with_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` may choose otherwise after a kill: another machine, other free memory."""
     clean = outcome(fitted("auto", steps=12))
-    monkeypatch.setattr(feed, "free_memory", lambda device: 0)
+    monkeypatch.setattr(feed, "get_free_memory", lambda device: 0)
     code = killed_before(Training, "step", 7, lambda: fitted("auto", kept=tmp_path, steps=12))
     monkeypatch.undo()
     again = outcome(fitted("auto", kept=tmp_path, steps=12))
@@ -162,11 +162,11 @@ def data() -> tuple[RowEncoding, Data]:
 def test_the_feed_is_chosen_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
     _, rows = data()
     size = 30 * 6 * 6 * 3 * 4
-    monkeypatch.setattr(feed, "free_memory", lambda device: 4 * size)
-    assert isinstance(feed.placed(rows, "auto", "cpu").inputs[1], torch.Tensor)
-    monkeypatch.setattr(feed, "free_memory", lambda device: 4 * size - 4)
-    with listening(told := Told()):
-        assert isinstance(feed.placed(rows, "auto", "cpu").inputs[1], PixelRows)
+    monkeypatch.setattr(feed, "get_free_memory", lambda device: 4 * size)
+    assert isinstance(feed.move_to_device(rows, "auto", "cpu").inputs[1], torch.Tensor)
+    monkeypatch.setattr(feed, "get_free_memory", lambda device: 4 * size - 4)
+    with report_to(told := Told()):
+        assert isinstance(feed.move_to_device(rows, "auto", "cpu").inputs[1], PixelRows)
     assert told.lines == [
         "the pictures take 13.0 kB as float32, more than 13.0 kB: they stay uint8 and are streamed to the device "
         "(feed = 'streamed')"
@@ -175,13 +175,13 @@ def test_the_feed_is_chosen_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_resident_rows_are_the_encoding_s_own() -> None:
     coding, rows = data()
-    whole = feed.placed(rows, "resident", "cpu")
+    whole = feed.move_to_device(rows, "resident", "cpu")
     assert torch.equal(whole.inputs[1], coding.inputs(images(30).numpy())[1])
 
 
 def test_streamed_rows_are_read_as_those_of_a_tensor() -> None:
     _, rows = data()
-    lazy, whole = rows.inputs[1], feed.placed(rows, "resident", "cpu").inputs[1]
+    lazy, whole = rows.inputs[1], feed.move_to_device(rows, "resident", "cpu").inputs[1]
     places = torch.tensor([[3, 3], [29, 0]])
     assert len(lazy) == len(whole)
     assert lazy.shape == whole.shape
@@ -198,7 +198,7 @@ def test_streamed_rows_are_read_as_those_of_a_tensor() -> None:
 
 def test_what_was_not_announced_is_gathered_all_the_same() -> None:
     _, rows = data()
-    lazy, whole = rows.inputs[1], feed.placed(rows, "resident", "cpu").inputs[1]
+    lazy, whole = rows.inputs[1], feed.move_to_device(rows, "resident", "cpu").inputs[1]
     assert isinstance(lazy, PixelRows)
     some, others = torch.tensor([[1, 2, 3]]), torch.tensor([[5, 4]])
     for announced, asked in [(some, some), (others, others), (some, others), (others, some), (some, some)]:
@@ -208,8 +208,8 @@ def test_what_was_not_announced_is_gathered_all_the_same() -> None:
 
 def test_pictures_that_are_decoded_when_they_are_read_train_the_same() -> None:
     files = [picture(number, side=12) for number in range(20)]
-    pixels = EncodedPixels(files, 6, decoder(), "key")
-    held = HeldPixels(np.concatenate([pixels.take(np.arange(20))]))
+    pixels = EncodedPixels(files, 6, load_decoder(), "key")
+    held = ArrayPixels(np.concatenate([pixels.take(np.arange(20))]))
     rows = torch.tensor([[4, 19, 4]])
     lazy = PixelRows(pixels, 255.0)
     lazy.expect(rows)
@@ -263,7 +263,7 @@ def test_of_a_mapped_file_no_more_than_the_steps_rows_are_held(tmp_path: Path, m
 
     monkeypatch.setattr(PixelRows, "_scaled", scaled)
     coding = RowEncoding(TASK, {"image": mapped, "kind": np.arange(600) % 3})
-    pixels = PixelRows(HeldPixels(mapped), 255.0)
+    pixels = PixelRows(ArrayPixels(mapped), 255.0)
     rows = Data((torch.zeros(600, 0, dtype=torch.int64), pixels), torch.arange(600)[None] % 3, torch.ones(600), torch.ones(1, 600))  # type: ignore[arg-type]  # fmt: skip
     sampler = Sampler(rows, torch.tensor([1]), {"batch_size": 8, "pool": 1, "chunk": 0}, False)  # type: ignore[arg-type]
     tracemalloc.start()

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from farshift.baselines.running.followed import tell
+from farshift.baselines.running.followed import report_file_progress
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training import fit_told
-from farshift.baselines.training.fit_told import Told
-from farshift.benchmarks.runs.fit_progress import FitProgress, fit_file, read_fit_progress
-from farshift.benchmarks.runs.status import Status, statuses
-from farshift.core.progress import listening
+from farshift.baselines.training.fit_told import FitProgressReporter
+from farshift.benchmarks.runs.fit_progress import FitProgress, get_fit_file, read_fit_progress
+from farshift.benchmarks.runs.status import Status, list_statuses
+from farshift.core.progress import report_to
 
 ON = "vowel/speakers"
 
@@ -33,20 +33,20 @@ class Bars:
             self.steps.append((done, total))
             self.notes.append(note)
             if self.out is not None:
-                self.states += statuses([self.out])
+                self.states += list_statuses([self.out])
 
 
 @pytest.fixture
 def each_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit_told, "HEARD_SECONDS", 0.0)
-    monkeypatch.setattr(fit_told, "WRITTEN_SECONDS", 0.0)
+    monkeypatch.setattr(fit_told, "REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr(fit_told, "WRITE_INTERVAL", 0.0)
 
 
 @pytest.mark.usefixtures("each_step")
 @pytest.mark.parametrize("stack", [0, 1])
 def test_a_bar_moves_with_the_steps_of_all_replicas_and_tells_their_loss(tmp_path: Path, stack: int) -> None:
     heard = Bars()
-    with listening(heard):
+    with report_to(heard):
         run_baseline("mlp", ON, seeds=2, steps=4, stack=stack, out=tmp_path / "r")
     done = [done for done, _ in heard.steps]
     assert {total for _, total in heard.steps} == {8}
@@ -59,7 +59,7 @@ def test_a_bar_moves_with_the_steps_of_all_replicas_and_tells_their_loss(tmp_pat
 @pytest.mark.usefixtures("each_step")
 def test_status_says_what_is_trained_of_a_run_and_the_time_left(tmp_path: Path) -> None:
     heard = Bars(tmp_path / "r")
-    with listening(heard):
+    with report_to(heard):
         run_baseline("mlp", ON, seeds=2, steps=4, out=tmp_path / "r")
     halfway = next(one for one in heard.states if one.steps == 4)
     assert (halfway.state, halfway.of_steps, halfway.answers) == ("running", 8, 0)
@@ -82,7 +82,7 @@ def test_losses_are_read_for_a_report_alone() -> None:
             return 0.5
 
     times = iter([0.0, 0.0, 0.1, 0.2, 0.3, 0.9, 0.9, 1.0])
-    told = Told("mlp", 200, clock=lambda: next(times))
+    told = FitProgressReporter("mlp", 200, clock=lambda: next(times))
     training: Any = SimpleNamespace(stack=[0, 1], total=0, steps=100, losses=Losses())
     told.begin(training, 2)
     for _ in range(3):
@@ -95,8 +95,8 @@ def test_losses_are_read_for_a_report_alone() -> None:
 
 
 def test_replicas_that_left_a_stack_are_trained_and_time_left_is_by_the_pace_of_this_process(tmp_path: Path) -> None:
-    now, file = [0.0], fit_file(tmp_path, [3, 5])
-    told = Told("mlp", 400, file, clock=lambda: now[0])
+    now, file = [0.0], get_fit_file(tmp_path, [3, 5])
+    told = FitProgressReporter("mlp", 400, file, clock=lambda: now[0])
     training: Any = SimpleNamespace(stack=[0, 1, 2, 3], total=50, steps=100, losses=[])
     told.begin(training, 4)  # taken up at step 50
     now[0], training.stack, training.total = 10.0, [0, 1], 75
@@ -111,15 +111,15 @@ def test_replicas_that_left_a_stack_are_trained_and_time_left_is_by_the_pace_of_
 
 def test_trainings_in_other_processes_are_one_bar(tmp_path: Path) -> None:
     heard, seen = Bars(), {}  # type: ignore[var-annotated]
-    files = {fit_file(tmp_path, [seed]): 100 for seed in (0, 1)}
+    files = {get_fit_file(tmp_path, [seed]): 100 for seed in (0, 1)}
     label = f"mlp on {ON}, steps"
-    with listening(heard):
-        tell(label, files, seen)
+    with report_to(heard):
+        report_file_progress(label, files, seen)
         for path, (done, loss) in zip(files, [(40, 1.0), (10, 2.0)], strict=True):
             FitProgress(done, 100, 0, 1.0, loss).write(path)
-        tell(label, files, seen)
+        report_file_progress(label, files, seen)
         next(iter(files)).unlink()
-        tell(label, files, seen)
+        report_file_progress(label, files, seen)
     assert heard.steps == [(50, 200), (110, 200)]
     assert heard.notes == ["loss 1.5", "loss 2"]
 
@@ -128,7 +128,7 @@ def test_trainings_in_other_processes_are_one_bar(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("each_step")
 def test_processes_tell_as_one_does(tmp_path: Path) -> None:
     heard = Bars()
-    with listening(heard):
+    with report_to(heard):
         run_baseline("mlp", ON, seeds=2, steps=4, out=tmp_path / "r", engine="processes")
     assert not (tmp_path / "r" / "training").exists()
     assert f"mlp on {ON}: 2 seeds done" in heard.lines

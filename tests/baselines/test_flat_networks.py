@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.networks import linear, quadratic_mlp
-from farshift.baselines.replicas.stacked import size
+from farshift.baselines.replicas.stacked import count_parameters
 from farshift.core.errors import ModelError
 from sklearn.linear_model import LogisticRegression
 
@@ -70,7 +70,7 @@ def test_the_quadratic_networks_weights_are_those_of_the_paper() -> None:
     for weight in network.parameters():
         assert weight.std().item() == pytest.approx(0.5 / 1000 ** (1 / 3), rel=0.02)
         assert weight.mean().item() == pytest.approx(0, abs=0.002)
-    assert size(network) == 500 * 3 * 97
+    assert count_parameters(network) == 500 * 3 * 97
 
 
 def test_the_quadratic_network_refuses_numbers() -> None:

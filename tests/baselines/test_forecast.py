@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from encoded_files import folder, picture
-from farshift.baselines.running.forecast import Forecast, forecast
-from farshift.baselines.running.forecast_text import lines
-from farshift.baselines.running.needs import are_sounds
-from farshift.baselines.running.sweep import plan_of, spend
+from farshift.baselines.running.forecast import Forecast, estimate_cost
+from farshift.baselines.running.forecast_text import format_cost_rows
+from farshift.baselines.running.needs import is_audio_input
+from farshift.baselines.running.sweep import make_budget, make_plan
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.blind.data import blind_data
+from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.benchmarks.model import Task
 from farshift.cli import app
-from farshift.loaders.acquire.download_size import DownloadSize, download_size
+from farshift.loaders.acquire.download_size import DownloadSize, compute_download_size
 from farshift.loaders.acquire.source import find_source
 from scipy.io import wavfile
 from typer.testing import CliRunner
@@ -77,7 +77,7 @@ def home(tmp_path_factory):
 
 
 def of(on: str, settings=None, seeds: int = 1, name: str = "cnn") -> Forecast:
-    return forecast(plan_of(name, on, Path("runs"), spend("quick", 3), seeds=seeds, settings=settings))
+    return estimate_cost(make_plan(name, on, Path("runs"), make_budget("quick", 3), seeds=seeds, settings=settings))
 
 
 def needed(found: Forecast, what: str) -> int:
@@ -98,7 +98,7 @@ def test_each_size_of_pictures_is_tried_by_itself_and_they_are_added_up(home):
     plain = found.to_dict()
     assert plain["measured"]["side"] == 8
     assert [one["side"] for one in plain["measured_at_other_sizes"]] == [24]
-    assert sum(", at 24 x 24" in told for _, told in lines(found)) == 1
+    assert sum(", at 24 x 24" in told for _, told in format_cost_rows(found)) == 1
 
 
 def test_files_are_sounds_by_their_bytes(home):
@@ -109,19 +109,19 @@ def test_files_are_sounds_by_their_bytes(home):
         task = Task("classification", ("heard",), "kind", classes=2)
         return SimpleNamespace(task=task, card={"shapes": {}}, stored=lambda _: table, kind=lambda _: pa.binary())
 
-    assert are_sounds(rows([sound(0), b"cut off"]))
-    assert not are_sounds(rows([picture(0), picture(1)]))
-    assert not are_sounds(blind_data(find_benchmark("photos/sketch")))
-    assert not are_sounds(blind_data(find_benchmark("reviews/long")))
+    assert is_audio_input(rows([sound(0), b"cut off"]))
+    assert not is_audio_input(rows([picture(0), picture(1)]))
+    assert not is_audio_input(load_model_inputs(find_benchmark("photos/sketch")))
+    assert not is_audio_input(load_model_inputs(find_benchmark("reviews/long")))
 
 
 def test_one_s_own_files_are_no_download_and_their_copies_take_room(home, cache):
     size = (home / "reviews.csv").stat().st_size
-    assert download_size("reviews") == DownloadSize(0, (), size)
-    assert download_size("photos") == DownloadSize()
+    assert compute_download_size("reviews") == DownloadSize(0, (), size)
+    assert compute_download_size("photos") == DownloadSize()
     found = of("reviews/long", name="mlp")
     assert needed(found, "copies of files at hand") == size
-    told = dict(map(tuple, lines(found)))["download"]
+    told = dict(map(tuple, format_cost_rows(found)))["download"]
     assert told.startswith("nothing; ")
     assert told.endswith(" at hand are copied to the cache")
 
@@ -129,16 +129,16 @@ def test_one_s_own_files_are_no_download_and_their_copies_take_room(home, cache)
 def test_a_file_in_a_folder_of_mirrors_is_no_download(tmp_path, cache, monkeypatch):
     pins = find_source("wine_quality").definition.distributions[0].files
     size = sum(pin.bytes for pin in pins)
-    assert download_size("wine_quality") == DownloadSize(size)
+    assert compute_download_size("wine_quality") == DownloadSize(size)
     (tmp_path / "mine" / "deep").mkdir(parents=True)
     monkeypatch.setenv("FARSHIFT_MIRRORS", str(tmp_path / "mine"))
     first = tmp_path / "mine" / "deep" / pins[0].name
     first.write_bytes(bytes(pins[0].bytes))
-    assert download_size("wine_quality") == DownloadSize(size - pins[0].bytes, (), pins[0].bytes)
+    assert compute_download_size("wine_quality") == DownloadSize(size - pins[0].bytes, (), pins[0].bytes)
     first.write_bytes(bytes(pins[0].bytes - 1))
-    assert download_size("wine_quality") == DownloadSize(size)
-    before = download_size("spoken_digits")
+    assert compute_download_size("wine_quality") == DownloadSize(size)
+    before = compute_download_size("spoken_digits")
     tree = find_source("spoken_digits").definition.distributions[0].trees[0]
     assert before.unknown
     (tmp_path / "mine" / f"{tree.name}.tar").write_bytes(b"")
-    assert download_size("spoken_digits") == DownloadSize()
+    assert compute_download_size("spoken_digits") == DownloadSize()

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from farshift.baselines.encoding.encoding import PAD, SequenceEncoding, encoding
-from farshift.baselines.formats import format_of
+from farshift.baselines.encoding.encoding import PAD, SequenceEncoding, make_encoding
+from farshift.baselines.formats import make_format
 from farshift.baselines.formats._computations import COMPUTATIONS
-from farshift.baselines.recipe import declared, files
+from farshift.baselines.recipe import find_plugin_files, read_settings
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError, UnknownName
 
@@ -20,7 +20,7 @@ GRID = Task("sequence", ("grid",), "path", tokens="character", aligned=True)
 
 
 def made(name: str, task: Task, train: Any, **settings: Any) -> Any:
-    return format_of(task, train, {"format": name, "pieces": "io", "hint_range": 32, **settings})
+    return make_format(task, train, {"format": name, "pieces": "io", "hint_range": 32, **settings})
 
 
 CASES = [
@@ -207,9 +207,9 @@ def test_a_scratchpad_of_twice_the_length_is_within_the_limit_of_what_is_decoded
 
 
 def test_formats_are_for_texts_alone() -> None:
-    defaults = declared(files("networks")["mlp"].parent.parent / "encoding" / "encoding.py")
+    defaults = read_settings(find_plugin_files("networks")["mlp"].parent.parent / "encoding" / "encoding.py")
     with pytest.raises(ModelError, match="formats are of texts, and this is a classification task"):
-        encoding(ADD, additions().numpy(), defaults | {"format": "reversed"})
+        make_encoding(ADD, additions().numpy(), defaults | {"format": "reversed"})
 
 
 @pytest.mark.parametrize("name", ["reversed", "index_hints", "scratchpad"])

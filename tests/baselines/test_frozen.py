@@ -14,8 +14,8 @@ import torch
 from encoded_files import sound
 from farshift.baselines.encoding import frozen
 from farshift.baselines.encoding.encoding import RowEncoding
-from farshift.baselines.encoding.frozen import FrozenColumns, pinned
-from farshift.benchmarks.adapters._hf_quiet import quiet
+from farshift.baselines.encoding.frozen import FrozenColumns, digest_encoder
+from farshift.benchmarks.adapters._hf_quiet import silence_transformers
 from farshift.benchmarks.model import Task
 from farshift.core.errors import FarshiftError, ModelError
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -42,7 +42,7 @@ def vision(folder: Path, kind: str = "vit", **said: Any) -> Path:
     else:
         shape = {"embedding_size": 4, "hidden_sizes": [6, 10], "depths": [1, 1]}
         network = transformers.ResNetModel(transformers.ResNetConfig(layer_type="basic", **shape))
-    with quiet():
+    with silence_transformers():
         network.save_pretrained(folder)
     (folder / "preprocessor_config.json").write_text(json.dumps(MOMENTS | {"size": {"height": 8, "width": 8}} | said))
     return folder
@@ -68,7 +68,7 @@ def alone(folder: Path, text: str) -> np.ndarray[Any, Any]:
     """The mean of the last states over the tokens of one text."""
     from transformers import AutoModel, AutoTokenizer
 
-    with quiet(), torch.no_grad():
+    with silence_transformers(), torch.no_grad():
         network = AutoModel.from_pretrained(folder).eval()
         network = network.get_encoder() if network.config.is_encoder_decoder else network
         ids = AutoTokenizer.from_pretrained(folder)(text, truncation=True, max_length=16)["input_ids"]
@@ -101,7 +101,7 @@ def test_a_text_over_the_window_is_truncated(folders: dict[str, Path]) -> None:
 
 @pytest.mark.usefixtures("cache")
 def test_a_row_is_encoded_once_whoever_asks(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    frozen._loaded.cache_clear()
+    frozen._load_encoder.cache_clear()
     encoder = FrozenColumns(str(folders["bert"]), READ, texts(TEXTS))
     asked: list[str] = []
     read = encoder._encoder._model.read
@@ -127,7 +127,7 @@ def test_an_images_features_are_the_mean_over_its_places(kind: str, folders: dic
     rows["picture"][0, 0, 0, 0] = 200
     found = FrozenColumns(str(folders[kind]), SEEN, rows).columns(rows)["picture"]
     mean, deviation = (torch.tensor(MOMENTS[name]).view(3, 1, 1) for name in ("image_mean", "image_std"))
-    with quiet(), torch.no_grad():
+    with silence_transformers(), torch.no_grad():
         network = AutoModel.from_pretrained(folders[kind]).eval()
         for features, image in zip(found, rows["picture"], strict=True):
             pixels = (torch.from_numpy(image / np.float32(200)).permute(2, 0, 1).float() - mean) / deviation
@@ -234,13 +234,13 @@ def test_other_inputs_are_left_as_they_are(folders: dict[str, Path]) -> None:
 
 
 def test_a_digest_follows_the_weights(folders: dict[str, Path], tmp_path: Path) -> None:
-    assert pinned(str(folders["vit"])) == pinned(str(folders["vit"]))
-    assert pinned(str(vision(tmp_path / "same"))) == pinned(str(folders["vit"]))
-    assert pinned(str(vision(tmp_path / "other", do_normalize=False))) != pinned(str(folders["vit"]))
+    assert digest_encoder(str(folders["vit"])) == digest_encoder(str(folders["vit"]))
+    assert digest_encoder(str(vision(tmp_path / "same"))) == digest_encoder(str(folders["vit"]))
+    assert digest_encoder(str(vision(tmp_path / "other", do_normalize=False))) != digest_encoder(str(folders["vit"]))
 
 
 def test_loading_draws_nothing_from_torchs_generator(folders: dict[str, Path]) -> None:
-    frozen._loaded.cache_clear()
+    frozen._load_encoder.cache_clear()
     before = torch.random.get_rng_state()
     FrozenColumns(str(folders["gpt"]), READ, texts(TEXTS)).columns(texts(TEXTS))
     assert torch.equal(torch.random.get_rng_state(), before)

@@ -14,10 +14,10 @@ import torch
 from encoded_files import folder as in_folder
 from encoded_files import picture, sound
 from farshift.baselines.encoding.frozen import FrozenColumns
-from farshift.benchmarks.adapters._hf_quiet import quiet
+from farshift.benchmarks.adapters._hf_quiet import silence_transformers
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadData, ModelError
-from farshift.loaders.batching.sounds import samples
+from farshift.loaders.batching.sounds import read_samples
 from PIL import Image
 
 from .toys import words
@@ -90,7 +90,7 @@ def test_a_pictures_features_are_those_of_the_models_own_size_crop_and_moments(
 ) -> None:
     encoder = FrozenColumns(str(tiny_vision.saved(tmp_path / kind, kind)), SEEN, rows(pacs))
     found = encoder.columns(rows(pacs))["image"]
-    with quiet(), torch.no_grad():
+    with silence_transformers(), torch.no_grad():
         network = tiny_vision.network(kind).eval()
         network = network.vision_model if kind == "clip" else network
         for features, content in zip(found, pacs, strict=True):
@@ -112,10 +112,10 @@ def test_a_sounds_features_are_the_mean_over_its_frames_at_the_models_rate(tmp_p
     found = encoder.columns(rows(files, "audio"))["audio"]
     from transformers import AutoModel
 
-    with quiet(), torch.no_grad():
+    with silence_transformers(), torch.no_grad():
         network = AutoModel.from_pretrained(tmp_path / "heard").eval()
         for features, content in zip(found, files, strict=True):
-            heard = samples(content, 4000, "it")
+            heard = read_samples(content, 4000, "it")
             heard = np.pad(heard, (0, max(0, 10 - len(heard))))
             normal = (heard - heard.mean()) / np.sqrt(heard.var() + 1e-7)
             states = network(torch.from_numpy(normal)[None]).last_hidden_state[0]

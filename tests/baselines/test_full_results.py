@@ -5,8 +5,8 @@ from __future__ import annotations
 import farshift as fs
 import pytest
 from farshift.baselines.running import results as results_module
-from farshift.baselines.running.recorded_scores import keep, kept_scores, rescored
-from farshift.baselines.running.results import home_of, record, recorded, results
+from farshift.baselines.running.recorded_scores import read_recorded_scores, rescore_recorded, write_recorded_score
+from farshift.baselines.running.results import find_recorded_run, get_results_home, list_results, record_run
 from farshift.baselines.running.sweep import run_baseline
 from farshift.cli import runs as cli_runs
 from farshift.core.errors import UnknownName
@@ -32,36 +32,36 @@ def runs(tmp_path_factory):
 
 
 def test_a_result_is_kept_where_those_of_its_budget_are(home, runs):
-    files = {budget: record(run) for budget, run in runs.items()}
+    files = {budget: record_run(run) for budget, run in runs.items()}
     assert files == {
         "quick": home / "modadd97__xi35" / "mlp.parquet",
         "full": home / "full" / "modadd97__xi35" / "mlp.parquet",
     }
-    assert results(home_of("quick")) == results(home_of("full")) == [(ON, "mlp")]
+    assert list_results(get_results_home("quick")) == list_results(get_results_home("full")) == [(ON, "mlp")]
     for budget, run in runs.items():
-        found = recorded(ON, "mlp", budget=budget)
+        found = find_recorded_run(ON, "mlp", budget=budget)
         assert (found.budget, found.steps) == (budget, run.steps)
         assert fs.score(found).ood == fs.score(run).ood
 
 
 def test_the_command_line_names_a_result_under_the_full_budget(home, runs):
     for run in runs.values():
-        record(run)
-    paths = {cli_runs.run_path(f"baseline:{name}@{ON}") for name in ("mlp", "mlp:quick", "mlp:full")}
+        record_run(run)
+    paths = {cli_runs.parse_run_path(f"baseline:{name}@{ON}") for name in ("mlp", "mlp:quick", "mlp:full")}
     assert {fs.read_run(path).budget for path in paths} == {"quick", "full"}
     with pytest.raises(UnknownName, match="no budget named 'ful'"):
-        cli_runs.run_path(f"baseline:mlp:ful@{ON}")
+        cli_runs.parse_run_path(f"baseline:mlp:ful@{ON}")
 
 
 def test_results_under_the_full_budget_alone_are_refused_as_such(home, runs):
-    record(runs["quick"])
+    record_run(runs["quick"])
     with pytest.raises(UnknownName, match="under the budget full"):
-        recorded(ON, "mlp", budget="full")
+        find_recorded_run(ON, "mlp", budget="full")
 
 
 def test_scores_of_both_budgets_are_kept_apart(home, runs):
     for budget, run in runs.items():
-        record(run)
-        keep(rescored(ON, "mlp", home_of(budget)), home_of(budget))
+        record_run(run)
+        write_recorded_score(rescore_recorded(ON, "mlp", get_results_home(budget)), get_results_home(budget))
     for budget in runs:
-        assert kept_scores(ON, home_of(budget))["mlp"].budget == budget
+        assert read_recorded_scores(ON, get_results_home(budget))["mlp"].budget == budget

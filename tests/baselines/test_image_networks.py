@@ -9,14 +9,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.encoding.images import channel_axis, image_size, planes
+from farshift.baselines.encoding.images import find_channel_axis, get_image_size, unflatten_images
 from farshift.baselines.layers import norm
 from farshift.baselines.layers.convolution import Conv2d
 from farshift.baselines.layers.norm import BatchNorm
-from farshift.baselines.layers.pooling import halved
+from farshift.baselines.layers.pooling import halve_by_max
 from farshift.baselines.networks import cnn, grey_mlp, mlp, resnet
-from farshift.baselines.replicas.rng import Rng, keys
-from farshift.baselines.replicas.stacked import attach, picked, size, stacked
+from farshift.baselines.replicas.rng import Rng, make_keys
+from farshift.baselines.replicas.stacked import attach_rng, count_parameters, select_replicas, stack_networks
 from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
@@ -103,7 +103,9 @@ def test_batch_normalisation_is_that_of_torch_in_training_and_evaluation(
     nn.init.normal_(layer.bias)
     plain = plain_norms(layer)
     if joined:
-        monkeypatch.setattr(norm, "one_by_one", lambda normalised, *tensors: layer._joined(*normalised.args, *tensors))
+        monkeypatch.setattr(
+            norm, "apply_per_replica", lambda normalised, *tensors: layer._joined(*normalised.args, *tensors)
+        )
     for turn in range(3):
         x = (torch.randn(replicas, 4, 5, 3, 2, dtype=torch.float64) * 3 + turn).requires_grad_()
         out = layer(x)
@@ -134,8 +136,8 @@ def test_batch_normalisation_takes_vectors_too() -> None:
 
 def test_a_silent_noise_keeps_running_statistics_as_they_are() -> None:
     layer, x = built(lambda: BatchNorm(5), 2), torch.randn(2, 7, 5, 3, 3, dtype=torch.float64) + 2
-    noise = Rng(keys(["a", "b"]))
-    attach(layer, noise)
+    noise = Rng(make_keys(["a", "b"]))
+    attach_rng(layer, noise)
     quiet = layer(x)
     assert torch.equal(layer.running_mean, torch.zeros(2, 5, dtype=torch.float64))
     assert close(quiet, x / (1 + layer.eps) ** 0.5)
@@ -159,7 +161,7 @@ def test_a_batch_of_one_value_cannot_be_normalised_in_training() -> None:
 def test_a_picked_replica_takes_its_running_statistics_along() -> None:
     layer = built(lambda: BatchNorm(2), 3)
     layer(torch.randn(3, 9, 2, dtype=torch.float64) + torch.arange(3).view(3, 1, 1))
-    one = picked(layer, [2])
+    one = select_replicas(layer, [2])
     kept = layer.running_mean.clone()
     assert torch.equal(one.running_mean, kept[2:])
     one(torch.randn(1, 9, 2, dtype=torch.float64))
@@ -168,7 +170,7 @@ def test_a_picked_replica_takes_its_running_statistics_along() -> None:
 
 def test_an_image_of_odd_sides_is_halved_without_losing_a_pixel() -> None:
     x = torch.arange(2 * 15, dtype=torch.float64).view(2, 1, 1, 3, 5)
-    assert halved(x)[1, 0, 0].tolist() == [[21, 23, 24], [26, 28, 29]]
+    assert halve_by_max(x)[1, 0, 0].tolist() == [[21, 23, 24], [26, 28, 29]]
 
 
 @pytest.mark.parametrize(
@@ -183,9 +185,11 @@ def test_an_image_of_odd_sides_is_halved_without_losing_a_pixel() -> None:
 def test_pixels_come_to_the_plane_of_their_channel(shape: Any, axis: int | None, size: Any) -> None:
     picture = np.random.default_rng(0).random((4, *shape))
     expected = picture[:, None] if axis is None else np.moveaxis(picture, axis + 1, 1)
-    assert channel_axis(shape) == axis
-    assert image_size(shape) == size == expected.shape[1:]
-    assert np.array_equal(planes(torch.from_numpy(picture.reshape(2, 2, -1)), shape).flatten(0, 1).numpy(), expected)
+    assert find_channel_axis(shape) == axis
+    assert get_image_size(shape) == size == expected.shape[1:]
+    assert np.array_equal(
+        unflatten_images(torch.from_numpy(picture.reshape(2, 2, -1)), shape).flatten(0, 1).numpy(), expected
+    )
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -208,7 +212,7 @@ def test_three_replicas_of_an_image_network_train_as_each_alone(name: str) -> No
 def test_a_replicas_outputs_and_gradients_have_the_same_bits_alone_or_among_many(name: str) -> None:
     network = built(lambda: NETWORKS[name](sizes((9, 7)), SMALL[name]), 3, torch.float32)
     categories, pixels = images((9, 7), 3, dtype=torch.float32)
-    singles = [picked(network, [place]) for place in range(3)]
+    singles = [select_replicas(network, [place]) for place in range(3)]
     logits = network(categories, pixels)
     logits.sin().sum().backward()
     for place, alone in enumerate(singles):
@@ -254,19 +258,20 @@ def test_the_cnn_is_convolutions_pooling_and_dense_layers_of_torch() -> None:
 
 
 def test_the_resnets_first_filters_pass_their_inputs_on_and_blocks_add() -> None:
-    network = stacked(
+    network = stack_networks(
         [resnet.Network(sizes((8, 8)), SMALL["resnet"] | {"widths": [4, 4], "activation": "relu"})]
     ).eval()
     categories, pixels = images((8, 8), 1, dtype=torch.float32)
     group = network.body[1]
     x = torch.rand(1, 2, 4, 4, 4)
     once = 1 / (1 + 1e-5) ** 0.5
-    assert torch.allclose(group(x), halved(x) * once * (1 + once**2), atol=1e-6)
+    assert torch.allclose(group(x), halve_by_max(x) * once * (1 + once**2), atol=1e-6)
     assert torch.allclose(
-        network.encode(network.embed(categories, pixels)), network.body(planes(pixels, (8, 8))).mean(dim=(3, 4))
+        network.encode(network.embed(categories, pixels)),
+        network.body(unflatten_images(pixels, (8, 8))).mean(dim=(3, 4)),
     )
     parts = (9 * 4 + 8) + 3 * (9 * 16 + 8) + (4 * 4 + 4)
-    assert size(network) == parts
+    assert count_parameters(network) == parts
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -289,7 +294,7 @@ def test_settings_of_the_resnet_that_make_no_network_are_refused() -> None:
 def test_a_network_that_cannot_see_colour_is_a_perceptron_on_the_sum_of_the_channels(shape):
     made = built(lambda: grey_mlp.Network(sizes(shape), grey_mlp.SETTINGS), 2)
     categories, pixels = images(shape, 2)
-    axis = channel_axis(shape)
+    axis = find_channel_axis(shape)
     every = pixels.reshape(2, 6, *shape)
     swapped = every.flip(2 + axis).flatten(2)
     assert close(made(categories, pixels), made(categories, swapped))

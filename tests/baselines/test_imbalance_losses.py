@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.cvar_dro import worst
+from farshift.baselines.algorithms.cvar_dro import compute_cvar
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from hypothesis import given, settings
@@ -163,7 +163,7 @@ def test_cvar_is_the_largest_mean_under_its_weights(errors: list[float], alpha: 
     best = linprog(
         -np.array(errors), A_eq=np.ones((1, len(errors))), b_eq=[1.0], bounds=list(zip(0 * most, most, strict=True))
     )
-    found = worst(
+    found = compute_cvar(
         torch.tensor([errors], dtype=torch.float64),
         torch.tensor(weight)[None],
         torch.tensor([[alpha]], dtype=torch.float64),

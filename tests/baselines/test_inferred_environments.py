@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.eiil import assigned
-from farshift.baselines.algorithms.irm import slopes
+from farshift.baselines.algorithms.eiil import optimise_assignment
+from farshift.baselines.algorithms.irm import compute_slopes
 from torch import Tensor
 
 from .shifted_stacks import farthest_answers, near
@@ -24,7 +24,7 @@ def test_shares_climb_the_violation_of_invariance_by_torchs_adam_and_autograd() 
     logits, start = torch.randn(2, 30, 4, generator=drawn).double(), torch.randn(2, 30, generator=drawn).double()
     target = torch.randint(4, (2, 30), generator=drawn)
     rate = torch.tensor([0.01, 0.05], dtype=torch.float64)
-    found = assigned(slopes(logits, target), start, 80, rate)
+    found = optimise_assignment(compute_slopes(logits, target), start, 80, rate)
     for k in range(2):
         q = start[k].clone().requires_grad_()
         adam = torch.optim.Adam([q], lr=rate[k].item())
@@ -49,7 +49,7 @@ def test_rows_that_rely_on_the_spurious_feature_are_told_from_those_that_defy_it
     sign = torch.where(agrees, 1.0, -1.0) * (2.0 * target - 1)
     logits = torch.stack([-sign, sign], dim=1)[None].double()
     start = 0.01 * torch.randn(1, 200, generator=torch.Generator().manual_seed(1)).double()
-    found = assigned(slopes(logits, target[None]), start, 2000, torch.tensor([0.01]).double())[0] > 0
+    found = optimise_assignment(compute_slopes(logits, target[None]), start, 2000, torch.tensor([0.01]).double())[0] > 0
     assert len(set(found[agrees].tolist())) == len(set(found[~agrees].tolist())) == 1
     assert found[agrees][0] != found[~agrees][0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.algorithms.ipr_pruning import participation
+from farshift.baselines.algorithms.ipr_pruning import compute_participation_ratio
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
@@ -39,7 +39,7 @@ def planted(*thresholds: float) -> ReplicaStack:
 
 def test_the_ratio_is_that_of_the_definition() -> None:
     weights = np.random.default_rng(0).normal(size=(5, P))
-    for row, found in zip(weights, participation(torch.from_numpy(weights)).tolist(), strict=True):
+    for row, found in zip(weights, compute_participation_ratio(torch.from_numpy(weights)).tolist(), strict=True):
         heights = np.abs(np.fft.rfft(row))
         assert found == pytest.approx(sum((height / np.sqrt((heights**2).sum())) ** 4 for height in heights))
 
@@ -47,7 +47,7 @@ def test_the_ratio_is_that_of_the_definition() -> None:
 def test_the_ratio_of_a_wave_is_one_of_two_waves_a_half_and_of_nothing_zero() -> None:
     value = 2 * torch.pi * torch.arange(P, dtype=torch.float64) / P
     waves = torch.stack([torch.cos(3 * value + 1), torch.cos(value) + torch.cos(5 * value), torch.zeros_like(value)])
-    assert participation(waves).tolist() == pytest.approx([1.0, 0.5, 0.0])
+    assert compute_participation_ratio(waves).tolist() == pytest.approx([1.0, 0.5, 0.0])
 
 
 def test_periodic_neurons_survive_and_random_ones_go() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from farshift.baselines.running.learnt import learnt, not_learnt
-from farshift.baselines.running.recorded_scores import RecordedScore, kept_scores
+from farshift.baselines.running.learnt import find_undertrained, make_trained_check
+from farshift.baselines.running.recorded_scores import RecordedScore, read_recorded_scores
 
 ON = "scan/length"
 
 
 @pytest.fixture(scope="module")
 def kept() -> dict[str, RecordedScore]:
-    return kept_scores(ON)
+    return read_recorded_scores(ON)
 
 
 def with_seeds(one: RecordedScore, *scores: float, gap: float = 0.2) -> RecordedScore:
@@ -23,7 +23,7 @@ def with_seeds(one: RecordedScore, *scores: float, gap: float = 0.2) -> Recorded
 
 
 def test_what_does_not_fit_short_commands_is_marked_with_its_reason(kept):
-    marked = not_learnt(ON, kept)
+    marked = find_undertrained(ON, kept)
     assert {"transformer-randomised", "transformer-alibi", "universal-transformer", "most-frequent"} <= set(marked)
     assert not {"lstm", "transformer", "gru"} & set(marked)
     assert marked["transformer-randomised"].startswith(
@@ -32,7 +32,9 @@ def test_what_does_not_fit_short_commands_is_marked_with_its_reason(kept):
 
 
 def test_one_seed_that_is_not_past_half_way_and_a_gap_mark_a_result(kept):
-    rule = learnt(ON, {"a": with_seeds(kept["lstm"], 0.9, 0.9), "most-frequent": with_seeds(kept["lstm"], 0.1, 0.1)})
+    rule = make_trained_check(
+        ON, {"a": with_seeds(kept["lstm"], 0.9, 0.9), "most-frequent": with_seeds(kept["lstm"], 0.1, 0.1)}
+    )
     assert (rule.floor, rule.best, rule.least) == pytest.approx((0.1, 0.9, 0.5))
     assert rule.reason(with_seeds(kept["lstm"], 0.51, 0.9)) == ""
     assert rule.reason(with_seeds(kept["lstm"], 0.9, 0.49)).startswith("seed 1 scores 0.49 on ID, not half way")
@@ -42,13 +44,13 @@ def test_one_seed_that_is_not_past_half_way_and_a_gap_mark_a_result(kept):
 
 
 def test_an_algorithm_that_gives_up_the_misleading_half_is_not_marked():
-    marked = not_learnt("colored_mnist_irm/color")
+    marked = find_undertrained("colored_mnist_irm/color")
     assert "irm" not in marked
     assert {"iga", "most-frequent"} <= set(marked)
 
 
 def test_nothing_is_marked_where_nothing_is_better_than_a_constant_answer(kept):
-    assert learnt(ON, {}) is None
+    assert make_trained_check(ON, {}) is None
     constant = {"most-frequent": with_seeds(kept["lstm"], 0.0, 0.0)}
-    assert learnt(ON, constant) is None
-    assert not_learnt(ON, constant) == {}
+    assert make_trained_check(ON, constant) is None
+    assert find_undertrained(ON, constant) == {}

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from farshift.baselines.recipe import files, recipe
-from farshift.baselines.running.listing import algorithms, baselines, networks
-from farshift.baselines.running.plan import code_digest
+from farshift.baselines.recipe import find_plugin_files, find_recipe
+from farshift.baselines.running.listing import baselines, list_algorithms, list_networks
+from farshift.baselines.running.plan import compute_code_digest
 from farshift.baselines.training.algorithm import TOUCHABLE
-from farshift.core.plugins import named
+from farshift.core.plugins import find_files_by_name
 
 PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
 BEGIN, END = "<!-- lists: begin -->\n", "<!-- lists: end -->\n"
@@ -35,12 +35,12 @@ def table(columns: list[str], rows: list[list[str]]) -> str:
 
 def lists() -> str:
     """The tables of the page, from what the listings say."""
-    found = algorithms()
+    found = list_algorithms()
     pieces = [
         "### Networks\n\n",
         table(
             ["network", "tasks", "what it is"],
-            [[f"`{n['name']}`", ", ".join(n["tasks"]), n["title"]] for n in networks()],
+            [[f"`{n['name']}`", ", ".join(n["tasks"]), n["title"]] for n in list_networks()],
         ),
     ]
     for kind in ("any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label"):
@@ -53,7 +53,9 @@ def lists() -> str:
                 table(["algorithm", "tasks", "looks at", "what it does"], rows),
             ]
     for sort in PARTS:
-        rows = [[f"`{name}`", title(file)] for name, file in sorted(named(f"baselines/{sort}", ".py").items())]
+        rows = [
+            [f"`{name}`", title(file)] for name, file in sorted(find_files_by_name(f"baselines/{sort}", ".py").items())
+        ]
         pieces += [f"\n### {sort.capitalize()}\n\n", table([sort.removesuffix("s"), "what it is"], rows)]
     rows = [
         [f"`{one.name}`", f"{one.quick:,}", f"{one.full:,}", one.reference]
@@ -73,11 +75,11 @@ def test_the_page_lists_what_there_is():
     assert printed == lists(), "write it anew: python tests/baselines/test_listing.py"
 
 
-@pytest.mark.parametrize(("command", "function"), [("algorithms", algorithms), ("networks", networks)])
+@pytest.mark.parametrize(("command", "function"), [("algorithms", list_algorithms), ("networks", list_networks)])
 def test_a_listing_command_prints_one_record_for_each_file(command, function, farshift_json):
     found: list[dict[str, Any]] = farshift_json("baselines", command)
     assert found == json.loads(json.dumps(function()))
-    assert [one["name"] for one in found] == sorted(files(command))
+    assert [one["name"] for one in found] == sorted(find_plugin_files(command))
     assert all(one["title"] for one in found)
 
 
@@ -88,7 +90,7 @@ def test_the_page_names_all_data_that_an_algorithm_may_look_at():
 
 
 def test_every_baseline_is_made_of_parts_that_are_listed():
-    known = {one["name"] for one in algorithms()}, {one["name"] for one in networks()}
+    known = {one["name"] for one in list_algorithms()}, {one["name"] for one in list_networks()}
     found = baselines().to_dicts()
     assert len(found) > 50
     for one in found:
@@ -105,11 +107,11 @@ def test_budgets_beside_those_of_the_papers(farshift_json):
 
 
 def test_what_a_recipe_says_of_the_papers_training_is_no_part_of_its_result():
-    known = recipe("irm")
+    known = find_recipe("irm")
     assert known.full is not None
     other = known.model_copy(update={"full": known.full.model_copy(update={"reference": "something else"})})
     longer = known.model_copy(update={"full": known.full.model_copy(update={"steps": 1})})
-    assert code_digest(other) == code_digest(known) != code_digest(longer)
+    assert compute_code_digest(other) == compute_code_digest(known) != compute_code_digest(longer)
 
 
 if __name__ == "__main__":

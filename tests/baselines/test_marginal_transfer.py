@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import lisa, selfreg
-from farshift.baselines.replicas.rng import keys
+from farshift.baselines.replicas.rng import make_keys
 from torch import Tensor, nn
 
 from .shifted_stacks import farthest_answers, finished
@@ -58,11 +58,11 @@ def test_mtl_reads_a_test_row_beside_the_mean_of_the_rows_given_with_it() -> Non
 
 def test_selfreg_pairs_each_row_with_one_of_its_class_and_every_row_is_a_partner_once() -> None:
     target = torch.randint(3, (4, 30), generator=torch.Generator().manual_seed(2))
-    found = selfreg.partners(keys(["a", "b", "c", "d"]), target)
+    found = selfreg.draw_partners(make_keys(["a", "b", "c", "d"]), target)
     assert torch.equal(target.gather(1, found), target)
     assert torch.equal(found.sort(dim=1).values, torch.arange(30).expand(4, 30))
     assert 0 < (found == torch.arange(30)).float().mean() < 0.3
-    single = selfreg.partners(keys(["a"]), torch.arange(5)[None])
+    single = selfreg.draw_partners(make_keys(["a"]), torch.arange(5)[None])
     assert torch.equal(single, torch.arange(5)[None])
 
 
@@ -76,8 +76,8 @@ def test_selfreg_draws_rows_to_partners_and_mixtures_of_partners(train_projectio
     made = begun("selfreg", {}, {"feature_weight": 1.5}, common=PLAIN | {"train_projection": train_projection})
     for step in range(2):
         batch, clock = batch_of(made), clock_of(made)
-        first, second = (selfreg.partners(clock.draw(name), batch.target) for name in ("first", "second"))
-        share = selfreg.beta(clock.draw("share"), (1,), 0.5)
+        first, second = (selfreg.draw_partners(clock.draw(name), batch.target) for name in ("first", "second"))
+        share = selfreg.draw_beta(clock.draw("share"), (1,), 0.5)
         before = [weights(made, replica) for replica in range(2)]
         losses = []
         for replica, w in enumerate(before):
@@ -111,7 +111,9 @@ def test_lisa_partners_share_the_label_or_the_environment_and_not_both(within_cl
     drawn = torch.Generator().manual_seed(3)
     target, group = torch.randint(4, (50, 20), generator=drawn), torch.randint(3, (50, 20), generator=drawn)
     target[0], group[1] = 7, 0
-    found = lisa.partners(keys([str(place) for place in range(50)]), target, group, torch.full((50,), within_class))
+    found = lisa.draw_partners(
+        make_keys([str(place) for place in range(50)]), target, group, torch.full((50,), within_class)
+    )
     alone = 0
     seen = set()
     for replica in range(50):
@@ -137,8 +139,8 @@ def test_lisa_trains_on_mixtures_of_rows_and_labels() -> None:
         batch, clock = batch_of(made), clock_of(made)
         which = torch.tensor([False, True])
         assert batch.group is not None
-        partner = lisa.partners(clock.draw("partners"), batch.target, batch.group, which)
-        share = lisa.shares(made.stack.hyperparameters, clock.draw("shares"), 12)
+        partner = lisa.draw_partners(clock.draw("partners"), batch.target, batch.group, which)
+        share = lisa.draw_shares(made.stack.hyperparameters, clock.draw("shares"), 12)
         before = [weights(made, replica) for replica in range(2)]
         losses = []
         for replica, w in enumerate(before):

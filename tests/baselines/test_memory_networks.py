@@ -9,12 +9,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.core.plugins import module
+from farshift.core.plugins import load_module
 from torch import Tensor
 
 from .side_by_side import built
 
-STACK, TAPE = (module("baselines/networks", name, "network") for name in ("stack_rnn", "tape_rnn"))
+STACK, TAPE = (load_module("baselines/networks", name, "network") for name in ("stack_rnn", "tape_rnn"))
 REPLICAS, ROWS, STEPS, CELL = 2, 3, 40, 2
 
 

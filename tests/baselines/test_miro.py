@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.miro import bound, states
+from farshift.baselines.algorithms.miro import compute_block_states, compute_variational_bound
 
 from .shifted_stacks import farthest_answers, near
 from .small_stacks import PLAIN, batch_of, begun, encode, head, weights
@@ -23,7 +23,7 @@ def test_the_bound_is_a_gaussians_with_a_variance_for_each_channel(shape: tuple[
     drawn = torch.Generator().manual_seed(0)
     state, before = torch.randn(2, *shape, generator=drawn, dtype=torch.float64)
     spread = torch.randn(2, 3, generator=drawn, dtype=torch.float64)
-    found = bound(state, before, spread)
+    found = compute_variational_bound(state, before, spread)
     for replica in range(2):
         total = 0.0
         for channel in range(3):
@@ -76,6 +76,6 @@ def test_a_pretrained_network_is_held_to_its_pretrained_states(tmp_path: Path) -
             if "body" in name and "num_batches" not in name:
                 assert torch.equal(value[0], pretrained[name]), name
         inputs = tuple(x[:3].expand(2, *x[:3].shape) for x in together.data.inputs)
-        found = states(together.stack.network, inputs)[1]
+        found = compute_block_states(together.stack.network, inputs)[1]
         assert len(found) == len(list(algorithm.spreads.parameters())) > 1  # type: ignore[union-attr, arg-type]
         assert all(state.shape[:2] == (2, 3) for state in found)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from farshift.baselines.recipe import complete, recipe, recipes, with_network
-from farshift.baselines.running.changes import Changes
+from farshift.baselines.recipe import find_recipe, load_recipes, replace_network, resolve_settings
+from farshift.baselines.running.changes import RecipeOverrides
 from farshift.baselines.running.plan import has_image
-from farshift.baselines.running.sweep import plan_of, run_baseline, spend
+from farshift.baselines.running.sweep import make_budget, make_plan, run_baseline
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import ModelError, UnknownName
 
@@ -14,21 +14,21 @@ IMAGES = "optdigits/writers"
 
 
 def test_an_algorithm_goes_on_another_network_at_that_networks_own_settings():
-    irm = with_network(recipe("irm"), "cnn")
+    irm = replace_network(find_recipe("irm"), "cnn")
     assert (irm.network, irm.algorithm) == ("cnn", "irm")
-    settings = complete(irm, "colored_mnist_irm/color")
+    settings = resolve_settings(irm, "colored_mnist_irm/color")
     assert settings["widths"] == [32, 64]
     assert settings["width"] == 128  # of cnn, where the recipe's perceptron has 390
-    assert settings["penalty"] == recipe("irm").on["colored_mnist_irm/color"].settings["penalty"]
+    assert settings["penalty"] == find_recipe("irm").on["colored_mnist_irm/color"].settings["penalty"]
     assert irm.steps("full", "colored_mnist_irm/color") == 501
 
 
 def test_every_recipe_of_classes_takes_every_network_of_images():
-    swapped = [with_network(one, "cnn") for one in recipes().values() if one.network in ("mlp", "linear")]
+    swapped = [replace_network(one, "cnn") for one in load_recipes().values() if one.network in ("mlp", "linear")]
     assert len(swapped) > 40
     for one in swapped:
         for benchmark in ("pacs/sketch", *one.on):
-            complete(one, benchmark)
+            resolve_settings(one, benchmark)
 
 
 def test_the_card_has_the_network_and_all_settings_in_force(tmp_path):
@@ -53,13 +53,13 @@ def test_the_card_has_the_network_and_all_settings_in_force(tmp_path):
 )
 def test_a_network_that_cannot_read_the_inputs_is_refused_before_anything_is_trained(tmp_path, name, on, network, why):
     with pytest.raises(ModelError, match=why):
-        plan_of(name, on, tmp_path / "r", spend("quick"), 1, changes=Changes(network=network)).check()
+        make_plan(name, on, tmp_path / "r", make_budget("quick"), 1, changes=RecipeOverrides(network=network)).check()
     assert not (tmp_path / "r").exists()
 
 
 def test_a_network_that_is_not_there_is_named_with_those_near():
     with pytest.raises(UnknownName, match="did you mean resnet"):
-        with_network(recipe("erm"), "resnett")
+        replace_network(find_recipe("erm"), "resnett")
 
 
 def test_pictures_and_arrays_of_two_axes_are_images():

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.decoding import greedy, shifted
+from farshift.baselines.encoding.decoding import decode_greedily, shift_right
 from farshift.baselines.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
-from farshift.baselines.replicas.rng import Rng, keys
-from farshift.baselines.replicas.stacked import attach, picked
+from farshift.baselines.replicas.rng import Rng, make_keys
+from farshift.baselines.replicas.stacked import attach_rng, select_replicas
 from farshift.core.errors import ModelError
-from farshift.core.plugins import module
+from farshift.core.plugins import load_module
 from torch import Tensor
 
 from .side_by_side import built, farthest
@@ -39,7 +39,7 @@ TARGET = torch.tensor([[4, 5, 6, 7, 5], [7, 7, 4, EOS, PAD], [5, EOS, PAD, PAD, 
 
 def file_of(name: str) -> Any:
     """The file of a network; a variant's name goes on after a comma."""
-    return module("baselines/networks", name.partition(",")[0], "network")
+    return load_module("baselines/networks", name.partition(",")[0], "network")
 
 
 def make(name: str, aligned: bool = False, **settings: Any) -> Any:
@@ -74,7 +74,7 @@ def test_stepwise_logits_equal_those_of_teaching(name: str) -> None:
     network = built(lambda: make(name), 2)
     with torch.no_grad():
         state, logits = network.start(twice(SOURCE)), []
-        for token in shifted(twice(TARGET)).unbind(-1):
+        for token in shift_right(twice(TARGET)).unbind(-1):
             one, state = network.step(state, token)
             logits.append(one)
         expected = network(twice(SOURCE), twice(TARGET))
@@ -108,7 +108,7 @@ def test_three_replicas_train_as_each_alone(name: str) -> None:
 def test_every_saved_tensor_has_the_replica_as_its_first_axis(name: str) -> None:
     network = built(lambda: make(name), 2)
     assert {len(value) for value in network.state_dict().values()} == {2}
-    second = picked(network, [1])
+    second = select_replicas(network, [1])
     out = second(SOURCE[None], TARGET[None])
     assert torch.allclose(out[0], network(twice(SOURCE), twice(TARGET))[1], rtol=0, atol=1e-12)
 
@@ -133,8 +133,8 @@ def test_an_empty_source_is_answered_and_learned_from_with_finite_numbers(name: 
 @pytest.mark.parametrize("name", ["lstm", "syntactic_attention", "syntactic_attention, one LSTM"])
 def test_dropout_is_only_while_there_is_noise(name: str) -> None:
     network = built(lambda: make(name, dropout=0.5), 1)
-    noise = Rng(keys(["a"]))
-    attach(network, noise)
+    noise = Rng(make_keys(["a"]))
+    attach_rng(network, noise)
     silent = network(SOURCE[None], TARGET[None])
     assert torch.equal(silent, network(SOURCE[None], TARGET[None]))
     noise.at(0)
@@ -167,7 +167,7 @@ def test_rows_that_end_in_every_replica_leave_the_batch_and_keep_their_place() -
         [5, 5, EOS, 7, 7, 7],
     ]
     network = Scripted([first, second])
-    out = greedy(network, torch.full((2, 5, 1), 4), limit=6)
+    out = decode_greedily(network, torch.full((2, 5, 1), 4), limit=6)
     assert out.tolist() == [
         [[4, EOS, 0, 0, 0, 0], [5, 5, 5, 5, EOS, 0], [EOS, 0, 0, 0, 0, 0], [6, 6, EOS, 0, 0, 0], [7, 7, 7, 7, 7, 7]],
         [[4, 4, 4, EOS, 0, 0], [5, EOS, 0, 0, 0, 0], [6, EOS, 0, 0, 0, 0], [EOS, 0, 0, 0, 0, 0], [5, 5, EOS, 0, 0, 0]],
@@ -178,7 +178,7 @@ def test_rows_that_end_in_every_replica_leave_the_batch_and_keep_their_place() -
 def test_an_aligned_row_is_as_long_as_its_source_in_each_replica() -> None:
     network = Scripted([[[5] * 4, [6] * 4], [[7] * 4, [5] * 4]])
     source = torch.tensor([[[4, 4, 4, 4], [4, PAD, PAD, PAD]], [[4, 4, PAD, PAD], [4, 4, 4, PAD]]])
-    out = greedy(network, source, limit=1, aligned=True)
+    out = decode_greedily(network, source, limit=1, aligned=True)
     assert out.tolist() == [[[5, 5, 5, 5], [6, 0, 0, 0]], [[7, 7, 0, 0], [5, 5, 5, 0]]]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.recipe import files, literal
+from farshift.baselines.recipe import find_plugin_files, read_literal
 from farshift.baselines.training.algorithm import TOUCHABLE
 from farshift.baselines.training.trainer import Training
 from torch import Tensor
@@ -92,13 +92,13 @@ def test_a_full_batch_in_pieces_is_the_full_batch(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*DIFFERENT, "ipr_pruning"])
 def test_an_algorithm_says_what_it_is(name: str) -> None:
-    file = files("algorithms")[name]
-    assert literal(file, "KIND") == "corrupted-label"
-    assert "arXiv:" in literal(file, "CITATION")
-    assert set(literal(file, "TASKS")) <= {"classification", "sequence"}
-    assert set(literal(file, "TOUCHES")) <= set(TOUCHABLE)
-    own = literal(file, "SETTINGS")
-    for setting, (how, *rest) in literal(file, "SEARCH").items():
+    file = find_plugin_files("algorithms")[name]
+    assert read_literal(file, "KIND") == "corrupted-label"
+    assert "arXiv:" in read_literal(file, "CITATION")
+    assert set(read_literal(file, "TASKS")) <= {"classification", "sequence"}
+    assert set(read_literal(file, "TOUCHES")) <= set(TOUCHABLE)
+    own = read_literal(file, "SETTINGS")
+    for setting, (how, *rest) in read_literal(file, "SEARCH").items():
         assert setting in own
         assert how in ("uniform", "log10", "choice")
         assert all(type(value) is type(own[setting]) for value in rest)
@@ -107,5 +107,5 @@ def test_an_algorithm_says_what_it_is(name: str) -> None:
 
 
 def test_every_algorithm_has_a_recipe() -> None:
-    used = {tomllib.loads(file.read_text()).get("algorithm") for file in files("recipes").values()}
+    used = {tomllib.loads(file.read_text()).get("algorithm") for file in find_plugin_files("recipes").values()}
     assert {*DIFFERENT, "ipr_pruning"} <= used

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.algorithms.coral import discrepancy
-from farshift.baselines.algorithms.ib_erm import bottleneck
-from farshift.baselines.encoding.encoding import RowEncoding, SequenceEncoding, encoding
-from farshift.baselines.recipe import complete
-from farshift.baselines.replicas.hyperparameters import Hyperparameters, alike
-from farshift.baselines.running.plan import code_digest
-from farshift.baselines.running.suite import suite_plans
+from farshift.baselines.algorithms.coral import coral_loss
+from farshift.baselines.algorithms.ib_erm import compute_bottleneck
+from farshift.baselines.encoding.encoding import RowEncoding, SequenceEncoding, make_encoding
+from farshift.baselines.recipe import resolve_settings
+from farshift.baselines.replicas.hyperparameters import Hyperparameters, make_stack_key
+from farshift.baselines.running.plan import compute_code_digest
+from farshift.baselines.running.suite import make_suite_plans
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadDefinition, ModelError
-from farshift.core.plugins import module
+from farshift.core.plugins import load_module
 from torch import nn
 
 from .toys import ADD, TURN, Rows, accuracy, recipe, trained, words
@@ -66,7 +66,7 @@ def test_numbers_are_divided_by_their_greatest_size_whatever_it_is(values: np.nd
 def test_a_scratchpad_reads_a_task_of_characters_word_by_word() -> None:
     task = Task("sequence", ("input",), "output", tokens="character")
     train = {"input": words(["abc", "ba", "cab"]), "output": words(["cba", "ab", "bac"])}
-    coding = encoding(task, train, {"format": "scratchpad", "pieces": "io", "hint_range": 8, "stretch": 4.0})
+    coding = make_encoding(task, train, {"format": "scratchpad", "pieces": "io", "hint_range": 8, "stretch": 4.0})
     assert isinstance(coding, SequenceEncoding)
     ids, lengths = coding.inputs({"input": words(["ccb"])})
     assert lengths.tolist() == [3]
@@ -87,7 +87,7 @@ def test_a_scratchpad_reads_a_task_of_characters_word_by_word() -> None:
 )
 def test_a_setting_out_of_its_range_is_refused_with_the_range(name: str, value: object, told: str) -> None:
     with pytest.raises(BadDefinition, match=f"{name} = {value!r}: {told}"):
-        complete(recipe("mlp"), "toy/toy", {name: value})
+        resolve_settings(recipe("mlp"), "toy/toy", {name: value})
 
 
 @pytest.mark.parametrize("algorithm", ["elr", "ps_kd", "sop", "lff"])
@@ -97,8 +97,8 @@ def test_what_remembers_rows_takes_no_sharpness_aware_steps(algorithm: str) -> N
 
 
 def test_sharpness_aware_steps_and_plain_ones_are_never_stacked() -> None:
-    assert alike({"sharpness": 0.0, "lr": 0.1}) == alike({"sharpness": 0.0, "lr": 0.2})
-    assert alike({"sharpness": 0.0}) != alike({"sharpness": 0.05})
+    assert make_stack_key({"sharpness": 0.0, "lr": 0.1}) == make_stack_key({"sharpness": 0.0, "lr": 0.2})
+    assert make_stack_key({"sharpness": 0.0}) != make_stack_key({"sharpness": 0.05})
 
 
 @pytest.mark.parametrize("algorithm", ["forward_correction", "backward_correction"])
@@ -138,14 +138,14 @@ def test_a_teacher_with_no_rows_or_all_is_refused(share: int) -> None:
         stack("weak_to_strong", [{"teacher_rows_percent": share, "batch_size": 4}], rows())
 
 
-@pytest.mark.parametrize("measure", [discrepancy, bottleneck])
+@pytest.mark.parametrize("measure", [coral_loss, compute_bottleneck])
 def test_environments_of_one_row_in_a_batch_are_refused(measure) -> None:
     with pytest.raises(ModelError, match="one has 1 row in a batch: set batch_size to 2 or more"):
         measure(torch.zeros(1, 2, 1, 3))
 
 
 def test_a_baseline_named_twice_is_run_once(tmp_path: Path) -> None:
-    plans = suite_plans("core", tmp_path, ["most-frequent", "most-frequent"])
+    plans = make_suite_plans("core", tmp_path, ["most-frequent", "most-frequent"])
     assert len({plan.out for plan in plans}) == len(plans)
 
 
@@ -164,17 +164,19 @@ def test_a_run_s_code_has_the_files_of_one_s_own_in_it(tmp_path: Path, monkeypat
     home.mkdir(parents=True)
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     made = recipe("mlp")
-    digests = [code_digest(made)]
+    digests = [compute_code_digest(made)]
     for sign in (-1, 1):
         (home / "down.py").write_text(OWN.format(sign=sign))
-        digests.append(code_digest(made))
+        digests.append(compute_code_digest(made))
     assert len(set(digests)) == 3
 
 
 def test_a_run_s_code_has_the_algorithms_that_its_own_is_built_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    monkeypatch.setattr("farshift.baselines.running.plan.file_sha256", lambda path: seen.append(Path(path).name) or "")
-    code_digest(recipe("mlp", algorithm="cdann"))
+    monkeypatch.setattr(
+        "farshift.baselines.running.plan.compute_file_sha256", lambda path: seen.append(Path(path).name) or ""
+    )
+    compute_code_digest(recipe("mlp", algorithm="cdann"))
     assert {"cdann.py", "dann.py"} <= set(seen)
     assert "irm.py" not in seen
 
@@ -206,4 +208,4 @@ def test_a_parameter_whose_gradients_began_late_goes_on_from_a_saved_state() -> 
 
 
 def optimiser(parameters: list[nn.Parameter], hyperparameters: Hyperparameters) -> Any:
-    return module("baselines/optimisers", "adamw", "optimiser").Optimiser(parameters, [0.1], hyperparameters)
+    return load_module("baselines/optimisers", "adamw", "optimiser").Optimiser(parameters, [0.1], hyperparameters)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 from farshift.baselines.layers.hidden import is_hidden, mark_hidden
-from farshift.baselines.optimisers.muon import orthogonalised
-from farshift.baselines.recipe import declared, files
+from farshift.baselines.optimisers.muon import orthogonalise_matrices
+from farshift.baselines.recipe import find_plugin_files, read_settings
 from farshift.baselines.replicas.hyperparameters import Hyperparameters
 from farshift.baselines.training.trainer import Training
-from farshift.core.plugins import module
+from farshift.core.plugins import load_module
 from torch import Tensor, nn
 
 from .plain_loops import OPTIMISERS, PLAIN, case, settings, stack
@@ -38,13 +38,13 @@ def gradients(step: int) -> list[Tensor]:
 
 def each_of(name: str, **own: tuple[float, ...]) -> list[dict[str, Any]]:
     """The settings of three replicas."""
-    plain = declared(files("optimisers")[name]) | {"weight_decay": 0.0, "optimiser": name}
+    plain = read_settings(find_plugin_files("optimisers")[name]) | {"weight_decay": 0.0, "optimiser": name}
     return [plain | {key: values[place] for key, values in own.items()} for place in range(3)]
 
 
 def moved(name: str, each: list[dict[str, Any]], steps: range, held: list[nn.Parameter], state: Any = None) -> Any:
     """The optimiser after steps along the drawn gradients, at a falling rate."""
-    optimiser = module("baselines/optimisers", name, "optimiser").Optimiser(
+    optimiser = load_module("baselines/optimisers", name, "optimiser").Optimiser(
         held, RATES, Hyperparameters(each, torch.float64)
     )
     if state is not None:
@@ -133,9 +133,9 @@ def test_a_parameter_without_a_gradient_stays(name: str) -> None:
     for place in (0, 1):
         held[place].grad = gradients(0)[place]
     each = each_of(name, weight_decay=(0.5, 0.5, 0.5))
-    module("baselines/optimisers", name, "optimiser").Optimiser(held, RATES, Hyperparameters(each, torch.float64)).step(
-        1.0
-    )
+    load_module("baselines/optimisers", name, "optimiser").Optimiser(
+        held, RATES, Hyperparameters(each, torch.float64)
+    ).step(1.0)
     changed = [not torch.equal(a, b) for a, b in zip(held, weights(), strict=True)]
     assert changed == [True, True, False]
 
@@ -154,7 +154,7 @@ def test_orthogonalised_matrices_keep_their_singular_vectors_and_have_singular_v
     shape: tuple[int, int],
 ) -> None:
     drawn = torch.randn(3, *shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    found = orthogonalised(drawn)
+    found = orthogonalise_matrices(drawn)
     u, values, v = torch.linalg.svd(drawn, full_matrices=False)
     aligned = u.mT @ found @ v.mT
     own = aligned.diagonal(dim1=1, dim2=2)
@@ -165,15 +165,17 @@ def test_orthogonalised_matrices_keep_their_singular_vectors_and_have_singular_v
 
 
 def test_orthogonalising_a_zero_gives_zero() -> None:
-    assert torch.equal(orthogonalised(torch.zeros(2, 3, 4)), torch.zeros(2, 3, 4))
+    assert torch.equal(orthogonalise_matrices(torch.zeros(2, 3, 4)), torch.zeros(2, 3, 4))
 
 
 def test_muon_is_torchs_own_up_to_bfloat16() -> None:
     ours, theirs = (nn.Parameter(torch.randn(1, 8, 6, generator=torch.Generator().manual_seed(2))) for _ in range(2))
     flat = nn.Parameter(theirs.detach()[0].clone())
     ours.is_hidden = True  # type: ignore[attr-defined]
-    own = declared(files("optimisers")["muon"]) | {"weight_decay": 0.1}
-    optimiser = module("baselines/optimisers", "muon", "optimiser").Optimiser([ours], [0.02], Hyperparameters([own]))
+    own = read_settings(find_plugin_files("optimisers")["muon"]) | {"weight_decay": 0.1}
+    optimiser = load_module("baselines/optimisers", "muon", "optimiser").Optimiser(
+        [ours], [0.02], Hyperparameters([own])
+    )
     other = torch.optim.Muon([flat], 0.02, 0.1, own["momentum"], adjust_lr_fn="match_rms_adamw")
     start = flat.detach().clone()
     for step in range(STEPS):

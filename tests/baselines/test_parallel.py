@@ -14,16 +14,16 @@ import farshift as fs
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.encoding.encoding import encoding
-from farshift.baselines.recipe import Recipe, complete
+from farshift.baselines.encoding.encoding import make_encoding
+from farshift.baselines.recipe import Recipe, resolve_settings
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training.distributed import agreed, joined, shared
+from farshift.baselines.training.distributed import broadcast_from_first, join_processes, share_batches
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Batch, Data
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from farshift.core.errors import FarshiftError, ModelError
-from farshift.core.world import ALONE, World
+from farshift.core.world import SINGLE_PROCESS, World
 
 from .killed_groups import in_a_child, made
 from .toys import ADD, TURN, Rows, additions, commands
@@ -35,8 +35,8 @@ def training(recipe: Recipe, task: Task, rows: Rows, together: World) -> Trainin
     """Two replicas in float64, of different learning rates."""
     columns = rows.numpy()
     weight = torch.from_numpy(np.asarray(columns.pop("weight"), np.float64))
-    settings = [complete(recipe, "toy/toy", {"lr": rate}) for rate in (0.01, 0.003)]
-    coding = encoding(task, columns, settings[0])
+    settings = [resolve_settings(recipe, "toy/toy", {"lr": rate}) for rate in (0.01, 0.003)]
+    coding = make_encoding(task, columns, settings[0])
     data = Data.of(coding.encode(columns), weight)
     data = replace(data, inputs=tuple(x.double() if x.is_floating_point() else x for x in data.inputs))
     kind = recipe.network or "", recipe.algorithm or ""
@@ -62,7 +62,7 @@ def by_processes(count: int, folder: Path, go: Callable[[World], np.ndarray]) ->
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank)}
         os.environ["WORLD_SIZE"] = str(count)
         together = World(rank, count, "test")
-        with joined(together, "cpu"):
+        with join_processes(together, "cpu"):
             np.save(folder / f"{rank}.npy", go(together))
 
     others = []
@@ -96,7 +96,7 @@ CASES: dict[str, tuple[Recipe, Task, Callable[[], Rows]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_two_processes_take_the_steps_of_one(case: str, tmp_path: Path) -> None:
     recipe, task, rows = CASES[case]
-    alone = weights(training(recipe, task, rows(), ALONE))
+    alone = weights(training(recipe, task, rows(), SINGLE_PROCESS))
     first, second = by_processes(2, tmp_path, lambda world: weights(training(recipe, task, rows(), world)))
     assert (first == second).all(), "to the bit, so that they stay together"
     assert np.abs(first - alone).max() < 1e-10
@@ -106,7 +106,7 @@ def test_three_processes_share_every_row_of_a_batch_once() -> None:
     rows = torch.arange(10).repeat(2, 1)
     weight = torch.tensor([[1.0] * 10, [1.0, 2.0] * 5])
     batch = Batch((rows[..., None].double(),), rows % 4, rows, weight)
-    pieces = [next(iter(shared([(batch, None)], World(rank, 3, "x")))) for rank in range(3)]
+    pieces = [next(iter(share_batches([(batch, None)], World(rank, 3, "x")))) for rank in range(3)]
     assert torch.cat([piece.rows for piece, _ in pieces], 1).sort(1).values.equal(rows)
     shares = torch.stack([share for _, share in pieces if share is not None])
     assert shares.sum(0).tolist() == pytest.approx([1.0, 1.0])
@@ -123,7 +123,7 @@ def test_dropout_draws_other_masks_in_each_process(tmp_path: Path) -> None:
 
 
 def test_the_first_process_decides(tmp_path: Path) -> None:
-    found = by_processes(2, tmp_path, lambda world: np.array(agreed([world.rank + 5], world)))
+    found = by_processes(2, tmp_path, lambda world: np.array(broadcast_from_first([world.rank + 5], world)))
     assert [one.tolist() for one in found] == [[5], [5]]
 
 
@@ -145,7 +145,7 @@ def test_algorithms_whose_rows_cannot_be_shared_out_are_refused_in_one_line(algo
 def test_a_batch_that_is_smaller_than_the_world_is_refused() -> None:
     batch = Batch((torch.zeros(1, 2, 1),), torch.zeros(1, 2, dtype=torch.int64), torch.zeros(1, 2, dtype=torch.int64))
     with pytest.raises(ModelError, match="^2 rows cannot be shared out over 3 processes: raise batch_size$"):
-        next(shared([(batch, None)], World(0, 3, "x")))
+        next(share_batches([(batch, None)], World(0, 3, "x")))
 
 
 def test_under_torchrun_no_other_engine_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,6 +188,6 @@ def test_what_torchrun_cannot_share_out_ends_in_one_line(tmp_path: Path) -> None
 
 
 def test_a_run_in_one_process_needs_no_group() -> None:
-    with joined(ALONE, "cpu"):
-        assert agreed(["anything"], ALONE) == ["anything"]
+    with join_processes(SINGLE_PROCESS, "cpu"):
+        assert broadcast_from_first(["anything"], SINGLE_PROCESS) == ["anything"]
         assert not torch.distributed.is_initialized()

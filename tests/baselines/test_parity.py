@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from farshift.baselines.recipe import files
+from farshift.baselines.recipe import find_plugin_files
 
 from .parity.problems import of
 from .parity.reference import Reference, largest, references
@@ -20,7 +20,7 @@ def test_an_algorithm_computes_what_released_code_does(reference: Reference) -> 
 def test_each_reference_is_of_an_algorithm_and_says_where_its_numbers_come_from() -> None:
     assert len(REFERENCES) >= 20
     for one in REFERENCES:
-        assert one.algorithm in files("algorithms"), one.name
+        assert one.algorithm in find_plugin_files("algorithms"), one.name
         assert len(one.commit) == 40
         assert (one.path.parents[1] / "drivers" / f"{one.driver}.py").is_file()
         assert one.difference <= one.within
@@ -32,7 +32,7 @@ def test_every_algorithm_is_held_to_released_numbers_or_says_why_not() -> None:
 
 
 def test_an_algorithm_that_is_held_does_not_say_that_it_is_not() -> None:
-    assert [one.algorithm for one in REFERENCES if reason(files("algorithms")[one.algorithm])] == []
+    assert [one.algorithm for one in REFERENCES if reason(find_plugin_files("algorithms")[one.algorithm])] == []
 
 
 def test_numbers_that_differ_in_value_shape_or_name_are_told_apart() -> None:

@@ -42,7 +42,7 @@ def defaults(name: str, **more: Any) -> dict[str, Any]:
 
 def test_jitter_draws_its_factors_uniformly_and_its_order_at_random() -> None:
     given = draws(20000)
-    bright, contrast, saturation, turn = jitter.factors(given, 0.3)
+    bright, contrast, saturation, turn = jitter.draw_factors(given, 0.3)
     for one in (bright, contrast, saturation):
         assert 0.7 <= one.min() < 0.701
         assert 1.299 < one.max() < 1.3
@@ -59,9 +59,9 @@ def test_domainbed_s_is_its_operations_one_after_the_other() -> None:
     """Each picture alone, by Pillow, with the parameters that were drawn."""
     pictures, given = smooth(side := 24, side, side, seed=3), draws(24, **defaults("domainbed"))
     found = levels(domainbed.changed(tensor(pictures), given))
-    top, left, height, width = (one.tolist() for one in _random_crop.windows(given, (side, side), 0.7))
+    top, left, height, width = (one.tolist() for one in _random_crop.draw_windows(given, (side, side), 0.7))
     flips, greys = given.chance("flip", 0.5).tolist(), given.chance("grey", 0.1).tolist()
-    factors = [one.tolist() for one in jitter.factors(given.named("jitter"), 0.3)]
+    factors = [one.tolist() for one in jitter.draw_factors(given.named("jitter"), 0.3)]
     order = given.named("jitter").order("order", 4).tolist()
 
     def one(picture: Image.Image, n: int) -> Image.Image:
@@ -124,7 +124,7 @@ def test_a_setting_of_a_replica_is_that_of_its_rows() -> None:
     given = Draws.of(keys, 0, rows, "0/domainbed", settings)
     x = tensor(smooth(4, 24, 24)).repeat(2, 1, 1, 1)
     found = domainbed.changed(x, given)
-    plain = _pictures.flipped(x, given.chance("flip", 0.5))
+    plain = _pictures.flip_images(x, given.chance("flip", 0.5))
     torch.testing.assert_close(found[:4], plain[:4], atol=1e-5, rtol=0)
     assert (found[4:] - plain[4:]).abs().amax((1, 2, 3)).min() > 0.01
 
@@ -142,7 +142,10 @@ def test_at_magnitude_0_randaugment_only_spreads_levels_or_does_nothing() -> Non
     found = randaugment.changed(x, draws(200, operations=1, magnitude=0.0))
     same = (found - x).abs().amax((1, 2, 3)) < 1e-6
     spread = torch.stack(
-        [(found - one(x)).abs().amax((1, 2, 3)) < 1e-6 for one in (_levels.stretched, _levels.equalised)]
+        [
+            (found - one(x)).abs().amax((1, 2, 3)) < 1e-6
+            for one in (_levels.stretch_contrast, _levels.equalise_histogram)
+        ]
     ).any(0)
     assert (same | spread).all()
     assert 0.75 < same.double().mean() < 0.95
@@ -153,7 +156,7 @@ def test_the_magnitude_turns_a_picture_as_far_as_it_says() -> None:
     own = draws(operations=1, magnitude=5.0)
     rotate = randaugment.OPERATIONS[3]
     degrees = torch.where(own.chance("direction", 0.5), 15.0, -15.0)
-    assert torch.equal(rotate(x, own), _pictures.rotated(x, degrees))
+    assert torch.equal(rotate(x, own), _pictures.rotate_images(x, degrees))
     assert len(degrees.unique()) == 2
 
 
@@ -178,7 +181,7 @@ def test_a_rectangle_of_wilds_is_the_one_that_pillow_draws() -> None:
 def test_augmix_is_the_mixture_of_its_chains() -> None:
     x, given = tensor(smooth()), draws(**defaults("augmix", chain_depth=1))
     found = augmix.changed(x, given)
-    share = augmix.weights(given, 3)
+    share = augmix.draw_chain_weights(given, 3)
     torch.testing.assert_close(share.sum(1), torch.ones(ROWS, dtype=torch.float64))
     kept = given.uniform("kept")
     wanted = torch.zeros_like(x)
@@ -193,11 +196,11 @@ def test_augmix_is_the_mixture_of_its_chains() -> None:
 
 def test_augmix_s_weights_and_depths_are_those_of_its_distributions() -> None:
     given = draws(30000)
-    share = augmix.weights(given, 3)
+    share = augmix.draw_chain_weights(given, 3)
     # Each of Dirichlet(1, 1, 1) is Beta(1, 2).
     assert share.mean(0).tolist() == pytest.approx([1 / 3] * 3, abs=0.01)
     assert share.var(0).tolist() == pytest.approx([1 / 18] * 3, abs=0.002)
-    level = augmix.level(draws(30000, **defaults("augmix")), 10)
+    level = augmix.draw_level(draws(30000, **defaults("augmix")), 10)
     assert 0.1 <= level.min() < 0.101
     assert 2.999 < level.max() < 3
     assert torch.bincount(given.named("chain 0").below("depth", 3)).tolist() == pytest.approx([10000] * 3, rel=0.03)
@@ -218,7 +221,7 @@ def test_turns_of_cells_are_numpy_s() -> None:
 def test_shifts_are_windows_of_a_picture_with_a_black_border() -> None:
     x, given = tensor(smooth(200, 16, 16)), draws(200, shift=0.125)
     found = flip_crop.changed(x, given)
-    padded = torch.nn.functional.pad(_pictures.flipped(x, given.chance("flip", 0.5)), (2, 2, 2, 2))
+    padded = torch.nn.functional.pad(_pictures.flip_images(x, given.chance("flip", 0.5)), (2, 2, 2, 2))
     down, across = (given.below(name, 5) for name in ("down", "across"))
     for n in range(200):
         v, u = int(down[n]), int(across[n])
@@ -230,7 +233,7 @@ def test_a_wilds_window_has_the_share_that_is_asked() -> None:
     x, given = tensor(smooth(ROWS, 24, 24)), draws(wilds_crop=0.75)
     found = wilds.changed(x, given)
     top, left = (given.below(name, 7) for name in ("top", "left"))
-    flip = _pictures.flipped(x, given.chance("flip", 0.5))
+    flip = _pictures.flip_images(x, given.chance("flip", 0.5))
     for n in range(ROWS):
         v, u = int(top[n]), int(left[n])
         one = Image.fromarray((levels(flip)[n]).round().astype(np.uint8)).crop((u, v, u + 18, v + 18))
@@ -258,14 +261,14 @@ def test_mixup_is_a_line_between_a_row_and_its_partner() -> None:
 
 @pytest.mark.parametrize(("module", "setting"), [(mixup, "mixup_alpha"), (cutmix, "cutmix_alpha")])
 def test_shares_are_drawn_from_the_beta_distribution(module: Any, setting: str) -> None:
-    from farshift.baselines.augmentations._partners import beta_shares
+    from farshift.baselines.augmentations._partners import draw_beta_shares
 
     given = draws(4000, **{setting: 0.5})
-    share = beta_shares(given, setting)
+    share = draw_beta_shares(given, setting)
     assert float(share.mean()) == pytest.approx(0.5, abs=0.02)
     assert float(share.var()) == pytest.approx(0.125, abs=0.01)
     with pytest.raises(ModelError, match=f"{setting} = 0: use a number above 0"):
-        beta_shares(draws(1, **{setting: 0.0}), setting)
+        draw_beta_shares(draws(1, **{setting: 0.0}), setting)
 
 
 def test_cutmix_pastes_a_rectangle_whose_area_is_the_labels_share() -> None:
@@ -294,7 +297,7 @@ def test_cutmix_pastes_a_rectangle_whose_area_is_the_labels_share() -> None:
 
 def test_a_batch_is_mixed_as_often_as_is_said() -> None:
     given = draws(4000, cutmix_alpha=1.0, cutmix_chance=0.5)
-    top, left, bottom, right = cutmix.rectangle(given, 64, 64)
+    top, left, bottom, right = cutmix.draw_rectangle(given, 64, 64)
     assert float(((bottom - top) * (right - left) == 0).double().mean()) == pytest.approx(0.5, abs=0.05)
 
 
@@ -319,7 +322,7 @@ def test_bands_are_blanked_to_the_mean_and_no_wider_than_they_may_be() -> None:
 
 def test_time_is_bent_about_one_point() -> None:
     line = torch.arange(40.0)[None, :, None].expand(200, 40, 3)
-    found = specaugment.warped(line, draws(200), 5)
+    found = specaugment.warp_time(line, draws(200), 5)
     assert (found[:, 0] == 0).all()
     assert (found[:, -1] == 39).all()
     steps = found[:, 1:, 0] - found[:, :-1, 0]

@@ -14,8 +14,8 @@ from farshift.benchmarks.answers import ANSWERED, FAILED
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import BadData
 from farshift.loaders.batching import pixels
-from farshift.loaders.batching.pictures import decoded
-from farshift.loaders.decoders import decoder
+from farshift.loaders.batching.pictures import decode_images
+from farshift.loaders.decoders import load_decoder
 
 from .toys import Rows, recipe
 
@@ -40,8 +40,8 @@ def test_encoded_pictures_are_numbers_of_one_image_shape():
     assert encoding.sizes.numbers == 8 * 8 * 3
     categories, numbers = encoding.inputs(train)
     assert categories.shape == (6, 0)
-    scale = decoded(files, 8).max()
-    np.testing.assert_allclose(numbers.numpy(), decoded(files, 8).reshape(6, -1) / scale, rtol=1e-6)
+    scale = decode_images(files, 8).max()
+    np.testing.assert_allclose(numbers.numpy(), decode_images(files, 8).reshape(6, -1) / scale, rtol=1e-6)
     again = encoding.inputs({"image": column(files[:2])})[1]
     assert torch.equal(again, numbers[:2])
 
@@ -56,12 +56,12 @@ def test_the_decoder_stands_among_what_a_seed_spent_and_a_second_run_decodes_not
         return remarks, model.predict(batch).scores
 
     remarks, scores = run()
-    assert remarks["decoder"] == decoder().version
+    assert remarks["decoder"] == load_decoder().version
 
     def never(*_: object) -> None:
         raise AssertionError("decoded again")
 
-    monkeypatch.setattr(pixels, "decoded_pieces", never)
+    monkeypatch.setattr(pixels, "iterate_decoded", never)
     np.testing.assert_array_equal(run()[1], scores)
 
 

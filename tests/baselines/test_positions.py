@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.positions import Position, distances, places, position
-from farshift.baselines.positions.alibi import exponents
-from farshift.baselines.positions.sinusoidal import sinusoids
-from farshift.baselines.positions.t5_relative import limits
-from farshift.baselines.replicas.rng import Rng, keys
+from farshift.baselines.positions import Position, compute_distances, compute_positions, make_position
+from farshift.baselines.positions.alibi import compute_exponents
+from farshift.baselines.positions.sinusoidal import compute_sinusoids
+from farshift.baselines.positions.t5_relative import compute_bucket_limits
+from farshift.baselines.replicas.rng import Rng, make_keys
 from farshift.core.errors import ModelError, UnknownName
 from torch import Tensor
 
@@ -23,7 +23,7 @@ SETTINGS: dict[str, Any] = {"width": 16, "heads": 2, "position_range": 64}
 
 def made(name: str, causal: bool = True, **settings: Any) -> Any:
     torch.manual_seed(0)
-    return position(SETTINGS | settings | {"position": name}, causal).double()
+    return make_position(SETTINGS | settings | {"position": name}, causal).double()
 
 
 def zeros(count: int, replicas: int = 1) -> Tensor:
@@ -32,23 +32,23 @@ def zeros(count: int, replicas: int = 1) -> Tensor:
 
 def test_a_place_is_the_column_less_the_padding_before_its_row() -> None:
     skipped = torch.tensor([[0, 3]])
-    assert places(2, 3, None, torch.device("cpu")).tolist() == [2, 3, 4]
-    assert places(0, 5, skipped, torch.device("cpu")).tolist() == [[[0, 1, 2, 3, 4], [0, 0, 0, 0, 1]]]
-    assert places(4, 2, skipped, torch.device("cpu")).tolist() == [[[4, 5], [1, 2]]]
-    assert distances(1, 2, torch.device("cpu")).tolist() == [[-1, 0, 1], [-2, -1, 0]]
+    assert compute_positions(2, 3, None, torch.device("cpu")).tolist() == [2, 3, 4]
+    assert compute_positions(0, 5, skipped, torch.device("cpu")).tolist() == [[[0, 1, 2, 3, 4], [0, 0, 0, 0, 1]]]
+    assert compute_positions(4, 2, skipped, torch.device("cpu")).tolist() == [[[4, 5], [1, 2]]]
+    assert compute_distances(1, 2, torch.device("cpu")).tolist() == [[-1, 0, 1], [-2, -1, 0]]
 
 
 def test_sinusoids_are_those_of_the_paper() -> None:
-    found = sinusoids(torch.tensor([0, 3, 1000]), 6, torch.float64)
+    found = compute_sinusoids(torch.tensor([0, 3, 1000]), 6, torch.float64)
     for row, place in zip(found.tolist(), (0, 3, 1000), strict=True):
         angles = [place / 10_000 ** (2 * i / 6) for i in range(3)]
         assert row == pytest.approx([*map(math.sin, angles), *map(math.cos, angles)], abs=1e-12)
-    assert sinusoids(torch.arange(2), 5, torch.float64).shape == (2, 5)
+    assert compute_sinusoids(torch.arange(2), 5, torch.float64).shape == (2, 5)
 
 
 def test_half_precision_tells_far_neighbours_apart() -> None:
-    found = sinusoids(torch.tensor([1000, 1001]), 8, torch.bfloat16)
-    exact = sinusoids(torch.tensor([1000, 1001]), 8, torch.float64)
+    found = compute_sinusoids(torch.tensor([1000, 1001]), 8, torch.bfloat16)
+    exact = compute_sinusoids(torch.tensor([1000, 1001]), 8, torch.float64)
     assert found.dtype == torch.bfloat16
     assert torch.allclose(found.double(), exact, atol=5e-3)
 
@@ -87,11 +87,11 @@ def test_a_learned_place_beyond_the_table_is_refused() -> None:
 
 
 def test_alibis_slopes_are_those_of_the_paper() -> None:
-    assert [2**e for e in exponents(8)] == [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]
-    assert exponents(16) == [-0.5, -1, -1.5, -2, -2.5, -3, -3.5, -4, -4.5, -5, -5.5, -6, -6.5, -7, -7.5, -8]
-    assert exponents(1) == [-8]
-    assert exponents(6) == [-2, -4, -6, -8, -1, -3]
-    assert exponents(12) == [-1, -2, -3, -4, -5, -6, -7, -8, -0.5, -1.5, -2.5, -3.5]
+    assert [2**e for e in compute_exponents(8)] == [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]
+    assert compute_exponents(16) == [-0.5, -1, -1.5, -2, -2.5, -3, -3.5, -4, -4.5, -5, -5.5, -6, -6.5, -7, -7.5, -8]
+    assert compute_exponents(1) == [-8]
+    assert compute_exponents(6) == [-2, -4, -6, -8, -1, -3]
+    assert compute_exponents(12) == [-1, -2, -3, -4, -5, -6, -7, -8, -0.5, -1.5, -2.5, -3.5]
 
 
 def test_alibi_lowers_scores_by_slope_times_distance() -> None:
@@ -103,7 +103,7 @@ def test_alibi_lowers_scores_by_slope_times_distance() -> None:
 
 def test_t5s_buckets_of_an_encoder_are_those_computed_by_hand() -> None:
     # 8 single distances, then 8 * 16 ** (k / 8) = 8, 11.3, 16, 22.6, 32, 45.3, 64, 90.5.
-    assert limits(16) == [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91]
+    assert compute_bucket_limits(16) == [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91]
     encoding = made("t5_relative", causal=False)
     earlier = {
         0: 0,
@@ -178,14 +178,14 @@ def test_scores_under_rope_depend_on_distances_alone() -> None:
 def noisy(names: list[str], step: int = 0, **settings: Any) -> Any:
     """A randomised encoding in training, at a step."""
     encoding = made("randomised", **settings)
-    encoding.rng = Rng(keys(names))
+    encoding.rng = Rng(make_keys(names))
     encoding.rng.at(step)
     return encoding
 
 
 def drawn(encoding: Any, count: int, replicas: int = 1, skipped: Tensor | None = None) -> Tensor:
     """The places of which sinusoids were added, (K, n, count)."""
-    table = sinusoids(torch.arange(64), 16, torch.float64)
+    table = compute_sinusoids(torch.arange(64), 16, torch.float64)
     nearest = torch.cdist(encoding.added(zeros(count, replicas), skipped=skipped).flatten(0, 1), table)
     assert nearest.min(dim=-1).values.max() < 1e-6
     return nearest.argmin(dim=-1).unflatten(0, (replicas, 2))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from farshift.baselines.layers.linear import Linear
-from farshift.baselines.replicas.stacked import stacked
+from farshift.baselines.replicas.stacked import stack_networks
 from farshift.baselines.training.precision import Precision
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
@@ -59,7 +59,7 @@ def test_one_replica_alone_multiplies_as_it_does_among_others_to_the_bit(rows: i
     for place, layer in enumerate(layers):
         y = layer(x[place : place + 1])
         alone.append([y, *torch.autograd.grad(y, [*layer.parameters()], slope[place : place + 1])])
-    together: Any = stacked(layers)
+    together: Any = stack_networks(layers)
     y = together(x)
     for ours, each in zip(
         [y, *torch.autograd.grad(y, [*together.parameters()], slope)], zip(*alone, strict=True), strict=True

@@ -12,13 +12,13 @@ import tiny_hf
 import tiny_vision
 import torch
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.encoding.token_ids import encoding_by
-from farshift.baselines.layers.lora import Lora, merge
-from farshift.baselines.recipe import fine_tuned, recipe
+from farshift.baselines.encoding.token_ids import choose_encoding
+from farshift.baselines.layers.lora import Lora, merge_lora
+from farshift.baselines.recipe import find_recipe, make_fine_tuned
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
-from farshift.benchmarks.adapters._hf_quiet import quiet
+from farshift.benchmarks.adapters._hf_quiet import silence_transformers
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
 from torch import Tensor
@@ -50,15 +50,15 @@ def pictures() -> tuple[Data, Sizes]:
 
 
 def settled(algorithm: str, weights: str, **own: Any) -> dict[str, Any]:
-    from farshift.baselines.recipe import complete
+    from farshift.baselines.recipe import resolve_settings
 
-    made = fine_tuned(recipe(algorithm), weights, side=8)
-    return complete(made, "b", {"batch_size": 4, "lr": 1e-2, **own})
+    made = make_fine_tuned(find_recipe(algorithm), weights, side=8)
+    return resolve_settings(made, "b", {"batch_size": 4, "lr": 1e-2, **own})
 
 
 def trained(names: list[str], algorithm: str, weights: str, steps: int = STEPS, **own: Any) -> Training:
     data, sizes = pictures()
-    name = recipe(algorithm).algorithm or ""
+    name = find_recipe(algorithm).algorithm or ""
     settings = [settled(algorithm, weights, **own) for _ in names]
     stack = ReplicaStack("pretrained", name, settings, names, sizes, "classification", data, steps)
     training = Training(stack, data, steps)
@@ -86,7 +86,7 @@ def test_a_fresh_network_gives_the_models_own_features(kind: str, folders: dict[
     features = stack.features(*data.inputs)
     mean, deviation = (torch.tensor(tiny_vision.MOMENTS[name]).view(3, 1, 1) for name in ("image_mean", "image_std"))
     images = (data.inputs[1].view(-1, 8, 8, 3).permute(0, 3, 1, 2) - mean) / deviation
-    with quiet(), torch.no_grad():
+    with silence_transformers(), torch.no_grad():
         network = tiny_vision.network(kind)
         network = network.vision_model if kind == "clip" else network
         expected = network.eval()(pixel_values=images).pooler_output.flatten(1)
@@ -174,7 +174,7 @@ def test_lora_moves_low_rank_updates_and_the_head_and_can_be_merged(folders: dic
     assert all(name.endswith(("q_proj", "v_proj")) for name in adapted)
     data = training.data
     answers = training.stack.answer(*data.inputs)
-    merge(network)
+    merge_lora(network)
     assert not any(isinstance(module, Lora) for module in network.modules())
     torch.testing.assert_close(training.stack.answer(*data.inputs), answers, atol=1e-5, rtol=1e-4)
     with pytest.raises(ModelError, match="no attention for LoRA"):
@@ -209,7 +209,7 @@ def test_a_text_model_reads_its_own_tokens(folders: dict[str, str]) -> None:
     task = Task("classification", ("command",), "turn", classes=2)
     rows = {"command": words(["walk left", "run", "look right twice", "jump"] * 3), "turn": np.arange(12) % 2}
     settings = settled("erm", folders["bert"], inputs="tokens", pooling="mean")
-    coding = encoding_by(task, rows, settings)
+    coding = choose_encoding(task, rows, settings)
     data = Data.of(coding.encode(rows), torch.ones(12))
 
     def run(names: list[str]) -> Training:
@@ -234,7 +234,7 @@ def text_rows(weights: str, **own: Any) -> tuple[Any, Data, dict[str, Any]]:
     task = Task("classification", ("command",), "turn", classes=2)
     rows = {"command": words(COMMANDS), "turn": np.arange(20) % 2}
     settings = settled("erm", weights, inputs="tokens", **own)
-    coding = encoding_by(task, rows, settings)
+    coding = choose_encoding(task, rows, settings)
     return coding, Data.of(coding.encode(rows), torch.ones(20)), settings
 
 
@@ -244,7 +244,7 @@ def test_cached_tokens_are_those_that_transformers_gives(cache: Any, times: int,
 
     for _ in range(times):
         coding, data, _ = text_rows(folders["bert"])
-    with quiet():
+    with silence_transformers():
         own = AutoTokenizer.from_pretrained(folders["bert"])
         expected = own(COMMANDS, truncation=True, max_length=16)["input_ids"]
     assert [[one - 1 for one in row.tolist() if one] for row in data.inputs[0].whole()] == expected
@@ -287,7 +287,7 @@ def test_texts_are_asked_by_length_and_answered_in_their_order(
     expected = stack.answer(*coding.inputs(asked))[0].softmax(-1).numpy()
     for tokens in (pretrained.TOKENS_AT_ONCE, 48, 1):
         monkeypatch.setattr(pretrained, "TOKENS_AT_ONCE", tokens)
-        (found,) = predict.answers(coding, stack, asked)
+        (found,) = predict.predict_batch(coding, stack, asked)
         np.testing.assert_allclose(found.scores, expected, atol=1e-6)
 
 
@@ -318,4 +318,4 @@ def test_what_cannot_be_is_refused(folders: dict[str, str]) -> None:
     with pytest.raises(ModelError, match="reads? texts: set inputs = 'tokens'"):
         trained(["a"], "erm", folders["bert"])
     with pytest.raises(ModelError, match="is an estimator, and has no network to fine-tune"):
-        fine_tuned(recipe("knn"), folders["vit"])
+        make_fine_tuned(find_recipe("knn"), folders["vit"])

@@ -12,11 +12,11 @@ import pytest
 import tiny_hf
 import tiny_vision
 import torch
-from farshift.baselines.algorithms.pego import overlap
+from farshift.baselines.algorithms.pego import compute_overlap
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.encoding.shared_inputs import check_shared
-from farshift.baselines.layers.lora import Lora, merge
-from farshift.baselines.recipe import complete, fine_tuned, recipe
+from farshift.baselines.layers.lora import Lora, merge_lora
+from farshift.baselines.recipe import find_recipe, make_fine_tuned, resolve_settings
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Budget, Task
@@ -49,7 +49,7 @@ def test_pego_moves_groups_of_updates_to_queries_and_values_and_the_head(folders
         update = layer.up @ layer.down
         torch.testing.assert_close(layer.merged(), layer.weight + update)
     answers = training.stack.answer(*training.data.inputs)
-    merge(network)
+    merge_lora(network)
     torch.testing.assert_close(training.stack.answer(*training.data.inputs), answers, atol=1e-5, rtol=1e-4)
 
 
@@ -62,7 +62,7 @@ def test_the_overlap_is_that_of_the_paper() -> None:
     """By its definition, one product at a time."""
     generator = torch.Generator().manual_seed(0)
     weight, down, up = (torch.randn(2, *size, generator=generator) for size in ((5, 4), (6, 4), (5, 6)))
-    found = overlap(weight, down, up, groups=3)
+    found = compute_overlap(weight, down, up, groups=3)
     for k in range(2):
         updates = [up[k][:, 2 * g : 2 * g + 2] @ down[k][2 * g : 2 * g + 2] for g in range(3)]
         expected = sum((weight[k] @ update.T).abs().sum() for update in updates)
@@ -74,13 +74,16 @@ def test_orthogonality_is_what_the_penalty_makes(folders: dict[str, str]) -> Non
     def left(strength: float) -> float:
         training = trained(["a"], "pego", folders["vit"], steps=12, orthogonality=strength)
         layers = [module for module in training.stack.network.modules() if isinstance(module, Lora)]
-        return sum(overlap(layer.weight, layer.down, layer.up, 4).sum().item() for layer in layers)
+        return sum(compute_overlap(layer.weight, layer.down, layer.up, 4).sum().item() for layer in layers)
 
     assert left(1.0) < left(0.0)
 
 
 def test_pego_has_its_paper_s_rate_and_others_domainbed_s(folders: dict[str, str]) -> None:
-    rates = {name: complete(fine_tuned(recipe(name), folders["vit"]), "b")["lr"] for name in ("pego", "erm", "coral")}
+    rates = {
+        name: resolve_settings(make_fine_tuned(find_recipe(name), folders["vit"]), "b")["lr"]
+        for name in ("pego", "erm", "coral")
+    }
     assert rates == {"pego": 5e-4, "erm": 5e-5, "coral": 5e-5}
 
 
@@ -103,7 +106,7 @@ def test_dfr_fits_the_head_to_pretrained_features_balanced_over_groups(folders: 
         return Rows(image=pixels, kind=np.arange(count) % 2, group=np.arange(count) // 2 % 2)
 
     task = Task("classification", ("image",), "kind", classes=2)
-    made = fine_tuned(recipe("dfr"), folders["vit"], side=8, freeze="body")
+    made = make_fine_tuned(find_recipe("dfr"), folders["vit"], side=8, freeze="body")
     model = Baseline(made, task, 0, "toy/toy", {"batch_size": 8, "draws": 2})
     train, val = rows(24), rows(40)
     model.fit(train, val, Budget(steps=2))
@@ -120,7 +123,9 @@ def frozen_features(weights: str, train: Rows, val: Rows) -> np.ndarray:
     from farshift.baselines.encoding.encoding import Sizes
     from farshift.baselines.networks.pretrained import Network
 
-    network = Network(Sizes(2, numbers=192, shape=(8, 8, 3)), complete(fine_tuned(recipe("erm"), weights), "b"))
+    network = Network(
+        Sizes(2, numbers=192, shape=(8, 8, 3)), resolve_settings(make_fine_tuned(find_recipe("erm"), weights), "b")
+    )
     pixels = torch.from_numpy(val.numpy()["image"].reshape(1, 40, 192).astype(np.float32) / 255)
     with torch.no_grad():
         found: np.ndarray = network.eval().encode(network.embed(torch.zeros(1, 40, 0), pixels))[0].double().numpy()

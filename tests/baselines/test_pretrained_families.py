@@ -12,19 +12,19 @@ import tiny_vision
 import torch
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.encoding import sound_samples
-from farshift.baselines.encoding.token_ids import encoding_by
-from farshift.baselines.layers.lora import Lora, merge
+from farshift.baselines.encoding.token_ids import choose_encoding
+from farshift.baselines.layers.lora import Lora, merge_lora
 from farshift.baselines.networks import pretrained
-from farshift.baselines.recipe import complete, fine_tuned, recipe
-from farshift.baselines.running.changes import Changes
+from farshift.baselines.recipe import find_recipe, make_fine_tuned, resolve_settings
+from farshift.baselines.running.changes import RecipeOverrides
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
-from farshift.benchmarks.adapters._hf_quiet import quiet
+from farshift.benchmarks.adapters._hf_quiet import silence_transformers
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import ModelError
-from farshift.loaders.cache.entries import entries
+from farshift.loaders.cache.entries import list_entries
 from scipy.io import wavfile
 from torch import Tensor
 
@@ -64,9 +64,9 @@ def given(kind: str, folders: dict[str, str], **own: Any) -> tuple[Any, Data, di
     texts = kind in KINDS[:2]
     x = words(TEXTS) if texts else column([sound(number) for number in range(ROWS)])
     rows = {"x": x, "turn": np.arange(ROWS) % 2}
-    made = fine_tuned(recipe("erm"), folders[kind], inputs="tokens" if texts else "sounds")
-    settings = complete(made, "b", {"batch_size": 4, "lr": 1e-2, **own})
-    coding = encoding_by(Task("classification", ("x",), "turn", classes=2), rows, settings)
+    made = make_fine_tuned(find_recipe("erm"), folders[kind], inputs="tokens" if texts else "sounds")
+    settings = resolve_settings(made, "b", {"batch_size": 4, "lr": 1e-2, **own})
+    coding = choose_encoding(Task("classification", ("x",), "turn", classes=2), rows, settings)
     group = torch.arange(ROWS) // 2 % 2
     return coding, Data.of(coding.encode(rows), torch.ones(ROWS), group), settings
 
@@ -102,7 +102,7 @@ def test_a_text_is_the_state_of_its_last_token(kind: str, folders: dict[str, str
     stack, data = stack_of(kind, folders, ["a"])
     stack.ready()
     found = stack.features(*data.inputs)[0]
-    with quiet(), torch.no_grad():
+    with silence_transformers(), torch.no_grad():
         model, own = AutoModel.from_pretrained(folders[kind]).eval(), AutoTokenizer.from_pretrained(folders[kind])
         for row, text in enumerate(TEXTS):
             alone = model(**own(text, return_tensors="pt", return_token_type_ids=False)).last_hidden_state[0, -1]
@@ -128,7 +128,7 @@ def test_a_sound_is_the_mean_over_its_frames(kind: str, folders: dict[str, str])
     stack.ready()
     found = stack.features(*data.inputs)[0]
     assert data.inputs[1].shape == (ROWS, 90)
-    with quiet(), torch.no_grad():
+    with silence_transformers(), torch.no_grad():
         model = AutoModel.from_pretrained(folders[kind]).eval()
         for row, x in enumerate(data.inputs[1]):
             length = 60 + 10 * (row % 4)
@@ -153,8 +153,8 @@ def test_sounds_are_read_at_the_models_rate_and_cut_off_after_some_seconds(folde
 def test_training_sounds_are_decoded_once(folders: dict[str, str], cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, before, _ = given("layer", folders)
     asked: list[str] = []
-    plain = sound_samples.samples
-    monkeypatch.setattr(sound_samples, "samples", lambda *given: (asked.append(given[-1]), plain(*given))[1])
+    plain = sound_samples.read_samples
+    monkeypatch.setattr(sound_samples, "read_samples", lambda *given: (asked.append(given[-1]), plain(*given))[1])
     _, again, _ = given("layer", folders)
     assert torch.equal(before.inputs[1], again.inputs[1])
     assert not asked
@@ -202,7 +202,7 @@ def test_low_rank_updates_can_be_merged(kind: str, folders: dict[str, str]) -> N
     adapted = {name.rpartition(".")[2] for name, one in network.named_modules() if isinstance(one, Lora)}
     assert adapted == ({"c_attn"} if kind == "gpt2" else {"q_proj", "v_proj"})
     answers = training.stack.answer(*training.data.inputs)
-    merge(network)
+    merge_lora(network)
     assert not any(isinstance(module, Lora) for module in network.modules())
     torch.testing.assert_close(training.stack.answer(*training.data.inputs), answers, atol=1e-5, rtol=1e-4)
 
@@ -224,10 +224,10 @@ def test_layers_are_counted_from_the_blocks(kind: str, folders: dict[str, str]) 
 )
 def test_algorithms_train_them(kind: str, algorithm: str, folders: dict[str, str]) -> None:
     coding, data, _ = given(kind, folders)
-    made = fine_tuned(
-        recipe(algorithm.replace("_", "-")), folders[kind], inputs="tokens" if kind == "gpt2" else "sounds"
+    made = make_fine_tuned(
+        find_recipe(algorithm.replace("_", "-")), folders[kind], inputs="tokens" if kind == "gpt2" else "sounds"
     )
-    settings = complete(made, "b", {"batch_size": 4})
+    settings = resolve_settings(made, "b", {"batch_size": 4})
     stack = ReplicaStack("pretrained", algorithm, [settings], ["r"], coding.sizes, "classification", data, STEPS)
     training = Training(stack, data, STEPS)
     training.run()
@@ -238,7 +238,7 @@ def test_algorithms_train_them(kind: str, algorithm: str, folders: dict[str, str
 def test_what_they_read_is_found_out_and_stands_among_what_a_seed_spent(
     kind: str, folders: dict[str, str], cache: Any
 ) -> None:
-    chosen = Changes(fine_tune=folders[kind]).of(recipe("erm"), find_benchmark("optdigits/writers"))
+    chosen = RecipeOverrides(fine_tune=folders[kind]).of(find_recipe("erm"), find_benchmark("optdigits/writers"))
     assert chosen.settings["inputs"] == ("tokens" if kind == "llama" else "sounds")
     x = words(TEXTS) if kind == "llama" else column([sound(number) for number in range(ROWS)])
     model = Baseline(chosen, Task("classification", ("x",), "turn", classes=2), 0, "toy/toy", {"batch_size": 4})
@@ -246,15 +246,15 @@ def test_what_they_read_is_found_out_and_stands_among_what_a_seed_spent(
     said = remarks["tokenizer"] if kind == "llama" else remarks["decoder"]
     assert said.startswith("tokenizers " if kind == "llama" else "SciPy ")
     assert model.predict({"x": x}).scores.shape == (ROWS, 2)
-    assert len(entries("tokens")) == (kind == "llama")
+    assert len(list_entries("tokens")) == (kind == "llama")
 
 
 def test_inputs_of_another_kind_are_refused(folders: dict[str, str]) -> None:
     task = Task("classification", ("x",), "turn", classes=2)
-    made = fine_tuned(recipe("erm"), folders["group"], inputs="sounds")
+    made = make_fine_tuned(find_recipe("erm"), folders["group"], inputs="sounds")
     with pytest.raises(ModelError, match="inputs = 'sounds' is of one sound"):
-        encoding_by(task, {"x": words(TEXTS), "turn": np.arange(ROWS) % 2}, complete(made, "b", {}))
-    text = fine_tuned(recipe("erm"), folders["gpt2"], inputs="sounds")
+        choose_encoding(task, {"x": words(TEXTS), "turn": np.arange(ROWS) % 2}, resolve_settings(made, "b", {}))
+    text = make_fine_tuned(find_recipe("erm"), folders["gpt2"], inputs="sounds")
     files = {"x": column([sound(0)]), "turn": np.arange(1)}
     with pytest.raises(ModelError, match="read no sounds"):
-        encoding_by(task, files, complete(text, "b", {}))
+        choose_encoding(task, files, resolve_settings(text, "b", {}))

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import torch
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.fitness import networks_for
+from farshift.baselines.fitness import find_networks_for
 from farshift.baselines.networks import prompt_ridge, prompt_transformer
-from farshift.baselines.recipe import recipe
-from farshift.baselines.replicas.stacked import picked
-from farshift.baselines.running.suite import unfit
+from farshift.baselines.recipe import find_recipe
+from farshift.baselines.replicas.stacked import select_replicas
+from farshift.baselines.running.suite import explain_unfit
 from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.statistics.interval import measured
+from farshift.benchmarks.statistics.interval import is_measured
 from farshift.core.errors import ModelError
 from torch import Tensor
 
@@ -102,7 +102,7 @@ def test_three_replicas_train_as_each_alone(name: str) -> None:
 
     together = trained(built(MAKERS[name], 3), slice(0, 3))
     for place in range(3):
-        alone = trained(picked(built(MAKERS[name], 3), [place]), slice(place, place + 1))
+        alone = trained(select_replicas(built(MAKERS[name], 3), [place]), slice(place, place + 1))
         assert (together[place] - alone[0]).abs().max() < 1e-10
 
 
@@ -136,11 +136,11 @@ def test_what_is_no_prompt_is_refused(network: Any, sizes: Sizes) -> None:
 
 def test_they_are_offered_for_numbers_alone_and_belong_on_prompts_alone() -> None:
     both = {"prompt_ridge", "prompt_transformer"}
-    assert both <= set(networks_for(Task("regression", ("x",), "y")))
-    assert not both & set(networks_for(Task("classification", ("x",), "y", 2)))
+    assert both <= set(find_networks_for(Task("regression", ("x",), "y")))
+    assert not both & set(find_networks_for(Task("classification", ("x",), "y", 2)))
     for name in ("prompt-ridge", "prompt-transformer"):
-        assert unfit(recipe(name), find_benchmark("in_context_regression/covariate_shift")) == ""
-        assert unfit(recipe(name), find_benchmark("hamiltonian/new_systems")).startswith(
+        assert explain_unfit(find_recipe(name), find_benchmark("in_context_regression/covariate_shift")) == ""
+        assert explain_unfit(find_recipe(name), find_benchmark("hamiltonian/new_systems")).startswith(
             "it is for in_context_regression"
         )
 
@@ -153,7 +153,7 @@ def test_on_the_benchmark_ridge_on_the_prompt_errs_less_on_longer_prompts_and_a_
     def regret(name: str) -> tuple[float, float, float]:
         found = fs.score(run_baseline(name, on, seeds=1, budget="quick", out=tmp_path / name))
         worst = found.metrics["worst_group_squared_regret@1"].ood
-        assert measured(worst)
+        assert is_measured(worst)
         return found.id.value, found.ood.value, worst.value
 
     id, ood, worst = regret("prompt-ridge")

@@ -8,29 +8,28 @@ from typing import Any
 
 import numpy as np
 import pytest
-from farshift.baselines.recipe import Recipe, complete, fine_tuned
-from farshift.baselines.recipe import recipe as find_recipe
-from farshift.baselines.running.published import all_published, as_published, listing, published
-from farshift.baselines.running.search import drawn
+from farshift.baselines.recipe import Recipe, find_recipe, make_fine_tuned, resolve_settings
+from farshift.baselines.running.published import apply_published, find_published, list_published, load_all_published
+from farshift.baselines.running.search import draw_settings
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.schedules import geometric
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.blind.data import blind_data
+from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.core.errors import BadDefinition, FarshiftError, ModelError, UnknownName
 
 WEIGHTS = "org/name"
 
 
 def tuned(name: str = "erm") -> Recipe:
-    return fine_tuned(find_recipe(name), WEIGHTS, side=224)
+    return make_fine_tuned(find_recipe(name), WEIGHTS, side=224)
 
 
 def given(recipe: Recipe, name: str, benchmark: str, rows: int = 1000) -> Recipe:
-    return as_published(recipe, name, benchmark, lambda: rows)
+    return apply_published(recipe, name, benchmark, lambda: rows)
 
 
 def settings(recipe: Recipe, name: str, benchmark: str) -> dict[str, Any]:
-    return complete(given(recipe, name, benchmark), benchmark)
+    return resolve_settings(given(recipe, name, benchmark), benchmark)
 
 
 def test_domainbed_s_defaults_are_those_of_its_registry() -> None:
@@ -41,17 +40,17 @@ def test_domainbed_s_defaults_are_those_of_its_registry() -> None:
     assert given(tuned(), "domainbed", "pacs/sketch").steps("full", "pacs/sketch") == 5001
     small = given(find_recipe("irm"), "domainbed", "rotated_mnist/angle_15")
     assert small.network == "cnn"
-    assert complete(small, "")["lr"] == 1e-3
-    assert complete(small, "")["batch_size"] == 64
+    assert resolve_settings(small, "")["lr"] == 1e-3
+    assert resolve_settings(small, "")["batch_size"] == 64
     assert settings(tuned("arm"), "domainbed", "vlcs/C")["batch_size"] == 8
 
 
 def test_an_algorithm_s_own_settings_remain() -> None:
-    own = complete(find_recipe("coral"), "pacs/sketch")
+    own = resolve_settings(find_recipe("coral"), "pacs/sketch")
     found = settings(tuned("coral"), "domainbed", "pacs/sketch")
-    from farshift.baselines.recipe import declared, files
+    from farshift.baselines.recipe import find_plugin_files, read_settings
 
-    names = declared(files("algorithms")["coral"]).keys() - {"lr", "batch_size"}
+    names = read_settings(find_plugin_files("algorithms")["coral"]).keys() - {"lr", "batch_size"}
     assert {name: found[name] for name in names} == {name: own[name] for name in names}
 
 
@@ -60,26 +59,28 @@ def test_epochs_are_counted_over_the_rows_that_are_trained_on() -> None:
     assert made.network == "resnet"
     assert made.steps("full", "") == 10 * math.ceil(302_436 / 32)
     assert made.steps("quick", "") == find_recipe("erm").steps("quick", "")
-    assert complete(made, "")["momentum"] == 0.9
+    assert resolve_settings(made, "")["momentum"] == 0.9
 
 
-@pytest.mark.parametrize("name", all_published())
+@pytest.mark.parametrize("name", load_all_published())
 def test_every_entry_fits_a_recipe_and_says_where_it_was_read(name: str) -> None:
-    for entry in all_published()[name].on:
+    for entry in load_all_published()[name].on:
         benchmark = entry.benchmarks[0].replace("*", "one")
         recipe = find_recipe(entry.algorithms[0] if entry.algorithms else "erm")
-        found = published(name, benchmark, recipe.algorithm or "")
-        made = given(fine_tuned(recipe, WEIGHTS) if found.pretrained else recipe, name, benchmark)
-        assert complete(made, benchmark).items() >= {n: v for n, v in found.settings.items() if n != "lr"}.items()
+        found = find_published(name, benchmark, recipe.algorithm or "")
+        made = given(make_fine_tuned(recipe, WEIGHTS) if found.pretrained else recipe, name, benchmark)
+        assert (
+            resolve_settings(made, benchmark).items() >= {n: v for n, v in found.settings.items() if n != "lr"}.items()
+        )
         assert all("line" in where or where.endswith(".py") for where in found.where.values())
         assert made.steps("full", benchmark) > 0
-    assert "/blob/" in all_published()[name].source
-    assert {one["setting"] for one in listing() if one["published"] == name} >= {"lr", "batch_size", "optimiser"}
+    assert "/blob/" in load_all_published()[name].source
+    assert {one["setting"] for one in list_published() if one["published"] == name} >= {"lr", "batch_size", "optimiser"}
 
 
 def test_its_search_space_is_the_published_one() -> None:
     made = given(tuned(), "domainbed", "pacs/sketch")
-    found = list(drawn("erm", "pacs/sketch", 2001, made).values())
+    found = list(draw_settings("erm", "pacs/sketch", 2001, made).values())
     assert found[0] == {}
     rate, batch, dropout = (np.array([one[name] for one in found[1:]]) for name in ("lr", "batch_size", "dropout"))
     assert np.histogram(np.log10(rate), bins=3, range=(-5, -3.5))[0] == pytest.approx([2000 / 3] * 3, abs=90)
@@ -89,12 +90,14 @@ def test_its_search_space_is_the_published_one() -> None:
     # int(2 ** uniform) of 8 to 45 is below 16 two times in five.
     assert (batch < 16).mean() == pytest.approx(0.4, abs=0.04)
     assert set(dropout.tolist()) == {0.0, 0.1, 0.5}
-    narrow = list(drawn("erm", "domain_net/clipart", 300, given(tuned(), "domainbed", "domain_net/clipart")).values())
+    narrow = list(
+        draw_settings("erm", "domain_net/clipart", 300, given(tuned(), "domainbed", "domain_net/clipart")).values()
+    )
     assert max(one["batch_size"] for one in narrow[1:]) == 31
-    small = drawn("irm", "colored_mnist/red", 5, given(find_recipe("irm"), "domainbed", "colored_mnist/red"))
+    small = draw_settings("irm", "colored_mnist/red", 5, given(find_recipe("irm"), "domainbed", "colored_mnist/red"))
     assert all("weight_decay" not in one for one in small.values())
     with pytest.raises(FarshiftError, match="wilds publishes no ranges for waterbirds/official"):
-        drawn("erm", "waterbirds/official", 5, given(tuned(), "wilds", "waterbirds/official"))
+        draw_settings("erm", "waterbirds/official", 5, given(tuned(), "wilds", "waterbirds/official"))
 
 
 def test_what_cannot_be_trained_as_published_says_what_to_do() -> None:
@@ -163,8 +166,8 @@ def test_a_file_of_one_s_own_is_trained_by_and_stands_on_the_run_card(
     run = run_baseline("erm", "shapes/diagonal", seeds=1, out=tmp_path / "run", published="own")
     card = run.card.model.more["recipe"]
     assert (card["published"], card["network"], card["settings"]["lr"]) == ("own", "cnn", 0.01)
-    rows = len(blind_data(find_benchmark("shapes/diagonal")).part("train"))
+    rows = len(load_model_inputs(find_benchmark("shapes/diagonal")).part("train"))
     assert run.card.spent.by_seed["seed_0"]["steps"] == math.ceil(rows / 500)
     file.write_text(OWN.replace('lr = "line 2"\n', ""), "utf-8")
     with pytest.raises(BadDefinition, match="where: say of lr in which line it stands"):
-        published("own", "shapes/diagonal", "erm")
+        find_published("own", "shapes/diagonal", "erm")

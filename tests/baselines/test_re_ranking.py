@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms._candidates import beams, sampled
-from farshift.baselines.encoding.decoding import greedy
+from farshift.baselines.algorithms._candidates import sample_answers, search_beams
+from farshift.baselines.encoding.decoding import decode_greedily
 from farshift.baselines.encoding.encoding import BOS, EOS, PAD, Sizes
-from farshift.baselines.replicas.rng import keys
-from farshift.baselines.replicas.stacked import stacked
+from farshift.baselines.replicas.rng import make_keys
+from farshift.baselines.replicas.stacked import stack_networks
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
-from farshift.core.plugins import module
+from farshift.core.plugins import load_module
 from torch import Tensor
 
 from .small_sequences import TINY, alone, batch, check_alike, check_alone_as_among_many, clock, settings, training
@@ -31,12 +31,12 @@ def writer(seeds: Sequence[int] = (0,), aligned: bool = False, name: str = "tran
     made = []
     for seed in seeds:
         torch.manual_seed(seed)
-        file = module("baselines/networks", name, "network")
+        file = load_module("baselines/networks", name, "network")
         network = file.Network(Sizes(6, source=7, aligned=aligned), settings(name, "erm", **TINY[name])).double()
         for weight in network.parameters():
             weight.data.mul_(2)
         made.append(network.eval())
-    return stacked(made)
+    return stack_networks(made)
 
 
 def chances(network: Any, source: Tensor, limit: int) -> dict[tuple[int, ...], float]:
@@ -61,7 +61,7 @@ def text(ids: Tensor) -> tuple[int, ...]:
 def test_a_beam_as_wide_as_there_are_answers_finds_them_all_in_order() -> None:
     network = writer()
     with torch.no_grad():
-        out, scores = beams(network, SOURCE, 3, 15)
+        out, scores = search_beams(network, SOURCE, 3, 15)
         for row in range(2):
             all_ = chances(network, SOURCE[:, row : row + 1], 3)
             assert len(all_) == 15
@@ -71,7 +71,7 @@ def test_a_beam_as_wide_as_there_are_answers_finds_them_all_in_order() -> None:
 
 
 def test_answers_that_there_are_not_have_no_chance() -> None:
-    _, scores = beams(writer(), SOURCE, 1, 5)
+    _, scores = search_beams(writer(), SOURCE, 1, 5)
     assert torch.isfinite(scores).sum(-1).tolist() == [[3, 3]]
 
 
@@ -80,14 +80,14 @@ def test_answers_that_there_are_not_have_no_chance() -> None:
 def test_a_beam_of_one_is_greedy_decoding(name: str, aligned: bool) -> None:
     network = writer((0, 1, 2), aligned, name)
     source = SOURCE.expand(3, -1, -1)
-    out, _ = beams(network, source, 5, 1, aligned)
-    assert torch.equal(out[:, :, 0], greedy(network, source, 5, aligned))
+    out, _ = search_beams(network, source, 5, 1, aligned)
+    assert torch.equal(out[:, :, 0], decode_greedily(network, source, 5, aligned))
 
 
 def test_beams_of_stacked_networks_are_those_of_each_alone() -> None:
-    out, scores = beams(writer((0, 1)), SOURCE.expand(2, -1, -1), 4, 3)
+    out, scores = search_beams(writer((0, 1)), SOURCE.expand(2, -1, -1), 4, 3)
     for seed in range(2):
-        one, likely = beams(writer((seed,)), SOURCE, 4, 3)
+        one, likely = search_beams(writer((seed,)), SOURCE, 4, 3)
         assert torch.equal(out[seed], one[0])
         torch.testing.assert_close(scores[seed], likely[0], rtol=0, atol=1e-12)
 
@@ -100,7 +100,7 @@ def test_samples_come_as_often_as_the_network_says_at_its_temperature() -> None:
         logits, _ = network.step(network.start(SOURCE[:, :1]), torch.tensor([[BOS]]))
         first = logits[0, 0, list(WORDS)]
         for temperature in (0.5, 3.0):
-            out = sampled(network, source, 2, torch.tensor([temperature]), keys(["a"]))[0]
+            out = sample_answers(network, source, 2, torch.tensor([temperature]), make_keys(["a"]))[0]
             found = torch.bincount(out[:, 0], minlength=6)[list(WORDS)] / count
             torch.testing.assert_close(found.double(), (first / temperature).softmax(0), rtol=0, atol=0.03)
         assert (out[out[:, 0] == EOS, 1] == PAD).all()
@@ -148,7 +148,7 @@ def test_the_judges_loss_is_that_of_its_verdicts_on_samples_and_truths() -> None
         plain = alone(network, place)
         source, target = (x[place : place + 1] for x in drawn.inputs)
         one = later.draw("re_ranking")[place : place + 1]
-        answers = sampled(plain.writer, source, longest, torch.tensor([each[place]["temperature"]]), one)
+        answers = sample_answers(plain.writer, source, longest, torch.tensor([each[place]["temperature"]]), one)
         total = torch.zeros((), dtype=torch.float64)
         for row in range(4):
             right = float(text(answers[0, row]) == text(target[0, row]))
@@ -165,7 +165,7 @@ def test_the_answer_is_the_one_most_likely_to_be_given_and_judged_right() -> Non
     source = made.data.inputs[0][:5].expand(2, -1, -1)
     with torch.no_grad():
         found = network.generate(source, 6)
-        candidates, scores = beams(network.writer, source, 6, 3)
+        candidates, scores = search_beams(network.writer, source, 6, 3)
         for k in range(2):
             for row in range(5):
                 verdicts = [network.judged(source, candidates[:, :, one])[k, row].sigmoid() for one in range(3)]
@@ -176,7 +176,7 @@ def test_the_answer_is_the_one_most_likely_to_be_given_and_judged_right() -> Non
 def test_a_judge_that_is_sure_overrules_the_writer() -> None:
     network = training("transformer", "re_ranking", [{"answers": 3}]).stack.network.eval()
     source = training("transformer", "erm", [{}]).data.inputs[0][None, :1]
-    candidates, _ = beams(network.writer, source, 6, 3)
+    candidates, _ = search_beams(network.writer, source, 6, 3)
     network.judged = lambda _, written: torch.where((written == candidates[:, 0, 2, None]).all(-1), 30.0, -30.0)
     assert torch.equal(network.generate(source, 6)[0, 0], candidates[0, 0, 2])
 
@@ -184,7 +184,7 @@ def test_a_judge_that_is_sure_overrules_the_writer() -> None:
 def test_one_answer_is_the_writers_own() -> None:
     network = training("transformer", "re_ranking", [{"answers": 1}]).stack.network.eval()
     source = training("transformer", "erm", [{}]).data.inputs[0][None, :6]
-    assert torch.equal(network.generate(source, 6), greedy(network.writer, source, 6))
+    assert torch.equal(network.generate(source, 6), decode_greedily(network.writer, source, 6))
 
 
 def test_re_ranked_replicas_are_the_same_alone_and_among_others() -> None:
@@ -208,6 +208,6 @@ def test_a_re_ranked_network_learns_a_tiny_task() -> None:
 
 
 def test_probabilities_of_candidates_are_of_the_words_alone() -> None:
-    _, scores = beams(writer(), SOURCE, 1, 3)
+    _, scores = search_beams(writer(), SOURCE, 1, 3)
     torch.testing.assert_close(scores.exp().sum(-1), torch.ones(1, 2, dtype=torch.float64))
     assert F.relu(scores).sum() == 0

@@ -8,9 +8,9 @@ import pytest
 import torch
 from farshift.baselines.layers import recurrence
 from farshift.baselines.layers.recurrent import GRU, LSTM, Elman, Recurrent
-from farshift.baselines.networks._initial import recurrent
-from farshift.baselines.replicas.rng import Rng, keys
-from farshift.baselines.replicas.stacked import attach, stacked
+from farshift.baselines.networks._initial import initialise_recurrent
+from farshift.baselines.replicas.rng import Rng, make_keys
+from farshift.baselines.replicas.stacked import attach_rng, stack_networks
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -24,7 +24,7 @@ LENGTHS = torch.tensor([5, 1, 7, 3])
 
 def made(kind: str, replicas: int = 1, **settings: Any) -> Recurrent:
     torch.manual_seed(0)
-    return stacked([KINDS[kind][0](3, 4, **settings).double() for _ in range(replicas)])
+    return stack_networks([KINDS[kind][0](3, 4, **settings).double() for _ in range(replicas)])
 
 
 def ours_in_their_order(weight: Tensor, kind: str) -> Tensor:
@@ -190,7 +190,7 @@ def test_three_replicaslearn_bit_for_bit_what_each_learns_alone(kind: str) -> No
         return [KINDS[kind][0](3, 20, 2, bidirectional=True) for _ in range(3)]
 
     x = torch.randn(3, 4, 7, 3)
-    together = learned(stacked(singles()), x)
+    together = learned(stack_networks(singles()), x)
     for replica, single in enumerate(singles()):
         alone = learned(single, x[replica : replica + 1])
         assert all(
@@ -201,8 +201,8 @@ def test_three_replicaslearn_bit_for_bit_what_each_learns_alone(kind: str) -> No
 def test_dropout_lies_between_layers_and_only_while_there_is_noise() -> None:
     x = torch.randn(1, 4, 6, 3, dtype=torch.float64)
     noisy, still = made("lstm", layers=2, dropout=0.5), made("lstm", layers=2)
-    noise = Rng(keys(["a"]))
-    attach(noisy, noise)
+    noise = Rng(make_keys(["a"]))
+    attach_rng(noisy, noise)
     assert torch.equal(noisy(x)[0], still(x)[0])
     noise.at(1)
     (out, (h, _)), (expected, (first, _)) = noisy(x), still(x)
@@ -213,7 +213,7 @@ def test_dropout_lies_between_layers_and_only_while_there_is_noise() -> None:
 def test_recurrent_weights_are_orthogonal_gate_by_gate_and_forget_gates_open() -> None:
     network = LSTM(3, 8, 2, bidirectional=True)
     before = [layer.bias.detach().clone() for layer in network.layers]  # type: ignore[operator]
-    recurrent(network)
+    initialise_recurrent(network)
     for layer, bias in zip(network.layers, before, strict=True):
         gates = layer.again[0].detach().unflatten(-1, (4, 8)).transpose(1, 2)  # type: ignore[index]
         assert torch.allclose(gates @ gates.transpose(-1, -2), torch.eye(8).expand(2, 4, 8, 8), atol=1e-5)

@@ -11,11 +11,11 @@ import pytest
 import torch
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.encoding.targets import Numbers
-from farshift.baselines.fitness import check_task, networks_for
-from farshift.baselines.recipe import files, literal
+from farshift.baselines.fitness import check_task, find_networks_for
+from farshift.baselines.recipe import find_plugin_files, read_literal
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training.checkpoint import resume, save
-from farshift.baselines.training.losses import task_loss
+from farshift.baselines.training.checkpoint import resume_training, save_checkpoint
+from farshift.baselines.training.losses import compute_task_loss
 from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.answers import Answers
@@ -28,8 +28,8 @@ from .toys import Rows, recipe, trained
 
 ON_ALL = sorted(
     name
-    for name, file in files("algorithms").items()
-    if "regression" in literal(file, "TASKS") and "unlabelled" not in literal(file, "TOUCHES")
+    for name, file in find_plugin_files("algorithms").items()
+    if "regression" in read_literal(file, "TASKS") and "unlabelled" not in read_literal(file, "TOUCHES")
 )
 
 
@@ -115,8 +115,8 @@ def test_vrex_penalises_the_variance_of_the_environments_squared_errors() -> Non
 def test_the_mix_of_two_squared_errors_has_the_gradient_of_the_error_to_the_mixed_number() -> None:
     outputs = torch.randn(2, 4, 1, dtype=torch.float64, requires_grad=True)
     own, other = torch.randn(2, 2, 4, dtype=torch.float64)
-    mixed = 0.3 * task_loss(outputs, own) + 0.7 * task_loss(outputs, other)
-    wanted = task_loss(outputs, 0.3 * own + 0.7 * other)
+    mixed = 0.3 * compute_task_loss(outputs, own) + 0.7 * compute_task_loss(outputs, other)
+    wanted = compute_task_loss(outputs, 0.3 * own + 0.7 * other)
     assert torch.allclose(*(torch.autograd.grad(one.sum(), outputs)[0] for one in (mixed, wanted)))
 
 
@@ -133,9 +133,9 @@ def test_a_training_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path: Path)
     begun = training("vrex", {}, {"lr": 0.03})
     for _ in range(5):
         begun.step()
-    save(begun, tmp_path / "half.npz", "this")
+    save_checkpoint(begun, tmp_path / "half.npz", "this")
     later = training("vrex", {}, {"lr": 0.03})
-    assert resume(later, tmp_path / "half.npz", "this")
+    assert resume_training(later, tmp_path / "half.npz", "this")
     while not later.done:
         later.step()
     found = torch.cat([parameter.detach().flatten(1) for parameter in later.stack.network.parameters()], dim=1)
@@ -173,7 +173,7 @@ def test_rows_are_mixed_by_an_augmentation_with_their_numbers() -> None:
 
 
 def test_networks_of_classes_do_numbers_and_those_of_texts_do_not() -> None:
-    assert {"linear", "mlp", "deep_sets"} <= set(networks_for(NUMBER, images=False))
+    assert {"linear", "mlp", "deep_sets"} <= set(find_networks_for(NUMBER, images=False))
     with pytest.raises(
         ModelError, match="the network lstm is for sequence tasks, and this is a regression task: --netw"
     ):

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 from farshift.baselines.algorithms import hutchinson
-from farshift.baselines.algorithms._head import OfNumbers, hessian_products
-from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.algorithms._head import SquaredErrorCurvature, compute_hessian_products
+from farshift.baselines.training.algorithm import StepState
 from farshift.baselines.training.trainer import Training
 from torch import Tensor, nn
 
@@ -88,11 +88,11 @@ def test_hutchinson_aligns_the_diagonals_of_the_squared_errors_hessians() -> Non
 def test_hutchinsons_samples_estimate_that_diagonal() -> None:
     """The mean over all 2^4 signs of a 1 x 4 matrix is the estimate's expectation."""
     features = torch.randn(1, 2, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    curvature = OfNumbers(features[..., :1])
+    curvature = SquaredErrorCurvature(features[..., :1])
     signs = 2.0 * (torch.arange(16)[:, None] >> torch.arange(4) & 1).double().view(1, 16, 1, 4) - 1
-    exact = hutchinson.exact_diagonal(curvature, features)
+    exact = hutchinson.compute_exact_diagonal(curvature, features)
     torch.testing.assert_close(exact, 2 * features.square().mean(2, keepdim=True))
-    torch.testing.assert_close(hutchinson.estimated_diagonal(curvature, features, signs), exact)
+    torch.testing.assert_close(hutchinson.estimate_diagonal(curvature, features, signs), exact)
 
 
 def test_a_product_with_the_hessian_is_that_of_the_whole_matrix() -> None:
@@ -102,7 +102,7 @@ def test_a_product_with_the_hessian_is_that_of_the_whole_matrix() -> None:
     weight, labels = torch.randn(1, 4, dtype=torch.float64, generator=drawn), outputs[:, 0]
     whole = torch.autograd.functional.hessian(lambda w: (features @ w[0] - labels).square().mean(), weight)
     expected = torch.einsum("aibj,sbj->sai", whole, directions)
-    torch.testing.assert_close(hessian_products(OfNumbers(outputs), features, directions), expected)
+    torch.testing.assert_close(compute_hessian_products(SquaredErrorCurvature(outputs), features, directions), expected)
 
 
 @pytest.mark.parametrize("algorithm", ["fishr", "hgp", "hutchinson"])
@@ -111,6 +111,6 @@ def test_environments_of_the_same_rows_are_not_penalised(algorithm: str) -> None
     [(batch, _)] = train.sampler.batches(0)
     for values in (*batch.inputs, batch.target):
         values[:] = values[:, :6].repeat(1, 3, *[1] * (values.ndim - 2))
-    clock = Clock(0, 12, 0, 0, train.stack.keys)
+    clock = StepState(0, 12, 0, 0, train.stack.keys)
     _, penalty = train.stack.algorithm.terms(train.stack.network, batch, clock)
     assert penalty.tolist() == pytest.approx([0.0], abs=1e-20)

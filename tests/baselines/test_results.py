@@ -8,12 +8,12 @@ import shutil
 import farshift as fs
 import pyarrow.parquet as pq
 import pytest
-from farshift.baselines.running.recorded_scores import RecordedScore, kept_scores, rescored
-from farshift.baselines.running.results import HOME, record, recorded, results
+from farshift.baselines.running.recorded_scores import RecordedScore, read_recorded_scores, rescore_recorded
+from farshift.baselines.running.results import HOME, find_recorded_run, list_results, record_run
 from farshift.baselines.running.sweep import run_baseline
-from farshift.benchmarks.benchmark import KNOWN, SCORER, find_benchmark, suite
+from farshift.benchmarks.benchmark import KNOWN, SCORER, find_benchmark, load_suite
 from farshift.core.errors import BadRun, FarshiftError, Unavailable, UnknownName
-from farshift.loaders.acquire.download_size import download_size
+from farshift.loaders.acquire.download_size import compute_download_size
 
 ON = "modadd97/xi35"
 
@@ -24,8 +24,8 @@ def run(tmp_path_factory):
 
 
 def test_a_recorded_result_scores_as_the_run_did(run, tmp_path):
-    file = record(run, tmp_path)
-    again = recorded(ON, "mlp", tmp_path)
+    file = record_run(run, tmp_path)
+    again = find_recorded_run(ON, "mlp", tmp_path)
     first, second = fs.score(run), fs.score(again)
     for name in ("id", "ood", "gap", "seeds"):
         assert getattr(first, name) == getattr(second, name)
@@ -35,27 +35,27 @@ def test_a_recorded_result_scores_as_the_run_did(run, tmp_path):
 
 
 def test_a_recorded_result_holds_no_row_ids(run, tmp_path):
-    assert pq.read_schema(record(run, tmp_path)).names == ["part", "seed", "prediction", "status"]
+    assert pq.read_schema(record_run(run, tmp_path)).names == ["part", "seed", "prediction", "status"]
 
 
 def test_the_same_run_is_recorded_as_the_same_bytes(run, tmp_path):
-    assert record(run, tmp_path / "a").read_bytes() == record(run, tmp_path / "b").read_bytes()
+    assert record_run(run, tmp_path / "a").read_bytes() == record_run(run, tmp_path / "b").read_bytes()
 
 
 def test_a_recorded_result_is_compared_with_a_run(run, tmp_path):
-    record(run, tmp_path)
-    found = fs.compare(run, recorded(ON, "mlp", tmp_path))
+    record_run(run, tmp_path)
+    found = fs.compare(run, find_recorded_run(ON, "mlp", tmp_path))
     assert found.id.value == 0
 
 
 def test_results_are_listed_by_benchmark_and_name(run, tmp_path):
-    record(run, tmp_path)
-    assert results(tmp_path) == [(ON, "mlp")]
+    record_run(run, tmp_path)
+    assert list_results(tmp_path) == [(ON, "mlp")]
 
 
 @pytest.mark.parametrize("damage", ["cut off", "foreign", "other version"])
 def test_a_damaged_file_is_one_line_that_names_it(run, tmp_path, damage):
-    file = record(run, tmp_path)
+    file = record_run(run, tmp_path)
     if damage == "cut off":
         file.write_bytes(file.read_bytes()[:100])
     else:
@@ -63,14 +63,14 @@ def test_a_damaged_file_is_one_line_that_names_it(run, tmp_path, damage):
         stated = {} if damage == "foreign" else {b"farshift": b'{"format":99}'}
         pq.write_table(table.replace_schema_metadata(stated), file)
     with pytest.raises(BadRun, match=r"mlp\.parquet") as raised:
-        recorded(ON, "mlp", tmp_path)
+        find_recorded_run(ON, "mlp", tmp_path)
     assert "\n" not in str(raised.value)
 
 
 def test_what_is_not_recorded_is_refused_with_what_is(run, tmp_path):
-    record(run, tmp_path)
+    record_run(run, tmp_path)
     with pytest.raises(UnknownName, match="mlp"):
-        recorded(ON, "mpl", tmp_path)
+        find_recorded_run(ON, "mpl", tmp_path)
 
 
 def test_a_run_of_ones_own_model_is_no_baseline(tmp_path):
@@ -78,24 +78,24 @@ def test_a_run_of_ones_own_model_is_no_baseline(tmp_path):
 
     own = fs.evaluate(lambda batch: np.zeros(len(batch["a"]), np.int64), on=ON, seeds=1, out=tmp_path / "own")
     with pytest.raises(BadRun, match="which is not a baseline"):
-        record(own, tmp_path)
+        record_run(own, tmp_path)
 
 
 def test_a_result_of_another_version_of_the_benchmark_says_so(run, tmp_path, monkeypatch):
-    record(run, tmp_path)
+    record_run(run, tmp_path)
     monkeypatch.setattr("farshift.benchmarks.benchmark.SCORER", 99)
     monkeypatch.setattr("farshift.benchmarks.benchmark.KNOWN", (98,))
     with pytest.raises(BadRun, match="run the baseline again"):
-        recorded(ON, "mlp", tmp_path)
+        find_recorded_run(ON, "mlp", tmp_path)
 
 
-SHIPPED = sorted({on for on, _ in results()})
+SHIPPED = sorted({on for on, _ in list_results()})
 
 
 @pytest.mark.parametrize("on", SHIPPED)
 def test_shipped_results_are_of_the_benchmark_as_it_is(on):
     """All of them by what their files say, and one of them to the last row where its data are small."""
-    names = [name for benchmark, name in results() if benchmark == on]
+    names = [name for benchmark, name in list_results() if benchmark == on]
     benchmark = find_benchmark(on)
     for name in names:
         file = HOME / on.replace("/", "__") / f"{name}.parquet"
@@ -108,28 +108,28 @@ def test_shipped_results_are_of_the_benchmark_as_it_is(on):
             stated["entry_identity"], budget["name"], budget.get("steps"), stated["selection"]
         )
         assert scorer in (*KNOWN, SCORER), name
-    size = download_size(benchmark.manifest.definition.source.name)
+    size = compute_download_size(benchmark.manifest.definition.source.name)
     if size.unknown or size.bytes > 20_000_000:
         return  # thousands of pictures: not for every run of the tests
     try:
-        assert recorded(on, names[0]).model == names[0]
+        assert find_recorded_run(on, names[0]).model == names[0]
     except Unavailable as error:
         pytest.skip(str(error))
 
 
 def test_every_benchmark_of_the_core_suite_has_results_and_many_have_thirty():
-    counts = {one.name: sum(on == one.name for on, _ in results()) for one in suite("core")}
+    counts = {one.name: sum(on == one.name for on, _ in list_results()) for one in load_suite("core")}
     assert min(counts.values()) >= 2
     assert sum(count >= 4 for count in counts.values()) >= 12
     assert sum(count >= 30 for count in counts.values()) >= 5
-    assert len({name for _, name in results()}) >= 30
+    assert len({name for _, name in list_results()}) >= 30
 
 
 def test_recorded_results_are_listed_best_first(farshift, farshift_json):
     listed = farshift_json("baselines", "results", "--on", "xor_clusters/eta10")
     values = [one["ood"]["value"] for one in listed]
     assert values == sorted(values, reverse=True)
-    assert {one["model"] for one in listed} == {name for on, name in results() if on == "xor_clusters/eta10"}
+    assert {one["model"] for one in listed} == {name for on, name in list_results() if on == "xor_clusters/eta10"}
     shown = farshift("baselines", "results", "--on", "xor_clusters/eta10")
     places = [shown.stdout.index(f" {one['model']} ") for one in listed]
     assert places == sorted(places)
@@ -139,42 +139,44 @@ def test_recorded_results_are_listed_best_first(farshift, farshift_json):
 def test_the_command_line_takes_a_recorded_baseline_for_a_run(run, tmp_path, monkeypatch, capsys):
     from farshift.cli import runs as cli_runs
 
-    record(run, tmp_path)
+    record_run(run, tmp_path)
     monkeypatch.setattr("farshift.baselines.running.results.HOME", tmp_path)
-    assert cli_runs.run_path(f"baseline:mlp@{ON}").is_dir()
-    assert cli_runs.run_path("runs/mlp").name == "mlp"
+    assert cli_runs.parse_run_path(f"baseline:mlp@{ON}").is_dir()
+    assert cli_runs.parse_run_path("runs/mlp").name == "mlp"
     with pytest.raises(FarshiftError, match="mlp"):
-        cli_runs.run_path(f"baseline:lp@{ON}")
+        cli_runs.parse_run_path(f"baseline:lp@{ON}")
     assert tmp_path != HOME
 
 
 def test_every_kept_score_is_of_the_file_that_is_there():
     """What scores.json says of each: the file's digest, this scorer, the benchmark as it is."""
-    lacking = [(on, name) for on, name in results() if name not in kept_scores(on)]
-    assert lacking == [], "farshift baselines record, or farshift.baselines.running.recorded_scores.keep"
+    lacking = [(on, name) for on, name in list_results() if name not in read_recorded_scores(on)]
+    assert lacking == [], (
+        "farshift baselines record, or farshift.baselines.running.recorded_scores.write_recorded_score"
+    )
 
 
 def test_kept_scores_are_what_the_predictions_come_to():
-    names = {name for on, name in results() if on == ON}
-    kept = kept_scores(ON)
+    names = {name for on, name in list_results() if on == ON}
+    kept = read_recorded_scores(ON)
     assert set(kept) == names
     for name in sorted(names)[::8]:
-        assert kept[name].to_dict() == RecordedScore.of(rescored(ON, name)).to_dict(), name
+        assert kept[name].to_dict() == RecordedScore.of(rescore_recorded(ON, name)).to_dict(), name
 
 
 def test_a_score_of_another_file_or_scorer_is_not_taken(tmp_path, monkeypatch):
     home = tmp_path / "results"
     shutil.copytree(HOME / ON.replace("/", "__"), home / ON.replace("/", "__"))
-    assert "mlp" in kept_scores(ON, home)
+    assert "mlp" in read_recorded_scores(ON, home)
     monkeypatch.setattr("farshift.baselines.running.recorded_scores.SCORER", 0)
-    assert kept_scores(ON, home) == {}
+    assert read_recorded_scores(ON, home) == {}
     monkeypatch.undo()
     shutil.copy(home / ON.replace("/", "__") / "linear.parquet", home / ON.replace("/", "__") / "mlp.parquet")
-    assert "mlp" not in kept_scores(ON, home)
-    assert "linear" in kept_scores(ON, home)
+    assert "mlp" not in read_recorded_scores(ON, home)
+    assert "linear" in read_recorded_scores(ON, home)
     (home / ON.replace("/", "__") / "scores.json").write_text('{"mlp": {}}')
     with pytest.raises(BadRun, match=r"scores\.json holds no scores of recorded results"):
-        kept_scores(ON, home)
+        read_recorded_scores(ON, home)
 
 
 def test_errors_are_listed_in_their_own_unit(farshift, farshift_json):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.dfr import fitted
-from farshift.baselines.algorithms.lff import generalised
-from farshift.baselines.algorithms.useful import harder, two_means
+from farshift.baselines.algorithms.dfr import fit_heads
+from farshift.baselines.algorithms.lff import generalised_cross_entropy
+from farshift.baselines.algorithms.useful import cluster_in_two, find_harder_rows
 from farshift.baselines.training.sampler import Sampler
 from farshift.core.errors import ModelError
 from sklearn.cluster import KMeans
@@ -64,7 +64,7 @@ def test_two_means_of_each_class_are_those_of_scikit_learn_where_classes_have_tw
     target = np.arange(60) % 3
     clump = made.integers(0, 2, 60)
     points = made.normal(size=(60, 3)) + 8 * clump[:, None] * np.eye(3)[target] + 5 * target[:, None]
-    found = two_means(torch.from_numpy(points)[None], torch.from_numpy(target)[None])[0].numpy()
+    found = cluster_in_two(torch.from_numpy(points)[None], torch.from_numpy(target)[None])[0].numpy()
     for one in range(3):
         oracle = KMeans(2, n_init=10, random_state=0).fit(points[target == one]).labels_
         mine = found[target == one]
@@ -75,7 +75,7 @@ def test_two_means_end_where_every_point_is_nearest_to_the_mean_of_its_own_clust
     made = torch.Generator().manual_seed(2)
     points = torch.randn(2, 50, 4, generator=made, dtype=torch.float64)
     target = torch.randint(4, (2, 50), generator=made)
-    side = two_means(points, target)
+    side = cluster_in_two(points, target)
     checked = 0
     for replica in range(2):
         for one in range(4):
@@ -90,18 +90,18 @@ def test_two_means_end_where_every_point_is_nearest_to_the_mean_of_its_own_clust
 def test_a_class_of_equal_points_is_one_cluster_and_none_of_its_rows_counts_more() -> None:
     points = torch.tensor([[[1.0, 2], [1, 2], [1, 2], [0, 5], [9, 0]]], dtype=torch.float64)
     target = torch.tensor([[0, 0, 0, 1, 1]])
-    side = two_means(points, target)
+    side = cluster_in_two(points, target)
     assert len(set(side[0, :3].tolist())) == 1
     assert side[0, 3] != side[0, 4]
     losses = torch.tensor([[3.0, 3, 3, 1, 2]], dtype=torch.float64)
-    assert harder(losses, side, target, 2).tolist() == [[False, False, False, False, True]]
+    assert find_harder_rows(losses, side, target, 2).tolist() == [[False, False, False, False, True]]
 
 
 def test_the_harder_cluster_of_each_class_is_the_one_with_the_higher_mean_loss() -> None:
     made = torch.Generator().manual_seed(4)
     losses = torch.rand(2, 40, generator=made, dtype=torch.float64)
     side, target = torch.rand(2, 40, generator=made) > 0.5, torch.randint(3, (2, 40), generator=made)
-    found = harder(losses, side, target, 3)
+    found = find_harder_rows(losses, side, target, 3)
     for replica in range(2):
         for one in range(3):
             own = target[replica] == one
@@ -124,13 +124,13 @@ def test_rows_learned_late_are_taken_twice_by_a_fresh_network() -> None:
     logits = again.stack.answer(*data.inputs)
     target = data.target.expand(2, -1)
     losses = F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(2, -1)
-    late = harder(losses, two_means(logits, target), target, 3)
+    late = find_harder_rows(losses, cluster_in_two(logits, target), target, 3)
     assert torch.equal(taken == 2, late)
 
 
 def test_the_generalised_cross_entropy_is_the_absolute_error_at_one_and_the_cross_entropy_near_nought() -> None:
     p = torch.tensor([[0.1, 0.5, 0.9]] * 3, dtype=torch.float64)
-    found = generalised(-p.log(), torch.tensor([1.0, 0.5, 1e-9], dtype=torch.float64))
+    found = generalised_cross_entropy(-p.log(), torch.tensor([1.0, 0.5, 1e-9], dtype=torch.float64))
     assert near(found[0], 1 - p[0])
     assert near(found[1], 2 * (1 - p[1].sqrt()))
     assert near(found[2], -p[2].log(), 1e-7)
@@ -202,7 +202,7 @@ def test_the_heads_are_those_of_scikit_learn_on_each_subset_and_their_mean() -> 
     rows = (torch.rand(2, 60, 2, generator=made) < 0.7).double()
     rows[:, :, 1] = 1
     strength = torch.tensor([0.02, 0.1], dtype=torch.float64)
-    weight, bias = fitted(x, F.one_hot(label, 3).double(), rows, strength)
+    weight, bias = fit_heads(x, F.one_hot(label, 3).double(), rows, strength)
     for replica in range(2):
         coefficients, intercepts = [], []
         for draw in range(2):
@@ -252,7 +252,7 @@ def test_the_last_layer_alone_is_fitted_again_to_standardised_features_of_balanc
         deviation = z.std(0, correction=0)
         scaled = (z - z.mean(0)) / torch.where(deviation > 0, deviation, 1.0)
         strength = torch.tensor([1 / (c * float(rows[replica, :, 0].sum()))], dtype=torch.float64)
-        weight, bias = fitted(scaled[None], F.one_hot(val.target[0], 3).double(), rows[replica, None], strength)
+        weight, bias = fit_heads(scaled[None], F.one_hot(val.target[0], 3).double(), rows[replica, None], strength)
         assert near(head(w, z), scaled @ weight[0].T + bias[0], 1e-8)
         assert not near(w["head.weight"], trained["head.weight"], 1e-3)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.bi_tempered import bregman, tempered_log_softmax
+from farshift.baselines.algorithms.bi_tempered import bregman_divergence, tempered_log_softmax
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from scipy.optimize import brentq
@@ -124,14 +124,14 @@ def test_the_bi_tempered_loss_is_the_bregman_divergence_of_its_definition() -> N
     )
     of_one = {"dtype": torch.float64}
     logs = tempered_log_softmax(torch.tensor([[scores]], **of_one), torch.full((1, 1, 1), t2, **of_one))
-    found = bregman(logs, torch.tensor([[2]]), torch.full((1, 1, 1), t1, **of_one))
+    found = bregman_divergence(logs, torch.tensor([[2]]), torch.full((1, 1, 1), t1, **of_one))
     assert float(found) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_gradient_of_the_bi_tempered_loss_is_exact() -> None:
     def loss(scores: Tensor) -> Tensor:
         t = torch.tensor([1.3, 1.0], dtype=torch.float64).view(2, 1, 1)
-        return bregman(tempered_log_softmax(scores, t), torch.tensor([[0, 2], [1, 1]]), 2 - t)
+        return bregman_divergence(tempered_log_softmax(scores, t), torch.tensor([[0, 2], [1, 1]]), 2 - t)
 
     scores = torch.randn(2, 2, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 3
     assert torch.autograd.gradcheck(loss, scores.requires_grad_())

@@ -10,9 +10,9 @@ import tiny_hf
 import tiny_vision
 from encoded_files import folder, picture
 from farshift.baselines.encoding import frozen
-from farshift.baselines.encoding.frozen import pinned
+from farshift.baselines.encoding.frozen import digest_encoder
 from farshift.benchmarks.runs.run import read_run
-from farshift.leaderboard.submission.pack import _declared
+from farshift.leaderboard.submission.pack import _declare_pretraining
 from farshift.leaderboard.validation.card import ModelCard
 
 pytest.importorskip("transformers")
@@ -40,7 +40,7 @@ def home(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder(tmp_path / "photos", {name: picture(number, side=12) for number, name in enumerate(names)})
     (tmp_path / "draft.toml").write_text(SPLIT)
     tiny_vision.saved(tmp_path / "tiny-resnet", "resnet")
-    frozen._loaded.cache_clear()
+    frozen._load_encoder.cache_clear()
     return tmp_path
 
 
@@ -65,8 +65,11 @@ def test_several_baselines_train_on_features_that_are_made_once(farshift, home, 
     assert done.returncode == 0, done.stderr
     assert {path: path.stat().st_mtime_ns for path in cache.glob("features/*/*.arrow")} == made
     known = read_run("runs/coral")
-    assert known.card.model.more["pretrained"] == [{"name": "tiny-resnet", "digest": pinned("./tiny-resnet")}]
-    stated = [_declared(ModelCard(pretraining=said), [known]).pretraining for said in (("unknown",), (), ("imagenet",))]
+    assert known.card.model.more["pretrained"] == [{"name": "tiny-resnet", "digest": digest_encoder("./tiny-resnet")}]
+    stated = [
+        _declare_pretraining(ModelCard(pretraining=said), [known]).pretraining
+        for said in (("unknown",), (), ("imagenet",))
+    ]
     assert stated == [("unknown",), ("tiny-resnet",), ("imagenet", "tiny-resnet")]
 
 
@@ -81,7 +84,7 @@ def test_several_baselines_train_a_pretrained_network_further(farshift, home):
         f"{name} (tiny-resnet)" for name in ("erm", "coral")
     ]
     card = read_run("runs/coral").card
-    assert card.model.more["pretrained"] == [{"name": "tiny-resnet", "digest": pinned("./tiny-resnet")}]
+    assert card.model.more["pretrained"] == [{"name": "tiny-resnet", "digest": digest_encoder("./tiny-resnet")}]
     assert card.spent.by_seed["seed_1"]["steps"] == 3
     done = farshift("run", "knn", "--fine-tune", "./tiny-resnet", *run[:-3], "--out", "knn")
     assert done.returncode == 2
@@ -119,7 +122,7 @@ def test_a_decoder_only_text_model_is_trained_further_on_texts_of_ones_own(farsh
     one, other = (read_run(out) for out in ("first", "second"))
     assert one.predictions().equals(other.predictions())
     assert one.card.spent.by_seed["seed_1"]["tokenizer"].startswith("tokenizers ")
-    assert one.card.model.more["pretrained"] == [{"name": "tiny-llama", "digest": pinned("./tiny-llama")}]
+    assert one.card.model.more["pretrained"] == [{"name": "tiny-llama", "digest": digest_encoder("./tiny-llama")}]
     assert list(cache.glob("tokens/tiny-llama-*/*.arrow"))
 
 
@@ -153,7 +156,7 @@ def test_numbers_are_learnt_from_features_too(farshift, home):
     assert [score["model"] for score in scores] == [f"{name} (tiny-llama)" for name in ("mlp", "coral", "ridge")]
     assert all(0 < score["ood"]["value"] < 10 for score in scores)
     assert read_run("runs/ridge").card.model.more["pretrained"] == [
-        {"name": "tiny-llama", "digest": pinned("./tiny-llama")}
+        {"name": "tiny-llama", "digest": digest_encoder("./tiny-llama")}
     ]
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import picture_split
 import pytest
-from farshift.baselines.running.changes import Changes
-from farshift.baselines.running.sweep import plan_of, plans_on, run_baseline, spend
+from farshift.baselines.running.changes import RecipeOverrides
+from farshift.baselines.running.sweep import make_budget, make_plan, make_plans, run_baseline
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.scoring.score import score
 from farshift.core.errors import FarshiftError
-from farshift.core.files import cache_root
+from farshift.core.files import get_cache_root
 from farshift.loaders.split import load
-from farshift.loaders.stream.split import without_secrets
+from farshift.loaders.stream.split import remove_secrets
 from range_server import serving
 
 from .killed_groups import killed_before
@@ -37,7 +37,7 @@ def exported(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 def without_a_copy(home: Path) -> None:
     """Remove the cache, and the files that the source could be read from again."""
-    shutil.rmtree(cache_root())
+    shutil.rmtree(get_cache_root())
     (home / "photos").rename(home / "gone")
 
 
@@ -54,7 +54,7 @@ def test_a_run_on_a_stream_has_the_answers_and_scores_of_one_on_the_rows_here(ex
         run = run_baseline("mlp", NAME, out=tmp_path / "there", stream=at, **HOW)
     assert run.card.model.more["streamed"] == at
     assert outcome(run) == expected, "with the server gone, it is scored by what was kept of the rows"
-    kept = list(cache_root().rglob("*.arrow"))
+    kept = list(get_cache_root().rglob("*.arrow"))
     assert {path.parent.name for path in kept if "train" in path.name}, "labels of the training rows"
     assert not any(bytes(row["image"][0]) in path.read_bytes() for path in kept), "and none of their pictures"
 
@@ -72,11 +72,11 @@ def test_a_run_on_a_stream_that_is_killed_in_an_epoch_goes_on_to_the_same_answer
 
 
 def test_what_cannot_be_trained_on_a_stream_is_refused_before_anything_is_read(exported, tmp_path):
-    budget, changes = spend("quick", 2), Changes(stream=f"{exported}/{{part}}")
+    budget, changes = make_budget("quick", 2), RecipeOverrides(stream=f"{exported}/{{part}}")
     with pytest.raises(FarshiftError, match=r"an estimator reads all rows at once, .*: leave --stream out, or train a"):
-        plan_of("random-forest", NAME, tmp_path / "a", budget, changes=changes)
+        make_plan("random-forest", NAME, tmp_path / "a", budget, changes=changes)
     with pytest.raises(FarshiftError, match="scan/length: pictures and sounds alone are streamed, and its input"):
-        plans_on(["transformer"], "scan/length", tmp_path / "b", budget, changes=changes)
+        make_plans(["transformer"], "scan/length", tmp_path / "b", budget, changes=changes)
     assert not (tmp_path / "a").exists() and not (tmp_path / "b").exists()
 
 
@@ -90,7 +90,7 @@ def test_an_address_that_holds_one_part_says_where_the_name_of_the_others_goes(e
 
 
 def test_a_card_says_an_address_without_its_secrets():
-    assert without_secrets("https://me:key@example.org/a/{part}?token=x#y") == "https://example.org/a/{part}"
-    assert without_secrets("hf://datasets/org/name@main/{part}") == "hf://datasets/org/name@main/{part}"
-    assert without_secrets("/home/someone/shards/{part}") == "shards/{part}"
-    assert without_secrets("/home/someone/rows-*.parquet") == "rows-*.parquet"
+    assert remove_secrets("https://me:key@example.org/a/{part}?token=x#y") == "https://example.org/a/{part}"
+    assert remove_secrets("hf://datasets/org/name@main/{part}") == "hf://datasets/org/name@main/{part}"
+    assert remove_secrets("/home/someone/shards/{part}") == "shards/{part}"
+    assert remove_secrets("/home/someone/rows-*.parquet") == "rows-*.parquet"

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms._mixture import FLOOR, ROUNDS, of_lower
-from farshift.baselines.algorithms._selection import selected, small
-from farshift.baselines.algorithms._transition import anchored
-from farshift.baselines.algorithms.dividemix import blended
-from farshift.baselines.replicas.rng import beta, permutations
-from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.algorithms._mixture import FLOOR, ROUNDS, compute_lower_posterior
+from farshift.baselines.algorithms._selection import compute_selected_mean, select_smallest
+from farshift.baselines.algorithms._transition import estimate_transition
+from farshift.baselines.algorithms.dividemix import blend_rows
+from farshift.baselines.replicas.rng import draw_beta, draw_permutations
+from farshift.baselines.training.algorithm import StepState
 from farshift.baselines.training.sampler import Batch
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
@@ -150,7 +150,7 @@ def test_jocor_descends_on_the_rows_whose_joint_loss_is_smallest() -> None:
 
 def test_the_rows_of_small_loss_are_as_many_as_each_replica_keeps() -> None:
     errors = torch.tensor([[3.0, 1.0, 2.0, 2.0], [0.0, 5.0, 4.0, 1.0]])
-    assert small(errors, torch.tensor([2, 3])).tolist() == [
+    assert select_smallest(errors, torch.tensor([2, 3])).tolist() == [
         [False, True, True, False],
         [True, False, True, True],
     ]
@@ -161,7 +161,7 @@ def test_the_mean_of_no_row_is_zero_and_pulls_at_nothing() -> None:
     batch = Batch(
         (), torch.zeros(2, 3).long(), torch.arange(3).expand(2, -1), weight=torch.tensor([[1.0, 2.0, 1.0]] * 2)
     )
-    found = selected(errors, torch.tensor([[False] * 3, [True, True, False]]), batch)
+    found = compute_selected_mean(errors, torch.tensor([[False] * 3, [True, True, False]]), batch)
     (gradient,) = torch.autograd.grad(100 * found.sum(), errors)
     assert found.tolist() == [0, 1]
     torch.testing.assert_close(gradient, torch.tensor([[0.0] * 3, [100 / 3, 200 / 3, 0.0]], dtype=torch.float64))
@@ -176,7 +176,7 @@ def losses_of_two_kinds() -> Tensor:
 
 def test_the_mixture_of_losses_is_that_of_scikit_learn_from_the_same_beginning() -> None:
     values = losses_of_two_kinds()
-    found = of_lower(values)
+    found = compute_lower_posterior(values)
     for place, row in enumerate(values.numpy()):
         middle = (row.min() + row.max()) / 2
         for _ in range(ROUNDS):
@@ -200,9 +200,9 @@ def test_the_mixture_of_losses_is_that_of_scikit_learn_from_the_same_beginning()
 
 
 def test_the_mixture_tells_two_kinds_of_losses_apart_and_bears_equal_ones() -> None:
-    found = of_lower(losses_of_two_kinds())
+    found = compute_lower_posterior(losses_of_two_kinds())
     assert ((found[0] > 0.5) == (torch.arange(100) < 60)).all()
-    assert torch.isfinite(of_lower(torch.full((1, 5), 0.25))).all()
+    assert torch.isfinite(compute_lower_posterior(torch.full((1, 5), 0.25))).all()
 
 
 MIX = {"warm_percent": 25, "ramp_percent": 50.0}
@@ -260,16 +260,16 @@ def test_dividemix_warms_up_with_cross_entropy_then_divides_and_mixes_as_in_its_
 
 
 def clean_by(losses: Tensor) -> Tensor:
-    return of_lower(((losses - losses.min()) / (losses.max() - losses.min()))[None])[0]
+    return compute_lower_posterior(((losses - losses.min()) / (losses.max() - losses.min()))[None])[0]
 
 
 def mixing(key: Tensor, step: int) -> Any:
     """The share and the order that a step draws for a network."""
-    clock = Clock(step, 4, 0, step, key)
+    clock = StepState(step, 4, 0, step, key)
 
     def drawn(which: int, alpha: float) -> tuple[float, Tensor]:
-        share = float(beta(clock.draw(f"shares of {which}"), (), alpha))
-        return max(share, 1 - share), permutations(clock.draw(f"pairs of {which}"), ROWS)[0]
+        share = float(draw_beta(clock.draw(f"shares of {which}"), (), alpha))
+        return max(share, 1 - share), draw_permutations(clock.draw(f"pairs of {which}"), ROWS)[0]
 
     return drawn
 
@@ -313,7 +313,7 @@ def test_an_algorithm_of_two_networks_predicts_with_both(name: str) -> None:
 
 def test_blending_takes_its_share_of_each_row() -> None:
     values = torch.tensor([[[1.0], [2.0]], [[4.0], [8.0]]])
-    found = blended(values, torch.tensor([[1, 0], [0, 1]]), torch.tensor([0.75, 0.5]))
+    found = blend_rows(values, torch.tensor([[1, 0], [0, 1]]), torch.tensor([0.75, 0.5]))
     assert found[..., 0].tolist() == [[1.25, 1.75], [4.0, 8.0]]
 
 
@@ -321,13 +321,13 @@ def test_anchors_stand_at_the_weighted_percentile_of_each_class() -> None:
     generator = torch.Generator().manual_seed(0)
     p = torch.randn(2, 50, CLASSES, generator=generator, dtype=torch.float64).softmax(-1)
     weight = torch.randint(1, 4, (1, 50), generator=generator).double()
-    found = anchored(p, weight, [97.0, 60.0])
+    found = estimate_transition(p, weight, [97.0, 60.0])
     for place, percentile in enumerate((97, 60)):
         for i in range(CLASSES):
             column = p[place, :, i].numpy()
             at = np.percentile(column, percentile, weights=weight[0].numpy(), method="inverted_cdf")
             assert torch.equal(found[place, i], p[place, int((column == at).argmax())])
-    assert torch.equal(anchored(p, weight, [100.0, 100.0])[0, 1], p[0, p[0, :, 1].argmax()])
+    assert torch.equal(estimate_transition(p, weight, [100.0, 100.0])[0, 1], p[0, p[0, :, 1].argmax()])
 
 
 @pytest.mark.parametrize("name", ["forward_correction", "backward_correction"])
@@ -339,7 +339,7 @@ def test_a_correction_learns_plainly_estimates_the_matrix_then_begins_anew(name:
         descend(first, F.cross_entropy(answered(first, data.inputs[1]), data.target[0]))
         training.step()
     p = answered(first, data.inputs[1]).softmax(-1).detach()
-    expected = anchored(p[None], data.weight, [90.0])[0]
+    expected = estimate_transition(p[None], data.weight, [90.0])[0]
     torch.testing.assert_close(training.stack.algorithm.transition[0], expected, rtol=0, atol=1e-10)
     second = weights(training.stack.network, 0)
     assert not torch.equal(second[0], first[0])

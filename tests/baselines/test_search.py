@@ -6,42 +6,42 @@ from typing import Any
 
 import numpy as np
 import pytest
-from farshift.baselines.recipe import defaults, files, literal, recipe
+from farshift.baselines.recipe import collect_defaults, find_plugin_files, find_recipe, read_literal
 from farshift.baselines.running import search
-from farshift.baselines.running.search import TRAINER, drawn
+from farshift.baselines.running.search import TRAINER, draw_settings
 from farshift.core.errors import BadDefinition, FarshiftError
 
 ON = "modadd97/xi35"
 
 
 def with_space(monkeypatch: pytest.MonkeyPatch, **space: list[Any]) -> None:
-    monkeypatch.setattr(search, "literal", lambda file, name: space)
+    monkeypatch.setattr(search, "read_literal", lambda file, name: space)
 
 
 def test_the_first_draw_is_the_defaults() -> None:
-    assert drawn("irm", ON, 3)["draw-0"] == {}
+    assert draw_settings("irm", ON, 3)["draw-0"] == {}
 
 
 def test_draws_are_the_same_each_time_and_differ_from_each_other() -> None:
-    found = drawn("irm", ON, 20)
-    assert found == drawn("irm", ON, 20)
+    found = draw_settings("irm", ON, 20)
+    assert found == draw_settings("irm", ON, 20)
     assert len({str(values) for values in found.values()}) == 20
 
 
 def test_one_more_setting_moves_no_other_and_one_more_draw_neither(monkeypatch: pytest.MonkeyPatch) -> None:
     with_space(monkeypatch, dropout=["uniform", 0.0, 0.5])
-    before = drawn("mlp", ON, 10)
+    before = draw_settings("mlp", ON, 10)
     with_space(monkeypatch, width=["choice", 32, 64, 128], dropout=["uniform", 0.0, 0.5])
-    after = drawn("mlp", ON, 10)
+    after = draw_settings("mlp", ON, 10)
     assert {name: {"width": after[name].get("width")} | values for name, values in before.items() if values} == {
         name: values for name, values in after.items() if values
     }
-    assert list(drawn("mlp", ON, 11).values())[:10] == list(after.values())
+    assert list(draw_settings("mlp", ON, 11).values())[:10] == list(after.values())
 
 
 def test_draws_fill_their_ranges_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     with_space(monkeypatch, dropout=["uniform", 0.1, 0.5], depth=["uniform", 1.0, 3.0], width=["choice", 8, 16])
-    found = list(drawn("mlp", ON, 2001).values())[1:]
+    found = list(draw_settings("mlp", ON, 2001).values())[1:]
     dropout, rate = (np.array([values[name] for values in found]) for name in ("dropout", "lr"))
     assert np.histogram(dropout, bins=4, range=(0.1, 0.5))[0] == pytest.approx(500, abs=80)
     exponents = np.histogram(np.log10(rate), bins=4, range=TRAINER["lr"][1:])[0]
@@ -54,16 +54,16 @@ def test_draws_fill_their_ranges_evenly(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_range_of_an_algorithm_wins_over_the_trainers(monkeypatch: pytest.MonkeyPatch) -> None:
     with_space(monkeypatch, lr=["choice", 0.125])
-    assert {values["lr"] for values in list(drawn("mlp", ON, 5).values())[1:]} == {0.125}
+    assert {values["lr"] for values in list(draw_settings("mlp", ON, 5).values())[1:]} == {0.125}
 
 
-@pytest.mark.parametrize("name", sorted(files("algorithms")))
+@pytest.mark.parametrize("name", sorted(find_plugin_files("algorithms")))
 def test_a_search_space_has_ranges_of_known_kinds_for_settings_that_there_are(name: str) -> None:
-    file = files("algorithms")[name]
-    task = "classification" if "classification" in literal(file, "TASKS") else "sequence"
-    made = recipe("mlp" if task == "classification" else "lstm").model_copy(update={"algorithm": name})
-    known = defaults(made)
-    for setting, (kind, *span) in literal(file, "SEARCH").items():
+    file = find_plugin_files("algorithms")[name]
+    task = "classification" if "classification" in read_literal(file, "TASKS") else "sequence"
+    made = find_recipe("mlp" if task == "classification" else "lstm").model_copy(update={"algorithm": name})
+    known = collect_defaults(made)
+    for setting, (kind, *span) in read_literal(file, "SEARCH").items():
         assert setting in known, f"{name}.{setting}"
         assert kind in ("log10", "uniform", "choice"), f"{name}.{setting}"
         assert len(span) == len(set(span)) >= 2, f"{name}.{setting}"
@@ -75,10 +75,10 @@ def test_a_space_of_an_unknown_kind_is_refused(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(
         BadDefinition, match="search space of mlp/dropout: 'normal' is none of log10, log2, uniform, choice"
     ):
-        drawn("mlp", ON, 2)
+        draw_settings("mlp", ON, 2)
 
 
 def test_an_estimator_has_no_search_space() -> None:
-    assert recipe("knn").algorithm is None
+    assert find_recipe("knn").algorithm is None
     with pytest.raises(FarshiftError, match="^knn is an estimator of scikit-learn: name its settings in a file"):
-        drawn("knn", ON, 2)
+        draw_settings("knn", ON, 2)

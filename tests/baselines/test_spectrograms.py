@@ -6,9 +6,17 @@ import io
 
 import numpy as np
 import pytest
-from farshift.baselines.encoding.bad_files import answered, named
-from farshift.baselines.encoding.log_mel import BANDS, RATE, STEP, WINDOW, SpectrogramEncoding, filters, log_mel
-from farshift.baselines.encoding.token_ids import encoding_by
+from farshift.baselines.encoding.bad_files import answer_readable_rows, report_bad_rows
+from farshift.baselines.encoding.log_mel import (
+    BANDS,
+    RATE,
+    STEP,
+    WINDOW,
+    SpectrogramEncoding,
+    compute_log_mel,
+    make_mel_filters,
+)
+from farshift.baselines.encoding.token_ids import choose_encoding
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadData, ModelError
@@ -42,9 +50,9 @@ def test_a_spectrogram_is_that_of_scipys_short_time_fourier_transform_through_th
     noise = np.random.default_rng(0).normal(size=RATE // 2).astype(np.float32)
     _, _, found = stft(noise, RATE, "hann", WINDOW, WINDOW - STEP, boundary=None, padded=False)
     power = np.abs(found.T * (np.hanning(WINDOW + 1)[:-1].sum())) ** 2
-    expected = np.log10(np.maximum(power @ filters().T, 1e-10))
+    expected = np.log10(np.maximum(power @ make_mel_filters().T, 1e-10))
     expected = (np.maximum(expected, expected.max() - 8) + 4) / 4
-    np.testing.assert_allclose(log_mel(noise), expected, atol=1e-5)
+    np.testing.assert_allclose(compute_log_mel(noise), expected, atol=1e-5)
 
 
 def test_the_filters_are_triangles_that_are_equally_wide_in_mel():
@@ -52,11 +60,13 @@ def test_the_filters_are_triangles_that_are_equally_wide_in_mel():
     from transformers.audio_utils import mel_filter_bank
 
     theirs = mel_filter_bank(WINDOW // 2 + 1, BANDS, 0, RATE / 2, RATE, norm=None, mel_scale="htk")
-    np.testing.assert_allclose(filters(), theirs.T, atol=1e-9)
+    np.testing.assert_allclose(make_mel_filters(), theirs.T, atol=1e-9)
 
 
 def test_a_higher_tone_lies_in_a_higher_band():
-    loudest = [int(log_mel(tone(hertz, 0.2).astype(np.float32)).mean(axis=0).argmax()) for hertz in (200, 800, 3200)]
+    loudest = [
+        int(compute_log_mel(tone(hertz, 0.2).astype(np.float32)).mean(axis=0).argmax()) for hertz in (200, 800, 3200)
+    ]
     middles = 2595 * np.log10(1 + RATE / 2 / 700) / (BANDS + 1) * (np.array(loudest) + 1)
     np.testing.assert_allclose(700 * (10 ** (middles / 2595) - 1), (200, 800, 3200), rtol=0.15)
 
@@ -88,8 +98,8 @@ def test_sounds_are_told_from_pictures_by_their_first_bytes():
     settings = {"inputs": "auto", "side": 4, "buckets": 8, "decoder": "pillow"}
     sounds = batch(b"", wav(tone(300, 0.3)))
     with pytest.raises(BadData, match="sound 0 of 2 cannot be decoded"):
-        encoding_by(TASK, sounds, settings)
-    assert isinstance(encoding_by(TASK, batch(wav(tone(300, 0.3))), settings), SpectrogramEncoding)
+        choose_encoding(TASK, sounds, settings)
+    assert isinstance(choose_encoding(TASK, batch(wav(tone(300, 0.3))), settings), SpectrogramEncoding)
     out = io.BytesIO()
     Image.new("RGB", (4, 4)).save(out, "PNG")
     with pytest.raises(ModelError, match="a spectrogram is of one sound, and this task has audio"):
@@ -103,12 +113,12 @@ def test_a_broken_sound_is_named_by_its_row_in_training_and_counts_as_wrong_in_a
     class Rows:
         row_ids = np.array([7, 255], np.uint64)
 
-    with pytest.raises(BadData, match="row 00000000000000ff: its sound cannot be decoded"), named(Rows()):
+    with pytest.raises(BadData, match="row 00000000000000ff: its sound cannot be decoded"), report_bad_rows(Rows()):
         coding.encode(batch(good, b"RIFF0000WAVE"))
 
     def ask(some: dict[str, np.ndarray]) -> list[Answers]:
         return [Answers.all_given(np.ones(len(coding.inputs(some)[1]), np.int64))]
 
-    (found,) = answered(coding, {"audio": column(good, b"cut", good)}, ask)
+    (found,) = answer_readable_rows(coding, {"audio": column(good, b"cut", good)}, ask)
     assert coding.readable({"audio": column(good, b"cut", good)}).tolist() == [True, False, True]
     assert found.answered.tolist() == [True, False, True]

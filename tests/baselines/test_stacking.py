@@ -28,24 +28,24 @@ def make(network: str, **own: Any) -> Any:
 @pytest.mark.parametrize("network", ["mlp", "lstm", "transformer"])
 def test_small_steps_are_stacked_all_at_once(network: str) -> None:
     training, _ = make(network, batch_size=4)
-    assert stacking.count(training, range(20)) == 20
+    assert stacking.choose_stack_size(training, range(20)) == 20
 
 
 def test_a_step_that_keeps_a_core_busy_is_taken_by_each_replica_alone() -> None:
     training, asked = make("mlp", batch_size=4000, width=512, depth=2)
-    assert stacking.count(training, range(20)) == 1
+    assert stacking.choose_stack_size(training, range(20)) == 1
     assert asked == [1]
 
 
 def test_the_count_on_a_cpu_is_the_same_each_time_and_needs_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stacking, "step_seconds", None)
+    monkeypatch.setattr(stacking, "measure_step_seconds", None)
     training, _ = make("mlp", batch_size=8)
-    assert stacking.count(training, range(9)) == stacking.count(training, range(9)) == 9
+    assert stacking.choose_stack_size(training, range(9)) == stacking.choose_stack_size(training, range(9)) == 9
 
 
 def test_one_replica_is_not_measured() -> None:
     training, asked = make("mlp")
-    assert stacking.count(training, [0]) == 1
+    assert stacking.choose_stack_size(training, [0]) == 1
     assert not asked
 
 
@@ -60,8 +60,8 @@ def test_one_replica_is_not_measured() -> None:
 def test_elsewhere_the_count_of_the_least_time_for_each_is_taken(
     monkeypatch: pytest.MonkeyPatch, cost: dict[int, float], expected: int
 ) -> None:
-    monkeypatch.setattr(stacking, "step_seconds", lambda count: cost[count])
-    assert stacking.measured(lambda count: count, 64) == expected  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr(stacking, "measure_step_seconds", lambda count: cost[count])
+    assert stacking.measure_stack_size(lambda count: count, 64) == expected  # type: ignore[arg-type, return-value]
 
 
 def test_a_count_for_which_memory_does_not_suffice_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,14 +70,14 @@ def test_a_count_for_which_memory_does_not_suffice_is_not_taken(monkeypatch: pyt
             raise RuntimeError("out of memory")
         return 1.0
 
-    monkeypatch.setattr(stacking, "step_seconds", step_seconds)
-    assert stacking.measured(lambda count: count, 64) == 16  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr(stacking, "measure_step_seconds", step_seconds)
+    assert stacking.measure_stack_size(lambda count: count, 64) == 16  # type: ignore[arg-type, return-value]
 
 
 def test_another_error_while_measuring_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def step_seconds(count: int) -> float:
         raise RuntimeError("shapes differ")
 
-    monkeypatch.setattr(stacking, "step_seconds", step_seconds)
+    monkeypatch.setattr(stacking, "measure_step_seconds", step_seconds)
     with pytest.raises(RuntimeError, match="shapes differ"):
-        stacking.measured(lambda count: count, 4)  # type: ignore[arg-type, return-value]
+        stacking.measure_stack_size(lambda count: count, 4)  # type: ignore[arg-type, return-value]

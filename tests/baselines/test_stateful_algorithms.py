@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from farshift.baselines.training.checkpoint import resume, save
+from farshift.baselines.training.checkpoint import resume_training, save_checkpoint
 from farshift.baselines.training.trainer import Training
 
 from .shifted_stacks import IMAGES, RESNET, asked, finished, wide_rows
@@ -62,9 +62,9 @@ def test_a_training_that_was_cut_off_ends_as_one_that_was_not(algorithm: str, af
     else:
         for _ in range(after):
             cut.step()
-    save(cut, tmp_path / "kept.npz", "same")
+    save_checkpoint(cut, tmp_path / "kept.npz", "same")
     again = training_of(algorithm, 0.01, 0.02)
-    assert resume(again, tmp_path / "kept.npz", "same")
+    assert resume_training(again, tmp_path / "kept.npz", "same")
     assert again.total == after
     assert torch.equal(asked(finished(again), again.initial_data), expected)
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import tiny_vision
 import torch
-from farshift.baselines.encoding.encoding import encoding
+from farshift.baselines.encoding.encoding import make_encoding
 from farshift.baselines.layers.convolution import Conv2d
-from farshift.baselines.recipe import complete
-from farshift.baselines.training.activations import blocks
-from farshift.baselines.training.feed import placed
-from farshift.baselines.training.memory_format import arranged
+from farshift.baselines.recipe import resolve_settings
+from farshift.baselines.training.activations import list_blocks
+from farshift.baselines.training.feed import move_to_device
+from farshift.baselines.training.memory_format import apply_memory_format
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
@@ -38,10 +38,10 @@ def training(network: str, task: Task = TASK, algorithm: str = "erm", **settings
     rows = (images() if task is TASK else commands()).numpy()
     weight, group = torch.from_numpy(rows.pop("weight")), rows.pop("group", None)
     made = recipe(network, STEPS, algorithm, **({"batch_size": 7, "lr": 0.01} | settings))
-    each = [complete(made, "toy/toy")] * 2
-    coding = encoding(task, rows, each[0])
+    each = [resolve_settings(made, "toy/toy")] * 2
+    coding = make_encoding(task, rows, each[0])
     data = Data.of(coding.encode(rows), weight, None if group is None else torch.from_numpy(group))
-    data = placed(data, "auto", "cpu")
+    data = move_to_device(data, "auto", "cpu")
     stack = ReplicaStack(network, algorithm, each, ["a", "b"], coding.sizes, task.type, data, STEPS)
     return Training(stack, data, STEPS)
 
@@ -135,15 +135,15 @@ def test_fewer_activations_are_kept() -> None:
             return x
 
         own = {value.data_ptr() for value in given.stack.network.parameters()}
-        from farshift.baselines.training.activations import recomputed
-        from farshift.baselines.training.algorithm import Clock
+        from farshift.baselines.training.activations import recompute_activations
+        from farshift.baselines.training.algorithm import StepState
 
-        clock = Clock(0, STEPS, 0, 0, given.stack.keys)
+        clock = StepState(0, STEPS, 0, 0, given.stack.keys)
         ((batch, _),) = given.batches(0)
         given.stack.rng.at(0)
         with torch.autograd.graph.saved_tensors_hooks(packed, lambda x: x):
             if recompute:
-                with recomputed(given.stack.network, given.stack.rng):
+                with recompute_activations(given.stack.network, given.stack.rng):
                     given.stack.algorithm.loss(given.stack.network, batch, clock)
             else:
                 given.stack.algorithm.loss(given.stack.network, batch, clock)
@@ -154,7 +154,7 @@ def test_fewer_activations_are_kept() -> None:
 
 def test_blocks_are_the_layers_of_the_outermost_lists() -> None:
     network = training("resnet", widths=[4, 4, 4]).stack.network
-    assert blocks(network) == list(network.body)
+    assert list_blocks(network) == list(network.body)
     with pytest.raises(ModelError, match="this network has no list of layers"):
         training("linear", recompute=True).step()
 
@@ -180,7 +180,7 @@ def test_pictures_lie_as_is_asked_and_give_the_same_losses(choice: str, monkeypa
 def test_a_picture_is_the_same_in_another_format() -> None:
     x = torch.rand(2, 3, 4, 5, 6)
     for form in (torch.channels_last, torch.contiguous_format):
-        assert torch.equal(arranged(x, form), x)
-        assert torch.equal(arranged(x[0], form), x[0])
+        assert torch.equal(apply_memory_format(x, form), x)
+        assert torch.equal(apply_memory_format(x[0], form), x[0])
     with pytest.raises(BadDefinition, match="use auto, channels_last or contiguous"):
         training("cnn", memory_format="nchw")

@@ -15,7 +15,7 @@ from encoded_files import picture
 from farshift.baselines.training.replica_group import Fit, ReplicaGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
-from farshift.benchmarks.blind.streamed_rows import streamed_rows
+from farshift.benchmarks.blind.streamed_rows import make_streamed_rows
 from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import BadData, FarshiftError
@@ -23,7 +23,7 @@ from farshift.loaders.part import Part
 from farshift.loaders.split import load
 from farshift.loaders.stream.open import stream
 from farshift.loaders.stream.part import StreamedPart
-from farshift.splits.rows import first_ids, heads, row_digests
+from farshift.splits.rows import compute_first_ids, compute_row_digests, get_digest_prefixes
 from farshift.splits.schema import Field, Schema
 
 from .killed_groups import killed_before
@@ -72,7 +72,7 @@ def pictures() -> tuple[StreamedPart, TrainingTable]:
             "note": ["none"] * COUNT,
         }
     )
-    ids, checks = first_ids(table, SCHEMA), heads(row_digests(table, SCHEMA))
+    ids, checks = compute_first_ids(table, SCHEMA), get_digest_prefixes(compute_row_digests(table, SCHEMA))
     order = np.argsort(ids)
     said = pa.table({"row_id": ids[order], "check": checks[order]})
     known = Part("made/jpegs@1", "0" * 64, "train", SCHEMA, "kind", said, np.arange(COUNT), {})
@@ -111,7 +111,7 @@ def test_encoded_pictures_of_a_stream_have_the_losses_of_those_in_memory(limit, 
     fitted(here, TASK, feed="resident")
     before = list(losses)
     losses.clear()
-    fitted(streamed_rows(part, TASK), TASK, feed=feed)
+    fitted(make_streamed_rows(part, TASK), TASK, feed=feed)
     assert len(before) == len(losses) == STEPS
     np.testing.assert_allclose(losses, before, rtol=0, atol=1e-6)
     held = part.store
@@ -130,7 +130,7 @@ def test_pixels_of_shards_have_the_losses_of_the_local_part(losses, tmp_path):
     fitted(TrainingTable(columns, local.row_ids), task, feed="resident", batch_size=32)
     before = list(losses)
     losses.clear()
-    rows = streamed_rows(there, task)
+    rows = make_streamed_rows(there, task)
     fitted(rows, task, feed="streamed", batch_size=32)
     np.testing.assert_allclose(losses, before, rtol=0, atol=1e-6)
     assert len(losses) == STEPS
@@ -140,7 +140,7 @@ def test_pixels_of_shards_have_the_losses_of_the_local_part(losses, tmp_path):
 def test_a_training_from_a_stream_that_is_killed_goes_on_to_the_same_bits(tmp_path, cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
     part, here = pictures()
-    rows = streamed_rows(part, TASK)
+    rows = make_streamed_rows(part, TASK)
     asked = {"image": here.columns["image"]}
 
     def outcome(kept: Path | None) -> list[Any]:
@@ -156,7 +156,7 @@ def test_a_training_from_a_stream_that_is_killed_goes_on_to_the_same_bits(tmp_pa
 def test_a_row_that_is_not_the_manifest_s_stops_the_training_and_is_named(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
     part, _ = pictures()
-    rows = streamed_rows(part, TASK)
+    rows = make_streamed_rows(part, TASK)
     column = [*part.store.table["image"].to_pylist()[:-1], picture(99)]
     part.store.table = part.store.table.set_column(0, "image", pa.array(column, pa.binary()))
     with pytest.raises(BadData, match=r"^row [0-9a-f]{16} is not what the manifest says \(held row 29; "):
@@ -166,4 +166,4 @@ def test_a_row_that_is_not_the_manifest_s_stops_the_training_and_is_named(cache,
 def test_a_text_is_no_input_that_is_streamed(tmp_path):
     part, _ = pictures()
     with pytest.raises(FarshiftError, match="the column 'note' is string: pictures and sounds alone are streamed"):
-        streamed_rows(part, replace(TASK, inputs=("note",)))
+        make_streamed_rows(part, replace(TASK, inputs=("note",)))

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from farshift.baselines.recipe import recipe
+from farshift.baselines.recipe import find_recipe
 from farshift.baselines.running import suite as suites
-from farshift.baselines.running.suite import folder, suite_plans, unfit
+from farshift.baselines.running.suite import explain_unfit, get_run_folder, make_suite_plans
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Budget
@@ -23,7 +23,7 @@ ON = ("modadd97/xi35", "modadd97/xi20")
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> None:
     """A suite of two benchmarks that need no download."""
-    monkeypatch.setattr(suites, "suite", lambda name: [find_benchmark(on) for on in ON])
+    monkeypatch.setattr(suites, "load_suite", lambda name: [find_benchmark(on) for on in ON])
 
 
 def ran(out: Path, *more: str, baselines: tuple[str, ...] = ("mlp",)) -> Result:
@@ -50,7 +50,7 @@ def fails_for(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 def test_a_suite_is_one_run_folder_for_each_pair_and_a_line_of_scores(tmp_path: Path, two: None) -> None:
     found = ran(tmp_path)
     assert found.exit_code == 0, found.output
-    assert all((folder(tmp_path, on, "mlp") / "run.toml").is_file() for on in ON)
+    assert all((get_run_folder(tmp_path, on, "mlp") / "run.toml").is_file() for on in ON)
     assert f"2 runs: {tmp_path}" in found.stdout
     assert all(on in found.stdout for on in ON)
 
@@ -66,8 +66,8 @@ def test_a_replica_that_fails_stops_no_other_and_is_listed_with_exit_code_1(
     failed = [text for text in found.stderr.splitlines() if text.startswith("failed: ")]
     assert len(failed) == 1
     assert failed[0].startswith(f"failed: mlp on {ON[0]}, seed 1: mlp/{ON[0]}/1: the loss is not finite at step 1 of 2")
-    assert not (folder(tmp_path, ON[0], "mlp") / "run.toml").exists()
-    assert (folder(tmp_path, ON[0], "mlp") / "shards" / "seed-0.json").is_file(), "its other replica is kept"
+    assert not (get_run_folder(tmp_path, ON[0], "mlp") / "run.toml").exists()
+    assert (get_run_folder(tmp_path, ON[0], "mlp") / "shards" / "seed-0.json").is_file(), "its other replica is kept"
 
 
 def test_the_same_command_goes_on_where_the_suite_stopped(
@@ -76,7 +76,7 @@ def test_the_same_command_goes_on_where_the_suite_stopped(
     with monkeypatch.context() as patch:
         fails_for(patch, f"{ON[0]}/1")
         assert ran(tmp_path).exit_code == 1
-    done = (folder(tmp_path, ON[1], "mlp") / "run.toml").read_bytes()
+    done = (get_run_folder(tmp_path, ON[1], "mlp") / "run.toml").read_bytes()
     # Checkpoints hold what failed: training begins anew where they are removed.
     for file in tmp_path.glob("*/mlp/training/*"):
         file.unlink()
@@ -87,7 +87,7 @@ def test_the_same_command_goes_on_where_the_suite_stopped(
     assert found.exit_code == 0, found.output
     assert [record["benchmark"] for record in json.loads(found.stdout)] == list(ON)
     assert len(trained) == 1
-    assert (folder(tmp_path, ON[1], "mlp") / "run.toml").read_bytes() == done
+    assert (get_run_folder(tmp_path, ON[1], "mlp") / "run.toml").read_bytes() == done
     assert not list(tmp_path.glob("*/mlp/training"))
 
 
@@ -115,9 +115,9 @@ def test_options_of_one_benchmark_are_refused_for_a_suite(tmp_path: Path, two: N
     ],
 )
 def test_a_suite_has_only_the_baselines_that_belong(name: str, why: str) -> None:
-    assert unfit(recipe(name), find_benchmark(ON[0])) == why
+    assert explain_unfit(find_recipe(name), find_benchmark(ON[0])) == why
 
 
 def test_baselines_that_belong_nowhere_are_one_line(tmp_path: Path, two: None) -> None:
     with pytest.raises(FarshiftError, match="^none of lstm, irm belongs on a benchmark of the suite two$"):
-        suite_plans("two", tmp_path, ["lstm", "irm"], Budget())
+        make_suite_plans("two", tmp_path, ["lstm", "irm"], Budget())

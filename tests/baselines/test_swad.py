@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.algorithms.swad import Valley
+from farshift.baselines.algorithms.swad import LossValley
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from torch import Tensor
@@ -35,10 +35,10 @@ def stretch(losses: Sequence[float], converge: int, tolerance: int, ratio: float
     return (start, max(low)) if low else None
 
 
-def valley(losses: Any, converge: int, tolerance: int, ratio: float) -> Valley:
+def valley(losses: Any, converge: int, tolerance: int, ratio: float) -> LossValley:
     """After looks with these losses (K, looks), the mean weights of look i being the number i."""
     rows = torch.tensor(np.asarray(losses))
-    found = Valley([torch.zeros(len(rows), 1, dtype=torch.float64)], converge, tolerance, rows[:, 0])
+    found = LossValley([torch.zeros(len(rows), 1, dtype=torch.float64)], converge, tolerance, rows[:, 0])
     for place, loss in enumerate(rows.unbind(1), 1):
         found.look([torch.full((len(rows), 1), float(place), dtype=torch.float64)], loss, torch.tensor(ratio))
     return found

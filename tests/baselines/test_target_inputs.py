@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.fixmatch import consistency
-from farshift.baselines.algorithms.importance_weighting import log_odds
-from farshift.baselines.recipe import files, literal
+from farshift.baselines.algorithms.fixmatch import compute_consistency_loss
+from farshift.baselines.algorithms.importance_weighting import fit_log_odds
+from farshift.baselines.recipe import find_plugin_files, read_literal
 from farshift.core.errors import ModelError
 from torch import Tensor
 
@@ -29,7 +29,7 @@ def test_a_replica_answers_the_same_alone_or_among_many(algorithm: str) -> None:
 
 @pytest.mark.parametrize("algorithm", TARGET)
 def test_inputs_of_shifted_rows_are_declared_and_needed(algorithm: str) -> None:
-    assert "unlabelled" in literal(files("algorithms")[algorithm], "TOUCHES")
+    assert "unlabelled" in read_literal(find_plugin_files("algorithms")[algorithm], "TOUCHES")
     with pytest.raises(ModelError, match="whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"):
         begun(algorithm, {}, data=replace(wide_rows(), unlabelled=None))
 
@@ -145,7 +145,7 @@ def test_two_classifiers_disagree_where_the_features_then_agree() -> None:
 def test_only_what_is_sure_pulls_the_strong_form() -> None:
     weak = torch.tensor([[[4.0, 0.0], [0.1, 0.0], [0.0, 5.0]]] * 2, dtype=torch.float64)
     strong = torch.randn(2, 3, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    found = consistency(weak, strong, torch.tensor([0.95, 0.5], dtype=torch.float64))
+    found = compute_consistency_loss(weak, strong, torch.tensor([0.95, 0.5], dtype=torch.float64))
     all_rows = F.cross_entropy(strong[1], torch.tensor([0, 0, 1]))
     some = (F.cross_entropy(strong[0][:1], torch.tensor([0])) + F.cross_entropy(strong[0][2:], torch.tensor([1]))) / 3
     assert found.tolist() == pytest.approx([some.item(), all_rows.item()])
@@ -176,7 +176,7 @@ def test_the_odds_of_a_shifted_row_are_those_of_scikit_learns_regression() -> No
     scaled = ((joined - joined.mean(0)) / joined.std(0, correction=0)).numpy()
     fitted = linear.LogisticRegression(C=0.3, tol=1e-12, max_iter=10000).fit(scaled, [0] * 60 + [1] * 40)
     expected = torch.from_numpy(fitted.decision_function(scaled)[:60])
-    assert near(log_odds(source, target, 0.3), expected, 1e-6)
+    assert near(fit_log_odds(source, target, 0.3), expected, 1e-6)
 
 
 def test_rows_count_by_their_flattened_odds() -> None:
@@ -184,7 +184,7 @@ def test_rows_count_by_their_flattened_odds() -> None:
     made = begun("importance_weighting", *each, common=PLAIN, data=wide_rows())
     data = made.data
     assert data.unlabelled is not None
-    odds = log_odds(data.inputs[1], data.unlabelled[1], 1.0)
+    odds = fit_log_odds(data.inputs[1], data.unlabelled[1], 1.0)
     batch, before = batch_of(made), [weights(made, replica) for replica in range(3)]
     losses = []
     for k, (w, own) in enumerate(zip(before, each, strict=True)):

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.algorithms._norms import between
-from farshift.baselines.algorithms.shot import labelled
+from farshift.baselines.algorithms._norms import interpolate_moments
+from farshift.baselines.algorithms.shot import assign_pseudo_labels
 from farshift.baselines.augmentations import domainbed
-from farshift.baselines.replicas.rng import stream, uniform
-from farshift.baselines.replicas.stacked import attach
-from farshift.baselines.training.augmentation import anew
+from farshift.baselines.replicas.rng import derive_stream, draw_uniform
+from farshift.baselines.replicas.stacked import attach_rng
+from farshift.baselines.training.augmentation import augment_flat_rows
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.core.errors import ModelError
@@ -36,7 +36,7 @@ def adapting(algorithm: str, *each: dict[str, Any], **settings: Any) -> tuple[Re
 def alone(stack: ReplicaStack, replica: int) -> Any:
     """A copy of one replica's network, normalised by each batch."""
     network = stack.only([replica]).network
-    attach(network, None)  # type: ignore[arg-type]
+    attach_rng(network, None)  # type: ignore[arg-type]
     return network.train()
 
 
@@ -93,7 +93,7 @@ def test_a_single_value_keeps_the_variance_of_training_and_moments_are_put_back(
     network = stack.network
     norm = network.body[0].norm
     before = norm.running_mean, norm.running_var
-    with between(network, torch.ones(1, dtype=torch.float64)), torch.no_grad():
+    with interpolate_moments(network, torch.ones(1, dtype=torch.float64)), torch.no_grad():
         assert near(norm(torch.full((1, 1, 2, 1, 1), 3.0, dtype=torch.float64))[0, 0, :, 0, 0], norm.bias[0])
     assert norm.running_mean is before[0]
     assert norm.running_var is before[1]
@@ -235,7 +235,7 @@ def plainly(q: Any, w: Any) -> Any:
 def test_shot_s_pseudo_labels_are_of_the_nearest_centroid_after_two_rounds() -> None:
     drawn = np.random.default_rng(3)
     features, p = drawn.normal(size=(2, 20, 4)), drawn.dirichlet([0.4] * 5, size=(2, 20))
-    found = labelled(torch.tensor(features), torch.tensor(p))
+    found = assign_pseudo_labels(torch.tensor(features), torch.tensor(p))
     for replica in range(2):
         z = np.array([[*row, 1.0] for row in features[replica]])
         z /= np.linalg.norm(z, axis=1, keepdims=True)
@@ -317,7 +317,7 @@ def test_cotta_s_student_follows_a_slow_teacher_and_some_weights_return() -> Non
             told = torch.zeros(1, ROWS, 3, dtype=torch.float64)
             for view in range(2):
                 common = given.keys, rows, turn, given.hyperparameters, IMAGES
-                told += teacher(nothing, anew(domainbed, f"view {view}", numbers, *common)).detach() / 2
+                told += teacher(nothing, augment_flat_rows(domainbed, f"view {view}", numbers, *common)).detach() / 2
             assert near(found[replica, ROWS * turn : ROWS * (turn + 1)], told[0])
             oracle.zero_grad()
             (-(told.softmax(-1) * student(nothing, numbers).log_softmax(-1)).sum() / ROWS).backward()
@@ -326,8 +326,10 @@ def test_cotta_s_student_follows_a_slow_teacher_and_some_weights_return() -> Non
                 both = zip(student.parameters(), teacher.parameters(), start, strict=True)
                 for place, (own, slow, first) in enumerate(both):
                     slow.copy_(0.6 * slow + 0.4 * own)
-                    drawn = uniform(
-                        stream(keys[replica : replica + 1], f"restore {place}", turn), own.shape[1:], torch.float64
+                    drawn = draw_uniform(
+                        derive_stream(keys[replica : replica + 1], f"restore {place}", turn),
+                        own.shape[1:],
+                        torch.float64,
                     )
                     own[drawn < restore] = first[drawn < restore]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.training.losses import cross_entropy, mean, squared
+from farshift.baselines.training.losses import average_over_batch, cross_entropy, squared_error
 from farshift.baselines.training.sampler import Batch
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, TrainableModel
@@ -134,7 +134,9 @@ def test_padding_is_no_target() -> None:
     words, target = torch.randn(1, 2, 3, 6), torch.tensor([[[4, 5, 2], [5, 2, 0]]])
 
     def loss(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        return mean(cross_entropy(logits, ids), Batch((), ids, torch.zeros(ids.shape[:2], dtype=torch.int64)))
+        return average_over_batch(
+            cross_entropy(logits, ids), Batch((), ids, torch.zeros(ids.shape[:2], dtype=torch.int64))
+        )
 
     apart = loss(words[:, :1], target[:, :1]) * 3 + loss(words[:, 1:, :2], target[:, 1:, :2]) * 2
     assert torch.allclose(loss(words, target), apart / 5)
@@ -143,7 +145,7 @@ def test_padding_is_no_target() -> None:
 def test_the_squared_loss_is_the_mean_over_rows_and_classes() -> None:
     out, target = torch.randn(1, 5, 7), torch.tensor([[0, 1, 2, 3, 6]])
     hot = torch.nn.functional.one_hot(target, 7).float()
-    ours = mean(squared(out, target), Batch((), target, target))
+    ours = average_over_batch(squared_error(out, target), Batch((), target, target))
     assert ours.item() == pytest.approx(torch.nn.functional.mse_loss(out, hot).item())
 
 

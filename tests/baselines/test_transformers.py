@@ -8,16 +8,22 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.decoding import shifted
+from farshift.baselines.encoding.decoding import shift_right
 from farshift.baselines.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
-from farshift.baselines.replicas.rng import Rng, keys
-from farshift.baselines.replicas.stacked import attach, count, picked, size, stacked
+from farshift.baselines.replicas.rng import Rng, make_keys
+from farshift.baselines.replicas.stacked import (
+    attach_rng,
+    count_parameters,
+    count_replicas,
+    select_replicas,
+    stack_networks,
+)
 from farshift.core.errors import ModelError
-from farshift.core.plugins import module, named
+from farshift.core.plugins import find_files_by_name, load_module
 from torch import Tensor, nn
 
 NETWORKS = ["transformer", "decoder_transformer"]
-POSITIONS = sorted(named("baselines/positions", ".py"))
+POSITIONS = sorted(find_files_by_name("baselines/positions", ".py"))
 SMALL: dict[str, Any] = {"width": 16, "heads": 2, "layers": 2, "feedforward": 32, "position_range": 64}
 
 SOURCE = torch.tensor([[4, 5, 6, 7, 8], [8, 4, PAD, PAD, PAD], [5, 5, 5, PAD, PAD]])
@@ -26,7 +32,7 @@ TARGET = torch.tensor([[4, 5, 6, 7], [7, 7, 4, EOS], [5, EOS, PAD, PAD]])
 
 def fresh(name: str, seed: int = 0, aligned: bool = False, **settings: Any) -> Any:
     """A small untrained network of one replica in float64, with weights large enough to be opinionated."""
-    file = module("baselines/networks", name, "network")
+    file = load_module("baselines/networks", name, "network")
     torch.manual_seed(seed)
     network = file.Network(Sizes(8, source=9, aligned=aligned), file.SETTINGS | SMALL | settings).double()
     for weight in network.parameters():
@@ -50,7 +56,7 @@ def test_the_encoder_decoder_equals_torch_nn_s_own_in_values_and_gradients() -> 
 
     order = _sinusoids(5)
     memory = encoder(4 * read[SOURCE] + order, src_key_padding_mask=SOURCE == PAD)
-    x = 4 * wrote[shifted(TARGET)] + order[:4]
+    x = 4 * wrote[shift_right(TARGET)] + order[:4]
     later = nn.Transformer.generate_square_subsequent_mask(4, dtype=torch.float64)
     features = decoder(x, memory, tgt_mask=later, memory_key_padding_mask=SOURCE == PAD)
     expected = F.linear(features, network.head.weight[0], network.head.bias[0])
@@ -73,7 +79,7 @@ def test_the_decoder_alone_equals_a_causal_torch_nn_encoder_on_each_row_without_
     found = network(SOURCE[None], TARGET[None])[0]
     for row, (source, target) in enumerate(zip(SOURCE, TARGET, strict=True)):
         source = source[source != PAD]
-        x = 4 * torch.cat([network.read.weight[0, source], network.wrote.weight[0, shifted(target)]])
+        x = 4 * torch.cat([network.read.weight[0, source], network.wrote.weight[0, shift_right(target)]])
         later = nn.Transformer.generate_square_subsequent_mask(len(x), dtype=torch.float64)
         features = plain((x + _sinusoids(len(x)))[None], mask=later)[0, len(source) :]
         expected = F.linear(features, network.head.weight[0], network.head.bias[0])
@@ -81,7 +87,7 @@ def test_the_decoder_alone_equals_a_causal_torch_nn_encoder_on_each_row_without_
 
 
 def _sinusoids(count: int) -> Tensor:
-    """Those of the first `count` places, 16 wide."""
+    """Those of the first `count_replicas` places, 16 wide."""
     pace = 10_000 ** (torch.arange(0, 16, 2, dtype=torch.float64) / 16)
     angles = torch.arange(count)[:, None] / pace
     return torch.cat([angles.sin(), angles.cos()], dim=1)
@@ -122,9 +128,9 @@ def test_a_replica_trained_among_three_equals_one_trained_alone(name: str, posit
     source[..., :3, 3:] = PAD
 
     def trained(which: list[int]) -> Any:
-        network = stacked([fresh(name, seed, **settings) for seed in which])
-        noise = Rng(keys([f"replica {seed}" for seed in which]))
-        attach(network, noise)
+        network = stack_networks([fresh(name, seed, **settings) for seed in which])
+        noise = Rng(make_keys([f"replica {seed}" for seed in which]))
+        attach_rng(network, noise)
         optimiser = torch.optim.SGD(network.parameters(), lr=2e-3, momentum=0.9)
         for step in range(50):
             noise.at(step)
@@ -135,10 +141,10 @@ def test_a_replica_trained_among_three_equals_one_trained_alone(name: str, posit
         return network
 
     together = trained([0, 1, 2])
-    assert count(together) == 3
+    assert count_replicas(together) == 3
     for replica in range(3):
         before, alone = fresh(name, replica, **settings).state_dict(), trained([replica]).state_dict()
-        for key, among in picked(together, [replica]).state_dict().items():
+        for key, among in select_replicas(together, [replica]).state_dict().items():
             assert torch.allclose(among, alone[key], rtol=0, atol=1e-12)
         assert (alone["head.weight"] - before["head.weight"]).abs().max() > 0.1
 
@@ -146,10 +152,10 @@ def test_a_replica_trained_among_three_equals_one_trained_alone(name: str, posit
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_stepwise_logits_equal_those_of_teaching(name: str, position: str) -> None:
-    network = stacked([fresh(name, seed, position=position) for seed in (0, 1)])
+    network = stack_networks([fresh(name, seed, position=position) for seed in (0, 1)])
     with torch.no_grad():
         state, logits = network.start(twice(SOURCE)), []
-        for token in shifted(TARGET).T:
+        for token in shift_right(TARGET).T:
             one, state = network.step(state, twice(token))
             assert all(entry.shape[:2] == (2, 3) for entry in state.values())
             logits.append(one)
@@ -161,7 +167,7 @@ def test_stepwise_logits_equal_those_of_teaching(name: str, position: str) -> No
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_row_does_not_depend_on_the_padding_beside_it(name: str, position: str) -> None:
-    network = stacked([fresh(name, seed, aligned=True, position=position) for seed in (0, 1)])
+    network = stack_networks([fresh(name, seed, aligned=True, position=position) for seed in (0, 1)])
     together, taught = network.generate(twice(SOURCE), 12), network(twice(SOURCE), twice(TARGET))
     for row, length in enumerate((5, 2, 3)):
         alone = twice(SOURCE[row : row + 1, :length])
@@ -173,7 +179,7 @@ def test_a_row_does_not_depend_on_the_padding_beside_it(name: str, position: str
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_decoding_equals_reading_the_whole_prefix_again(name: str) -> None:
-    network = stacked([fresh(name, seed, position="rope") for seed in (0, 1)])
+    network = stack_networks([fresh(name, seed, position="rope") for seed in (0, 1)])
     out = network.generate(twice(SOURCE), 12)
     assert out.shape == (2, 3, 12)
     with torch.no_grad():
@@ -196,7 +202,7 @@ def test_a_later_target_token_does_not_change_an_earlier_answer(name: str) -> No
 @pytest.mark.parametrize("name", NETWORKS)
 def test_shared_layers_equal_as_many_copies_of_one(name: str) -> None:
     shared, one, many = fresh(name, shared=True, layers=3), fresh(name, layers=1), fresh(name, layers=3)
-    assert size(shared) == size(one)
+    assert count_parameters(shared) == count_parameters(one)
     weights = shared.state_dict()
     spread = {
         key: weights[key.replace(".blocks.1.", ".blocks.0.").replace(".blocks.2.", ".blocks.0.")]
@@ -225,8 +231,8 @@ def test_an_empty_source_is_answered_and_learned_from_with_finite_numbers(name: 
 @pytest.mark.parametrize("settings", [{"dropout": 0.2}, {"position": "randomised"}], ids=["dropout", "randomised"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_training_is_noisy_and_evaluation_is_not(name: str, settings: dict[str, Any]) -> None:
-    network, noise = fresh(name, **settings), Rng(keys(["a"]))
-    attach(network, noise)
+    network, noise = fresh(name, **settings), Rng(make_keys(["a"]))
+    attach_rng(network, noise)
     quiet = network(SOURCE[None], TARGET[None])
     noise.at(0)
     first = network(SOURCE[None], TARGET[None])
@@ -257,7 +263,7 @@ def test_queries_begin_like_keys(name: str) -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_saved_tensor_has_the_replica_as_its_first_axis(name: str) -> None:
     for position in POSITIONS:
-        network = stacked([fresh(name, seed, position=position) for seed in range(3)])
+        network = stack_networks([fresh(name, seed, position=position) for seed in range(3)])
         assert {len(tensor) for tensor in network.state_dict().values()} == {3}
 
 
@@ -270,7 +276,7 @@ def test_settings_that_cannot_be_are_refused_in_one_line() -> None:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_it_learns_to_reverse_short_texts_and_writes_them(name: str) -> None:
-    file = module("baselines/networks", name, "network")
+    file = load_module("baselines/networks", name, "network")
     torch.manual_seed(0)
     network = file.Network(Sizes(8, source=8), file.SETTINGS | {"width": 32, "layers": 2, "feedforward": 64})
     source = torch.tensor(list(product(range(4, 8), repeat=3)))[None]

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from encoded_files import picture
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.training.training_rows import FitInput, digest_of
-from farshift.benchmarks.blind.rows import BlindData
+from farshift.baselines.training.training_rows import FitInput, digest_batch
+from farshift.benchmarks.blind.rows import ModelInputs
 from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Budget, Task
 from farshift.loaders.batching.encoded_files import EncodedFiles
-from farshift.loaders.batching.pixels import opened
-from farshift.loaders.cache.store import memory_mapped, write_arrow
+from farshift.loaders.batching.pixels import open_pixels
+from farshift.loaders.cache.store import map_table, write_arrow
 
 from .toys import recipe
 
@@ -46,17 +46,17 @@ def test_places_slices_and_masks_give_what_an_array_of_bytes_gives() -> None:
 
 
 def test_they_are_the_same_pictures_to_the_cache_and_the_same_rows_to_a_checkpoint() -> None:
-    assert opened(chunked(), 8).key == opened(FILES, 8).key
-    assert opened(chunked()[3:], 8).key == opened(FILES[3:], 8).key != opened(FILES, 8).key
-    assert digest_of({"image": chunked()}) == digest_of({"image": plain()})
+    assert open_pixels(chunked(), 8).key == open_pixels(FILES, 8).key
+    assert open_pixels(chunked()[3:], 8).key == open_pixels(FILES[3:], 8).key != open_pixels(FILES, 8).key
+    assert digest_batch({"image": chunked()}) == digest_batch({"image": plain()})
 
 
-def blind(folder: Path) -> BlindData:
+def blind(folder: Path) -> ModelInputs:
     columns = {"image": FILES, "kind": np.arange(12) % 2, "weight": np.ones(12, np.int64), "row_id": np.arange(12)}
     table = pa.table(columns)
     for name in ("train", "ood_test"):
         write_arrow(table.set_column(3, "row_id", table["row_id"].cast(pa.uint64())), folder / f"{name}.arrow")
-    return BlindData(folder, TASK, {"streams": {"train": "a/train", "ood_test": "a/ood_test"}, "shapes": {}})
+    return ModelInputs(folder, TASK, {"streams": {"train": "a/train", "ood_test": "a/ood_test"}, "shapes": {}})
 
 
 def test_training_rows_keep_their_files_in_the_mapped_column_and_give_a_user_copies(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_training_rows_keep_their_files_in_the_mapped_column_and_give_a_user_cop
     train = rows.training("train")
     assert isinstance(train.columns["image"], EncodedFiles)
     assert isinstance(rows.unlabelled("ood_test")["image"], EncodedFiles)
-    there = memory_mapped(tmp_path / "train.arrow")["image"].chunk(0)
+    there = map_table(tmp_path / "train.arrow")["image"].chunk(0)
     assert train.columns["image"].stored.chunk(0).buffers()[2].size == there.buffers()[2].size
     given = train.numpy()
     assert given["image"].tolist() == FILES
@@ -80,7 +80,7 @@ def test_a_tensor_of_training_rows_is_a_view_of_its_file_and_a_user_s_copy_may_b
     column = pa.FixedSizeListArray.from_arrays(pa.array(pixels), 4)
     table = pa.table({"image": column, "kind": np.arange(12) % 2, "row_id": np.arange(12, dtype=np.uint64)})
     write_arrow(table, tmp_path / "train.arrow")
-    rows = BlindData(tmp_path, TASK, {"streams": {"train": "a/train"}, "shapes": {"image": [2, 2]}})
+    rows = ModelInputs(tmp_path, TASK, {"streams": {"train": "a/train"}, "shapes": {"image": [2, 2]}})
     train = rows.training("train")
     assert train.columns["image"].base is not None
     assert not train.columns["image"].flags.writeable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from farshift.baselines.algorithms._norms import by_batch, renormalise
-from farshift.baselines.algorithms.lines import depths
+from farshift.baselines.algorithms._norms import recompute_running_moments, use_batch_moments
+from farshift.baselines.algorithms.lines import find_parameter_depths
 from farshift.baselines.layers.norm import BatchNorm
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
@@ -99,7 +99,7 @@ def test_a_network_of_one_layer_keeps_alpha_plus_beta_of_its_change() -> None:
 def test_layers_are_counted_in_the_order_of_a_network_and_shared_weights_once() -> None:
     first = nn.Linear(2, 2)
     network = nn.Sequential(first, nn.ReLU(), nn.Sequential(nn.LayerNorm(2), first), nn.Linear(2, 1, bias=False))
-    assert depths(network) == [0, 0, 1, 1, 2]
+    assert find_parameter_depths(network) == [0, 0, 1, 1, 2]
 
 
 def test_after_averaging_batch_normalisation_has_the_mean_moments_of_the_training_rows() -> None:
@@ -120,7 +120,7 @@ def test_after_averaging_batch_normalisation_has_the_mean_moments_of_the_trainin
 def test_moments_taken_over_several_batches_are_those_of_torch_with_a_cumulative_mean() -> None:
     data = wide_rows(20, sizes=IMAGES)
     network = begun("erm", {}, network="resnet", common=RESNET, data=data, sizes=IMAGES).stack.network
-    renormalise(network, data, rows=7)
+    recompute_running_moments(network, data, rows=7)
     first = network.body[0]
     oracle = nn.BatchNorm2d(2, momentum=None, dtype=torch.float64)
     for piece in range(3):
@@ -135,7 +135,7 @@ def test_normalising_by_the_batch_leaves_the_running_moments_and_the_layers_as_t
     stack = finished(begun("erm", {}, network="resnet", common=RESNET, data=data, sizes=IMAGES, steps=2))
     before = {name: value.clone() for name, value in stack.network.state_dict().items()}
     as_trained = asked(stack, data)
-    with torch.no_grad(), by_batch(stack.network, 0.0):
+    with torch.no_grad(), use_batch_moments(stack.network, 0.0):
         by_their_own = stack.network(*(x[None] for x in data.inputs))
     assert all(torch.equal(before[name], value) for name, value in stack.network.state_dict().items())
     assert torch.equal(asked(stack, data), as_trained)

@@ -8,7 +8,7 @@ import tiny_vision
 import torch
 from encoded_files import picture
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.recipe import Recipe, fine_tuned, recipe
+from farshift.baselines.recipe import Recipe, find_recipe, make_fine_tuned
 from farshift.benchmarks.adapters.clip import from_spec
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import ModelError
@@ -28,7 +28,7 @@ def weights(tmp_path_factory) -> str:
 
 
 def made(algorithm: str, weights: str, **own) -> Recipe:
-    return fine_tuned(recipe(algorithm), weights, side=8, head="zero-shot", **own)
+    return make_fine_tuned(find_recipe(algorithm), weights, side=8, head="zero-shot", **own)
 
 
 def scores(trained: Recipe, task: Task = TASK) -> np.ndarray:
@@ -42,9 +42,9 @@ def zero_shot(weights: str, templates: str = "single") -> np.ndarray:
     model = from_spec(weights, {"templates": templates})(0, TASK, "cpu", None)
     files, mean, deviation = FILES.tolist(), *(np.array(moment) for moment in tiny_vision.MOMENTS.values())
 
-    from farshift.loaders.batching.pictures import decoded
+    from farshift.loaders.batching.pictures import decode_images
 
-    pixels = decoded(files, 8)
+    pixels = decode_images(files, 8)
     scaled = (pixels / pixels.max() - mean) / deviation
     model.processor.pixels = lambda given: np.ascontiguousarray(scaled.transpose(0, 3, 1, 2), np.float32)
     model._factory.options = model._factory.options.model_copy(update={"batch_size": 12})
@@ -67,9 +67,9 @@ def test_wise_ft_lies_between_the_zero_shot_classifier_and_the_fine_tuned_one(we
 def test_a_probe_starts_from_the_zero_shot_head(weights):
     from farshift.baselines.encoding.encoding import Sizes
     from farshift.baselines.networks.pretrained import Network
-    from farshift.baselines.recipe import complete
+    from farshift.baselines.recipe import resolve_settings
 
-    settings = complete(made("erm", weights), "b")
+    settings = resolve_settings(made("erm", weights), "b")
     network = Network(Sizes(3, numbers=192, shape=(8, 8, 3), names=TASK.names), settings)
     assert network.head.weight.shape == (1, 3, 6)
     lengths = network.head.weight[0].norm(dim=1)

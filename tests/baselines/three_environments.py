@@ -9,9 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.recipe import complete
-from farshift.baselines.replicas.stacked import picked
-from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.recipe import resolve_settings
+from farshift.baselines.replicas.stacked import select_replicas
+from farshift.baselines.training.algorithm import StepState
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
@@ -50,7 +50,7 @@ def training(
     basis = {"width": 4, "batch_size": ROWS, "optimiser": "sgd", "lr": 0.1} | common
     made = recipe("mlp", steps, algorithm, **basis)
     given = data() if given is None else given
-    settings = [complete(made, "toy/toy", one) for one in each]
+    settings = [resolve_settings(made, "toy/toy", one) for one in each]
     names = [f"case/{place}" for place in range(len(each))]
     sizes = Sizes(CLASSES, numbers=WIDTH)
     stack = ReplicaStack("mlp", algorithm, settings, names, sizes, "classification", given, steps, torch.float64)
@@ -60,7 +60,7 @@ def training(
 def plain(network: Any, replica: int) -> nn.Sequential:
     """One replica of an MLP as a torch.nn model."""
     model = nn.Sequential(nn.Linear(WIDTH, 4), nn.ReLU(), nn.Linear(4, network.head.weight.shape[1])).double()
-    ours = picked(network, [replica])
+    ours = select_replicas(network, [replica])
     for parameter, (name, own) in zip(model.parameters(), ours.named_parameters(), strict=True):
         assert own.shape[1:] == parameter.shape, name
         parameter.data = own[0].detach().clone()
@@ -118,7 +118,7 @@ def assert_trains_as(
 def losses(train: Training, step: int = 0) -> Tensor:
     """The losses of a step's batch as the replica stack stands, not taken."""
     [(batch, _)] = train.sampler.batches(step)
-    clock = Clock(step, STEPS, 0, step, train.stack.keys)
+    clock = StepState(step, STEPS, 0, step, train.stack.keys)
     found: Tensor = train.stack.algorithm.loss(train.stack.network, batch, clock)
     return found.detach()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.recipe import Recipe, Spend
+from farshift.baselines.recipe import Recipe, RecipeBudget
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.model import Budget, Task
 from numpy.typing import NDArray
@@ -71,8 +71,8 @@ def recipe(network: str, steps: int = 200, algorithm: str = "erm", **settings: A
         network=network,
         algorithm=algorithm,
         settings=settings,
-        quick=Spend(steps=steps),
-        full=Spend(steps=2 * steps),
+        quick=RecipeBudget(steps=steps),
+        full=RecipeBudget(steps=2 * steps),
     )
 
 

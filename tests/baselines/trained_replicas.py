@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from farshift.baselines.diagnostics._subject import Subject
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.recipe import complete
-from farshift.baselines.replicas.stacked import picked
+from farshift.baselines.recipe import resolve_settings
+from farshift.baselines.replicas.stacked import select_replicas
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from torch import Tensor, nn
@@ -24,7 +24,7 @@ def stack(network: str, data: Data, sizes: Sizes, names: tuple[str, ...] = NAMES
     task = "sequence" if data.target.ndim == 3 else "classification"
     algorithm = settings.pop("algorithm", "erm")
     made = recipe(network, 1, algorithm, **settings)
-    each = [complete(made, "toy/toy") for _ in names]
+    each = [resolve_settings(made, "toy/toy") for _ in names]
     found = ReplicaStack(network, algorithm, each, names, sizes, task, data, 1, torch.float64)
     found.ready()
     return found
@@ -61,7 +61,7 @@ def texts(rows: int = 5) -> Data:
 def plain(subject: Subject, replica: int) -> nn.Sequential:
     """One of the perceptrons as a torch.nn model."""
     model = nn.Sequential(nn.Linear(WIDTH, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES)).double()
-    ours = picked(subject.stack.network, [replica])
+    ours = select_replicas(subject.stack.network, [replica])
     for parameter, own in zip(model.parameters(), ours.parameters(), strict=True):
         parameter.data = own[0].detach().clone()
     return model

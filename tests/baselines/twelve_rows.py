@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.recipe import defaults
+from farshift.baselines.recipe import collect_defaults
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
@@ -26,7 +26,7 @@ def settings(algorithm: str, network: str = "mlp", **own: Any) -> dict[str, Any]
     if network == "mlp":
         plain |= {"width": 5, "depth": 1}
     made = recipe(network, 1, algorithm, **plain | own)
-    return defaults(made) | plain | own
+    return collect_defaults(made) | plain | own
 
 
 def rows(count: int = ROWS, seed: int = 0, classes: int = CLASSES) -> Data:

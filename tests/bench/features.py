@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from farshift.baselines.recipe import recipe
+from farshift.baselines.recipe import find_recipe
 from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
@@ -73,7 +73,7 @@ def main() -> None:
     total = np.zeros(2)
     for name in asked.names:
         start = np.array([time.process_time(), time.perf_counter()])
-        baseline = recipe(name)
+        baseline = find_recipe(name)
         members = [Member(seed, {}) for seed in range(asked.seeds)]
         group = ReplicaGroup(baseline, TASK, members, "bench/features")
         fit = group.fit(FitInput(Rows(train), Rows(val)), Budget("full", asked.steps))

@@ -20,14 +20,14 @@ from pathlib import Path
 import numpy as np
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.blind.rows import Inputs
-from farshift.benchmarks.harness.query import Query
+from farshift.benchmarks.harness.query import Predictor
 from farshift.benchmarks.harness.time_limit import TimeLimit
-from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.shards import Job, Shard
 from farshift.benchmarks.scoring.measured import AnsweredRows
-from farshift.benchmarks.statistics.interval import mean
+from farshift.benchmarks.statistics.interval import estimate_mean
 
 BATCH = 256
 BATCHES = 1000
@@ -63,7 +63,7 @@ def columns() -> dict[str, dict[str, object]]:
 def harness(inputs: Inputs, task: Task) -> float:
     with tempfile.TemporaryDirectory() as folder:
         job = Job(Path(folder) / "seed-0" / "main", 0, task)
-        query = Query(task, BATCH, TimeLimit(600))
+        query = Predictor(task, BATCH, TimeLimit(600))
         start = time.perf_counter()
         query.ask(OneMillisecond(), "last", inputs, job, "bench")
         return time.perf_counter() - start
@@ -140,11 +140,11 @@ def write(run: RunFolder, task: Task, inputs: Inputs, answers: Answers) -> None:
 def score(path: Path, task: Task, ids: np.ndarray, truth: np.ndarray) -> None:
     from farshift.benchmarks.runs.predictions import read_answers
     from farshift.benchmarks.runs.run import read_run
-    from farshift.benchmarks.scoring.completeness import blocks_of
+    from farshift.benchmarks.scoring.completeness import split_blocks
 
-    (table,) = blocks_of(read_run(path).predictions()).values()
+    (table,) = split_blocks(read_run(path).predictions()).values()
     assert np.array_equal(table["row_id"].to_numpy(), ids)
-    found = mean(AnsweredRows(task, ids, truth, [read_answers(table, task)]).by(metric("accuracy")))
+    found = estimate_mean(AnsweredRows(task, ids, truth, [read_answers(table, task)]).by(find_metric("accuracy")))
     assert 0.9 < found.value < 0.92, found
 
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import farshift as fs
 import models
 import postgres
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.pack import pack_runs
 from swarm import Swarm, killed_while_working
 
 ON = "modadd97/xi35"
@@ -41,7 +41,7 @@ def main() -> None:
             out = folder / f"run{number}"
             chance = number / given.submissions / 2
             fs.evaluate(lambda seed, n=chance: models.Adder(seed, n), on=ON, seeds=1, out=out, name=f"m{number}")
-            files.append(pack([out], folder / f"{number}.zip", team="us"))
+            files.append(pack_runs([out], folder / f"{number}.zip", team="us"))
         before = processor_seconds()
         with Swarm(folder, url) as swarm:
             found = killed_while_working(swarm, files, given.clients)

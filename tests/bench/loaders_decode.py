@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from farshift.loaders.batching.pictures import decoded_pieces
-from farshift.loaders.decoders import decoder
+from farshift.loaders.batching.pictures import iterate_decoded
+from farshift.loaders.decoders import load_decoder
 from farshift.loaders.part import Part
 from farshift.splits.schema import Field, Schema
 from loaders_peers import datasets, torch, webdataset
@@ -75,7 +75,7 @@ def readers(files: list[bytes], folder: Path, cores: int) -> dict[str, Decode]:
     """What decodes all files once, batch by batch, by its name."""
     found: dict[str, Decode] = {
         "a bare loop over Pillow, one core": lambda: map(plain, files),
-        "farshift, threads": lambda: decoded_pieces(files, SIDE, decoder()),
+        "farshift, threads": lambda: iterate_decoded(files, SIDE, load_decoder()),
     }
     loader = partial(torch.utils.data.DataLoader, num_workers=cores)
     table = pa.table({"image": pa.array(files, pa.binary()), "row_id": np.arange(len(files), dtype=np.uint64)})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from farshift.loaders.cache.store import one_batch_options
+from farshift.loaders.cache.store import make_write_options
 from PIL import Image
 
 WORKERS = 2
@@ -71,12 +71,12 @@ measured(anonymous(), epoch)
 
 _TRAINING = """
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.recipe import Recipe, Spend
+from farshift.baselines.recipe import Recipe, RecipeBudget
 from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Budget, Task
 from farshift.loaders.batching.encoded_files import EncodedFiles
 
-spend = Spend(steps=-(-count // 256))
+spend = RecipeBudget(steps=-(-count // 256))
 settings = {"batch_size": 256, "side": 32, "feed": "streamed", "width": 4}
 recipe = Recipe(name="bench", title="Bench", citation="none", network="mlp", algorithm="erm", settings=settings,
                 quick=spend, full=spend)
@@ -138,7 +138,10 @@ def _write(path: Path, count: int) -> int:
             "row_id": np.arange(count, dtype=np.uint64),
         }
     )
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema, options=one_batch_options()) as writer:
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema, options=make_write_options()) as writer,
+    ):
         writer.write_table(table, max_chunksize=count)
     raw.unlink()
     return int(sizes.sum())

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from farshift.core.files import cache_root
-from farshift.loaders.batching.pictures import decoded
-from farshift.loaders.batching.pixels import opened
-from farshift.loaders.cache.contents import clear
+from farshift.core.files import get_cache_root
+from farshift.loaders.batching.pictures import decode_images
+from farshift.loaders.batching.pixels import open_pixels
+from farshift.loaders.cache.contents import clear_cache
 from farshift.loaders.part import Part
 from farshift.splits.schema import Field, Schema
 from PIL import Image
@@ -70,14 +70,14 @@ def decoding(count: int) -> None:
     cores = os.cpu_count() or 1
 
     def into_the_cache() -> None:
-        clear(["pictures"])
-        opened(files, SIDE)
+        clear_cache(["pictures"])
+        open_pixels(files, SIDE)
 
     with ProcessPoolExecutor(cores) as pool:
         works: dict[str, Callable[[], Any]] = {
             "bare": lambda: loop(files),
             "processes": lambda: list(pool.map(loop, [files[core::cores] for core in range(cores)])),
-            "threads": lambda: decoded(files, SIDE),
+            "threads": lambda: decode_images(files, SIDE),
             "cache": into_the_cache,
         }
         found = interleaved(works, 5)
@@ -96,8 +96,8 @@ def decoding(count: int) -> None:
 
 def _epoch(files: list[bytes]) -> None:
     """A shuffled epoch from the decoded cache, and fancy indexing of the same file as a memmap."""
-    pixels = opened(files, SIDE)
-    plain = np.load(next((cache_root() / "pictures").glob("*.npy")), mmap_mode="r")
+    pixels = open_pixels(files, SIDE)
+    plain = np.load(next((get_cache_root() / "pictures").glob("*.npy")), mmap_mode="r")
     order = np.random.default_rng(1).permutation(len(files))
     room = np.empty((BATCH, *plain.shape[1:]), np.uint8)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from farshift.loaders.cache import store
-from farshift.loaders.cache.store import one_batch_options
+from farshift.loaders.cache.store import make_write_options
 from loaders_rows import BATCH, PIXELS, Rows
 
 _MEMORY = """
@@ -58,7 +58,7 @@ def verification(rows: Rows) -> None:
         store._compared.clear()
         for taken in (first, again):
             start = time.process_time()
-            assert store.intact(path)
+            assert store.is_intact(path)
             taken.append(time.process_time() - start)
     size = path.stat().st_size
     once, later, one = map(statistics.median, (first, again, plain))
@@ -111,6 +111,9 @@ def _write_large(path: Path, count: int) -> None:
             "row_id": np.arange(count, dtype=np.uint64),
         }
     )
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema, options=one_batch_options()) as writer:
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema, options=make_write_options()) as writer,
+    ):
         writer.write_table(table, max_chunksize=count)
     raw.unlink()

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 import farshift as fs
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.submission.pack import pack_runs
 
 ON = "modadd97/xi35"
 
@@ -36,7 +36,7 @@ def enter(job: tuple[Path, int]) -> None:
         place = Path(folder)
         name = f"model {number:03}"
         fs.evaluate(lambda seed: Model(number, seed), on=ON, budget="quick", seeds=3, out=place / "run", name=name)
-        submit(Board(board), pack([place / "run"], place / "s.zip", team=f"team {number % 50}"))
+        submit_runs(Board(board), pack_runs([place / "run"], place / "s.zip", team=f"team {number % 50}"))
 
 
 def asks_for_a_board(parser: argparse.ArgumentParser, entries: int) -> None:

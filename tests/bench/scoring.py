@@ -17,12 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from farshift.benchmarks.statistics.joint_covariance import joint_covariance
+from farshift.benchmarks.statistics.joint_covariance import estimate_joint_covariance
 from farshift.benchmarks.statistics.max_t import DRAWS
-from farshift.benchmarks.statistics.ranks import rank_sets
+from farshift.benchmarks.statistics.ranks import compute_rank_sets
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.worst_group import RESAMPLES as GROUP_RESAMPLES
-from farshift.benchmarks.statistics.worst_group import worst_group
+from farshift.benchmarks.statistics.worst_group import estimate_worst_group
 
 ROUNDS = 5
 RNG = np.random.default_rng(0)
@@ -48,7 +48,7 @@ def worst(rows: int) -> dict[str, list[Way]]:
     few = max(5, 1_000_000 // rows)
     return {
         f"the worst of 50 groups of {rows:,} rows, with its interval and {GROUP_RESAMPLES:,} resamples": [
-            Way("ours", lambda: worst_group(sample, groups), GROUP_RESAMPLES, GROUP_RESAMPLES, goal=0.3),
+            Way("ours", lambda: estimate_worst_group(sample, groups), GROUP_RESAMPLES, GROUP_RESAMPLES, goal=0.3),
             Way(
                 "groups resampled row by row, NumPy",
                 lambda: [min(one[RNG.integers(0, len(one), len(one))].mean() for one in members) for _ in range(few)],
@@ -69,7 +69,7 @@ def ranks(entries: int, rows: int) -> dict[str, list[Way]]:
     pairs = np.triu_indices(entries, 1)
     return {
         f"rank sets of {entries} entries on {rows:,} rows, {DRAWS:,} draws": [
-            Way("ours", lambda: rank_sets(joint_covariance(samples)), DRAWS, DRAWS, goal=1.0),
+            Way("ours", lambda: compute_rank_sets(estimate_joint_covariance(samples)), DRAWS, DRAWS, goal=1.0),
             Way("rows resampled, all pairs, NumPy", lambda: [largest(scores, pairs) for _ in range(20)], 20, DRAWS, 2),
         ]
     }

@@ -31,8 +31,8 @@ import numpy as np
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.server import published
 from farshift.leaderboard.server.app import create_app
-from farshift.leaderboard.server.process import server_of
-from farshift.leaderboard.server.serving import listening
+from farshift.leaderboard.server.process import make_server
+from farshift.leaderboard.server.serving import open_listening_socket
 from farshift.leaderboard.settings import write_baselines
 from made_boards import asks_for_a_board, board_of
 
@@ -82,8 +82,8 @@ def served(chosen: argparse.Namespace) -> None:
         app = create_app(chosen.serve, workers=0)
         if not chosen.entries:
             published.take_snapshot = Drawn(chosen.models, chosen.tables).snapshot
-    line = listening("127.0.0.1", 0)
-    server = server_of(app)
+    line = open_listening_socket("127.0.0.1", 0)
+    server = make_server(app)
     Thread(target=server.run, kwargs={"sockets": [line]}, daemon=True).start()
     while not server.started:
         time.sleep(0.05)

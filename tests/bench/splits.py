@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from farshift.splits.rows import canonical_rows
+from farshift.splits.rows import iterate_canonical_rows
 from farshift.splits.schema import Field
 
 FILES = 8
@@ -68,11 +68,11 @@ if sys.argv[1] == "build":
     manifest, _ = freeze(folder / "long.toml", out, engine)
     said = manifest.identity
 else:
-    from farshift.loaders.freezing.verify import verify
+    from farshift.loaders.freezing.verify import verify_manifest
     from farshift.splits.manifest import read_manifest
-    from farshift.core.plugins import also
-    with also(folder / sys.argv[3]):
-        verdict = verify(read_manifest(out / "bench" / "long" / "v1" / "split.toml"))
+    from farshift.core.plugins import add_plugin_folder
+    with add_plugin_folder(folder / sys.argv[3]):
+        verdict = verify_manifest(read_manifest(out / "bench" / "long" / "v1" / "split.toml"))
     said = verdict.state
 took, cpu = time.perf_counter() - start, processor() - cpu
 stop.set(); watcher.join()
@@ -113,7 +113,7 @@ def bare_loop(folder: Path) -> float:
     """Seconds of the processor that one sha256 of one row's canonical bytes takes, the bytes lying in memory."""
     fields = (Field("text", "string", "input"), Field("label", "int64", "label"), Field("year", "int64", "meta"))
     table = pq.ParquetFile(folder / "rows-0.parquet").read_row_group(0)
-    some = list(canonical_rows(table, fields))
+    some = list(iterate_canonical_rows(table, fields))
     times = []
     for _ in range(5):
         start = time.process_time()

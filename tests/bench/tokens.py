@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 from farshift.baselines.encoding.token_rows import TokenRows
-from farshift.loaders.batching.buckets import BucketedOrder, padding
+from farshift.loaders.batching.buckets import BucketedOrder, compute_padding_share
 from farshift.loaders.batching.order import StoredPermutation
-from farshift.loaders.batching.tokenizer import made
-from farshift.loaders.batching.tokens import tokenised
+from farshift.loaders.batching.tokenizer import load_tokenizer
+from farshift.loaders.batching.tokens import tokenise_texts
 
 MOST, BATCH = 512, 32
 
@@ -58,13 +58,13 @@ def main() -> None:
     asked.add_argument("--tokenizer", default="")
     options = asked.parse_args()
     given = texts(options.texts)
-    own = made(options.tokenizer or learned(given[:2000]), MOST)
+    own = load_tokenizer(options.tokenizer or learned(given[:2000]), MOST)
     with tempfile.TemporaryDirectory() as cache:
         os.environ["FARSHIFT_CACHE"] = cache
         bare = seconds(lambda: own.ids(given))
         one_by_one = seconds(lambda: [own.ids([text]) for text in given])
-        first, again = seconds(lambda: tokenised(given, own)), seconds(lambda: tokenised(given, own))
-        found = tokenised(given, own)
+        first, again = seconds(lambda: tokenise_texts(given, own)), seconds(lambda: tokenise_texts(given, own))
+        found = tokenise_texts(given, own)
         rows = np.random.default_rng(1).permutation(len(given))
         batches = [rows[start : start + BATCH] for start in range(0, len(rows), BATCH)]
         epoch = seconds(lambda: [found.take(some) for some in batches])
@@ -81,11 +81,11 @@ def main() -> None:
     print(f"the same, tokenised whenever they are read {fly:7.2f} s   {fly / epoch:5.1f} x")
     print(f"held by a training: {held.nbytes / 1e6:.1f} MB ragged, {filled / 1e6:.1f} MB filled up as int64")
     print(f"padding, all rows as wide as the longest   {1 - found.lengths.mean() / found.lengths.max():7.1%}")
-    print(f"padding, batches of {BATCH} by chance            {padding(found.lengths, order, BATCH):7.1%}")
+    print(f"padding, batches of {BATCH} by chance            {compute_padding_share(found.lengths, order, BATCH):7.1%}")
     for pool in (4, 16, 64):
         bucketed = BucketedOrder("bench", order, found.lengths, BATCH, pool)
         print(
-            f"padding, batches of {BATCH} in pools of {pool:<2}        {padding(found.lengths, bucketed, BATCH):7.1%}"
+            f"padding, batches of {BATCH} in pools of {pool:<2}        {compute_padding_share(found.lengths, bucketed, BATCH):7.1%}"
         )
 
 

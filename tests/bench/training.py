@@ -24,8 +24,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.recipe import Recipe, defaults
-from farshift.baselines.replicas.stacked import size
+from farshift.baselines.recipe import Recipe, collect_defaults
+from farshift.baselines.replicas.stacked import count_parameters
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
@@ -115,7 +115,7 @@ def stacked(network: str, given: tuple[Data, Sizes], batch: int, replicas: int, 
         quick={"steps": 1},  # type: ignore[arg-type]
         full={"steps": 1},  # type: ignore[arg-type]
     )
-    settings = defaults(made) | {"batch_size": batch, "lr": 1e-3} | own
+    settings = collect_defaults(made) | {"batch_size": batch, "lr": 1e-3} | own
     names = [f"replica {number}" for number in range(replicas)]
     data, sizes = given
     task = "classification" if data.target.ndim == 2 else "sequence"
@@ -169,7 +169,7 @@ def compare(case: Case, timer: Timer) -> None:
     for replicas in case.goals:
         training = stacked(case.network, case.given, case.batch, replicas, **case.settings)
         parameters = sum(p.numel() for p in one.parameters())
-        assert size(training.stack.network) == parameters, "the peer must be the same network"
+        assert count_parameters(training.stack.network) == parameters, "the peer must be the same network"
         steps[str(replicas)] = training.step
     found = interleaved(steps, timer)
     for replicas, goal in case.goals.items():

@@ -32,9 +32,16 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.recipe import Recipe, complete, defaults, files, literal, recipes
-from farshift.baselines.replicas.hyperparameters import alike
-from farshift.baselines.running.search import drawn
+from farshift.baselines.recipe import (
+    Recipe,
+    collect_defaults,
+    find_plugin_files,
+    load_recipes,
+    read_literal,
+    resolve_settings,
+)
+from farshift.baselines.replicas.hyperparameters import make_stack_key
+from farshift.baselines.running.search import draw_settings
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
@@ -89,7 +96,7 @@ def complete_settings(network: str, algorithm: str = "erm", **own: Any) -> dict[
     named = {name: value for name, value in own.items() if name in ("optimiser", "schedule")}
     made = Recipe(name="bench", title="Bench", citation="none", network=network, algorithm=algorithm,
                   settings=named, quick=spend, full=spend)  # fmt: skip
-    return defaults(made) | own
+    return collect_defaults(made) | own
 
 
 def training(
@@ -246,8 +253,8 @@ def phase_diagram(bench: Bench) -> None:
 
 
 def domain_recipes() -> Iterator[Recipe]:
-    for made in recipes().values():
-        if made.algorithm and literal(files("algorithms")[made.algorithm], "KIND") == "domain":
+    for made in load_recipes().values():
+        if made.algorithm and read_literal(find_plugin_files("algorithms")[made.algorithm], "KIND") == "domain":
             yield made
 
 
@@ -259,9 +266,9 @@ def domain_algorithms(bench: Bench) -> None:
     slot, total = (0.02, 0.0) if bench.tiny else (60.0 / len(known), 0.0)
     for made in known:
         stacks: dict[Any, list[Settings]] = {}
-        for own in drawn(made.name, "colored_mnist/plus_90", count).values():
-            settings = complete(made, "colored_mnist/plus_90", own)
-            stacks.setdefault(alike(settings), []).extend([settings] * trials)
+        for own in draw_settings(made.name, "colored_mnist/plus_90", count).values():
+            settings = resolve_settings(made, "colored_mnist/plus_90", own)
+            stacks.setdefault(make_stack_key(settings), []).extend([settings] * trials)
         largest = max(stacks.values(), key=len)
         try:
             run = training(bench, made.network or "", largest, data, sizes, steps, made.algorithm or "")

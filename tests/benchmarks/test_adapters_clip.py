@@ -10,7 +10,7 @@ import picture_split
 import pytest
 import tiny_vision
 from encoded_files import picture
-from farshift.benchmarks.adapters._clip import TEMPLATES, spoken, templates_of
+from farshift.benchmarks.adapters._clip import TEMPLATES, format_class_names, parse_templates
 from farshift.benchmarks.adapters.clip import from_spec
 from farshift.benchmarks.adapters.hugging_face import from_spec as hugging_face
 from farshift.benchmarks.harness.conformance import check_model
@@ -37,9 +37,9 @@ def by_hand(folder: Path, templates: list[str], names: tuple[str, ...] = WAY.nam
 
     network = transformers.CLIPModel.from_pretrained(folder).eval()
     words = transformers.AutoTokenizer.from_pretrained(folder)
-    from farshift.benchmarks.adapters._hf_pictures import PictureProcessor
+    from farshift.benchmarks.adapters._hf_pictures import ImageProcessor
 
-    pixels = torch.from_numpy(PictureProcessor(folder).pixels(FILES))
+    pixels = torch.from_numpy(ImageProcessor(folder).pixels(FILES))
     with torch.no_grad():
         outs = [
             network(
@@ -76,15 +76,15 @@ def test_the_published_sets_have_as_many_templates_as_published():
 
 
 def test_names_are_written_as_people_say_them():
-    assert spoken(["polar_bear", "art  painting"]) == ["polar bear", "art painting"]
+    assert format_class_names(["polar_bear", "art  painting"]) == ["polar bear", "art painting"]
 
 
 def test_templates_that_are_none_are_refused():
     with pytest.raises(UnknownName, match="imagenet"):
-        templates_of("imagnet")
+        parse_templates("imagnet")
     for text in ("a {} of {}", "a {name}", "a {}|none"):
         with pytest.raises(FarshiftError, match="template"):
-            templates_of(text)
+            parse_templates(text)
 
 
 def test_classes_need_names_and_may_be_given_others(folder):

@@ -8,8 +8,8 @@ from operator import itemgetter
 import numpy as np
 import pytest
 from farshift.benchmarks.adapters.function import adapt, predictor
-from farshift.benchmarks.fingerprint import fingerprint
-from farshift.benchmarks.harness.factory import factory, model_name
+from farshift.benchmarks.fingerprint import compute_fingerprint
+from farshift.benchmarks.harness.factory import get_model_name, make_factory
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
 
@@ -51,7 +51,7 @@ class Adder:
 )
 def test_a_function_of_one_required_argument_is_a_model(function):
     assert adapt(function, ADD, 0).predict(BATCH).tolist() == [2, 5, 6]
-    assert factory(function, ADD)(0, {}).predict(BATCH).tolist() == [2, 5, 6]
+    assert make_factory(function, ADD)(0, {}).predict(BATCH).tolist() == [2, 5, 6]
 
 
 @pytest.mark.parametrize(
@@ -89,23 +89,23 @@ def test_a_function_with_a_predict_of_its_own_is_a_model_already():
 
 
 def test_a_factory_may_give_a_function():
-    assert factory(lambda seed: lambda batch: batch["a"] + seed, ADD)(3, {}).predict(BATCH).tolist() == [4, 9, 6]
+    assert make_factory(lambda seed: lambda batch: batch["a"] + seed, ADD)(3, {}).predict(BATCH).tolist() == [4, 9, 6]
 
 
 def test_any_callable_can_be_said_to_be_a_model():
     wrapped = predictor(Adder())
     assert wrapped.predict(BATCH).tolist() == [2, 5, 6]
-    assert factory(wrapped, ADD)(0, {}) is wrapped
+    assert make_factory(wrapped, ADD)(0, {}) is wrapped
     assert predictor(lambda *batch: add(*batch)).predict(BATCH).tolist() == [2, 5, 6]
     with pytest.raises(ModelError, match=r"^predictor: a int cannot be called: give a function of the batch$"):
         predictor(7)
 
 
 def test_a_wrapped_function_is_named_and_identified_by_its_own_source():
-    assert model_name(predictor(add)) == model_name(add) == "add"
-    assert predictor(add).code == fingerprint(add)
-    assert model_name(predictor(Adder())) == "Adder"
-    assert predictor(Adder()).code == fingerprint(Adder)
+    assert get_model_name(predictor(add)) == get_model_name(add) == "add"
+    assert predictor(add).code == compute_fingerprint(add)
+    assert get_model_name(predictor(Adder())) == "Adder"
+    assert predictor(Adder()).code == compute_fingerprint(Adder)
     codes = [predictor(one).code for one in (add, shifted, partial(shifted, by=1), partial(shifted, by=2), Adder().add)]
     assert len(set(codes)) == len(codes)
     assert predictor(partial(shifted, by=1)).code == codes[2]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from farshift.benchmarks.adapters._hf_classifier import outputs_of
+from farshift.benchmarks.adapters._hf_classifier import match_outputs
 from farshift.benchmarks.adapters.hugging_face import from_spec
 from farshift.benchmarks.answers import Failed
-from farshift.benchmarks.definition import PromptPin, Versioned
+from farshift.benchmarks.definition import PluginPin, PromptPin
 from farshift.benchmarks.harness.conformance import check_model
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt
@@ -50,7 +50,7 @@ def model(folder: Path, task: Task, prompt: Prompt | None = None, **options: str
 
 def prompt(task: Task = ANSWER, extraction: str = "whole", query: str = "Q : {text} A :", **pin) -> Prompt:
     pinned = PromptPin(
-        example="", query=query, extraction=Versioned(name=extraction, version=1), **{"max_tokens": 5} | pin
+        example="", query=query, extraction=PluginPin(name=extraction, version=1), **{"max_tokens": 5} | pin
     )
     return Prompt(pinned, task, ())
 
@@ -119,7 +119,7 @@ def test_a_text_over_the_context_window_is_truncated(weights):
 )
 def test_labels_are_matched_by_name_where_both_sides_have_names_else_by_position(labels, names, expected):
     task = Task("classification", ("text",), "way", classes=3, names=names)
-    assert outputs_of(dict(enumerate(labels)), task, "m") == expected
+    assert match_outputs(dict(enumerate(labels)), task, "m") == expected
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_labels_are_matched_by_name_where_both_sides_have_names_else_by_position
 )
 def test_labels_that_do_not_fit_the_task_are_refused(labels, names, complaint):
     with pytest.raises(ModelError, match=f"^model hf:m {complaint}"):
-        outputs_of(dict(enumerate(labels)), Task("classification", ("text",), "way", classes=3, names=names), "m")
+        match_outputs(dict(enumerate(labels)), Task("classification", ("text",), "way", classes=3, names=names), "m")
 
 
 def test_inputs_that_are_no_text_or_too_many_are_refused(weights):

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 import tiny_vision
 from encoded_files import picture, sound
-from farshift.benchmarks.adapters import adapted
-from farshift.benchmarks.adapters._hf_pictures import PictureProcessor
+from farshift.benchmarks.adapters import adapt_model
+from farshift.benchmarks.adapters._hf_pictures import ImageProcessor
 from farshift.benchmarks.adapters.command import from_spec as command
 from farshift.benchmarks.adapters.hugging_face import from_spec as hugging_face
 from farshift.benchmarks.answers import FAILED
@@ -25,10 +25,10 @@ from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.runs.run import read_run
 from farshift.core.errors import BadData, FarshiftError, ModelError
-from farshift.loaders.batching.forms import Forms
-from farshift.loaders.batching.pictures import decoded
+from farshift.loaders.batching.forms import InputFormat
+from farshift.loaders.batching.pictures import decode_images
 from farshift.loaders.batching.transform import Transform
-from farshift.loaders.decoders import decoder
+from farshift.loaders.decoders import load_decoder
 from PIL import Image
 
 KIND = Task("classification", ("image",), "kind", classes=2, names=("left", "right"))
@@ -104,7 +104,7 @@ def test_training_and_asking_give_the_form_that_a_model_asks_for(photos, asked, 
         assert all(isinstance(one, kind) for one in given)
     remarks = {name: spent(run).get(name) for name in ("pictures", "decoder")}
     said = {"pictures": f"{asked.get('pictures')}{' pixels' if shape == (5, 5, 3) else ''}"}
-    expected = {"pictures": None, "decoder": None} if kind is bytes else said | {"decoder": decoder().version}
+    expected = {"pictures": None, "decoder": None} if kind is bytes else said | {"decoder": load_decoder().version}
     assert remarks == expected
 
 
@@ -113,12 +113,12 @@ def test_a_function_asks_by_predictor_or_by_an_attribute():
         return batch["image"]
 
     for model in (fs.predictor(shapes, pictures=7), fs.predictor(shapes, pictures=7)):
-        assert Forms.of(model).given({"image": FILES})["image"].shape == (6, 7, 7, 3)
+        assert InputFormat.of(model).given({"image": FILES})["image"].shape == (6, 7, 7, 3)
     shapes.pictures = "PIL"
-    assert Forms.of(adapted(shapes, KIND, 0)).pictures == "PIL"
+    assert InputFormat.of(adapt_model(shapes, KIND, 0)).pictures == "PIL"
     assert fs.predictor(shapes).code != fs.predictor(shapes, pictures=7).code
     with pytest.raises(FarshiftError, match="pictures = 0: ask for 'bytes'"):
-        Forms.of(fs.predictor(shapes, pictures=0)).given({"image": FILES})
+        InputFormat.of(fs.predictor(shapes, pictures=0)).given({"image": FILES})
 
 
 def test_an_estimator_gets_small_pixels_or_what_it_asks_for(photos):
@@ -128,10 +128,10 @@ def test_an_estimator_gets_small_pixels_or_what_it_asks_for(photos):
 
     run = fs.evaluate(KNeighborsClassifier(1), on=photos, seeds=1, budget="quick")
     assert spent(run)["pictures"] == "32 pixels"
-    model = adapted(KNeighborsClassifier(1), KIND, 0)
+    model = adapt_model(KNeighborsClassifier(1), KIND, 0)
     rows = {"image": FILES, "kind": np.arange(6) % 2, "weight": np.ones(6, int)}
     features = model._features(model.forms.given(rows))
-    np.testing.assert_array_equal(features, decoded(FILES, 32).reshape(6, -1))
+    np.testing.assert_array_equal(features, decode_images(FILES, 32).reshape(6, -1))
     pixels = np.zeros((2, 4, 4), np.uint8)
     assert model._features(model.forms.given({"image": pixels})).shape == (2, 16)
 
@@ -145,10 +145,10 @@ def test_an_estimator_of_sounds_says_at_what_rate():
     from sklearn.neighbors import KNeighborsClassifier
 
     with pytest.raises(ModelError, match="input 'said' is encoded sounds: .* set its `sounds` to a rate"):
-        adapted(KNeighborsClassifier(1), SPOKEN, 0).predict({"said": column([sound(1)])})
+        adapt_model(KNeighborsClassifier(1), SPOKEN, 0).predict({"said": column([sound(1)])})
     asking = KNeighborsClassifier(1)
     asking.sounds = 8000
-    (heard,) = adapted(asking, SPOKEN, 0).forms.given({"said": column([sound(1)])})["said"]
+    (heard,) = adapt_model(asking, SPOKEN, 0).forms.given({"said": column([sound(1)])})["said"]
     assert heard.shape == (20,)
 
 
@@ -165,7 +165,7 @@ def test_a_module_reads_tensors_of_the_form_it_asks_for(photos):
     for asked, shape in ((6, (6, 6, 3)), ("resize 4x4, normalise imagenet", (3, 4, 4))):
         module = Mean()
         module.pictures = asked
-        model = adapted(module, KIND, 0)
+        model = adapt_model(module, KIND, 0)
         given = model.forms.given({"image": FILES})
         model.predict(given)
         assert model.module.seen.dtype == torch.float32
@@ -184,7 +184,7 @@ def test_a_picture_that_cannot_be_decoded_is_lost_and_the_others_are_answered(ph
 
 def test_a_training_picture_that_cannot_be_decoded_is_named_by_its_row():
     columns = {"image": column([*FILES[:3], FILES[3][:60]])}
-    rows = TrainingTable(columns, np.arange(160, 164, dtype=np.uint64), forms=Forms(4))
+    rows = TrainingTable(columns, np.arange(160, 164, dtype=np.uint64), forms=InputFormat(4))
     with pytest.raises(BadData, match="^row 00000000000000a3: its picture cannot be decoded"):
         rows.numpy()
     with pytest.raises(BadData, match="^row 00000000000000a3: its picture cannot be decoded"):
@@ -225,7 +225,7 @@ def test_an_image_classifier_answers_as_plain_transformers_do(weights, kind):
 
     folder = weights[kind]
     network = transformers.AutoModelForImageClassification.from_pretrained(folder).eval()
-    pixels = PictureProcessor(folder).pixels(FILES)
+    pixels = ImageProcessor(folder).pixels(FILES)
     with torch.no_grad():
         logits = network(pixel_values=torch.from_numpy(pixels)).logits.double()
     logits = logits if kind == "plain" else logits[:, [2, 0]]
@@ -239,7 +239,7 @@ def test_an_image_classifier_answers_as_plain_transformers_do(weights, kind):
 def test_an_image_classifier_is_evaluated_with_broken_pictures_among_those_asked(weights, photos):
     run = fs.evaluate(hugging_face(str(weights["vit"]), {}), on=photos, seeds=1, budget="quick")
     assert statuses(run) == {"ood_test": 1}
-    assert spent(run)["decoder"].startswith(decoder().version)
+    assert spent(run)["decoder"].startswith(load_decoder().version)
     assert spent(run)["pictures"] == "processor of vit"
     (declared,) = read_run(run.path).card.model.more["pretrained"]
     assert declared["name"] == "vit"
@@ -262,7 +262,7 @@ def test_a_sound_classifier_reads_each_sound_alone(tmp_path):
     folder = tiny_vision.sounds(tmp_path / "said", classes=2)
     model = hugging_face(str(folder), {})(0, SPOKEN, "cpu", None)
     files = column([sound(1), sound(300), sound(7)[:44] + sound(7)[44:60]])
-    given = Forms.of(model).given({"said": files[:2]})
+    given = InputFormat.of(model).given({"said": files[:2]})
     scores = model.predict(given).scores
     np.testing.assert_allclose(model.predict({"said": given["said"][:1]}).scores[0], scores[0], atol=1e-6)
     network = transformers.AutoModelForAudioClassification.from_pretrained(folder).eval()
@@ -294,7 +294,7 @@ def test_a_part_gives_tensors_by_a_model_s_own_processor(weights, photos):
     own = fs.processor(str(weights["resnet"]))
     (batch,) = part.torch(64, seed=None, pictures=own)
     np.testing.assert_array_equal(
-        batch["image"].numpy(), PictureProcessor(weights["resnet"]).pixels(part.numpy(["image"])["image"])
+        batch["image"].numpy(), ImageProcessor(weights["resnet"]).pixels(part.numpy(["image"])["image"])
     )
 
 

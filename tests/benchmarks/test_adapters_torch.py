@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from farshift.benchmarks.adapters.torch_module import _state_dict, adapt, from_spec
+from farshift.benchmarks.adapters.torch_module import _load_state_dict, adapt, from_spec
 from farshift.benchmarks.blind.training_table import TrainingTable
-from farshift.benchmarks.harness.factory import factory
+from farshift.benchmarks.harness.factory import make_factory
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import FarshiftError, ModelError, UnknownName
 
@@ -153,15 +153,15 @@ def test_what_is_no_plain_module_is_left_to_others():
 
     whole = Whole()
     assert adapt(whole, PAIRS, 0) is None
-    assert factory(whole, PAIRS)(0, {}) is whole
+    assert make_factory(whole, PAIRS)(0, {}) is whole
     assert adapt(Sum, PAIRS, 0) is None, "a class is a factory"
     assert adapt(lambda batch: batch, PAIRS, 0) is None
 
 
 def test_torch_is_never_imported_to_recognise_a_module():
     code = (
-        "import sys; from farshift.benchmarks.adapters import adapted; from farshift.benchmarks.model import Task\n"
-        "print(adapted(object(), Task('classification', ('a',), 'b', 2), 0))\n"
+        "import sys; from farshift.benchmarks.adapters import adapt_model; from farshift.benchmarks.model import Task\n"
+        "print(adapt_model(object(), Task('classification', ('a',), 'b', 2), 0))\n"
         "print(sorted({'torch', 'transformers', 'sklearn', 'openai'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -305,4 +305,4 @@ def test_a_spec_that_names_no_module_or_no_weights_is_refused(saved):
 
 def test_weights_that_cannot_be_opened_are_said_to_be_so_and_not_to_be_something_else(tmp_path):
     with pytest.raises(ModelError, match=r"cannot be opened: \[Errno \d+\] Is a directory"):
-        _state_dict(tmp_path)
+        _load_state_dict(tmp_path)

@@ -8,17 +8,17 @@ from math import log
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.benchmark import benchmarks
-from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.benchmark import load_benchmarks
+from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.scoring.chance import chance, scale
+from farshift.benchmarks.scoring.chance import compute_chance, make_scale
 from farshift.benchmarks.statistics.aggregate import aggregate
-from farshift.benchmarks.statistics.hierarchy import hierarchy, mean_variance
-from farshift.benchmarks.statistics.iqm import interquartile_mean, kept
-from farshift.benchmarks.statistics.normalised import Scale, Summary, normalised
+from farshift.benchmarks.statistics.hierarchy import bootstrap_hierarchy, estimate_mean_variance
+from farshift.benchmarks.statistics.iqm import compute_interquartile_mean, compute_iqm_weights
+from farshift.benchmarks.statistics.normalised import Scale, Summary, normalise_summary
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.shared_rows import shared_spread
-from farshift.benchmarks.statistics.spread import Spread
+from farshift.benchmarks.statistics.shared_rows import estimate_shared_variance
+from farshift.benchmarks.statistics.spread import VarianceEstimate
 from farshift.core.errors import FarshiftError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,19 +51,22 @@ def of(found, entry: str) -> dict:
 def test_the_interquartile_mean_of_four_times_as_many_scores_is_scipys_trimmed_mean(scores):
     four = np.array(scores * 4)
     weights = np.full(len(four), 1 / len(four))
-    assert interquartile_mean(four, weights) == pytest.approx(stats.trim_mean(four, 0.25), abs=1e-9)
-    assert interquartile_mean(np.array(scores), np.full(len(scores), 1 / len(scores))) == pytest.approx(
+    assert compute_interquartile_mean(four, weights) == pytest.approx(stats.trim_mean(four, 0.25), abs=1e-9)
+    assert compute_interquartile_mean(np.array(scores), np.full(len(scores), 1 / len(scores))) == pytest.approx(
         stats.trim_mean(four, 0.25), abs=1e-9
     )
 
 
 def test_a_score_across_a_cut_counts_by_the_part_inside():
-    weights = kept(np.array([5.0, 1.0, 3.0]), np.full(3, 1 / 3))
+    weights = compute_iqm_weights(np.array([5.0, 1.0, 3.0]), np.full(3, 1 / 3))
     assert weights == pytest.approx([1 / 6, 1 / 6, 2 / 3])
 
 
 def test_the_mean_is_of_normalised_scores_and_a_loss_turns_round():
-    found = {"up": {"x": Summary((0.5, 0.7), Spread(0.01, 50))}, "loss": {"x": Summary((0.25,), Spread(0.01, 50))}}
+    found = {
+        "up": {"x": Summary((0.5, 0.7), VarianceEstimate(0.01, 50))},
+        "loss": {"x": Summary((0.25,), VarianceEstimate(0.01, 50))},
+    }
     (row,) = aggregate(found, {"up": Scale(0.2, 1.0), "loss": Scale(1.0, 0.0)}).rows
     assert row.by_benchmark == pytest.approx({"loss": 0.75, "up": 0.5})
     assert row.mean.value == pytest.approx(0.625)
@@ -124,18 +127,22 @@ def test_the_words_say_what_varies():
 
 def test_the_draws_vary_as_the_closed_form_says():
     found = [
-        normalised(Summary(tuple(np.random.default_rng(n).random(2 + n % 3)), Spread(0.002, 99)), Scale(0.1, 1))
+        normalise_summary(
+            Summary(tuple(np.random.default_rng(n).random(2 + n % 3)), VarianceEstimate(0.002, 99)), Scale(0.1, 1)
+        )
         for n in range(8)
     ]
-    here = hierarchy([f"b{n}" for n in range(8)], found, 40_000)
+    here = bootstrap_hierarchy([f"b{n}" for n in range(8)], found, 40_000)
     drawn = (here.drawn * here.counts).sum(axis=1)
     assert here.counts.sum(axis=1) == pytest.approx(1)
     assert drawn.mean() == pytest.approx((here.values * here.weights).sum(), abs=4 * drawn.std() / 200)
-    assert drawn.var() == pytest.approx(mean_variance(found).variance, rel=0.03)
+    assert drawn.var() == pytest.approx(estimate_mean_variance(found).variance, rel=0.03)
 
 
 def test_a_single_benchmark_without_seeds_is_its_own_interquartile_mean():
-    (row,) = aggregate({"b0": {"x": Summary((0.6,), Spread(0.0004, 500))}}, {"b0": Scale(0, 1)}, draws=20_000).rows
+    (row,) = aggregate(
+        {"b0": {"x": Summary((0.6,), VarianceEstimate(0.0004, 500))}}, {"b0": Scale(0, 1)}, draws=20_000
+    ).rows
     assert row.iqm.value == row.mean.value == 0.6
     assert row.mean.se == pytest.approx(0.02)
     assert row.iqm.se == pytest.approx(0.02, rel=0.03)
@@ -148,14 +155,14 @@ def test_what_seeds_share_is_the_mean_covariance_of_their_means():
     x = hard + 0.5 * rng.random((3, 60))
     endless = (-np.inf, np.inf)
     shared = (np.cov(x) / 60)[np.triu_indices(3, 1)].mean()
-    assert shared_spread(RowScores(x, endless)).variance == pytest.approx(shared)
+    assert estimate_shared_variance(RowScores(x, endless)).variance == pytest.approx(shared)
     single = RowScores(x[:1], endless)
-    assert shared_spread(single) == single.spread()
-    assert np.isnan(shared_spread(RowScores(np.full((2, 9), np.nan))).variance)
+    assert estimate_shared_variance(single) == single.spread()
+    assert np.isnan(estimate_shared_variance(RowScores(np.full((2, 9), np.nan))).variance)
 
 
 def test_an_entry_that_is_right_everywhere_is_not_certain_to_be():
-    assert 0 < shared_spread(RowScores(np.ones((3, 100)))).variance < 0.001
+    assert 0 < estimate_shared_variance(RowScores(np.ones((3, 100)))).variance < 0.001
 
 
 CLASSES = Task("classification", ("x",), "y", classes=8)
@@ -173,12 +180,12 @@ CLASSES = Task("classification", ("x",), "y", classes=8)
 )
 def test_guessing_scores_chance(name, level, best):
     """Equal probabilities and, for the metrics of classes, each class as often as any other."""
-    rows, measure = 8000, metric(name)
+    rows, measure = 8000, find_metric(name)
     rng = np.random.default_rng(0)
     truth = np.arange(rows) % 8
     answers = measured_answers(rng, rows, equal=name in ("nll", "brier"))
     assert measure.value(answers, truth, CLASSES) == pytest.approx(level, abs=0.02)
-    assert chance(measure, CLASSES) == pytest.approx(level)
+    assert compute_chance(measure, CLASSES) == pytest.approx(level)
     assert Scale(level, best).span != 0
 
 
@@ -188,17 +195,17 @@ def measured_answers(rng, rows: int, equal: bool):
 
 
 def test_metrics_without_a_level_of_chance_have_none():
-    assert chance(metric("rmse"), Task("regression", ("x",), "y")) is None
-    assert chance(metric("ece"), CLASSES) is None
-    assert chance(metric("exact_match"), Task("sequence", ("x",), "y")) == 0.0
+    assert compute_chance(find_metric("rmse"), Task("regression", ("x",), "y")) is None
+    assert compute_chance(find_metric("ece"), CLASSES) is None
+    assert compute_chance(find_metric("exact_match"), Task("sequence", ("x",), "y")) == 0.0
 
 
 def test_every_shipped_benchmark_has_a_scale_or_a_metric_without_one():
-    without = {one.metrics[0].name for one in benchmarks().values() if scale(one) is None}
+    without = {one.metrics[0].name for one in load_benchmarks().values() if make_scale(one) is None}
     assert without <= {"rmse", "multilabel_average_precision", "worst_group_regret"}
-    with_classes = [one for one in benchmarks().values() if one.metrics[0].name == "accuracy"]
+    with_classes = [one for one in load_benchmarks().values() if one.metrics[0].name == "accuracy"]
     assert with_classes
-    assert all(scale(one) == Scale(1 / one.task.classes, 1.0) for one in with_classes)
+    assert all(make_scale(one) == Scale(1 / one.task.classes, 1.0) for one in with_classes)
 
 
 @pytest.mark.slow

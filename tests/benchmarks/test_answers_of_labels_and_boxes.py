@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers, Failed
-from farshift.benchmarks.boxes import BadBoxes, overlaps, read_boxes, write_boxes
+from farshift.benchmarks.boxes import BadBoxes, compute_iou, read_boxes, write_boxes
 from farshift.benchmarks.harness.conformance import CHECKS, checks
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.parsing import Place, read_answer
-from farshift.benchmarks.runs.predictions import answers_table, read_answers
+from farshift.benchmarks.parsing import BatchLocation, read_answer
+from farshift.benchmarks.runs.predictions import make_answers_table, read_answers
 from farshift.core.errors import ModelError
 
 LABELS = Task("multilabel", ("x",), "y", classes=3)
 BOXES = Task("detection", ("x",), "y")
-PLACE = Place("ood_test", 0, np.arange(2, dtype=np.uint64))
+PLACE = BatchLocation("ood_test", 0, np.arange(2, dtype=np.uint64))
 
 
 def test_scores_of_labels_are_any_finite_numbers():
@@ -22,7 +22,7 @@ def test_scores_of_labels_are_any_finite_numbers():
     assert found.scores.dtype == np.float32
     assert found.scores.tolist() == [[4.5, -2.0, 0.0], [1.0, 2.0, 3.0]]
     assert found.prediction.tolist() == [1, 3], "how many are likely"
-    stored = read_answers(answers_table(PLACE.rows, found, LABELS), LABELS)
+    stored = read_answers(make_answers_table(PLACE.rows, found, LABELS), LABELS)
     assert stored.scores.tolist() == found.scores.tolist()
 
 
@@ -93,8 +93,8 @@ def test_labels_have_no_score():
 
 def test_overlap_is_intersection_over_union():
     left, right = np.array([[0.0, 0, 4, 4]]), np.array([[0.0, 0, 4, 4], [2, 0, 6, 4], [4, 0, 8, 4], [9, 9, 9, 9]])
-    assert overlaps(left, right).tolist() == [[1.0, 8 / 24, 0.0, 0.0]]
-    assert overlaps(right[3:], right[3:]).tolist() == [[0.0]]
+    assert compute_iou(left, right).tolist() == [[1.0, 8 / 24, 0.0, 0.0]]
+    assert compute_iou(right[3:], right[3:]).tolist() == [[0.0]]
 
 
 class Finder:

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.harness.evaluate import evaluate
-from farshift.benchmarks.runs.asked import limited_rows, unviewed
+from farshift.benchmarks.runs.asked import list_selection_only_parts, select_limited_rows
 from farshift.benchmarks.runs.run import Run
 from farshift.benchmarks.scoring.score import score
 from farshift.core.errors import BadSubmission, FarshiftError
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.submission.pack import pack_runs
 from support import Heard
 
 ON = "prefix_sums/32_to_64"
@@ -41,16 +41,16 @@ def parts(run: Run) -> dict[str, int]:
 
 def test_the_rows_of_a_limit_are_the_same_each_time_and_among_those_of_a_larger_one():
     ids = np.arange(1000, dtype=np.uint64) * np.uint64(7919)
-    ten, hundred = (limited_rows(ON, "id_test", ids, count) for count in (10, 100))
-    assert ten.tolist() == limited_rows(ON, "id_test", ids, 10).tolist() == sorted(ten.tolist())
+    ten, hundred = (select_limited_rows(ON, "id_test", ids, count) for count in (10, 100))
+    assert ten.tolist() == select_limited_rows(ON, "id_test", ids, 10).tolist() == sorted(ten.tolist())
     assert set(ten) < set(hundred)
-    assert set(ten) != set(limited_rows(ON, "ood_test", ids, 10))
-    assert limited_rows(ON, "id_test", ids, 5000).tolist() == list(range(1000))
+    assert set(ten) != set(select_limited_rows(ON, "ood_test", ids, 10))
+    assert select_limited_rows(ON, "id_test", ids, 5000).tolist() == list(range(1000))
 
 
 def test_a_limited_run_is_scored_on_its_rows_and_no_board_takes_it(tmp_path):
     model, heard = External(), Heard()
-    with listening(heard):
+    with report_to(heard):
         run = evaluate(model, ON, seeds=1, budget="quick", limit=40, out=tmp_path / "r")
     assert set(parts(run).values()) == {40}
     assert model.asked == run.predictions().num_rows
@@ -60,20 +60,20 @@ def test_a_limited_run_is_scored_on_its_rows_and_no_board_takes_it(tmp_path):
     assert found.answers["ood"].rows == 40
     assert "asked 40 rows of each part" in str(found)
     with pytest.raises(BadSubmission, match=r"a trial of 40 rows of each part \(--limit\)"):
-        pack([run], tmp_path / "s.zip", team="t")
+        pack_runs([run], tmp_path / "s.zip", team="t")
     assert not (tmp_path / "s.zip").exists()
 
 
 def test_an_external_model_is_not_asked_validation_parts_and_a_board_takes_its_run(tmp_path):
     benchmark = find_benchmark(ON)
     run = evaluate(External(), ON, seeds=benchmark.seeds("quick"), budget="quick", out=tmp_path / "r")
-    assert unviewed(benchmark) == ["id_val"]
+    assert list_selection_only_parts(benchmark) == ["id_val"]
     assert set(parts(run)) == set(benchmark.predicted_parts) - {"id_val"}
     assert run.card.model.more["left_out"] == ["id_val"]
     found = score(run)
     assert "id_val" in found.selections
     board = Board.init(tmp_path / "board", "b")
-    entries, new = submit(board, pack([run], tmp_path / "s.zip", team="t"))
+    entries, new = submit_runs(board, pack_runs([run], tmp_path / "s.zip", team="t"))
     assert (len(entries), new) == (1, True)
 
 
@@ -87,13 +87,13 @@ def test_validation_parts_are_asked_where_the_rule_judges_by_them_or_something_i
 
 
 def test_a_card_cannot_leave_out_a_part_that_is_scored(tmp_path):
-    from farshift.benchmarks.runs.asked import asked_parts
+    from farshift.benchmarks.runs.asked import list_predicted_parts
 
     benchmark = find_benchmark(ON)
-    assert asked_parts(benchmark, {"left_out": ["ood_test", "id_val"]}) == [
+    assert list_predicted_parts(benchmark, {"left_out": ["ood_test", "id_val"]}) == [
         name for name in benchmark.predicted_parts if name != "id_val"
     ]
-    assert asked_parts(benchmark, {"left_out": "id_val"}) == list(benchmark.predicted_parts)
+    assert list_predicted_parts(benchmark, {"left_out": "id_val"}) == list(benchmark.predicted_parts)
 
 
 def test_a_limit_is_a_count_and_goes_with_no_rule_that_trains_folds(tmp_path):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.augmentations import augmented
+from farshift.benchmarks.augmentations import augment_inputs
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadDefinition
-from farshift.core.plugins import named
+from farshift.core.plugins import find_files_by_name
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-FAMILIES = sorted(named("benchmarks/augmentations", ".py"))
+FAMILIES = sorted(find_files_by_name("benchmarks/augmentations", ".py"))
 TASK = Task("classification", ("pixels",), "digit", classes=10)
 
 
@@ -22,7 +22,7 @@ def pictures(count: int, height: int = 8, width: int = 8, channels: int = 0, kin
 
 
 def under(family: str, values: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    return augmented(family, {"pixels": values}, TASK, ids)["pixels"]
+    return augment_inputs(family, {"pixels": values}, TASK, ids)["pixels"]
 
 
 def test_the_families_of_the_shipped_protocol_are_there():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.harness.checked_model import TASKS, CheckedModel, columns_of, differing, other_label
+from farshift.benchmarks.harness.checked_model import TASKS, CheckedModel, change_labels, find_differences, make_columns
 from farshift.benchmarks.model import Task
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +26,7 @@ class WritesIntoTheRows:
 
 @pytest.mark.parametrize("task", [*TASKS, PAIRS, TEXT, BITS, VALUE], ids=lambda task: f"{task.type}-{task.label}")
 def test_drawn_rows_are_always_the_same_and_fit_their_task(task):
-    columns, again = columns_of(task), columns_of(task)
+    columns, again = make_columns(task), make_columns(task)
     assert sorted(columns) == sorted([*task.inputs, task.label])
     assert all(columns[name].tolist() == again[name].tolist() for name in columns)
     label = columns[task.label]
@@ -44,8 +44,8 @@ def test_drawn_rows_are_always_the_same_and_fit_their_task(task):
 
 @pytest.mark.parametrize("task", [PAIRS, TEXT, BITS, VALUE], ids=lambda task: f"{task.type}-{task.label}")
 def test_another_label_is_another_and_as_good_for_the_task(task):
-    label = columns_of(task)[task.label]
-    other = other_label(task, label)
+    label = make_columns(task)[task.label]
+    other = change_labels(task, label)
     assert sum(one != two for one, two in zip(label, other, strict=True)) > len(label) / 2
     if task.type == "classification":
         assert not (label == other).any()
@@ -62,17 +62,17 @@ def test_answers_differ_where_status_prediction_or_probability_does_and_nowhere_
     task = Task("classification", ("a",), "b", classes=classes)
     scores = rng.dirichlet(np.ones(classes), rows).astype(np.float32)
     left = Answers(scores.argmax(axis=1), rng.integers(0, 3, rows).astype(np.int8), scores)
-    assert not differing(left, left, task).any()
+    assert not find_differences(left, left, task).any()
     rounded = Answers(left.prediction, left.status, scores + np.float32(1e-5))
-    assert not differing(left, rounded, task).any()
+    assert not find_differences(left, rounded, task).any()
     row = int(rng.integers(rows))
     status = left.status.copy()
     status[row] = (status[row] + 1) % 3
-    assert np.flatnonzero(differing(left, Answers(left.prediction, status, scores), task)).tolist() == [row]
+    assert np.flatnonzero(find_differences(left, Answers(left.prediction, status, scores), task)).tolist() == [row]
     moved = scores.copy()
     moved[row] = np.roll(moved[row], 1)
     expected = left.status[row] == 0 and abs(moved[row] - scores[row]).max() > 1e-3
-    found = differing(left, Answers(moved.argmax(axis=1), left.status, moved), task)
+    found = find_differences(left, Answers(moved.argmax(axis=1), left.status, moved), task)
     assert np.flatnonzero(found).tolist() == ([row] if expected else [])
 
 
@@ -80,9 +80,9 @@ def test_a_tie_of_two_classes_is_no_difference():
     task = Task("classification", ("a",), "b", classes=3)
     left = Answers.all_given(np.array([0, 0]), np.array([[0.4, 0.4, 0.2], [0.5, 0.3, 0.2]], np.float32))
     right = Answers.all_given(np.array([1, 1]), left.scores)
-    assert differing(left, right, task).tolist() == [False, True]
+    assert find_differences(left, right, task).tolist() == [False, True]
     bare = Answers.all_given(left.prediction), Answers.all_given(right.prediction)
-    assert differing(*bare, task).tolist() == [True, True]
+    assert find_differences(*bare, task).tolist() == [True, True]
 
 
 def test_a_checked_model_is_trained_on_copies():

@@ -21,7 +21,7 @@ from farshift.benchmarks.answers import ABSTAINED, ANSWERED, FAILED, Answers, Fa
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.harness.model_spec import find_model
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.parsing import Place, read_answer
+from farshift.benchmarks.parsing import BatchLocation, read_answer
 from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.core.errors import FarshiftError, ModelError, UnknownName
 
@@ -138,7 +138,7 @@ def test_scores_are_probabilities_of_the_classes(model):
     assert found.status.tolist() == [ANSWERED, ABSTAINED, FAILED]
     assert found.prediction[0] == 2
     assert found.scores[0].tolist() == [0, 0, 0.5, 0.25, 0.25]
-    read = read_answer(found, Place("id_test", 0, np.arange(3, dtype=np.uint64)), SUM)
+    read = read_answer(found, BatchLocation("id_test", 0, np.arange(3, dtype=np.uint64)), SUM)
     assert read.status.tolist() == found.status.tolist(), "the harness takes them"
 
 

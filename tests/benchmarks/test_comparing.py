@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.comparison.compare import compare
 from farshift.benchmarks.comparison.compare_full import compare_in_full
-from farshift.benchmarks.plot._compare import draw_comparison, picture
+from farshift.benchmarks.plot._compare import draw_comparison, make_comparison_figure
 from farshift.core.errors import FarshiftError
 from scipy import stats
 
@@ -60,10 +60,12 @@ def test_the_difference_at_each_severity_is_that_of_its_rows(runs):
 
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the public data files beside the checkout")
 def test_groups_add_up_to_the_whole_and_their_p_is_holm_s(monkeypatch):
-    from farshift.baselines.running.results import recorded
+    from farshift.baselines.running.results import find_recorded_run
 
     monkeypatch.setenv("FARSHIFT_MIRRORS", str(SHARED))
-    found = compare_in_full(recorded("vowel/speakers", "knn"), recorded("vowel/speakers", "naive-bayes"))
+    found = compare_in_full(
+        find_recorded_run("vowel/speakers", "knn"), find_recorded_run("vowel/speakers", "naive-bayes")
+    )
     groups = found["groups"]
     assert len(groups) > 1
     rows = [group["rows"] for group in groups.values()]
@@ -103,13 +105,13 @@ def made(groups: int, severities: int, single: bool = False) -> dict:
 @pytest.mark.parametrize(("groups", "severities"), [(0, 0), (5, 0), (0, 8), (7, 9), (38, 8), (200, 0)])
 def test_the_picture_is_legible_whatever_there_is_to_show(groups, severities):
     pytest.importorskip("matplotlib")
-    assert faults(picture(made(groups, severities))) == []
+    assert faults(make_comparison_figure(made(groups, severities))) == []
 
 
 def test_the_picture_shows_the_differences_in_points_of_percent():
     pytest.importorskip("matplotlib")
     found = made(3, 6)
-    shown = picture(found)
+    shown = make_comparison_figure(found)
     overall, along, by_group = shown.axes
     assert points(overall)["ood"][0]["x"] == pytest.approx(100 * found["difference"]["ood"]["value"])
     assert sum(len(series) for series in points(along).values()) == 6

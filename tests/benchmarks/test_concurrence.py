@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.statistics.concurrence import concurrence, concurrences, interval
+from farshift.benchmarks.statistics.concurrence import compute_concurrence, compute_concurrences, compute_tau_interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -14,7 +14,7 @@ from scipy import stats
 @settings(max_examples=150, deadline=None)
 def test_tau_b_is_scipys_with_any_ties(pairs):
     x, y = np.array(pairs, float).T
-    tau, low, high = interval(x, y, 50)
+    tau, low, high = compute_tau_interval(x, y, 50)
     expected = stats.kendalltau(x, y).statistic
     if np.isnan(expected):
         assert np.isnan([tau, low, high]).all()
@@ -30,14 +30,14 @@ def scores(entries: int, seed: int = 0) -> dict[str, dict[str, float]]:
 
 
 def test_six_entries_say_so_in_words_and_seven_are_enough():
-    (first, *_) = concurrences(scores(6))
+    (first, *_) = compute_concurrences(scores(6))
     assert first.to_dict() == {
         "left": "b0",
         "right": "b1",
         "entries": 6,
         "n/a": "6 common entries: it takes more than 6",
     }
-    assert {"tau", "low", "high"} <= set(concurrence("b0", "b1", scores(7)).to_dict())
+    assert {"tau", "low", "high"} <= set(compute_concurrence("b0", "b1", scores(7)).to_dict())
 
 
 def test_only_entries_that_both_have_are_ordered():
@@ -45,26 +45,26 @@ def test_only_entries_that_both_have_are_ordered():
     more = {name: dict(found) for name, found in both.items()}
     more["b0"]["only here"] = 0.5
     more["b1"] = dict(reversed(more["b1"].items()))
-    assert concurrences(more) == concurrences(both)
-    assert [(one.left, one.right) for one in concurrences(both)] == [("b0", "b1"), ("b0", "b2"), ("b1", "b2")]
+    assert compute_concurrences(more) == compute_concurrences(both)
+    assert [(one.left, one.right) for one in compute_concurrences(both)] == [("b0", "b1"), ("b0", "b2"), ("b1", "b2")]
 
 
 def test_entries_that_all_score_alike_have_no_tau():
     flat = scores(8) | {"b1": dict.fromkeys(scores(8)["b1"], 0.5)}
-    assert concurrence("b0", "b1", flat).to_dict()["n/a"] == "all entries score alike on one of the two"
+    assert compute_concurrence("b0", "b1", flat).to_dict()["n/a"] == "all entries score alike on one of the two"
 
 
 def test_entries_that_are_ordered_quite_alike_keep_a_width():
     steps = np.arange(7.0)
-    tau, low, high = interval(steps, steps**3)
+    tau, low, high = compute_tau_interval(steps, steps**3)
     assert (tau, high) == (1.0, 1.0)
     assert 0.4 < low < 0.8
-    assert interval(steps, -steps)[1:] == pytest.approx((-1.0, -low))
+    assert compute_tau_interval(steps, -steps)[1:] == pytest.approx((-1.0, -low))
 
 
 def test_the_matrix_of_fifteen_benchmarks_and_forty_entries_is_drawn_in_seconds():
     values = np.random.default_rng(1).random((15, 40))
     many = {f"b{n:02d}": {f"e{k}": value for k, value in enumerate(row)} for n, row in enumerate(values.tolist())}
-    found = concurrences(many)
+    found = compute_concurrences(many)
     assert len(found) == 15 * 14 / 2
     assert np.mean([one.low <= 0 <= one.high for one in found]) > 0.85

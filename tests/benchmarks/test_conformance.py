@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.recipe import recipe
+from farshift.baselines.recipe import find_recipe
 from farshift.benchmarks.adapters.function import predictor
 from farshift.benchmarks.answers import Answers, Failed
 from farshift.benchmarks.harness.conformance import CHECKS, check_model, checks
@@ -133,7 +133,7 @@ def test_torch_modules_pass_trained_and_to_be_trained():
 @pytest.mark.parametrize(("name", "task"), [("mlp", PAIRS), ("lstm", TEXT), ("lstm-aligned", BITS)])
 def test_baselines_pass(name, task):
     pytest.importorskip("sklearn")
-    check_model(lambda seed: Baseline(recipe(name), task, seed, "toy/toy"), task)
+    check_model(lambda seed: Baseline(find_recipe(name), task, seed, "toy/toy"), task)
 
 
 class WritesIntoItsInput(Adder):

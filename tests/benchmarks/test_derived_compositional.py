@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.derived.compositional import compositionality_gap
-from farshift.benchmarks.statistics.interval import Estimate, mean
+from farshift.benchmarks.derived.compositional import estimate_compositionality_gap
+from farshift.benchmarks.statistics.interval import Estimate, estimate_mean
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import RowScores
 from hypothesis import assume, given, settings
@@ -22,12 +22,12 @@ def drawn(seeds: int, rows: int, parts: int, seed: int) -> tuple[np.ndarray, np.
 def test_a_gap_by_hand():
     parts = np.array([[[1, 1], [1, 1], [1, 1], [1, 0], [0, 1]], [[1, 1], [1, 1], [0, 0], [1, 1], [0, 0]]], bool)
     whole = np.array([[1, 0, 0, 0, 1], [1, 0, 0, 1, 1]], bool)
-    found = compositionality_gap(whole, parts)
+    found = estimate_compositionality_gap(whole, parts)
     assert isinstance(found.gap, Estimate)
     assert found.gap.value == 3 / 6
     assert found.gap.per_seed == (2 / 3, 1 / 3)
     assert (found.gap.rows, found.gap.seeds) == (4, 2)
-    assert found.parts_right == mean(RowScores(np.array([[1, 1, 1, 0, 0], [1, 1, 0, 1, 0]], float)))
+    assert found.parts_right == estimate_mean(RowScores(np.array([[1, 1, 1, 0, 0], [1, 1, 0, 1, 0]], float)))
 
 
 @given(answers)
@@ -37,7 +37,7 @@ def test_the_gap_is_the_share_of_wrong_wholes_among_right_parts(shape):
     wrong = [
         not whole[seed, row] for seed, row in np.ndindex(*whole.shape) if all(bool(one) for one in parts[seed, row])
     ]
-    found = compositionality_gap(whole, parts)
+    found = estimate_compositionality_gap(whole, parts)
     if wrong:
         assert isinstance(found.gap, Estimate)
         assert found.gap.value == pytest.approx(sum(wrong) / len(wrong))
@@ -51,8 +51,8 @@ def test_the_gap_is_the_share_of_wrong_wholes_among_right_parts(shape):
 @settings(max_examples=60, deadline=None)
 def test_where_all_parts_are_right_it_is_the_mean_of_wrong_wholes(shape):
     whole, parts = drawn(*shape)
-    found = compositionality_gap(whole, np.ones_like(parts)).gap
-    plain = mean(RowScores((~whole).astype(float)))
+    found = estimate_compositionality_gap(whole, np.ones_like(parts)).gap
+    plain = estimate_mean(RowScores((~whole).astype(float)))
     assert isinstance(found, Estimate)
     for name in ("value", "low", "high", "row_se"):
         assert getattr(found, name) == pytest.approx(getattr(plain, name))
@@ -66,14 +66,14 @@ def test_rows_whose_parts_are_never_right_change_nothing(shape):
     assume(parts.all(axis=2).any())
     seeds, _, count = parts.shape
     more = np.concatenate([parts, np.zeros((seeds, 9, count), bool)], axis=1)
-    wider = compositionality_gap(np.concatenate([whole, np.ones((seeds, 9), bool)], axis=1), more)
-    assert wider.gap == compositionality_gap(whole, parts).gap
+    wider = estimate_compositionality_gap(np.concatenate([whole, np.ones((seeds, 9), bool)], axis=1), more)
+    assert wider.gap == estimate_compositionality_gap(whole, parts).gap
 
 
 def test_a_seed_without_right_parts_has_no_gap_of_its_own():
     parts = np.ones((2, 5, 2), bool)
     parts[1] = False
-    found = compositionality_gap(np.zeros((2, 5), bool), parts).gap
+    found = estimate_compositionality_gap(np.zeros((2, 5), bool), parts).gap
     assert isinstance(found, Estimate)
     assert (found.value, found.per_seed) == (1.0, ())
 
@@ -81,14 +81,14 @@ def test_a_seed_without_right_parts_has_no_gap_of_its_own():
 def test_a_gap_of_none_or_all_keeps_a_width():
     parts = np.ones((1, 200, 2), bool)
     for whole, value in ((np.ones((1, 200), bool), 0.0), (np.zeros((1, 200), bool), 1.0)):
-        found = compositionality_gap(whole, parts).gap
+        found = estimate_compositionality_gap(whole, parts).gap
         assert isinstance(found, Estimate)
         assert found.value == value
         assert 0.005 < found.high - found.low < 0.03
 
 
 def test_the_record_says_why_there_is_no_gap():
-    record = compositionality_gap(np.ones((1, 3), bool), np.zeros((1, 3, 2), bool)).to_dict()
+    record = estimate_compositionality_gap(np.ones((1, 3), bool), np.zeros((1, 3, 2), bool)).to_dict()
     assert record["gap"] == {"n/a": "no row has all its parts right"}
     assert record["parts_right"]["value"] == 0
 
@@ -105,7 +105,7 @@ def test_the_interval_covers_the_true_gap(seeds, seed_sd):
         skill = np.clip(seed_sd * rng.standard_normal((seeds, 1)), -0.15, 0.15)
         parts = rng.uniform(size=(seeds, 250, 2)) < np.where(easy, 0.9, 0.6)[..., None]
         whole = rng.uniform(size=(seeds, 250)) < np.where(easy, 0.8, 0.4) + skill
-        found = compositionality_gap(whole, parts).gap
+        found = estimate_compositionality_gap(whole, parts).gap
         covered += found.low <= (0.81 * 0.2 + 0.36 * 0.6) / (0.81 + 0.36) <= found.high
     assert covered / 600 >= 0.93
     assert seeds > 1 or covered / 600 <= 0.97

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.derived.curve import Curve, isotonic, tally
-from farshift.benchmarks.derived.extrapolation import Fall, extrapolation, fall_to_half
-from farshift.benchmarks.statistics.half_samples import balanced_halves, half_sample_spread
+from farshift.benchmarks.derived.curve import Curve, fit_isotonic, tally_curve
+from farshift.benchmarks.derived.extrapolation import Fall, estimate_extrapolation, find_fall_to_half
+from farshift.benchmarks.statistics.half_samples import estimate_half_sample_variance, make_balanced_halves
 from farshift.benchmarks.statistics.interval import Estimate
-from farshift.benchmarks.statistics.jackknife import delete_group
+from farshift.benchmarks.statistics.jackknife import estimate_jackknife_variance
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ def curve_of(means: dict[float, float], rows: int = 100, inside: float = 0.0, se
     right = np.concatenate([np.arange(rows) < round(share * rows) for share in means.values()])
     scores = np.tile(right.astype(float), (seeds, 1))
     dealt = np.random.default_rng(0).permutation(len(severity)) % groups
-    return extrapolation(severity, scores, severity <= inside, dealt)
+    return estimate_extrapolation(severity, scores, severity <= inside, dealt)
 
 
 def test_a_curve_by_hand():
@@ -52,7 +52,7 @@ def test_one_noisy_severity_does_not_decide():
 @pytest.mark.parametrize("plateau", [0.3, 0.1 + 0.2, 0.3 - 1e-16])
 def test_a_plateau_at_half_counts_from_its_beginning_whatever_the_rounding(plateau):
     severity, score = np.array([1.0, 2, 4, 5, 6]), np.array([0.6, 0.5, plateau, plateau, 0.1])
-    fall = fall_to_half(Curve(severity, score, np.full(5, 10), 0.6, 10))
+    fall = find_fall_to_half(Curve(severity, score, np.full(5, 10), 0.6, 10))
     assert isinstance(fall, Fall)
     assert fall.severity == pytest.approx(4)
 
@@ -71,7 +71,7 @@ def test_where_there_is_no_half_the_reason_is_said():
 
 def test_a_curve_that_is_nowhere_above_half_has_no_fall():
     severity, last = np.repeat([1.0, 2.0], 50), np.arange(100) == 99
-    half = extrapolation(severity, (severity == 2)[None].astype(float), last, np.arange(100) % 9).half
+    half = estimate_extrapolation(severity, (severity == 2)[None].astype(float), last, np.arange(100) % 9).half
     assert half == NotAvailable("not above half anywhere: first severity 1 at 0.500")
 
 
@@ -113,7 +113,7 @@ def test_a_seed_that_never_falls_leaves_the_values_by_seed_out():
     severity = np.repeat([1.0, 2.0, 3.0], 90)
     scores = np.tile((severity < 2.5).astype(float), (6, 1))
     scores[0] = 1.0
-    half = extrapolation(severity, scores, severity == 1, np.arange(270) % 16).half
+    half = estimate_extrapolation(severity, scores, severity == 1, np.arange(270) % 16).half
     assert half.per_seed == ()
     assert half.seed_se > 0
 
@@ -122,7 +122,7 @@ def test_a_seed_that_never_falls_leaves_the_values_by_seed_out():
 @settings(max_examples=200, deadline=None)
 def test_the_fit_is_scikit_learns(points):
     score, rows = np.array(points, np.float64).T
-    fit, weights = isotonic(score, rows.astype(np.int64))
+    fit, weights = fit_isotonic(score, rows.astype(np.int64))
     oracle = IsotonicRegression(increasing=False).fit_transform(np.arange(len(score)), score, sample_weight=rows)
     assert fit == pytest.approx(oracle, abs=1e-9)
     for value in np.unique(fit):
@@ -135,7 +135,7 @@ def test_the_area_is_scipys_trapezoid_over_the_means(data, rows, seeds):
     severity = np.array(data.draw(st.lists(st.integers(0, 12), min_size=rows, max_size=rows)), np.float64)
     scores = np.random.default_rng(rows * seeds).integers(0, 2, (seeds, rows)).astype(float)
     values = np.unique(severity)
-    area = extrapolation(severity, scores, severity < 3, np.arange(rows)).area
+    area = estimate_extrapolation(severity, scores, severity < 3, np.arange(rows)).area
     if len(values) == 1:
         assert isinstance(area, NotAvailable)
         return
@@ -152,7 +152,7 @@ def test_many_severities_are_joined_and_all_rows_stay():
     rng = np.random.default_rng(2)
     severity = np.concatenate([rng.normal(size=900), np.full(100, 0.5)])
     scores = rng.integers(0, 2, (2, 1000)).astype(float)
-    curve = tally(severity, scores, severity < 0, np.arange(1000) % 10, most=20).whole()
+    curve = tally_curve(severity, scores, severity < 0, np.arange(1000) % 10, most=20).whole()
     assert len(curve.severity) <= 20
     assert curve.rows.sum() == 1000
     assert curve.rows.max() <= 150
@@ -165,14 +165,14 @@ def test_many_severities_are_joined_and_all_rows_stay():
 def test_one_row_far_out_does_not_stretch_a_continuous_severity():
     severity = np.append(np.linspace(0, 10, 999), 1000.0)
     scores = (severity < 5)[None].astype(float)
-    found = extrapolation(severity, scores, severity < 2, np.arange(1000) % 20)
+    found = estimate_extrapolation(severity, scores, severity < 2, np.arange(1000) % 20)
     assert found.last < 210
     assert found.half.value == pytest.approx(5, abs=0.5)
 
 
 @pytest.mark.parametrize("groups", [2, 3, 8, 20, 50])
 def test_half_samples_are_balanced(groups):
-    halves = balanced_halves(groups)
+    halves = make_balanced_halves(groups)
     order = len(halves) // 2 + 1
     assert order <= groups < 2 * order
     assert (halves[: order - 1] == ~halves[order - 1 :]).all()
@@ -184,11 +184,11 @@ def test_half_samples_are_balanced(groups):
 @pytest.mark.parametrize("groups", [4, 16, 32])
 def test_of_a_mean_half_samples_and_groups_left_out_say_the_same(groups):
     by_group = np.random.default_rng(1).normal(size=groups)
-    halves, sizes = balanced_halves(groups), np.full(groups, 7)
+    halves, sizes = make_balanced_halves(groups), np.full(groups, 7)
     value = by_group.mean()
-    spread = half_sample_spread(value, np.array([by_group[half].mean() for half in halves]), halves, sizes)
+    spread = estimate_half_sample_variance(value, np.array([by_group[half].mean() for half in halves]), halves, sizes)
     without = (by_group.sum() - by_group) / (groups - 1)
-    left_out = delete_group(value, without, sizes)
+    left_out = estimate_jackknife_variance(value, without, sizes)
     assert spread.variance == pytest.approx(by_group.var(ddof=1) / groups)
     assert (spread.variance, spread.df) == pytest.approx((left_out.variance, left_out.df))
 
@@ -211,6 +211,6 @@ def test_the_intervals_cover_the_truth(levels, seeds, seed_sd):
         severity = grid[rng.integers(0, levels, 800)]
         shift = seed_sd * rng.standard_normal((seeds, 1))
         scores = (rng.uniform(size=(seeds, 800)) < accuracy(severity, shift)).astype(float)
-        found = extrapolation(severity, scores, severity <= 10, rng.permutation(800) % 20)
+        found = estimate_extrapolation(severity, scores, severity <= 10, rng.permutation(800) % 20)
         covered += [found.area.low <= area <= found.area.high, found.half.low <= half <= found.half.high]
     assert (covered / 200 >= 0.915).all()

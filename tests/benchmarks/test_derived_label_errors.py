@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.derived.label_errors import f1_at_noise_rate, label_error_detection
+from farshift.benchmarks.derived.label_errors import compute_f1_at_noise_rate, estimate_label_error_detection
 from farshift.benchmarks.statistics.interval import Estimate
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from hypothesis import assume, given, settings
@@ -17,7 +17,7 @@ GROUPS = 10
 
 
 def detection(doubt: np.ndarray, corrupted: np.ndarray, groups: int = GROUPS):
-    return label_error_detection(doubt, corrupted, np.arange(len(corrupted)) % groups)
+    return estimate_label_error_detection(doubt, corrupted, np.arange(len(corrupted)) % groups)
 
 
 def noisy_doubt(seeds: int, rows: int, seed: int = 0, apart: float = 1.5) -> tuple[np.ndarray, np.ndarray]:
@@ -52,7 +52,7 @@ def test_f1_is_the_mean_over_all_ways_to_break_ties(rows):
     best = sorted(doubt.tolist())[-count:]
     choices = [list(c) for c in combinations(range(len(rows)), count) if sorted(doubt[list(c)].tolist()) == best]
     brute = np.mean([f1_score(corrupted, np.isin(np.arange(len(rows)), choice)) for choice in choices])
-    assert f1_at_noise_rate({"doubt": doubt, "corrupted": corrupted}) == pytest.approx(brute)
+    assert compute_f1_at_noise_rate({"doubt": doubt, "corrupted": corrupted}) == pytest.approx(brute)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -77,7 +77,7 @@ def test_perfect_detection_keeps_a_width_that_the_rarer_rows_decide():
     reach = []
     for rare in (10, 100):
         corrupted = np.arange(1000) < rare
-        auroc = label_error_detection(corrupted[None] * 1.0, corrupted, np.arange(1000) % GROUPS).auroc
+        auroc = estimate_label_error_detection(corrupted[None] * 1.0, corrupted, np.arange(1000) % GROUPS).auroc
         assert auroc.value == auroc.high == 1
         reach.append(1 - auroc.low)
     assert reach[0] > 5 * reach[1] > 0
@@ -126,6 +126,6 @@ def test_the_interval_of_auroc_covers_the_truth():
     covered = 0
     for seed in range(250):
         doubt, corrupted = noisy_doubt(1, 300, seed, apart=1.0)
-        found = label_error_detection(doubt, corrupted, np.arange(300) % 20).auroc
+        found = estimate_label_error_detection(doubt, corrupted, np.arange(300) % 20).auroc
         covered += found.low <= truth <= found.high
     assert 0.92 <= covered / 250 <= 0.975

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.derived.recovered import Recovered, gap_recovered, gap_recovered_on_rows
-from farshift.benchmarks.statistics.interval import mean
+from farshift.benchmarks.derived.recovered import Recovered, compute_gap_recovered, compute_gap_recovered_on_rows
+from farshift.benchmarks.statistics.interval import estimate_mean
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from hypothesis import assume, given, settings
@@ -14,7 +14,7 @@ from scipy import optimize, stats
 
 
 def independent(values: tuple[float, float, float], errors: tuple[float, float, float], df: float = 1e6):
-    return gap_recovered(np.array(values), np.diag(np.square(errors)), df)
+    return compute_gap_recovered(np.array(values), np.diag(np.square(errors)), df)
 
 
 def test_the_vision_example_of_burns_et_al():
@@ -60,7 +60,7 @@ def test_equal_scores_without_errors_are_no_gap():
 def test_the_ends_are_where_a_t_test_just_rejects(x, floor, ceiling, seed, df):
     factor = np.random.default_rng(seed).normal(size=(3, 3)) * 0.02
     covariance = factor @ factor.T + 1e-6 * np.eye(3)
-    found = gap_recovered(np.array([x, floor, ceiling]), covariance, df)
+    found = compute_gap_recovered(np.array([x, floor, ceiling]), covariance, df)
     assume(isinstance(found, Recovered))
 
     def p_value(ratio: float) -> float:
@@ -78,9 +78,9 @@ def test_rows_that_are_hard_for_all_three_narrow_a_paired_interval():
     rng = np.random.default_rng(0)
     hard = rng.uniform(size=(1, 2000))
     shared = [RowScores((hard < p).astype(float)) for p in (0.7, 0.5, 0.8)]
-    paired = gap_recovered_on_rows(*shared)
-    errors = np.array([mean(one).row_se for one in shared])
-    unpaired = gap_recovered(np.array([mean(one).value for one in shared]), np.diag(errors**2), 1999)
+    paired = compute_gap_recovered_on_rows(*shared)
+    errors = np.array([estimate_mean(one).row_se for one in shared])
+    unpaired = compute_gap_recovered(np.array([estimate_mean(one).value for one in shared]), np.diag(errors**2), 1999)
     assert isinstance(paired, Recovered)
     assert isinstance(unpaired, Recovered)
     assert paired.value == pytest.approx(unpaired.value)
@@ -93,7 +93,7 @@ def test_the_row_covariance_is_that_of_the_differences(rows, seed):
     """With two rows at the ends of the scale added to each difference, as everywhere (`mean_spread`)."""
     rng = np.random.default_rng(seed)
     x, floor, ceiling = ((rng.uniform(size=rows) < p).astype(float) for p in (0.6, 0.2, 0.95))
-    found = gap_recovered_on_rows(*(RowScores(one[None]) for one in (x, floor, ceiling)))
+    found = compute_gap_recovered_on_rows(*(RowScores(one[None]) for one in (x, floor, ceiling)))
     assume(isinstance(found, Recovered))
 
     def variance(difference: np.ndarray) -> float:
@@ -102,7 +102,7 @@ def test_the_row_covariance_is_that_of_the_differences(rows, seed):
     gain, gap, rest = variance(x - floor), variance(ceiling - floor), variance(ceiling - x)
     covariance = np.array([[gain, 0, 0], [0, 0, 0], [0, 0, gap]])
     covariance[0, 2] = covariance[2, 0] = (gain + gap - rest) / 2
-    oracle = gap_recovered(np.array([x.mean(), floor.mean(), ceiling.mean()]), covariance, rows + 1)
+    oracle = compute_gap_recovered(np.array([x.mean(), floor.mean(), ceiling.mean()]), covariance, rows + 1)
     assert isinstance(oracle, Recovered)
     assert (found.low, found.high) == pytest.approx((oracle.low, oracle.high), rel=1e-6, abs=1e-9)
 
@@ -117,7 +117,7 @@ def test_training_seeds_widen_the_interval():
             for p in levels.values()
         ]
 
-    calm, wild = gap_recovered_on_rows(*models(0.0)), gap_recovered_on_rows(*models(0.1))
+    calm, wild = compute_gap_recovered_on_rows(*models(0.0)), compute_gap_recovered_on_rows(*models(0.1))
     assert isinstance(calm, Recovered)
     assert isinstance(wild, Recovered)
     assert wild.high - wild.low > 3 * (calm.high - calm.low)
@@ -128,7 +128,7 @@ def test_statistics_that_are_no_means_are_paired_by_the_rows_left_out():
     noise = rng.normal(size=20) * 0.01
     sizes = np.full(20, 50)
     shared = [Replicates([p], (p + noise)[None], sizes, (0.0, 1.0)) for p in (0.7, 0.5, 0.8)]
-    found = gap_recovered_on_rows(*shared)
+    found = compute_gap_recovered_on_rows(*shared)
     assert isinstance(found, Recovered)
     assert found.value == pytest.approx(2 / 3)
     assert found.high - found.low < 1e-6  # the same noise in all three leaves no doubt about their differences
@@ -139,7 +139,9 @@ def test_a_score_that_is_not_defined_leaves_nothing_to_share():
     known = [Replicates([p], np.full((1, 20), p), sizes, (0.0, 1.0)) for p in (0.5, 0.8)]
     lost = Replicates([np.nan], np.full((1, 20), np.nan), sizes, (0.0, 1.0))
     for models in ((lost, *known), (*known, lost), (known[0], lost, known[1])):
-        assert gap_recovered_on_rows(*models) == NotAvailable("a score is not defined, or not without some of the rows")
+        assert compute_gap_recovered_on_rows(*models) == NotAvailable(
+            "a score is not defined, or not without some of the rows"
+        )
 
 
 def test_the_record_holds_the_three_scores():
@@ -159,7 +161,7 @@ def test_fiellers_interval_covers_the_true_share(ceiling, df):
     covered = available = 0
     for _ in range(1000):
         scale = rng.chisquare(df) / df
-        found = gap_recovered(rng.normal(truth, se), np.eye(3) * se**2 * scale, df)
+        found = compute_gap_recovered(rng.normal(truth, se), np.eye(3) * se**2 * scale, df)
         if isinstance(found, Recovered):
             available += 1
             covered += found.low <= (truth[0] - truth[1]) / (truth[2] - truth[1]) <= found.high
@@ -180,7 +182,7 @@ def test_the_paired_interval_covers_the_true_share(seeds, seed_sd):
             )
             for p in (0.6, 0.3, 0.75)
         ]
-        found = gap_recovered_on_rows(*models)
+        found = compute_gap_recovered_on_rows(*models)
         assert isinstance(found, Recovered)
         covered += found.low <= 0.3 / 0.45 <= found.high
     assert covered / 400 >= 0.93

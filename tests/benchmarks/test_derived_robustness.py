@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.derived.robustness import Point, effective_robustness, fit_line
-from farshift.benchmarks.statistics.interval import Estimate, mean
+from farshift.benchmarks.derived.robustness import Point, compute_effective_robustness, fit_line
+from farshift.benchmarks.statistics.interval import Estimate, estimate_mean
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.core.errors import FarshiftError
 from hypothesis import assume, given, settings
@@ -38,7 +38,7 @@ def test_a_line_is_found_again():
 def test_the_value_is_the_distance_above_the_line_in_accuracy():
     line = fit_line(on_the_line([0.5, 0.7, 0.9]))
     for id_accuracy, ood_accuracy in ((0.8, 0.9), (0.8, 0.2), (0.6, 0.5)):
-        found = effective_robustness(line, exact(id_accuracy), exact(ood_accuracy))
+        found = compute_effective_robustness(line, exact(id_accuracy), exact(ood_accuracy))
         expected = special.expit(-1 + 0.8 * special.logit(id_accuracy))
         assert found.expected == pytest.approx(expected)
         assert found.value == pytest.approx(ood_accuracy - expected)
@@ -46,7 +46,7 @@ def test_the_value_is_the_distance_above_the_line_in_accuracy():
 
 def test_a_baseline_on_the_line_has_none():
     points = on_the_line([0.5, 0.7, 0.9])
-    found = effective_robustness(fit_line(points), exact(points[1].id), exact(points[1].ood))
+    found = compute_effective_robustness(fit_line(points), exact(points[1].id), exact(points[1].ood))
     assert found.value == pytest.approx(0, abs=1e-8)
 
 
@@ -76,32 +76,32 @@ def test_accuracies_of_zero_and_one_enter_with_half_a_row_more():
     line = fit_line([Point(0.0, 0.0, 10, 20), Point(0.5, 0.5, 10, 20), Point(1.0, 1.0, 10, 20)])
     # logit = log(10.5 / 0.5) of 10 rows and log(20.5 / 0.5) of 20.
     assert (line.intercept, line.slope) == pytest.approx((0, np.log(41) / np.log(21)), abs=1e-12)
-    found = effective_robustness(line, exact(1.0, rows=10), exact(1.0, rows=20))
+    found = compute_effective_robustness(line, exact(1.0, rows=10), exact(1.0, rows=20))
     assert found.expected == pytest.approx(20.5 / 21)
     assert np.isfinite([found.low, found.high]).all()
 
 
 def test_the_row_errors_add_by_the_delta_method():
     line = fit_line(on_the_line([0.5, 0.7, 0.9]))
-    by_ood = effective_robustness(line, exact(0.8), noisy(0.7, 0.01))
+    by_ood = compute_effective_robustness(line, exact(0.8), noisy(0.7, 0.01))
     assert by_ood.row_se == pytest.approx(0.01)
     step = 1e-5
-    slope = (effective_robustness(line, exact(0.8 + step), exact(0.7)).value - by_ood.value) / step
-    by_both = effective_robustness(line, noisy(0.8, 0.02), noisy(0.7, 0.01))
+    slope = (compute_effective_robustness(line, exact(0.8 + step), exact(0.7)).value - by_ood.value) / step
+    by_both = compute_effective_robustness(line, noisy(0.8, 0.02), noisy(0.7, 0.01))
     assert by_both.row_se == pytest.approx(np.hypot(0.01, slope * 0.02), rel=1e-3)
 
 
 def test_few_scattered_baselines_leave_a_wide_interval_with_few_degrees_of_freedom():
     points = [Point(0.5, 0.3, MANY, MANY), Point(0.7, 0.55, MANY, MANY), Point(0.9, 0.6, MANY, MANY)]
     line = fit_line(points)
-    found = effective_robustness(line, exact(0.7), exact(0.6))
+    found = compute_effective_robustness(line, exact(0.7), exact(0.6))
     assert found.line_se > 0
     assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 1) * found.line_se, abs=1e-6)
 
 
 def test_outside_the_baselines_the_line_is_said_to_be_extrapolated():
     line = fit_line([Point(0.5, 0.3, 500, 500), Point(0.7, 0.55, 500, 500), Point(0.9, 0.6, 500, 500)])
-    inside, outside = (effective_robustness(line, exact(value), exact(0.6)) for value in (0.7, 0.97))
+    inside, outside = (compute_effective_robustness(line, exact(value), exact(0.6)) for value in (0.7, 0.97))
     assert (inside.extrapolated, outside.extrapolated) == (False, True)
     assert line.variance(special.logit(0.97)) > 2 * line.variance(special.logit(0.7))
 
@@ -109,7 +109,7 @@ def test_outside_the_baselines_the_line_is_said_to_be_extrapolated():
 def test_a_steep_line_far_out_stays_within_zero_and_one():
     line = fit_line([Point(0.9, 0.01, MANY, MANY), Point(0.9001, 0.5, MANY, MANY), Point(0.9002, 0.99, MANY, MANY)])
     for id_accuracy, expected in ((0.1, 0.0), (0.999, 1.0)):
-        assert effective_robustness(line, exact(id_accuracy), exact(0.5)).expected == expected
+        assert compute_effective_robustness(line, exact(id_accuracy), exact(0.5)).expected == expected
 
 
 def test_what_moves_both_accuracies_of_a_seed_cancels():
@@ -118,7 +118,7 @@ def test_what_moves_both_accuracies_of_a_seed_cancels():
     along = tuple(point.ood for point in on_the_line(list(ids)))
     across = (along[2], along[1], along[0])
     good, bad = (
-        effective_robustness(
+        compute_effective_robustness(
             line,
             Estimate(0.8, 0, 1, 0.01, 0.03, MANY, 3, ids),
             Estimate(along[1], 0, 1, 0.01, 0.03, MANY, 3, per_seed),
@@ -132,7 +132,7 @@ def test_what_moves_both_accuracies_of_a_seed_cancels():
 def test_the_record_says_what_the_line_was():
     points = on_the_line([0.5, 0.7, 0.9], rows=1000)
     scores = RowScores((np.arange(500) % 5 > 0)[None].astype(float))
-    record = effective_robustness(fit_line(points), mean(scores), mean(scores)).to_dict()
+    record = compute_effective_robustness(fit_line(points), estimate_mean(scores), estimate_mean(scores)).to_dict()
     near = {"intercept": pytest.approx(-1, abs=0.01), "slope": pytest.approx(0.8, abs=0.01)}
     assert record["line"] == near | {"scatter": pytest.approx(0, abs=0.01), "baselines": 3}
     assert list(record) == ["value", "low", "high", "row_se", "seed_se", "line_se", "expected", "extrapolated", "line"]
@@ -155,6 +155,6 @@ def test_the_interval_covers_the_true_distance(baselines, scatter, rows):
         line = fit_line([Point(a, b, MANY, MANY) for a, b in zip(special.expit(x), ood, strict=True)])
         samples = (RowScores((rng.uniform(size=(1, rows)) < p).astype(float)) for p in (true_id, true_ood))
         measured = (noisy(one.per_seed[0], np.sqrt(one.spread().variance), rows) for one in samples)
-        found = effective_robustness(line, *measured)
+        found = compute_effective_robustness(line, *measured)
         covered += found.low <= truth <= found.high
     assert 0.93 <= covered / 500 <= 0.985

@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift import evaluate
-from farshift.benchmarks.comparison.detecting import detectable
-from farshift.benchmarks.statistics.detectable import assumed, differences, measured, planned
+from farshift.benchmarks.comparison.detecting import compute_detectable_difference
+from farshift.benchmarks.statistics.detectable import (
+    assume_detectable,
+    compute_detectable_differences,
+    measure_detectable,
+    plan_variance,
+)
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.spread import Spread
+from farshift.benchmarks.statistics.spread import VarianceEstimate
 from farshift.core.errors import FarshiftError
 from farshift.splits.audit import minimum_detectable_difference
 from scipy import stats
@@ -16,7 +21,7 @@ from scipy import stats
 
 @pytest.mark.parametrize(("df", "within"), [(2, 0.06), (4, 0.012), (10, 0.002), (60, 0.001), (5000, 0.001)])
 def test_it_has_eighty_percent_power_by_the_noncentral_t(df, within):
-    (found,) = differences([Spread(0.25, df)]) / 0.5
+    (found,) = compute_detectable_differences([VarianceEstimate(0.25, df)]) / 0.5
     critical = stats.t.ppf(0.975, df)
     exact = next(nc for nc in np.arange(found - 0.01, 20, 1e-3) if stats.nct.sf(critical, df, nc) >= 0.8)
     assert found == pytest.approx(exact, rel=within, abs=1e-3)
@@ -24,16 +29,20 @@ def test_it_has_eighty_percent_power_by_the_noncentral_t(df, within):
 
 def test_it_is_the_audits_where_rows_are_many():
     for rows in (1000, 20_000):
-        assert assumed(rows).value == pytest.approx(minimum_detectable_difference(rows), rel=2e-3)
+        assert assume_detectable(rows).value == pytest.approx(minimum_detectable_difference(rows), rel=2e-3)
 
 
 def test_rows_that_go_together_show_less():
     codes = np.repeat(np.arange(20), 50)
-    plain, spread, together = assumed(1000), assumed(1000, codes), assumed(1000, codes, within=0.1)
+    plain, spread, together = (
+        assume_detectable(1000),
+        assume_detectable(1000, codes),
+        assume_detectable(1000, codes, within=0.1),
+    )
     assert spread.value / plain.value == pytest.approx((2.0930 + 0.8610) / 2.8043, rel=1e-3)
     assert together.value / spread.value == pytest.approx(np.sqrt(1 + 0.1 * 49), rel=1e-9)
     few = np.repeat(np.arange(4), 250)
-    assert assumed(1000, few, within=0.5) == plain
+    assert assume_detectable(1000, few, within=0.5) == plain
 
 
 def entries(seeds: int, count: int = 6, rows: int = 500) -> dict[str, RowScores]:
@@ -45,35 +54,35 @@ def entries(seeds: int, count: int = 6, rows: int = 500) -> dict[str, RowScores]
 
 
 def test_of_one_part_the_planned_degrees_of_freedom_are_its_own():
-    assert planned([Spread(3.0, 7)]) == Spread(3.0, pytest.approx(7))
-    both = planned([Spread(1.0, 2), Spread(1.0, 2)])
+    assert plan_variance([VarianceEstimate(3.0, 7)]) == VarianceEstimate(3.0, pytest.approx(7))
+    both = plan_variance([VarianceEstimate(1.0, 2), VarianceEstimate(1.0, 2)])
     assert both.variance == 2
     assert 2 < both.df < 4, "an estimate of two seeds' variances is often dominated by one of them"
 
 
 def test_single_seeds_are_counted_and_their_noise_is_not_in_it():
-    found = measured(entries(1))
+    found = measure_detectable(entries(1))
     assert (found.pairs, found.single) == (15, 15)
     assert found.low <= found.value <= found.high
-    assert measured(entries(5)).single == 0
+    assert measure_detectable(entries(5)).single == 0
 
 
 def test_more_seeds_show_smaller_differences():
     known = entries(3)
-    three, ten = measured(known, 3), measured(known, 10)
-    assert three == measured(known)
+    three, ten = measure_detectable(known, 3), measure_detectable(known, 10)
+    assert three == measure_detectable(known)
     assert ten.value < three.value
 
 
 def test_order_is_of_no_matter_and_a_single_entry_shows_nothing():
     known = entries(3)
-    assert measured(dict(reversed(known.items()))) == measured(known)
-    assert measured({"e0": known["e0"]}) is None
+    assert measure_detectable(dict(reversed(known.items()))) == measure_detectable(known)
+    assert measure_detectable({"e0": known["e0"]}) is None
 
 
 def test_pairs_of_the_very_same_answers_still_keep_a_difference():
     same = RowScores(np.ones((1, 100)))
-    assert 0 < measured({"a": same, "b": same}).value < 0.1
+    assert 0 < measure_detectable({"a": same, "b": same}).value < 0.1
 
 
 ON = "modadd97/xi35"
@@ -97,25 +106,25 @@ def runs(tmp_path_factory):
 
 
 def test_runs_say_what_a_benchmark_shows(runs):
-    found = detectable(ON, runs)
+    found = compute_detectable_difference(ON, runs)
     assert (found["runs"], found["ood"]["pairs"], found["ood"]["single"]) == (3, 3, 3)
     assert found["ood"]["low"] <= found["ood"]["value"] <= found["ood"]["high"]
     assert "measured on 3 runs with the seeds that they have" in found["how"]
-    nothing = detectable(ON)
+    nothing = compute_detectable_difference(ON)
     assert nothing["ood"]["value"] == pytest.approx(minimum_detectable_difference(nothing["ood"]["rows"]), rel=5e-3)
     assert "assumed: two entries disagree on 10% of the rows" in nothing["how"]
 
 
 def test_a_single_run_or_one_of_another_table_is_refused(runs, tmp_path):
     with pytest.raises(FarshiftError, match="a single run says nothing of differences"):
-        detectable(ON, runs[:1])
+        compute_detectable_difference(ON, runs[:1])
     with pytest.raises(FarshiftError, match="these runs are not all of modadd97/xi50 as one table has it"):
-        detectable("modadd97/xi50", runs)
+        compute_detectable_difference("modadd97/xi50", runs)
     other = evaluate(adder(5), on=ON, budget="quick", steps=7, seeds=1, name="other", out=tmp_path / "other")
     with pytest.raises(FarshiftError, match="as one table has it"):
-        detectable(ON, [*runs, other])
+        compute_detectable_difference(ON, [*runs, other])
 
 
 def test_what_is_no_share_of_rows_needs_runs():
-    found = detectable("linear_unit_test_1/shuffled")
+    found = compute_detectable_difference("linear_unit_test_1/shuffled")
     assert found["ood"]["n/a"] == "nothing can be assumed of rmse: name runs to measure it on"

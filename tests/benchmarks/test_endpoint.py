@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from farshift.benchmarks.adapters import _endpoint_client, openai_endpoint
-from farshift.benchmarks.adapters._endpoint_client import Pace
+from farshift.benchmarks.adapters._endpoint_client import RateLimiter
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PromptPin
@@ -140,7 +140,7 @@ def test_no_more_requests_a_minute_are_sent_than_allowed(server, monkeypatch):
         waits.append(seconds)
 
     monkeypatch.setattr(_endpoint_client, "time", SimpleNamespace(monotonic=lambda: 100.0))
-    monkeypatch.setattr(openai_endpoint, "Pace", lambda per_minute, _: Pace(per_minute, wait))
+    monkeypatch.setattr(openai_endpoint, "RateLimiter", lambda per_minute, _: RateLimiter(per_minute, wait))
     assert model(server, requests_per_minute="600").predict(words(*"abcd")) == [*"abcd"]
     assert sorted(waits) == pytest.approx([0.1, 0.2, 0.3])
 

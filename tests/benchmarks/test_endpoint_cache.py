@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from farshift.benchmarks.adapters._responses import Response, keep_response, kept_response, response_key
+from farshift.benchmarks.adapters._responses import Response, cache_response, compute_response_key, read_cached_response
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PromptPin
@@ -153,39 +153,39 @@ requests = st.dictionaries(st.text("abcdef", min_size=1), leaf | st.lists(leaf),
 @given(requests, requests)
 def test_two_requests_share_a_key_only_if_they_are_the_same(one, other):
     same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-    assert (response_key(one) == response_key(other)) == same
-    assert response_key(one) == response_key(dict(reversed(one.items())))
+    assert (compute_response_key(one) == compute_response_key(other)) == same
+    assert compute_response_key(one) == compute_response_key(dict(reversed(one.items())))
 
 
 @given(responses, st.text("0123456789abcdef", min_size=64, max_size=64))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 def test_what_is_kept_is_given_back(cache, response, key):
-    keep_response(key, response)
-    assert kept_response(key) == response
+    cache_response(key, response)
+    assert read_cached_response(key) == response
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["cut", "flip", "empty", "other"]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
 def test_a_damaged_file_is_no_response(cache, place, damage):
-    key = response_key({"prompt": "a"})
-    keep_response(key, Response("the answer is 5", "stop", 7, 3))
+    key = compute_response_key({"prompt": "a"})
+    cache_response(key, Response("the answer is 5", "stop", 7, 3))
     [path] = files(cache)
     content = bytearray(path.read_bytes())
     if damage == "flip":
         content[place % len(content)] ^= 1 << (place % 7)
     elif damage == "other":
-        keep_response(other := response_key({"prompt": "b"}), Response("the answer is 6"))
+        cache_response(other := compute_response_key({"prompt": "b"}), Response("the answer is 6"))
         content = bytearray(next(file for file in files(cache) if other in file.name).read_bytes())
         next(file for file in files(cache) if other in file.name).unlink()
     else:
         content = content[: place % len(content)] if damage == "cut" else bytearray()
     path.write_bytes(content)
-    assert kept_response(key) is None
+    assert read_cached_response(key) is None
 
 
 def _keep_many(turn):
     for number in range(20):
-        keep_response(response_key({"prompt": number % 5}), Response(f"from {turn}" * 200))
+        cache_response(compute_response_key({"prompt": number % 5}), Response(f"from {turn}" * 200))
 
 
 def test_processes_that_keep_the_same_response_leave_one_whole(cache):
@@ -193,7 +193,7 @@ def test_processes_that_keep_the_same_response_leave_one_whole(cache):
     other.start()
     while other.is_alive():
         _keep_many(0)
-        assert None not in [kept_response(response_key({"prompt": number})) for number in range(5)]
+        assert None not in [read_cached_response(compute_response_key({"prompt": number})) for number in range(5)]
     other.join()
     assert other.exitcode == 0
     assert len(files(cache)) == 5, "and nothing half written is left"

@@ -7,8 +7,8 @@ import socket
 
 import numpy as np
 import pytest
-from farshift.benchmarks.adapters._endpoint_client import LONGEST_HOLD, Pace
-from farshift.benchmarks.adapters.openai_endpoint import Endpoint, from_spec
+from farshift.benchmarks.adapters._endpoint_client import LONGEST_HOLD, RateLimiter
+from farshift.benchmarks.adapters.openai_endpoint import EndpointModel, from_spec
 from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.model import Task
@@ -43,7 +43,7 @@ def words(*texts):
 
 
 def model(url, wait=asyncio.sleep, **options):
-    return Endpoint(from_spec(f"tiny@{url}", options), 0, PROMPT, wait)
+    return EndpointModel(from_spec(f"tiny@{url}", options), 0, PROMPT, wait)
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_turns_come_at_their_pace(per_minute, turns):
         waits.append(seconds)
 
     async def take():
-        pace = Pace(per_minute, wait)
+        pace = RateLimiter(per_minute, wait)
         for _ in range(turns):
             await pace.turn()
 

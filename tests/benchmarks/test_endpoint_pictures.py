@@ -13,7 +13,7 @@ import pytest
 from encoded_files import picture, sound
 from farshift.benchmarks.adapters.command import from_spec as command
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
-from farshift.benchmarks.blind.data import blind_data
+from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt
@@ -131,7 +131,7 @@ def test_a_command_gets_a_prompt_in_pieces(tmp_path):
 
 def test_a_benchmark_of_pictures_asks_with_pictures(server, tmp_path, monkeypatch):
     photos = picture_split.split(tmp_path, monkeypatch, prompt=SAID | {"k": 1})
-    (shot,) = blind_data(photos).prompt.shots
+    (shot,) = load_model_inputs(photos).prompt.shots
     assert shot["image"].startswith(b"\x89PNG")
     run = fs.evaluate(from_spec(f"tiny@{server.url}", {}), on=photos, seeds=1, budget="quick")
     assert fs.score(run).ood.value == 0.5

@@ -6,11 +6,11 @@ import re
 from decimal import Decimal
 
 import pytest
-from farshift.benchmarks.extraction import extraction
+from farshift.benchmarks.extraction import load_extraction
 from farshift.benchmarks.limits import MAX_TEXT
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadDefinition
-from farshift.core.plugins import module, named
+from farshift.core.plugins import find_files_by_name, load_module
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,11 +23,11 @@ TASKS = {"sequence": WORDS, "regression": NUMBER, "classification": PETS}
 
 def read(name, text, task, version=None):
     """What an extraction reads, by its newest version; what older versions read stays as it was."""
-    newest = module("benchmarks/extraction", name, "extraction").VERSION
-    return extraction(name, version or newest, task)(text, task)
+    newest = load_module("benchmarks/extraction", name, "extraction").VERSION
+    return load_extraction(name, version or newest, task)(text, task)
 
 
-@pytest.mark.parametrize("name", sorted(named("benchmarks/extraction", ".py")))
+@pytest.mark.parametrize("name", sorted(find_files_by_name("benchmarks/extraction", ".py")))
 @given(text=st.text() | st.text("0123456789.,+-eE *\nanswer:ct") | st.text("٣²½⑤\u2212 5"))
 def test_whatever_the_text_an_answer_is_one_of_the_task_or_none(name, text):
     for kind, task in TASKS.items():

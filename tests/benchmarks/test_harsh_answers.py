@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from farshift.benchmarks.answers import ABSTAINED, ANSWERED, Answers, Failed
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.parsing import Place, read_answer
+from farshift.benchmarks.parsing import BatchLocation, read_answer
 from farshift.core.errors import ModelError
-from farshift.core.listings.plural import counted
+from farshift.core.listings.plural import format_count
 
 CLASSES = Task("classification", ("a",), "label", classes=3)
 NUMBERS = Task("regression", ("a",), "target")
@@ -19,7 +19,7 @@ TEXTS = Task("sequence", ("text",), "answer")
 
 
 def read(answer: Any, task: Task, rows: int = 3) -> Answers:
-    return read_answer(answer, Place("id_test", 0, np.arange(rows, dtype=np.uint64)), task)
+    return read_answer(answer, BatchLocation("id_test", 0, np.arange(rows, dtype=np.uint64)), task)
 
 
 class Sized:
@@ -82,7 +82,9 @@ def test_what_has_no_rows_is_no_answer_even_where_its_length_would_fit(task, ans
 
 @pytest.mark.parametrize("items", [["only"], ["a", "b", "c", "d"], []])
 def test_one_text_is_never_spread_over_all_rows(items):
-    with pytest.raises(ModelError, match=f"predict gave {counted(len(items), 'prediction')} for 3 rows on id_test"):
+    with pytest.raises(
+        ModelError, match=f"predict gave {format_count(len(items), 'prediction')} for 3 rows on id_test"
+    ):
         read(Sized(3, items), TEXTS)
 
 

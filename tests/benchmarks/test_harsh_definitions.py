@@ -7,7 +7,7 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.listing import described
+from farshift.benchmarks.listing import describe_benchmark
 from farshift.core.errors import BadDefinition
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -66,5 +66,5 @@ def test_an_augmentation_that_does_not_exist_is_named_before_anything_is_trained
 
 
 def test_a_benchmark_says_how_its_prompt_is_read():
-    lines = dict(described(ON)["lines"])
+    lines = dict(describe_benchmark(ON)["lines"])
     assert lines["prompt"] == "version 1, 8 examples, read by last_number@1"

@@ -14,8 +14,8 @@ import pytest
 from farshift.benchmarks.runs import merge as merging
 from farshift.benchmarks.runs import run_folder
 from farshift.benchmarks.runs.run_folder import RunFolder
-from farshift.benchmarks.runs.shards import discard
-from farshift.benchmarks.runs.status import statuses
+from farshift.benchmarks.runs.shards import discard_folder
+from farshift.benchmarks.runs.status import list_statuses
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.core.errors import BadRun, FarshiftError, ModelError
 from farshift.core.world import World
@@ -219,10 +219,10 @@ def test_a_folder_is_gone_at_once_or_not_at_all(tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("shutil.os.unlink", killed)
         patch.setattr("shutil.os.rmdir", killed)
-        discard(tmp_path / "shards")
+        discard_folder(tmp_path / "shards")
     assert not (tmp_path / "shards").exists()
     (tmp_path / "shards").mkdir()
-    discard(tmp_path / "shards")
+    discard_folder(tmp_path / "shards")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -233,7 +233,7 @@ def test_what_a_kill_left_beside_a_finished_run_is_cleared_away_and_misleads_nob
     (out / "shards" / "seed-0").mkdir(parents=True)
     (out / ".predictions.parquet.123.tmp").write_text("half")
     (out / ".gitignore").write_text("*")
-    (found,) = statuses([out])
+    (found,) = list_statuses([out])
     assert (found.state, found.answers) == ("finished", run.predictions().num_rows)
     fs.evaluate(models.Adder(), on=ON, seeds=1, out=out)
     assert sorted(path.name for path in out.iterdir()) == [".gitignore", "log.jsonl", "predictions.parquet", "run.toml"]
@@ -264,7 +264,7 @@ def test_the_bytes_of_predictions_do_not_depend_on_how_answers_were_cut_into_sha
     texts = pa.array([f"{number:060d}" for number in range(90_000)])
     whole = pa.table({"row_id": pa.array(np.arange(90_000, dtype=np.uint64)), "prediction": texts})
     pieces = pa.concat_tables([whole.slice(0, 2100), whole.slice(2100, 42_900), whole.slice(45_000)])
-    written = {merging.parquet(table) for table in (whole, pieces)}
+    written = {merging.encode_parquet(table) for table in (whole, pieces)}
     assert len(written) == 1
 
 
@@ -290,10 +290,10 @@ def test_folders_that_hold_no_readable_run_are_named_by_status(tmp_path):
         (tmp_path / "bad").mkdir(exist_ok=True)
         (tmp_path / "bad" / name).write_text(content)
         with pytest.raises(FarshiftError, match="bad"):
-            statuses([tmp_path])
+            list_statuses([tmp_path])
     (tmp_path / "good" / "predictions.parquet").write_bytes(b"nothing")
     with pytest.raises(FarshiftError, match="good"):
-        statuses([tmp_path / "good"])
+        list_statuses([tmp_path / "good"])
 
 
 def test_status_reads_a_run_that_vanishes_under_its_eyes(tmp_path, monkeypatch):
@@ -316,5 +316,5 @@ def test_status_reads_a_run_that_vanishes_under_its_eyes(tmp_path, monkeypatch):
         return real(self, **options)
 
     monkeypatch.setattr(Path, "stat", vanishing)
-    (found,) = statuses([out])
+    (found,) = list_statuses([out])
     assert (found.state, found.seeds, found.rate) == ("stopped", 1, None)

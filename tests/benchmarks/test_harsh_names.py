@@ -10,7 +10,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.limits import MAX_CANDIDATES
-from farshift.benchmarks.settings import stated
+from farshift.benchmarks.settings import to_card_values
 from farshift.core.errors import BadRun, FarshiftError, ModelError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -107,10 +107,10 @@ def test_values_are_stated_so_that_other_values_are_stated_otherwise():
         np.float32(2.5),
         {(1, 2): 3},
     ]
-    said = [stated({"value": value})["value"] for value in values]
+    said = [to_card_values({"value": value})["value"] for value in values]
     assert len(set(map(repr, said))) == len(values)
     assert all(isinstance(one, int | float | str) and len(str(one)) <= 200 for one in said)
-    assert said == [stated({"value": value})["value"] for value in values], "the same again"
+    assert said == [to_card_values({"value": value})["value"] for value in values], "the same again"
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,19 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.comparison.relate import effective_robustness
-from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.comparison.relate import measure_effective_robustness
+from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.measured import AnsweredRows
-from farshift.benchmarks.statistics.interval import gap, interval, mean, paired_difference
+from farshift.benchmarks.statistics.interval import (
+    compute_interval,
+    estimate_gap,
+    estimate_mean,
+    estimate_paired_difference,
+)
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.spread import Spread
+from farshift.benchmarks.statistics.spread import VarianceEstimate
 from farshift.core.errors import BadRun, FarshiftError
 from farshift.loaders.freezing.freeze import freeze
 from scipy.stats import beta
@@ -183,7 +188,7 @@ def test_two_runs_whose_difference_is_not_defined_are_not_called_distinguishable
     assert {name: item["distinguishable"] for name, item in found.items()} == dict.fromkeys(("id", "ood", "gap"))
     assert all("n/a" in item for item in found.values())
     with pytest.raises(FarshiftError, match="scored by rmse@1"):
-        effective_robustness(runs[0], runs)
+        measure_effective_robustness(runs[0], runs)
 
 
 def test_a_regression_goes_through_the_command_line_and_a_board(falls, home, tmp_path, farshift_json):
@@ -219,7 +224,7 @@ def measured(rows: int, answers: np.ndarray) -> AnsweredRows:
 @pytest.mark.parametrize("rows", [1, 2, 3])
 @pytest.mark.parametrize("name", ["macro_f1", "balanced_accuracy", "accuracy"])
 def test_few_rows_have_a_value_and_an_interval_or_the_reason_why_not(rows, name):
-    found = mean(measured(rows, np.zeros(rows, np.int64)).by(metric(name))).to_dict()
+    found = estimate_mean(measured(rows, np.zeros(rows, np.int64)).by(find_metric(name))).to_dict()
     assert ("n/a" in found) != ("value" in found)
     assert all(map(isfinite, numbers_in(found)))
     if rows > 1 or name == "accuracy":
@@ -236,15 +241,15 @@ def test_right_on_every_row_is_not_certain(rows, name):
     truth = np.arange(rows) % 2
     answers = Answers.all_given(truth, np.eye(2, dtype=np.float32)[truth])
     task, ids = Task("classification", ("a",), "label", classes=2), np.arange(rows, dtype=np.uint64)
-    sample = AnsweredRows(task, ids, truth, [answers] * 3).by(metric(name))
-    found = mean(sample)
+    sample = AnsweredRows(task, ids, truth, [answers] * 3).by(find_metric(name))
+    found = estimate_mean(sample)
     if (name, rows) == ("auroc", 2):
         assert found.to_dict() == {"n/a": "1, but no interval: not defined without some of the rows"}
         return
     assert found.value == found.high == 1
     assert found.low <= beta.ppf(0.025, rows, 1), "no narrower than Clopper and Pearson's interval of so many rows"
     wrong = Answers.all_given(1 - truth, np.eye(2, dtype=np.float32)[1 - truth])
-    few = paired_difference(sample, AnsweredRows(task, ids, truth, [wrong] * 3).by(metric(name)))
+    few = estimate_paired_difference(sample, AnsweredRows(task, ids, truth, [wrong] * 3).by(find_metric(name)))
     assert (few.low > 0) == (rows > 4)
 
 
@@ -252,15 +257,19 @@ def test_the_reason_why_a_metric_is_not_defined_is_the_true_one():
     task, ids = Task("classification", ("a",), "label", classes=2), np.arange(4, dtype=np.uint64)
     sure = np.full((4, 2), 0.5, np.float32)
     alike = AnsweredRows(task, ids, np.ones(4, np.int64), [Answers.all_given(np.ones(4, np.int64), sure)])
-    assert mean(alike.by(metric("auroc"))).to_dict() == {"n/a": "not defined: all rows are of one class"}
+    assert estimate_mean(alike.by(find_metric("auroc"))).to_dict() == {"n/a": "not defined: all rows are of one class"}
     one = AnsweredRows(task, ids, np.array([0, 1, 1, 1]), alike.answers)
-    said = mean(one.by(metric("auroc"))).to_dict()["n/a"]
+    said = estimate_mean(one.by(find_metric("auroc"))).to_dict()["n/a"]
     assert said == "0.5, but no interval: not defined without some of the rows"
     numbers = Task("regression", ("a",), "label")
     same = AnsweredRows(numbers, ids, np.arange(4.0), [Answers.all_given(np.zeros(4))])
-    assert mean(same.by(metric("pearson"))).to_dict() == {"n/a": "not defined: a model answers all rows alike"}
+    assert estimate_mean(same.by(find_metric("pearson"))).to_dict() == {
+        "n/a": "not defined: a model answers all rows alike"
+    }
     flat = AnsweredRows(numbers, ids, np.zeros(4), [Answers.all_given(np.arange(4.0))])
-    assert mean(flat.by(metric("pearson"))).to_dict() == {"n/a": "not defined: the true values are all the same"}
+    assert estimate_mean(flat.by(find_metric("pearson"))).to_dict() == {
+        "n/a": "not defined: the true values are all the same"
+    }
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
@@ -269,15 +278,22 @@ def test_rows_without_a_finite_score_give_no_number(bad):
     scores[0, 3] = bad
     lost, fine = RowScores(scores, (-np.inf, np.inf)), RowScores(np.ones((2, 5)), (-np.inf, np.inf))
     opposite = RowScores(-scores, (-np.inf, np.inf))
-    for estimate in (mean(lost), gap(lost, fine), paired_difference(fine, lost), mean(lost.minus(opposite))):
+    for estimate in (
+        estimate_mean(lost),
+        estimate_gap(lost, fine),
+        estimate_paired_difference(fine, lost),
+        estimate_mean(lost.minus(opposite)),
+    ):
         assert not estimate.defined
         assert estimate.to_dict() == {"n/a": "not defined: 1 of 5 rows have no finite score"}
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-3, 1.0, 1e200])
 def test_an_interval_scales_with_what_it_is_of(size):
-    low, high, row_se, seed_se = interval(0.0, [Spread(2.0, 9)], [Spread(3.0, 4)], (-np.inf, np.inf))
-    scaled = interval(0.0, [Spread(2 * size, 9)], [Spread(3 * size, 4)], (-np.inf, np.inf))
+    low, high, row_se, seed_se = compute_interval(
+        0.0, [VarianceEstimate(2.0, 9)], [VarianceEstimate(3.0, 4)], (-np.inf, np.inf)
+    )
+    scaled = compute_interval(0.0, [VarianceEstimate(2 * size, 9)], [VarianceEstimate(3 * size, 4)], (-np.inf, np.inf))
     assert seed_se is not None
     assert scaled == pytest.approx([value * np.sqrt(size) for value in (low, high, row_se, seed_se)], rel=1e-12)
 

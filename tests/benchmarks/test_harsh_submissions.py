@@ -9,10 +9,10 @@ from typing import Any
 import farshift as fs
 import pytest
 import tomli_w
-from farshift.benchmarks.runs.run import card_digest, read_run
+from farshift.benchmarks.runs.run import compute_card_digest, read_run
 from farshift.core.errors import BadSubmission
-from farshift.leaderboard.submission.pack import pack
-from farshift.leaderboard.submission.validate import check
+from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.submission.validate import validate_submission
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models
@@ -26,13 +26,13 @@ def submission(folder: Path, changes: dict[str, dict[str, Any]]) -> Path:
     card = run.card.to_dict()
     for table, values in changes.items():
         card[table] = {key: value for key, value in (card[table] | values).items() if value is not None}
-    card["digests"]["run"] = card_digest(card)
+    card["digests"]["run"] = compute_card_digest(card)
     (folder / "r" / "run.toml").write_text(tomli_w.dumps(card))
-    return pack([read_run(folder / "r")], folder / "s.zip")
+    return pack_runs([read_run(folder / "r")], folder / "s.zip")
 
 
 def test_a_run_as_the_harness_wrote_it_is_taken(tmp_path):
-    assert len(check(submission(tmp_path, {})).entries) == 1
+    assert len(validate_submission(submission(tmp_path, {})).entries) == 1
 
 
 @pytest.mark.attack("entrant", "numbers and texts of a card that are none")
@@ -50,7 +50,7 @@ def test_a_run_as_the_harness_wrote_it_is_taken(tmp_path):
 )
 def test_what_a_card_says_was_spent_and_touched_is_held_to_its_form(tmp_path, changes, complaint):
     with pytest.raises(BadSubmission, match=complaint):
-        check(submission(tmp_path, changes))
+        validate_submission(submission(tmp_path, changes))
 
 
 @pytest.mark.attack("entrant", "numbers and texts of a card that are none")
@@ -60,4 +60,4 @@ def test_a_number_of_thousands_of_digits_is_no_card(tmp_path):
     with zipfile.ZipFile(tmp_path / "s.zip", "w") as bundle:
         bundle.writestr("submission.toml", f"format = {'9' * 5000}\n")
     with pytest.raises(BadSubmission, match=r"submission\.toml: not valid TOML"):
-        check(tmp_path / "s.zip")
+        validate_submission(tmp_path / "s.zip")

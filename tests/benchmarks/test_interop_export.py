@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.blind.data import blind_data
-from farshift.benchmarks.canary import canary, guid
-from farshift.benchmarks.interop import export
+from farshift.benchmarks.blind.data import load_model_inputs
+from farshift.benchmarks.canary import make_canary, make_guid
+from farshift.benchmarks.interop import export_benchmark
 from farshift.benchmarks.prompting.grading import Grader
 from farshift.core.errors import FarshiftError
 from interop_cases import NAME
@@ -44,9 +44,9 @@ _Tagged.add_constructor("!function", lambda loader, node: f"function {loader.con
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("name", [NAME, "modadd97/xi35"])
 def test_every_row_that_a_run_predicts_is_one_sample(tmp_path, tool, name):
-    found = export(name, tool, tmp_path / "task")
+    found = export_benchmark(name, tool, tmp_path / "task")
     samples = [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
-    benchmark, blind = find_benchmark(name), blind_data(find_benchmark(name))
+    benchmark, blind = find_benchmark(name), load_model_inputs(find_benchmark(name))
     expected = {
         f"{row_id:016x}": (part, prompt)
         for part in benchmark.predicted_parts
@@ -61,17 +61,17 @@ def test_every_row_that_a_run_predicts_is_one_sample(tmp_path, tool, name):
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_canary_goes_with_every_row_and_no_prompt_has_it(tmp_path, tool):
-    export(NAME, tool, tmp_path / "task")
-    mark = canary(find_benchmark(NAME))
+    export_benchmark(NAME, tool, tmp_path / "task")
+    mark = make_canary(find_benchmark(NAME))
     samples = [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
     assert {sample["canary"] for sample in samples} == {mark}
-    assert not any(guid(find_benchmark(NAME)) in sample["prompt"] for sample in samples)
+    assert not any(make_guid(find_benchmark(NAME)) in sample["prompt"] for sample in samples)
     assert mark in (tmp_path / "task" / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", [NAME, "modadd97/xi35"])
 def test_a_view_s_sheet_holds_its_rows_and_their_true_labels(tmp_path, name):
-    export(name, "inspect", tmp_path / "task")
+    export_benchmark(name, "inspect", tmp_path / "task")
     benchmark, found = find_benchmark(name), sheets(tmp_path / "task")
     for view in ("id", "ood"):
         part, truth = benchmark.view(view)
@@ -81,14 +81,14 @@ def test_a_view_s_sheet_holds_its_rows_and_their_true_labels(tmp_path, name):
 
 
 def test_a_view_of_rows_that_another_has_is_not_asked_again(tmp_path):
-    export(NAME, "lm-eval", tmp_path / "echo")
+    export_benchmark(NAME, "lm-eval", tmp_path / "echo")
     assert sorted(sheets(tmp_path / "echo")) == ["id", "id_val", "ood"]
-    export("modadd97/xi35", "lm-eval", tmp_path / "modadd")
+    export_benchmark("modadd97/xi35", "lm-eval", tmp_path / "modadd")
     assert sorted(sheets(tmp_path / "modadd")) == ["fit_clean", "id", "id_val", "ood"]
 
 
 def test_a_true_answer_is_graded_right_and_a_wrong_one_wrong(tmp_path):
-    export(NAME, "inspect", tmp_path / "task")
+    export_benchmark(NAME, "inspect", tmp_path / "task")
     grader = Grader.read(tmp_path / "task" / "benchmark.json")
     for sample in sheets(tmp_path / "task")["ood"]:
         if "\u2028" not in sample["label"]:  # to the extraction that is the end of the line
@@ -98,7 +98,7 @@ def test_a_true_answer_is_graded_right_and_a_wrong_one_wrong(tmp_path):
 
 
 def test_a_class_is_graded_by_its_index(tmp_path):
-    export("modadd97/xi35", "lm-eval", tmp_path / "task")
+    export_benchmark("modadd97/xi35", "lm-eval", tmp_path / "task")
     grader = Grader.read(tmp_path / "task" / "benchmark.json")
     assert grader.value(" 51", 51) == 1.0
     assert grader.value(" 51", 15) == grader.value("no idea", 51) == grader.value("\ud800", 51) == 0.0
@@ -106,15 +106,15 @@ def test_a_class_is_graded_by_its_index(tmp_path):
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_an_export_has_the_same_bytes_wherever_it_is_written(tmp_path, tool):
-    first = export(NAME, tool, tmp_path / "a")
-    second = export(NAME, tool, tmp_path / "deeper" / "b")
+    first = export_benchmark(NAME, tool, tmp_path / "a")
+    second = export_benchmark(NAME, tool, tmp_path / "deeper" / "b")
     assert contents(tmp_path / "a") == contents(tmp_path / "deeper" / "b")
     assert first["files"] == second["files"] == sorted(contents(tmp_path / "a"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "deeper"]
 
 
 def test_an_lm_eval_task_generates_greedily_from_the_prompt_alone(tmp_path):
-    export(NAME, "lm-eval", tmp_path / "task")
+    export_benchmark(NAME, "lm-eval", tmp_path / "task")
     task = yaml.load((tmp_path / "task" / "farshift_echo_long_ood.yaml").read_bytes(), _Tagged)
     assert task["task"] == "farshift_echo_long_ood"
     assert task["output_type"] == "generate_until"
@@ -134,7 +134,7 @@ def test_an_lm_eval_task_generates_greedily_from_the_prompt_alone(tmp_path):
 
 
 def test_an_lm_eval_group_names_every_task(tmp_path):
-    export(NAME, "lm-eval", tmp_path / "task")
+    export_benchmark(NAME, "lm-eval", tmp_path / "task")
     group = yaml.safe_load((tmp_path / "task" / "farshift_echo_long.yaml").read_bytes())
     assert group["group"] == "farshift_echo_long"
     assert {f"{name}.yaml" for name in [group["group"], *group["task"]]} == {
@@ -144,7 +144,7 @@ def test_an_lm_eval_group_names_every_task(tmp_path):
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_exported_code_compiles_and_the_readme_warns_of_labels(tmp_path, tool):
-    export(NAME, tool, tmp_path / "task")
+    export_benchmark(NAME, tool, tmp_path / "task")
     (code,) = (tmp_path / "task").glob("*.py")
     compile(code.read_text("utf-8"), code.name, "exec")
     readme = (tmp_path / "task" / "README.md").read_text("utf-8")
@@ -155,22 +155,22 @@ def test_the_exported_code_compiles_and_the_readme_warns_of_labels(tmp_path, too
 
 def test_the_command_is_safe_to_paste_whatever_the_folder_is_called(tmp_path):
     out = tmp_path / "my task; rm -rf $HOME"
-    assert str(out) in shlex.split(export(NAME, "lm-eval", out)["command"])
-    inspect = shlex.split(export(NAME, "inspect", tmp_path / "it's")["command"])
+    assert str(out) in shlex.split(export_benchmark(NAME, "lm-eval", out)["command"])
+    inspect = shlex.split(export_benchmark(NAME, "inspect", tmp_path / "it's")["command"])
     assert inspect[:3] == ["inspect", "eval", f"{tmp_path}/it's/task.py@farshift_echo_long"]
 
 
 def test_an_export_that_is_there_is_left_as_it_is(tmp_path):
-    export(NAME, "inspect", tmp_path / "task")
+    export_benchmark(NAME, "inspect", tmp_path / "task")
     (tmp_path / "task" / "__pycache__").mkdir()
     before = (tmp_path / "task" / "task.py").stat().st_mtime_ns
-    export(NAME, "inspect", tmp_path / "task")
+    export_benchmark(NAME, "inspect", tmp_path / "task")
     assert (tmp_path / "task" / "task.py").stat().st_mtime_ns == before
 
 
 def test_an_empty_folder_is_filled(tmp_path):
     (tmp_path / "task").mkdir()
-    assert export(NAME, "inspect", tmp_path / "task")["rows"] == len(
+    assert export_benchmark(NAME, "inspect", tmp_path / "task")["rows"] == len(
         [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
     )
 
@@ -179,10 +179,10 @@ def test_a_folder_that_holds_something_else_is_refused_and_kept(tmp_path):
     (tmp_path / "task").mkdir()
     (tmp_path / "task" / "thesis.tex").write_text("years of work")
     with pytest.raises(FarshiftError, match=r"holds something else than this export: choose another --out"):
-        export(NAME, "inspect", tmp_path / "task")
-    export(NAME, "inspect", tmp_path / "other")
+        export_benchmark(NAME, "inspect", tmp_path / "task")
+    export_benchmark(NAME, "inspect", tmp_path / "other")
     with pytest.raises(FarshiftError, match="holds something else"):
-        export(NAME, "lm-eval", tmp_path / "other")
+        export_benchmark(NAME, "lm-eval", tmp_path / "other")
     assert contents(tmp_path / "task") == {"thesis.tex": b"years of work"}
 
 
@@ -192,7 +192,7 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(FarshiftError, match="no space left"):
-        export(NAME, "inspect", tmp_path / "task")
+        export_benchmark(NAME, "inspect", tmp_path / "task")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -204,7 +204,7 @@ def test_another_runner_is_one_more_file(home, tmp_path, monkeypatch):
         "def command(exported, folder):\n    return f'cat {exported.name}'\n"
     )
     monkeypatch.setenv("FARSHIFT_PATH", f"{home}{os.pathsep}{tmp_path / 'home'}")
-    found = export(NAME, "plain-text", tmp_path / "task")
+    found = export_benchmark(NAME, "plain-text", tmp_path / "task")
     assert found == {"rows": 43, "files": ["id", "id_val", "ood"], "command": "cat farshift_echo_long"}
     assert (tmp_path / "task" / "ood").read_text("utf-8").startswith('Reverse the "words"')
 
@@ -239,4 +239,4 @@ def test_a_benchmark_that_other_runners_cannot_score_is_refused(
     other.write_text("\n".join(lines), encoding="utf-8")
     monkeypatch.setenv("FARSHIFT_PATH", f"{home}{os.pathsep}{tmp_path / 'home'}")
     with pytest.raises(FarshiftError, match=complaint):
-        export("echo/odd", "inspect", tmp_path / "task")
+        export_benchmark("echo/odd", "inspect", tmp_path / "task")

@@ -13,7 +13,7 @@ import pytest
 from farshift.benchmarks.answers import FAILED
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.harness.evaluate import evaluate
-from farshift.benchmarks.interop import export, import_run
+from farshift.benchmarks.interop import export_benchmark, import_run
 from farshift.benchmarks.scoring.score import score
 from farshift.core.errors import BadRun, FarshiftError, MissingExtra, UnknownName
 from interop_cases import NAME, reply_to
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("home")
 @pytest.fixture(scope="module")
 def task(home, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("exported") / "task"
-    export(NAME, "lm-eval", folder)
+    export_benchmark(NAME, "lm-eval", folder)
     return folder
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import llm_server
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.interop import export
+from farshift.benchmarks.interop import export_benchmark
 from farshift.benchmarks.runs.run import Run, read_run
 from farshift.benchmarks.scoring.measured import RunPredictions
 from interop_cases import NAME, reply_to
@@ -95,7 +95,7 @@ def imported(tools: Path, logs: list[Path], source: str, out: Path) -> tuple[Run
     ],
 )
 def test_lm_eval_and_the_imported_run_have_one_score(tools, home, tmp_path, backend, path, more):
-    command = export(NAME, "lm-eval", tmp_path / "task")["command"]
+    command = export_benchmark(NAME, "lm-eval", tmp_path / "task")["command"]
     with llm_server.llm(reply_to) as server:
         model = f"model=tiny,base_url={server.url}/{path},tokenizer_backend=None,tokenized_requests=False"
         arguments = f"--model {backend} --model_args {model}{more}"
@@ -121,7 +121,7 @@ class _Complete(llm_server._Handler):
 @pytest.mark.parametrize("form", ["eval", "json"])
 def test_inspect_and_the_imported_run_have_one_score(tools, home, tmp_path, monkeypatch, form):
     monkeypatch.setattr(llm_server, "_Handler", _Complete)
-    command = export(NAME, "inspect", tmp_path / "task")["command"].replace("MODEL", "openai-api/loop/tiny")
+    command = export_benchmark(NAME, "inspect", tmp_path / "task")["command"].replace("MODEL", "openai-api/loop/tiny")
     with llm_server.llm(reply_to) as server:
         typed(f"{command} --display plain --log-format {form}", tools, LOOP_BASE_URL=server.url, LOOP_API_KEY="none")
     (log,) = (tmp_path / "task-logs").glob(f"*.{form}")

@@ -8,10 +8,10 @@ from itertools import product
 import pytest
 import yaml
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.interop._logs import Log, Recorded, transcript
-from farshift.benchmarks.interop._sheets import exported
-from farshift.benchmarks.interop.inspect import _literal
-from farshift.benchmarks.interop.lm_eval import _yaml
+from farshift.benchmarks.interop._logs import Log, LogSample, make_transcript
+from farshift.benchmarks.interop._sheets import make_export
+from farshift.benchmarks.interop.inspect import _format_literal
+from farshift.benchmarks.interop.lm_eval import _format_yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from interop_cases import NAME, echo_home
@@ -26,11 +26,11 @@ def task(tmp_path_factory):
         patch.setenv("FARSHIFT_PATH", str(folder))
         echo_home(folder)
         benchmark = find_benchmark(NAME)
-        yield benchmark, exported(benchmark)
+        yield benchmark, make_export(benchmark)
 
 
 def log(sitting, sheet, said) -> Log:
-    samples = [Recorded("here", one.row_id, one.entry_identity, [one.prompt], said) for one in sheet.samples]
+    samples = [LogSample("here", one.row_id, one.entry_identity, [one.prompt], said) for one in sheet.samples]
     return Log((sitting,), "tiny", "", samples)
 
 
@@ -42,7 +42,7 @@ def test_every_answer_is_in_one_seed_and_every_seed_is_whole(task, data, passes,
         log((number, sheet.name) if one_by_one else number, sheet, f"pass {number}")
         for number, sheet in product(range(passes), made.sheets)
     ]
-    seeds = transcript(benchmark, made.grader.prompt, data.draw(st.permutations(logs))).seeds
+    seeds = make_transcript(benchmark, made.grader.prompt, data.draw(st.permutations(logs))).seeds
     rows = {int(sample.row_id, 16) for sheet in made.sheets for sample in sheet.samples}
     assert [set(said) for said in seeds] == [rows] * passes
     for row in rows:
@@ -54,5 +54,8 @@ def test_every_answer_is_in_one_seed_and_every_seed_is_whole(task, data, passes,
 @given(st.lists(texts), texts)
 @settings(max_examples=200, deadline=None)
 def test_any_text_comes_back_from_a_task_file(stop, title):
-    assert yaml.safe_load(_yaml({"until": stop, "deep": {"title": title}})) == {"until": stop, "deep": {"title": title}}
-    assert ast.literal_eval(_literal(title)) == title
+    assert yaml.safe_load(_format_yaml({"until": stop, "deep": {"title": title}})) == {
+        "until": stop,
+        "deep": {"title": title},
+    }
+    assert ast.literal_eval(_format_literal(title)) == title

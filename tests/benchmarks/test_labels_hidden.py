@@ -13,10 +13,10 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.blind.data import blind_data
+from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.core.errors import Unavailable
-from farshift.core.files import cache_root
-from farshift.core.progress import listening
+from farshift.core.files import get_cache_root
+from farshift.core.progress import report_to
 from support import Heard
 
 SNOOP = """
@@ -66,7 +66,7 @@ def test_a_model_that_walks_the_object_graph_and_the_open_files_finds_no_test_la
     if first_time:
         environment = {"FARSHIFT_CACHE": str(tmp_path / "cache")}
     else:
-        blind_data(find_benchmark("optdigits/writers"))
+        load_model_inputs(find_benchmark("optdigits/writers"))
         environment = {}
     done = subprocess.run(
         [sys.executable, "-c", SNOOP, tmp_path / "run"],
@@ -90,7 +90,7 @@ def test_the_handout_of_a_test_part_holds_ids_and_inputs_and_nothing_else():
 
     for name in ("optdigits/writers", "scan/length", "modadd97/xi35"):
         bench = find_benchmark(name)
-        blind = blind_data(bench)
+        blind = load_model_inputs(bench)
         inputs = set(bench.definition.task.inputs)
         for part in bench.predicted_parts:
             columns = set(pa.ipc.open_file(pa.memory_map(str(blind.folder / f"{part}.arrow"))).schema.names)
@@ -101,7 +101,7 @@ def test_the_handout_of_a_test_part_holds_ids_and_inputs_and_nothing_else():
 def test_training_labels_in_the_handout_are_the_given_ones():
     bench = find_benchmark("modadd97/xi35")
     train = bench.part("train")
-    given = blind_data(bench).training("train").columns["sum"]
+    given = load_model_inputs(bench).training("train").columns["sum"]
     assert np.array_equal(given, train.given())
     assert (given != train.truth()).mean() > 0.3
 
@@ -139,14 +139,14 @@ def arrays_in_reach():
 
 def test_a_damaged_handout_is_made_again_and_the_preparing_process_is_heard(cache):
     bench = find_benchmark("modadd97/xi35")
-    before = blind_data(bench).part("id_test").batch(slice(None))
-    (file,) = cache_root().glob("handouts/modadd97*/id_test.arrow")
+    before = load_model_inputs(bench).part("id_test").batch(slice(None))
+    (file,) = get_cache_root().glob("handouts/modadd97*/id_test.arrow")
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     heard = Heard()
-    with listening(heard):
-        after = blind_data(bench).part("id_test").batch(slice(None))
+    with report_to(heard):
+        after = load_model_inputs(bench).part("id_test").batch(slice(None))
     assert all(np.array_equal(before[name], after[name]) for name in before)
     assert heard.lines == [f"{file} was cut off or changed: building it again"]
 
@@ -154,14 +154,14 @@ def test_a_damaged_handout_is_made_again_and_the_preparing_process_is_heard(cach
 def test_what_the_preparing_process_refuses_is_refused_here_by_the_same_error(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     with pytest.raises(Unavailable, match="optdigits"):
-        blind_data(find_benchmark("optdigits/writers"))
+        load_model_inputs(find_benchmark("optdigits/writers"))
 
 
 def test_a_cache_of_inputs_alone_suffices_to_evaluate_so_that_a_container_needs_no_labels(
     farshift, tmp_path, monkeypatch
 ):
     on, run, cache = "modadd97/xi35", tmp_path / "run", tmp_path / "inputs"
-    folder = blind_data(find_benchmark(on)).folder
+    folder = load_model_inputs(find_benchmark(on)).folder
     shutil.copytree(folder, cache / "handouts" / folder.name)
     (tmp_path / "adder.py").write_text("def predict(batch):\n    return (batch['a'] + batch['b']) % 97\n")
     with monkeypatch.context() as container:

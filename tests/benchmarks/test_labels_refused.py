@@ -11,7 +11,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.core.errors import LabelsWithheld, ModelError
-from farshift.core.isolation.withheld import labels_withheld, refuse_labels
+from farshift.core.isolation.withheld import hide_labels, refuse_labels
 from farshift.loaders.acquire.source import find_source
 
 pytestmark = pytest.mark.attack(
@@ -68,7 +68,7 @@ def test_labels_that_were_opened_before_the_run_are_refused_in_it(tmp_path):
 )
 def test_no_other_way_through_the_library_leads_to_them(look):
     look_or_fail = pytest.raises(LabelsWithheld, match="score the run when it is finished")
-    with labels_withheld(), look_or_fail:
+    with hide_labels(), look_or_fail:
         look()
 
 
@@ -163,9 +163,9 @@ def test_a_command_is_refused_them(tmp_path):
 
 def test_what_a_process_inherited_ends_with_the_run_that_withheld(tmp_path, monkeypatch):
     """A process that outlives a run, such as a server of workers, keeps the environment that it was begun with."""
-    with labels_withheld():
+    with hide_labels():
         inherited = {name: value for name, value in os.environ.items() if "WITHHELD" in name}
-        with labels_withheld(), pytest.raises(LabelsWithheld):
+        with hide_labels(), pytest.raises(LabelsWithheld):
             refuse_labels("a split")
         with pytest.raises(LabelsWithheld):
             refuse_labels("a split")

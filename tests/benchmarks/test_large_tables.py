@@ -7,16 +7,16 @@ import pytest
 from farshift.benchmarks.statistics import joint_covariance as module
 from farshift.benchmarks.statistics import max_t as all_pairs
 from farshift.benchmarks.statistics import ranks
-from farshift.benchmarks.statistics.clusters import codes, covariance_of_means
-from farshift.benchmarks.statistics.detectable import measured
-from farshift.benchmarks.statistics.interval import mean, paired_difference
-from farshift.benchmarks.statistics.joint_covariance import JointCovariance, joint_covariance
-from farshift.benchmarks.statistics.max_t import LargestPair, _largest_of, _tail, max_t
-from farshift.benchmarks.statistics.normalised import summary
-from farshift.benchmarks.statistics.paired_test import paired_t
+from farshift.benchmarks.statistics.clusters import encode_clusters, estimate_mean_covariance
+from farshift.benchmarks.statistics.detectable import measure_detectable
+from farshift.benchmarks.statistics.interval import estimate_mean, estimate_paired_difference
+from farshift.benchmarks.statistics.joint_covariance import JointCovariance, estimate_joint_covariance
+from farshift.benchmarks.statistics.max_t import LargestPair, _compute_normal_tail, _find_largest, compare_all_pairs
+from farshift.benchmarks.statistics.normalised import summarise_sample
+from farshift.benchmarks.statistics.paired_test import run_paired_t
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.streams import generator
-from farshift.benchmarks.statistics.tally import covariance_of_counts, tally
+from farshift.benchmarks.statistics.streams import make_generator
+from farshift.benchmarks.statistics.tally import estimate_count_covariance, tally_sample
 
 SOURCE = np.random.default_rng(5)
 
@@ -29,12 +29,12 @@ def scores(entries: int, rows: int, seeds: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("clusters", [None, 1, 4, 30])
 @pytest.mark.parametrize(("seeds", "bounds"), [(1, (0.0, 1.0)), (5, (0.0, 1.0)), (3, (-np.inf, np.inf))])
 def test_a_tally_gives_every_number_as_the_rows_give_it(clusters, seeds, bounds):
-    group = None if clusters is None else codes(np.arange(200) % clusters)
+    group = None if clusters is None else encode_clusters(np.arange(200) % clusters)
     plain = [RowScores(one, bounds, group) for one in scores(6, 200, seeds)]
-    short = [tally(one) for one in plain]
+    short = [tally_sample(one) for one in plain]
     for left, right in zip(plain, short, strict=True):
-        assert mean(right) == mean(left)
-        assert summary(right) == summary(left)
+        assert estimate_mean(right) == estimate_mean(left)
+        assert summarise_sample(right) == summarise_sample(left)
         assert right.spread() == left.spread()
         assert right.pooled().pooled().per_seed == left.pooled().per_seed
         assert (right.rows, right.why, right.shift(), right.clustering) == (
@@ -44,36 +44,36 @@ def test_a_tally_gives_every_number_as_the_rows_give_it(clusters, seeds, bounds)
             left.clustering,
         )
     for k in range(1, 6):
-        assert paired_t(short[k], short[0]) == paired_t(plain[k], plain[0])
-        assert paired_difference(short[k], short[0]) == paired_difference(plain[k], plain[0])
+        assert run_paired_t(short[k], short[0]) == run_paired_t(plain[k], plain[0])
+        assert estimate_paired_difference(short[k], short[0]) == estimate_paired_difference(plain[k], plain[0])
         apart = short[k].pooled().minus(short[0].pooled())
         assert apart.per_seed == plain[k].pooled().minus(plain[0].pooled()).per_seed
         assert (apart.rows, apart.bounds) == (200, plain[k].minus(plain[0]).bounds)
-    found, due = ([joint_covariance(one) for one in (short, plain)][k] for k in (0, 1))
+    found, due = ([estimate_joint_covariance(one) for one in (short, plain)][k] for k in (0, 1))
     assert found.covariance.tobytes() == due.covariance.tobytes()
     assert found.df.tobytes() == due.df.tobytes()
     named = [{str(k): one for k, one in enumerate(some)} for some in (short, plain)]
-    assert measured(named[0]) == measured(named[1])
+    assert measure_detectable(named[0]) == measure_detectable(named[1])
 
 
 def test_scores_that_are_no_counts_have_no_tally():
-    assert tally(RowScores(np.array([[0.5, 1.0]]))) is None
-    assert tally(RowScores(np.ones((16, 4)))) is None
-    assert tally(RowScores(np.array([[np.nan, 1.0]]))) is None
+    assert tally_sample(RowScores(np.array([[0.5, 1.0]]))) is None
+    assert tally_sample(RowScores(np.ones((16, 4)))) is None
+    assert tally_sample(RowScores(np.array([[np.nan, 1.0]]))) is None
     with pytest.raises(TypeError, match="pooled"):
-        tally(RowScores(np.ones((1, 4)))).minus(None)
+        tally_sample(RowScores(np.ones((1, 4)))).minus(None)
 
 
 @pytest.mark.parametrize("rows", [2, 50, 3001])
 def test_the_covariance_of_counts_is_that_of_their_means(rows):
     given = [*scores(4, rows, 5), *scores(3, rows, 2), np.ones((3, rows))]
     counts = [one.sum(axis=0).astype(np.uint8) for one in given]
-    due = covariance_of_means(np.stack([one.mean(axis=0) for one in given]), None)[0]
-    found = covariance_of_counts(counts, [len(one) for one in given])
+    due = estimate_mean_covariance(np.stack([one.mean(axis=0) for one in given]), None)[0]
+    found = estimate_count_covariance(counts, [len(one) for one in given])
     np.testing.assert_allclose(found, due, rtol=1e-12, atol=1e-18)
     assert (found[-1] == 0).all()
     order = SOURCE.permutation(len(given))
-    again = covariance_of_counts([counts[k] for k in order], [len(given[k]) for k in order])
+    again = estimate_count_covariance([counts[k] for k in order], [len(given[k]) for k in order])
     assert again.tobytes() == found[np.ix_(order, order)].tobytes()
 
 
@@ -91,7 +91,7 @@ def test_the_largest_pair_is_found_without_looking_at_all_of_them(entries, famil
     weights = np.zeros_like(joint.se)
     np.divide(1.0, joint.se, out=weights, where=joint.se > 0)
     (draws,) = joint.noise(70, "draws")
-    due = _largest_of(draws, weights)
+    due = _find_largest(draws, weights)
     assert np.array_equal(LargestPair(weights).of(draws), due)
     for above in (*due[:3].tolist(), float(np.median(due)), 100.0):
         found = LargestPair(weights).of(draws, above)
@@ -105,23 +105,23 @@ def test_the_critical_value_of_many_entries_is_that_of_all_draws(monkeypatch, le
     monkeypatch.setattr(all_pairs, "MANY", 10)
     monkeypatch.setattr(all_pairs, "CAREFUL", careful)
     joint = drawn(40, 0.5)
-    found = max_t(joint, level, "draws")
+    found = compare_all_pairs(joint, level, "draws")
     assert found.maxima is not None
     place = int(np.ceil(level * (len(found.maxima) + 1))) - 1
-    assert found.tail == _tail(float(found.maxima[place]))
+    assert found.tail == _compute_normal_tail(float(found.maxima[place]))
 
 
 def test_many_entries_are_drawn_in_another_way_and_rank_alike(monkeypatch):
     """The triangular root instead of the symmetric one, and the chance of being best among those that have any."""
     values, noise = np.linspace(0, 1, 60), 0.05 * SOURCE.normal(size=(60, 60))
     joint = JointCovariance(values, noise @ noise.T / 60 + 0.002 * np.eye(60), np.full((60, 60), 9000.0))
-    plain = ranks.rank_sets(joint)
-    for place in (module, ranks, ranks.max_t.__globals__):
+    plain = ranks.compute_rank_sets(joint)
+    for place in (module, ranks, ranks.compare_all_pairs.__globals__):
         if isinstance(place, dict):
             monkeypatch.setitem(place, "MANY", 10)
         else:
             monkeypatch.setattr(place, "MANY", 10)
-    short = ranks.rank_sets(JointCovariance(joint.values, joint.covariance, joint.df))
+    short = ranks.compute_rank_sets(JointCovariance(joint.values, joint.covariance, joint.df))
     assert plain.pairs.maxima is not None
     assert short.pairs.tail == pytest.approx(plain.pairs.tail, rel=0.2)
     assert np.abs(short.low - plain.low).max() <= 1
@@ -141,4 +141,4 @@ def test_a_triangular_root_is_multiplied_without_its_zeros(entries):
     joint = JointCovariance(np.zeros(entries), noise @ noise.T + np.eye(entries), np.full((entries, entries), 9.0))
     (found,) = joint.noise(7, "draws")
     assert (joint.factor is joint.root) == (entries == 3)
-    np.testing.assert_allclose(found, joint.factor @ generator("draws").standard_normal((entries, 7)), atol=1e-9)
+    np.testing.assert_allclose(found, joint.factor @ make_generator("draws").standard_normal((entries, 7)), atol=1e-9)

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import ABSTAINED, FAILED, Answers
-from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from hypothesis import given, settings
 from metric_cases import Case, classified
 from sklearn import metrics as sklearn
 
-ACCURACY, BALANCED, MACRO_F1 = metric("accuracy"), metric("balanced_accuracy"), metric("macro_f1")
+ACCURACY, BALANCED, MACRO_F1 = find_metric("accuracy"), find_metric("balanced_accuracy"), find_metric("macro_f1")
 
 
 def of(truth: list[int], prediction: list[int], classes: int = 3) -> Case:

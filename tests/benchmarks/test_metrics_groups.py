@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.measured import AnsweredRows
 from farshift.benchmarks.scoring.score import score_predictions
-from farshift.benchmarks.statistics.interval import mean
-from farshift.benchmarks.statistics.sample import half_replicates, replicates
+from farshift.benchmarks.statistics.interval import estimate_mean
+from farshift.benchmarks.statistics.sample import make_half_replicates, make_replicates
 from farshift.core.errors import BadDefinition
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -99,8 +99,8 @@ def rows_of(groups: np.ndarray, right: np.ndarray, clusters: np.ndarray | None =
 def test_of_a_clear_worst_group_the_interval_is_that_of_its_own_rows():
     groups = np.repeat([0, 1, 2], 400)
     right = np.arange(1200) % 400 < np.array([200, 320, 380])[groups]
-    worst = mean(rows_of(groups, right).by(metric("worst_group_accuracy", options={"by": ["g"]})))
-    alone = mean(rows_of(groups[:400], right[:400]).by(metric("accuracy")))
+    worst = estimate_mean(rows_of(groups, right).by(find_metric("worst_group_accuracy", options={"by": ["g"]})))
+    alone = estimate_mean(rows_of(groups[:400], right[:400]).by(find_metric("accuracy")))
     assert worst.value == 0.5
     assert worst.row_se == pytest.approx(alone.row_se, rel=0.35), "32 groups of rows tell a standard error to 13 %"
     assert worst.clustering.treated == "fixed"
@@ -109,10 +109,10 @@ def test_of_a_clear_worst_group_the_interval_is_that_of_its_own_rows():
 def test_rows_in_no_group_do_not_count_and_no_group_at_all_has_no_value():
     groups = np.array(["a"] * 40 + ["Other"] * 60, object)
     right = np.arange(100) % 2
-    of = metric("worst_group_accuracy", options={"by": ["g"], "without": ["Other"]})
-    found = mean(rows_of(groups, right).by(of))
+    of = find_metric("worst_group_accuracy", options={"by": ["g"], "without": ["Other"]})
+    found = estimate_mean(rows_of(groups, right).by(of))
     assert (found.value, found.rows) == (0.5, 40)
-    none = mean(rows_of(groups[40:], right[40:]).by(of))
+    none = estimate_mean(rows_of(groups[40:], right[40:]).by(of))
     assert not none.defined
     assert "not defined" in none.to_dict()["n/a"]
 
@@ -120,8 +120,8 @@ def test_rows_in_no_group_do_not_count_and_no_group_at_all_has_no_value():
 def test_a_worst_group_that_is_one_cluster_is_not_taken_as_drawn_from_more():
     groups = np.repeat(np.arange(8), 50)
     right = np.arange(400) % 50 < np.array([25, 30, 35, 40, 45, 45, 40, 35])[groups]
-    of = metric("worst_group_accuracy", options={"by": ["g"]})
-    found = mean(rows_of(groups, right, groups).by(of))
+    of = find_metric("worst_group_accuracy", options={"by": ["g"]})
+    found = estimate_mean(rows_of(groups, right, groups).by(of))
     assert found.clustering.treated == "fixed"
     assert found.row_se < 0.15, "whole regions left out would move it by far more"
 
@@ -129,7 +129,7 @@ def test_a_worst_group_that_is_one_cluster_is_not_taken_as_drawn_from_more():
 def test_users_are_drawn_whole():
     users = np.arange(2000) % 100
     right = np.arange(2000) // 100 < 20 * (0.5 + 0.4 * (users % 10) / 10)
-    found = mean(rows_of(users, right).by(metric("group_percentile_accuracy", options={"by": ["g"]})))
+    found = estimate_mean(rows_of(users, right).by(find_metric("group_percentile_accuracy", options={"by": ["g"]})))
     assert found.clustering.count == 100
     assert found.clustering.treated == "random"
     assert found.defined
@@ -140,7 +140,7 @@ def test_of_a_mean_halves_say_what_groups_left_out_say():
     sums = [np.array([float(number**2 % 7), 5.0]) for number in range(8)]
     both = [
         how([sums], lambda a, b: a + b, lambda s: s[0] / s[1], sizes, (0.0, 10.0))
-        for how in (replicates, half_replicates)
+        for how in (make_replicates, make_half_replicates)
     ]
     assert both[1].per_seed == pytest.approx(both[0].per_seed)
     assert both[1].without == pytest.approx(both[0].without)

@@ -8,14 +8,16 @@ from functools import reduce
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import FAILED, Answers
-from farshift.benchmarks.metrics import Metric, metric
+from farshift.benchmarks.metrics import Metric, find_metric
 from farshift.core.errors import FarshiftError
-from farshift.core.plugins import named
+from farshift.core.plugins import find_files_by_name
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_cases import CASES, NUMBERS, OPTIONS, TEXTS, Case, probabilities_of, scored
 
-METRICS = [metric(name, options=OPTIONS.get(name)) for name in sorted(named("benchmarks/metrics", ".py"))]
+METRICS = [
+    find_metric(name, options=OPTIONS.get(name)) for name in sorted(find_files_by_name("benchmarks/metrics", ".py"))
+]
 
 OF_A_CONSTANT = ("worst_group_regret", "worst_group_squared_regret")
 """What these are at best and at worst depends on what a constant answer comes to on the same rows."""

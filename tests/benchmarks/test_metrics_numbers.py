@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ from metric_cases import Case, measured
 from scipy import stats
 from sklearn import metrics as sklearn
 
-RMSE, PEARSON, SPEARMAN = metric("rmse"), metric("pearson"), metric("spearman")
+RMSE, PEARSON, SPEARMAN = find_metric("rmse"), find_metric("pearson"), find_metric("spearman")
 
 
 def of(prediction: list[float] | np.ndarray, truth: list[float] | np.ndarray) -> Case:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.boxes import write_boxes
-from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 
 ALEXNET = (
@@ -26,7 +26,7 @@ ALEXNET = (
 
 def value(name: str, truth: Any, prediction: Any, columns: Any = None, options: Any = None, **task: Any) -> float:
     answers = Answers.all_given(np.asarray(prediction), task.pop("scores", None))
-    found = metric(name, options=options)
+    found = find_metric(name, options=options)
     kind = task.pop("type", found.tasks[0])
     return found.value(answers, truth, Task(kind, ("x",), "y", **task), columns or {})
 
@@ -40,7 +40,9 @@ def test_the_worst_of_the_sixteen_overlapping_groups_of_civilcomments():
     truth, given, shares = made.comments()
     options = {"of": list(made.IDENTITIES), "by": ["y"]}
     assert value("worst_group_accuracy", truth, given, shares, options, classes=2) == near(0.6816479563713074)
-    named = metric("worst_group_accuracy", options=options).memberships(truth, Task("classification", (), "y"), shares)
+    named = find_metric("worst_group_accuracy", options=options).memberships(
+        truth, Task("classification", (), "y"), shares
+    )
     assert len(set(named[named != ""].tolist())) == 16
     assert ((named != "").sum(axis=1) > 1).any()
     assert value("accuracy", truth, given, classes=2) == near(0.8090000152587891)

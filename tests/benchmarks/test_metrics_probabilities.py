@@ -9,14 +9,14 @@ from math import log
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_cases import Case, classified
 from sklearn import metrics as sklearn
 
-NLL, BRIER, ECE = metric("nll"), metric("brier"), metric("ece")
+NLL, BRIER, ECE = find_metric("nll"), find_metric("brier"), find_metric("ece")
 
 
 def binary(confidence: list[float], right: list[bool]) -> Case:

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_cases import Case, classified
 from sklearn import metrics as sklearn
 
-AUROC, AP = metric("auroc"), metric("average_precision")
+AUROC, AP = find_metric("auroc"), find_metric("average_precision")
 
 
 def macro(case: Case, area: Callable[[np.ndarray, np.ndarray], float], needs_others: bool) -> float:

@@ -7,17 +7,17 @@ from functools import reduce
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.measured import AnsweredRows
-from farshift.benchmarks.statistics.interval import mean
+from farshift.benchmarks.statistics.interval import estimate_mean
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_cases import Case, classified, measured
 
 OPTIONS = {"by": ["place"], "of": ["one", "two"], "without": ["two, Other"]}
-CLASSES = metric("worst_group_regret", options=OPTIONS)
-NUMBERS = metric("worst_group_squared_regret", options=OPTIONS)
+CLASSES = find_metric("worst_group_regret", options=OPTIONS)
+NUMBERS = find_metric("worst_group_squared_regret", options=OPTIONS)
 TWO = Task("classification", ("x",), "y", 2)
 
 
@@ -69,8 +69,8 @@ def test_a_hard_group_has_no_regret_and_an_easy_one_has():
     truth = [0, 1] * 5 + [0] * 9 + [1]
     prediction = [0, 0, 1, 1] * 2 + [0, 1] + [0] * 6 + [1] * 4
     case = of_classes(groups, truth, prediction)
-    accuracy = metric("worst_group_accuracy", options={"by": ["g"]})
-    regret = metric("worst_group_regret", options={"by": ["g"]})
+    accuracy = find_metric("worst_group_accuracy", options={"by": ["g"]})
+    regret = find_metric("worst_group_regret", options={"by": ["g"]})
     assert case.value(accuracy) == pytest.approx(0.6), "of the hard rows"
     assert case[:10].value(regret) == pytest.approx(-0.1)
     assert case.value(regret) == case[10:].value(regret) == pytest.approx(0.2)
@@ -79,7 +79,7 @@ def test_a_hard_group_has_no_regret_and_an_easy_one_has():
 def test_the_best_constant_of_all_rows_has_the_regret_of_the_group_that_it_fails():
     groups = ["many"] * 30 + ["few"] * 10
     truth = [0] * 27 + [1] * 3 + [1] * 9 + [0]
-    regret = metric("worst_group_regret", options={"by": ["g"]})
+    regret = find_metric("worst_group_regret", options={"by": ["g"]})
     assert of_classes(groups, truth, [0] * 40).value(regret) == pytest.approx(0.9 - 0.1)
     assert of_classes(groups, truth, [0] * 30 + [1] * 10).value(regret) == 0
 
@@ -89,7 +89,7 @@ def test_regret_of_numbers_does_not_cancel_far_from_zero():
     truth = rng.integers(0, 1 << 20, 4000) / (1 << 10)
     given = truth + rng.integers(-(1 << 8), 1 << 8, 4000) / (1 << 10)
     groups = np.array(["a", "b"], object)[np.arange(4000) % 2]
-    task, measure = Task("regression", ("x",), "y"), metric("worst_group_squared_regret", options={"by": ["g"]})
+    task, measure = Task("regression", ("x",), "y"), find_metric("worst_group_squared_regret", options={"by": ["g"]})
     near, far = (Case(Answers.all_given(given + at), truth + at, task, {"g": groups}) for at in (0.0, 1e9))
     states = [far[shard].state(measure) for shard in np.array_split(np.arange(4000), 13)]
     assert measure.compute(reduce(measure.merge, states)) == pytest.approx(near.value(measure), rel=1e-10)
@@ -113,7 +113,9 @@ def test_of_a_clear_worst_group_the_interval_of_its_regret_is_that_of_the_differ
     at = np.arange(1200) % 400
     truth = (at % 10 >= 7).astype(np.int64)
     given = np.where(at % 8 < np.repeat([5, 2, 1], 400), 1 - truth, truth)
-    found = mean(rows_of(task, groups, truth, given).by(metric("worst_group_regret", options={"by": ["g"]})))
+    found = estimate_mean(
+        rows_of(task, groups, truth, given).by(find_metric("worst_group_regret", options={"by": ["g"]}))
+    )
     a = slice(0, 400)
     excess = (given[a] != truth[a]).astype(float) - truth[a]
     assert found.value == pytest.approx(excess.mean())
@@ -126,7 +128,9 @@ def test_regret_of_numbers_has_the_interval_of_its_rows():
     groups, truth = np.repeat(["a", "b"], 600).astype(object), rng.normal(size=1200)
     given = truth + rng.normal(size=1200) * np.repeat([1.5, 0.5], 600)
     task = Task("regression", ("x",), "y")
-    found = mean(rows_of(task, groups, truth, given).by(metric("worst_group_squared_regret", options={"by": ["g"]})))
+    found = estimate_mean(
+        rows_of(task, groups, truth, given).by(find_metric("worst_group_squared_regret", options={"by": ["g"]}))
+    )
     a = slice(0, 600)
     excess = (given[a] - truth[a]) ** 2 - (truth[a] - truth[a].mean()) ** 2
     assert found.value == pytest.approx(excess.mean())

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.metrics import metric
-from farshift.benchmarks.metrics.edit_similarity import levenshtein
-from farshift.benchmarks.metrics.entity_f1 import entities
+from farshift.benchmarks.metrics import find_metric
+from farshift.benchmarks.metrics.edit_similarity import compute_levenshtein
+from farshift.benchmarks.metrics.entity_f1 import iterate_entities
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadDefinition
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from metric_cases import Case, written
 
-EXACT, TOKENS, EDITS = metric("exact_match"), metric("token_accuracy"), metric("edit_similarity")
+EXACT, TOKENS, EDITS = find_metric("exact_match"), find_metric("token_accuracy"), find_metric("edit_similarity")
 
 WORDS, CHARACTERS = Task("sequence", ("x",), "y"), Task("sequence", ("x",), "y", tokens="character")
 
@@ -43,7 +43,7 @@ def table(left: str, right: str) -> int:
 @example("", "abc")
 @settings(max_examples=300, deadline=None)
 def test_the_edit_distance_is_the_tables(left, right):
-    assert levenshtein(left, right) == table(left, right)
+    assert compute_levenshtein(left, right) == table(left, right)
 
 
 @given(st.integers(0, 2**32), st.integers(60, 140), st.integers(60, 140))
@@ -51,21 +51,21 @@ def test_the_edit_distance_is_the_tables(left, right):
 def test_the_edit_distance_of_sequences_longer_than_a_machine_word_is_the_tables(seed, left, right):
     rng = np.random.default_rng(seed)
     texts = ["".join(rng.choice(list("ab"), size)) for size in (left, right)]
-    assert levenshtein(*texts) == table(*texts)
+    assert compute_levenshtein(*texts) == table(*texts)
 
 
 @given(sequences, sequences, sequences)
 @settings(max_examples=100, deadline=None)
 def test_the_edit_distance_is_a_metric(a, b, c):
-    assert (levenshtein(a, b) == 0) == (a == b)
-    assert levenshtein(a, b) == levenshtein(b, a)
-    assert levenshtein(a, c) <= levenshtein(a, b) + levenshtein(b, c)
+    assert (compute_levenshtein(a, b) == 0) == (a == b)
+    assert compute_levenshtein(a, b) == compute_levenshtein(b, a)
+    assert compute_levenshtein(a, c) <= compute_levenshtein(a, b) + compute_levenshtein(b, c)
 
 
 def test_two_texts_of_the_longest_size_are_compared():
     text = "01" * 20_000
-    assert levenshtein("1" + text, text + "0") == 2
-    assert levenshtein("0" * 20_000, "1" * 20_000) == 20_000
+    assert compute_levenshtein("1" + text, text + "0") == 2
+    assert compute_levenshtein("0" * 20_000, "1" * 20_000) == 20_000
 
 
 def test_edit_similarity_forgives_what_is_left_out_and_token_accuracy_does_not():
@@ -131,11 +131,11 @@ def test_a_task_of_words_does_not_look_into_them():
     ],
 )
 def test_tags_mark_entities_as_their_scheme_has_it(scheme, tags, marked):
-    assert list(entities(tags.split(), scheme)) == marked
+    assert list(iterate_entities(tags.split(), scheme)) == marked
 
 
 def test_entities_of_absent_tags_are_missed_and_superfluous_tags_do_not_count():
-    measure = metric("entity_f1")
+    measure = find_metric("entity_f1")
 
     def f1(given: list[str | None]) -> float:
         truth = np.array(["B-PER I-PER O B-LOC", "O O"], object)
@@ -149,4 +149,4 @@ def test_entities_of_absent_tags_are_missed_and_superfluous_tags_do_not_count():
 
 def test_a_scheme_that_nobody_knows_is_refused():
     with pytest.raises(BadDefinition, match="options of the metric entity_f1: scheme: .*IOB2"):
-        metric("entity_f1", options={"scheme": "BILOU"})
+        find_metric("entity_f1", options={"scheme": "BILOU"})

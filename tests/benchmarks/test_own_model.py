@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
-from farshift.benchmarks.harness.model_spec import find_model, read_options, schemes
+from farshift.benchmarks.harness.model_spec import find_model, load_schemes, read_options
 from farshift.core.errors import BadDefinition, FarshiftError, UnknownName
 
 PARROT = """
@@ -36,14 +36,14 @@ def test_an_adapter_of_ones_own_is_one_file_with_a_scheme(parrot):
     factory, code = find_model("parrot:hello:you", {"end": "!"})
     assert code == "code of hello:you!"
     assert factory(0, None, "cpu", None).predict({"x": np.zeros(2)}) == ["hello:you!"] * 2
-    assert list(schemes()) == sorted(schemes())
-    assert {"cmd", "openai", "parrot"} <= set(schemes())
+    assert list(load_schemes()) == sorted(load_schemes())
+    assert {"cmd", "openai", "parrot"} <= set(load_schemes())
 
 
 def test_two_adapters_of_one_scheme_are_refused(parrot):
     (parrot / "jay.py").write_text(PARROT)
     with pytest.raises(BadDefinition, match=r"the scheme 'parrot' is there already: .*\.py"):
-        schemes()
+        load_schemes()
 
 
 def test_ones_own_code_is_a_file_or_a_module_and_its_digest(tmp_path, monkeypatch):

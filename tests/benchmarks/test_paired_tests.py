@@ -6,9 +6,16 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from farshift.benchmarks.statistics.holm import holm
-from farshift.benchmarks.statistics.interval import paired_difference
-from farshift.benchmarks.statistics.paired_test import EXACT, MOST, compare_rows, mcnemar, sign_flip, units
+from farshift.benchmarks.statistics.holm import adjust_by_holm
+from farshift.benchmarks.statistics.interval import estimate_paired_difference
+from farshift.benchmarks.statistics.paired_test import (
+    EXACT,
+    MOST,
+    compare_rows,
+    compute_flip_units,
+    run_mcnemar,
+    run_sign_flip,
+)
 from farshift.benchmarks.statistics.sample import RowScores
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +27,7 @@ counts = st.one_of(st.integers(0, 12), st.integers(0, 3000))
 @given(counts, counts)
 @settings(max_examples=150, deadline=None)
 def test_mcnemars_p_is_the_binomial_tests(left, right):
-    found = mcnemar(left, right)
+    found = run_mcnemar(left, right)
     if left + right == 0:  # nothing that could tell them apart
         assert (found.p, found.mid_p) == (1.0, 1.0)
         return
@@ -28,7 +35,7 @@ def test_mcnemars_p_is_the_binomial_tests(left, right):
     assert found.p == pytest.approx(expected, rel=1e-9, abs=1e-290)
     as_far = stats.binom.pmf(left, left + right, 0.5) * (1 if left == right else 2)
     assert found.mid_p == pytest.approx(expected - as_far / 2, rel=1e-9, abs=1e-12)
-    swapped = mcnemar(right, left)
+    swapped = run_mcnemar(right, left)
     assert (swapped.p, swapped.mid_p) == (found.p, found.mid_p)
 
 
@@ -37,23 +44,23 @@ def test_mcnemars_p_is_statsmodels():
 
     for left, right in ((1, 8), (25, 25), (30, 61)):
         oracle = tables.mcnemar([[3, left], [right, 9]], exact=True)
-        assert mcnemar(left, right).p == pytest.approx(oracle.pvalue)
+        assert run_mcnemar(left, right).p == pytest.approx(oracle.pvalue)
 
 
 def test_mcnemar_of_millions_of_rows_keeps_its_digits():
-    found = mcnemar(498_000, 502_000)
+    found = run_mcnemar(498_000, 502_000)
     assert found.p == pytest.approx(stats.binomtest(498_000, 1_000_000, 0.5).pvalue, rel=1e-7)
 
 
 @given(st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=9))
 @settings(max_examples=100, deadline=None)
 def test_few_sign_flips_are_all_of_them(differences):
-    kept = units(np.array(differences))
+    kept = compute_flip_units(np.array(differences))
     sums = [
         abs(sum(sign * abs(one) for sign, one in zip(signs, kept, strict=True)))
         for signs in product((-1, 1), repeat=len(kept))
     ]
-    found = sign_flip(kept)
+    found = run_sign_flip(kept)
     assert found.exact
     assert found.units == len(kept)
     assert found.p == np.mean([one >= abs(kept.sum()) for one in sums])
@@ -70,37 +77,37 @@ def test_sign_flips_are_scipys_permutation_test():
             vectorized=True,
             n_resamples=np.inf,
         )
-        assert sign_flip(apart).p == pytest.approx(oracle.pvalue)
+        assert run_sign_flip(apart).p == pytest.approx(oracle.pvalue)
 
 
 def test_twenty_rows_of_right_and_wrong_give_mcnemars_p():
     apart = np.array([1.0] * 14 + [-1.0] * 6)
-    assert sign_flip(apart).p == pytest.approx(mcnemar(14, 6).p)
+    assert run_sign_flip(apart).p == pytest.approx(run_mcnemar(14, 6).p)
 
 
 def test_many_sign_flips_come_near_to_the_exact_p_and_are_the_same_every_time():
     rng = np.random.default_rng(1)
     apart = np.where(rng.uniform(size=90) < 0.62, 1.0, -1.0)
-    found = sign_flip(apart)
-    exact = mcnemar(int((apart > 0).sum()), int((apart < 0).sum())).p
+    found = run_sign_flip(apart)
+    exact = run_mcnemar(int((apart > 0).sum()), int((apart < 0).sum())).p
     assert not found.exact
     assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 9999))
-    assert found == sign_flip(apart)
-    assert sign_flip(np.full(EXACT + 1, 0.1)).p == pytest.approx(1 / 10_000)
+    assert found == run_sign_flip(apart)
+    assert run_sign_flip(np.full(EXACT + 1, 0.1)).p == pytest.approx(1 / 10_000)
 
 
 def test_too_many_differences_are_not_flipped():
     with pytest.raises(ValueError, match="use the t test"):
-        sign_flip(np.ones(MOST + 1))
-    assert sign_flip(np.array([])).p == 1
+        run_sign_flip(np.ones(MOST + 1))
+    assert run_sign_flip(np.array([])).p == 1
 
 
 def test_rows_in_clusters_are_flipped_together_and_rows_in_few_are_not():
     apart = np.array([1.0, 1, 1, -1, 1, 0, -1, 1, 1, 1, 1, 1])
-    assert units(apart, np.repeat(np.arange(6), 2)).tolist() == [2, 1, 2, 2]  # two clusters cancel
-    assert len(units(apart, np.repeat(np.arange(4), 3))) == 11
+    assert compute_flip_units(apart, np.repeat(np.arange(6), 2)).tolist() == [2, 1, 2, 2]  # two clusters cancel
+    assert len(compute_flip_units(apart, np.repeat(np.arange(4), 3))) == 11
     thirds = np.array([1 / 3, 1 / 3, -2 / 3] * 7)
-    assert len(units(thirds, np.repeat(np.arange(7), 3))) == 0  # whatever rounding leaves
+    assert len(compute_flip_units(thirds, np.repeat(np.arange(7), 3))) == 0  # whatever rounding leaves
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
@@ -110,19 +117,19 @@ def test_holms_adjustment_is_the_closed_test_of_bonferronis(p):
     subsets = [one for count in range(1, len(p) + 1) for one in combinations(range(len(p)), count)]
     bonferroni = {one: min(1.0, len(one) * min(p[place] for place in one)) for one in subsets}
     expected = [max(bonferroni[one] for one in subsets if place in one) for place in range(len(p))]
-    assert holm(p) == pytest.approx(expected)
+    assert adjust_by_holm(p) == pytest.approx(expected)
 
 
 def test_holms_adjustment_is_statsmodels():
     from statsmodels.stats import multitest
 
     p = np.random.default_rng(6).uniform(size=30) ** 3
-    assert holm(p) == pytest.approx(multitest.multipletests(p, method="holm")[1])
+    assert adjust_by_holm(p) == pytest.approx(multitest.multipletests(p, method="holm")[1])
 
 
 def test_holm_refuses_what_is_no_p():
     with pytest.raises(ValueError, match="leave tests that have none out"):
-        holm([0.1, np.nan])
+        adjust_by_holm([0.1, np.nan])
 
 
 def binary(values: str) -> RowScores:
@@ -133,8 +140,8 @@ def test_right_and_wrong_of_one_seed_are_mcnemars():
     found = compare_rows(binary("1111100011"), binary("1000000111"))
     assert found["test"] == "McNemar, exact binomial"
     assert (found["only_left"], found["only_right"]) == (4, 1)
-    assert found["p"] == mcnemar(4, 1).p
-    assert found["mid_p"] == mcnemar(4, 1).mid_p
+    assert found["p"] == run_mcnemar(4, 1).p
+    assert found["mid_p"] == run_mcnemar(4, 1).mid_p
     assert found["difference"]["value"] == 0.3
     assert found["tests"] == "these trained models, on other rows like these"
 
@@ -142,7 +149,7 @@ def test_right_and_wrong_of_one_seed_are_mcnemars():
 def test_several_seeds_are_sign_flips_of_rows_beside_a_t_test_with_the_seeds_in_it():
     rng = np.random.default_rng(3)
     left, right = (RowScores((rng.uniform(size=(3, 200)) < value).astype(float)) for value in (0.7, 0.6))
-    found, estimate = compare_rows(left, right), paired_difference(left, right)
+    found, estimate = compare_rows(left, right), estimate_paired_difference(left, right)
     assert found["test"] == "sign flips of row differences, 9,999 random patterns"
     assert found["difference"] == estimate.to_dict()
     assert (found["t"]["p"] <= 0.05) == (not estimate.low <= 0 <= estimate.high)
@@ -156,7 +163,7 @@ def test_clustered_rows_are_sign_flips_of_cluster_sums():
     found = compare_rows(left, right)
     assert found["test"].startswith("sign flips of cluster sums, all 2^")
     assert found["tests"] == "these trained models, on other clusters of rows like these"
-    assert found["p"] == sign_flip(units(left.scores[0] - right.scores[0], codes)).p
+    assert found["p"] == run_sign_flip(compute_flip_units(left.scores[0] - right.scores[0], codes)).p
 
 
 def test_the_same_answers_are_never_told_apart():

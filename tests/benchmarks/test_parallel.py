@@ -9,7 +9,7 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.core.world import ALONE, World, world
+from farshift.core.world import SINGLE_PROCESS, World, get_world
 
 pytest.importorskip("torch")
 
@@ -102,13 +102,13 @@ def test_shares_of_any_world_size_cover_every_batch_once():
 
 
 def test_a_process_that_nobody_started_together_is_alone(monkeypatch):
-    assert world() == ALONE
+    assert get_world() == SINGLE_PROCESS
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    assert world() == ALONE, "other launchers set these too; torchrun also says where the first process is"
+    assert get_world() == SINGLE_PROCESS, "other launchers set these too; torchrun also says where the first process is"
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
     monkeypatch.setenv("MASTER_PORT", "29500")
-    assert (world().rank, world().size) == (1, 2)
+    assert (get_world().rank, get_world().size) == (1, 2)
 
 
 def test_a_leader_that_was_killed_is_not_joined(tmp_path, monkeypatch):

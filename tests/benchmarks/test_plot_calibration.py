@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from farshift.benchmarks.plot import figure
+from farshift.benchmarks.plot import make_figure
 from farshift.benchmarks.scoring.record import ViewScores
 from farshift.core.errors import FarshiftError
 from pictures import line, names
@@ -14,7 +14,7 @@ from records import many, record
 
 def test_every_filled_bin_is_a_point_at_its_confidence_and_accuracy():
     one = record(probabilities=True)
-    above, _ = figure([one], "calibration").axes
+    above, _ = make_figure([one], "calibration").axes
     for view in ("id", "ood"):
         bins = [part for part in one.calibration[view].bins if part.rows]
         assert len(bins) < 15
@@ -24,7 +24,7 @@ def test_every_filled_bin_is_a_point_at_its_confidence_and_accuracy():
 
 def test_bars_beneath_are_the_shares_of_the_rows():
     one = record(probabilities=True)
-    _, beneath = figure([one], "calibration").axes
+    _, beneath = make_figure([one], "calibration").axes
     for series in beneath.containers:
         bins = [part for part in one.calibration[series.get_label()].bins if part.rows]
         total = sum(part.rows for part in bins)
@@ -36,7 +36,7 @@ def test_bars_beneath_are_the_shares_of_the_rows():
 
 
 def test_the_head_names_the_model_the_benchmark_the_ece_and_the_rows():
-    above, _ = figure([record("lstm", probabilities=True)], "calibration").axes
+    above, _ = make_figure([record("lstm", probabilities=True)], "calibration").axes
     assert above.get_title().split("\n") == [
         "lstm",
         "scan/length",
@@ -49,13 +49,13 @@ def test_the_head_names_the_model_the_benchmark_the_ece_and_the_rows():
 def test_the_ece_is_the_scores_own_where_it_has_one():
     one = record("lstm", probabilities=True)
     measured = ViewScores(*(replace(one.id, value=value) for value in (0.039, 0.225, 0.186)))
-    above, _ = figure([replace(one, metrics={"ece@1": measured})], "calibration").axes
+    above, _ = make_figure([replace(one, metrics={"ece@1": measured})], "calibration").axes
     assert "ECE: ID 0.039, OOD 0.225" in above.get_title()
 
 
 def test_every_model_has_a_diagram_of_the_same_size():
     records = many(3, probabilities=True) + many(1, "prefix_sums/32_to_64", probabilities=True)
-    axes = figure(records, "calibration").axes
+    axes = make_figure(records, "calibration").axes
     assert len(axes) == 8
     heads = [above.get_title().split("\n")[:2] for above in axes[::2]]
     assert heads == [[one.model, one.benchmark] for one in records]
@@ -68,7 +68,7 @@ def test_every_model_has_a_diagram_of_the_same_size():
 def test_one_view_alone_is_drawn_alone():
     one = record(probabilities=True)
     one = replace(one, calibration={"ood": one.calibration["ood"]})
-    above, beneath = figure([one], "calibration").axes
+    above, beneath = make_figure([one], "calibration").axes
     assert [series.get_label() for series in beneath.containers] == ["ood"]
     assert "ECE: OOD 0.214" in above.get_title()
 
@@ -76,4 +76,4 @@ def test_one_view_alone_is_drawn_alone():
 def test_a_run_without_class_probabilities_is_named():
     records = [record("lstm", probabilities=True), record("knn")]
     with pytest.raises(FarshiftError, match=r"^knn on scan/length: no class probabilities.*farshift run gives them"):
-        figure(records, "calibration")
+        make_figure(records, "calibration")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.plot import figure
-from farshift.benchmarks.plot.id_ood import limits, ticks
+from farshift.benchmarks.plot import make_figure
+from farshift.benchmarks.plot.id_ood import choose_ticks, compute_limits
 from farshift.core.errors import FarshiftError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ shares = st.floats(0, 1)
 @pytest.mark.parametrize("count", [1, 3, 12])
 def test_every_model_is_a_point_with_intervals_both_ways(count):
     records = many(count, reach=0.004)
-    (axes,) = figure(records, "id_ood").axes
+    (axes,) = make_figure(records, "id_ood").axes
     shown = points(axes)
     assert list(shown) == [one.model for one in records]
     for one in records:
@@ -30,7 +30,7 @@ def test_every_model_is_a_point_with_intervals_both_ways(count):
 
 
 def test_both_axes_are_logit_with_the_same_limits_and_ticks_in_percent():
-    (axes,) = figure(many(3), "id_ood").axes
+    (axes,) = make_figure(many(3), "id_ood").axes
     assert (axes.get_xscale(), axes.get_yscale()) == ("logit", "logit")
     assert axes.get_xlim() == axes.get_ylim()
     for axis in (axes.xaxis, axes.yaxis):
@@ -41,7 +41,7 @@ def test_both_axes_are_logit_with_the_same_limits_and_ticks_in_percent():
 
 def test_the_line_is_the_least_squares_line_of_the_empirical_logits():
     records = many(12)
-    shown = figure(records, "id_ood")
+    shown = make_figure(records, "id_ood")
     right = [[getattr(one, view).value * 900 for one in records] for view in ("id", "ood")]
     x, y = (np.log((np.array(k) + 0.5) / (900 - np.array(k) + 0.5)) for k in right)
     slope, intercept = np.polyfit(x, y, 1)
@@ -52,20 +52,20 @@ def test_the_line_is_the_least_squares_line_of_the_empirical_logits():
 
 def test_a_falling_line_is_written_with_a_minus():
     records = [record(name, id=i, ood=o) for name, i, o in (("a", 0.5, 0.9), ("b", 0.7, 0.5), ("c", 0.9, 0.1))]
-    assert "logit(OOD) = 1.99 − 1.97 logit(ID)" in note(figure(records, "id_ood"))
+    assert "logit(OOD) = 1.99 − 1.97 logit(ID)" in note(make_figure(records, "id_ood"))
 
 
 @pytest.mark.parametrize("ids", [[0.9], [0.9, 0.8], [0.9, 0.8, 0.8]])
 def test_fewer_than_three_different_id_scores_have_no_line(ids):
     records = [record(f"m{k}", id=value, ood=0.1 * k) for k, value in enumerate(ids)]
-    shown = figure(records, "id_ood")
+    shown = make_figure(records, "id_ood")
     assert [each for each in shown.axes[0].lines if each.get_label() == "least squares"] == []
     assert "least squares" not in note(shown)
 
 
 def test_a_nearly_vertical_line_is_cut_at_the_frame():
     records = [record(f"m{k}", id=0.9 + 1e-6 * k, ood=ood) for k, ood in enumerate((0.1, 0.5, 0.95))]
-    (axes,) = figure(records, "id_ood").axes
+    (axes,) = make_figure(records, "id_ood").axes
     low, high = axes.get_ylim()
     drawn = line(axes, "least squares")
     assert list(drawn.get_ydata()) == pytest.approx([low, high], rel=1e-6)
@@ -73,16 +73,16 @@ def test_a_nearly_vertical_line_is_cut_at_the_frame():
 
 
 def test_scores_of_0_and_1_are_drawn_half_a_row_inside_and_the_note_says_so():
-    shown = figure([record("all", id=1.0, ood=0.0, rows=900), record("some")], "id_ood")
+    shown = make_figure([record("all", id=1.0, ood=0.0, rows=900), record("some")], "id_ood")
     (found,) = points(shown.axes[0])["all"]
     assert (found["x"], found["y"]) == pytest.approx((1 - 0.5 / 901, 0.5 / 901))
     assert "Scores of 0 and 100 % are drawn half a row inside." in note(shown)
-    assert "half a row" not in note(figure([record("some")], "id_ood"))
+    assert "half a row" not in note(make_figure([record("some")], "id_ood"))
 
 
 def test_few_models_are_named_at_their_points_and_many_in_a_legend():
     near = [record("lstm", id=0.95, ood=0.2), record("gpt", id=0.97, ood=0.5), record("knn", id=0.8, ood=0.15)]
-    few = figure(near, "id_ood")
+    few = make_figure(near, "id_ood")
     assert names(few) == []
     for text in words(few):
         if text.get_text() in ("lstm", "gpt", "knn"):
@@ -90,26 +90,26 @@ def test_few_models_are_named_at_their_points_and_many_in_a_legend():
             x, y = few.axes[0].transData.transform((found["x"], found["y"]))
             box = text.get_window_extent()
             assert np.hypot(max(box.x0 - x, x - box.x1, 0), max(box.y0 - y, y - box.y1, 0)) < 12 * few.dpi / 72
-    assert names(figure(many(5), "id_ood")) == [one.model for one in many(5)]
+    assert names(make_figure(many(5), "id_ood")) == [one.model for one in many(5)]
 
 
 def test_models_on_top_of_each_other_are_named_in_a_legend():
     crowd = [record(f"model-{k}", id=0.9 + 0.0001 * k, ood=0.2) for k in range(4)]
-    assert names(figure(crowd, "id_ood")) == ["model-0", "model-1", "model-2", "model-3"]
+    assert names(make_figure(crowd, "id_ood")) == ["model-0", "model-1", "model-2", "model-3"]
 
 
 def test_a_metric_outside_0_to_1_is_refused():
     with pytest.raises(FarshiftError, match=r"^rmse@1 of scan/length does not lie in \[0, 1\]"):
-        figure([record(metric="rmse@1", bounds=None)], "id_ood")
+        make_figure([record(metric="rmse@1", bounds=None)], "id_ood")
     with pytest.raises(FarshiftError, match=r"^brier@1 of scan/length"):
-        figure([record(metric="brier@1", better="lower", bounds=[0.0, 2.0])], "id_ood")
+        make_figure([record(metric="brier@1", better="lower", bounds=[0.0, 2.0])], "id_ood")
 
 
 @given(st.lists(st.tuples(shares, st.floats(0.001, 0.2)), min_size=1, max_size=12))
 @settings(max_examples=100, deadline=None)
 def test_the_limits_hold_every_point_and_every_end_of_an_interval_inside_the_scale(models):
     found = [estimate(value, reach) for value, reach in models]
-    low, high = limits(found)
+    low, high = compute_limits(found)
     assert 0 < low < high < 1
     assert logit(high) - logit(low) >= 2 - 1e-9
     for each in found:
@@ -122,7 +122,7 @@ def test_the_limits_hold_every_point_and_every_end_of_an_interval_inside_the_sca
 @settings(max_examples=200, deadline=None)
 def test_ticks_lie_within_the_limits_and_stand_clear_of_each_other(start, span):
     low, high = expit(start), expit(start + span)
-    found = ticks(low, high)
+    found = choose_ticks(low, high)
     assert found == sorted(found)
     assert all(low <= tick <= high for tick in found)
     gaps = np.diff(logit(found))

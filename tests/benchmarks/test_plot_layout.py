@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import combinations, pairwise
 
 import pytest
-from farshift.benchmarks.plot import figure, note_of
-from farshift.benchmarks.plot._axis import window
-from farshift.benchmarks.plot._labels import spread
-from farshift.benchmarks.plot._style import BODY, looks
-from farshift.benchmarks.plot._text import LINES, folded, shortened, width, wrapped
+from farshift.benchmarks.plot import get_plot_note, make_figure
+from farshift.benchmarks.plot._axis import compute_axis_window
+from farshift.benchmarks.plot._labels import spread_positions
+from farshift.benchmarks.plot._style import BODY, assign_looks
+from farshift.benchmarks.plot._text import LINES, fold_names, measure_width, shorten_names, wrap_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import faults, note, words
@@ -65,7 +65,7 @@ def twenty(**settings):
 )
 @pytest.mark.parametrize("what", PICTURES)
 def test_no_text_is_cut_or_hidden_and_the_width_is_a_papers(what, make):
-    shown = figure(make(**PICTURES[what]), what)
+    shown = make_figure(make(**PICTURES[what]), what)
     assert faults(shown) == []
     assert shown.get_figwidth() in (3.3, 6.9)
     assert shown.get_figheight() <= (11 if make is not twenty else 17)
@@ -75,7 +75,7 @@ def test_no_text_is_cut_or_hidden_and_the_width_is_a_papers(what, make):
 @pytest.mark.parametrize("what", PICTURES)
 def test_names_are_whole_however_long(what):
     records = [*extremes(**PICTURES[what]), record("short", LONG, **PICTURES[what])]
-    shown = figure(records, what)
+    shown = make_figure(records, what)
     said = "|".join(text.get_text().replace("\n", "").replace("\\$", "$") for text in words(shown)).replace(" ", "")
     assert "…" not in said
     for one in records:
@@ -85,11 +85,13 @@ def test_names_are_whole_however_long(what):
 @pytest.mark.parametrize("what", PICTURES)
 def test_a_title_and_no_note_leave_the_panels_as_they_are(what):
     records = many(3, **PICTURES[what])
-    plain = figure(records, what)
-    shown = figure(records, what, title="A title that is rather long, of runs at $x$ and 50 %, and more", note=False)
+    plain = make_figure(records, what)
+    shown = make_figure(
+        records, what, title="A title that is rather long, of runs at $x$ and 50 %, and more", note=False
+    )
     assert faults(shown) == []
     assert "A title that is rather" in "".join(text.get_text() for text in words(shown))
-    assert note(shown) == "" and note(plain) == note_of(records, what) != ""
+    assert note(shown) == "" and note(plain) == get_plot_note(records, what) != ""
     sizes = [
         [axes.get_position().transformed(each.transFigure).bounds[2:] for axes in each.axes] for each in (plain, shown)
     ]
@@ -97,16 +99,16 @@ def test_a_title_and_no_note_leave_the_panels_as_they_are(what):
 
 
 def test_twelve_models_differ_without_colour_and_neighbours_in_everything():
-    found = list(looks(MODELS).values())
+    found = list(assign_looks(MODELS).values())
     assert len({look.marker for look in found}) == 12
     for one, other in pairwise(found):
         assert one.colour != other.colour and one.line != other.line
-    many_looks = looks([f"m{k}" for k in range(60)]).values()
+    many_looks = assign_looks([f"m{k}" for k in range(60)]).values()
     assert all(one != other for one, other in combinations(many_looks, 2))
 
 
 def test_a_name_has_one_look_however_often_it_comes():
-    assert list(looks(["b", "a", "b"])) == ["b", "a"]
+    assert list(assign_looks(["b", "a", "b"])) == ["b", "a"]
 
 
 names = st.lists(st.text("abcde-", min_size=1, max_size=60), min_size=1, max_size=8, unique=True)
@@ -115,55 +117,55 @@ names = st.lists(st.text("abcde-", min_size=1, max_size=60), min_size=1, max_siz
 @given(names, st.floats(40, 200))
 @settings(max_examples=80, deadline=None)
 def test_shortened_names_fit_and_stay_distinct(given_names, limit):
-    short = shortened(given_names, BODY, limit)
+    short = shorten_names(given_names, BODY, limit)
     assert list(short) == given_names
     assert len(set(short.values())) == len(given_names)
     for name, text in short.items():
-        assert width(text, BODY) <= limit
+        assert measure_width(text, BODY) <= limit
         assert text == name or "…" in text
 
 
 def test_names_are_cut_in_the_middle_where_that_keeps_them_apart():
-    kept = shortened(["quadratic-mlp-weight-decay", "mlp"], BODY, 80)
+    kept = shorten_names(["quadratic-mlp-weight-decay", "mlp"], BODY, 80)
     assert kept["mlp"] == "mlp"
     start, end = kept["quadratic-mlp-weight-decay"].split("…")
     assert "quadratic-mlp-weight-decay".startswith(start) and "quadratic-mlp-weight-decay".endswith(end)
     assert abs(len(start) - len(end)) <= 1
-    middle = shortened([f"{'a' * 30}{k}{'b' * 30}" for k in range(3)], BODY, 60)
+    middle = shorten_names([f"{'a' * 30}{k}{'b' * 30}" for k in range(3)], BODY, 60)
     assert [text[-2:] for text in middle.values()] == ["#1", "#2", "#3"]
 
 
 @given(names, st.floats(40, 200))
 @settings(max_examples=80, deadline=None)
 def test_folded_names_are_whole_and_fit(given_names, limit):
-    for name, text in folded(given_names, BODY, limit).items():
+    for name, text in fold_names(given_names, BODY, limit).items():
         lines = text.split("\n")
-        assert len(lines) <= LINES and all(width(one, BODY) <= limit for one in lines)
+        assert len(lines) <= LINES and all(measure_width(one, BODY) <= limit for one in lines)
         assert "".join(lines) == name or "…" in text
-        assert "…" not in text or width(name, BODY) > limit * LINES / 4
+        assert "…" not in text or measure_width(name, BODY) > limit * LINES / 4
 
 
 def test_a_name_is_broken_where_its_words_end():
-    assert folded(["quadratic-mlp-weight-decay", "mlp"], BODY, 80) == {
+    assert fold_names(["quadratic-mlp-weight-decay", "mlp"], BODY, 80) == {
         "quadratic-mlp-weight-decay": "quadratic-mlp-\nweight-decay",
         "mlp": "mlp",
     }
-    many_lines = folded([f"{'a' * 400}{k}" for k in range(3)], BODY, 60)
+    many_lines = fold_names([f"{'a' * 400}{k}" for k in range(3)], BODY, 60)
     assert len(set(many_lines.values())) == 3 and all("…" in text for text in many_lines.values())
 
 
 @given(st.lists(st.text("abcdefg", min_size=1, max_size=12), max_size=30), st.floats(80, 300))
 @settings(max_examples=100, deadline=None)
 def test_wrapped_lines_fit_and_lose_no_word(texts, limit):
-    lines = wrapped(" ".join(texts), BODY, limit)
+    lines = wrap_text(" ".join(texts), BODY, limit)
     assert " ".join(lines).split() == texts
-    assert all(width(one, BODY) <= limit for one in lines)
+    assert all(measure_width(one, BODY) <= limit for one in lines)
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=10), st.floats(0.5, 8))
 @settings(max_examples=100, deadline=None)
 def test_labels_are_spread_by_bounded_least_squares(wanted, least):
-    placed = spread(wanted, least, 0, 100)
+    placed = spread_positions(wanted, least, 0, 100)
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])
     free = [wanted[index] - rank * least for rank, index in enumerate(order)]
     oracle = IsotonicRegression(y_min=0, y_max=100 - (len(wanted) - 1) * least).fit_transform(range(len(free)), free)
@@ -174,7 +176,7 @@ def test_labels_are_spread_by_bounded_least_squares(wanted, least):
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=10))
 def test_an_axis_shows_every_value_at_least_a_tenth_of_the_scale_and_nothing_impossible(values):
-    low, high = window(values, [0.0, 1.0])
+    low, high = compute_axis_window(values, [0.0, 1.0])
     assert 0 <= low <= min(values) and max(values) <= high <= 1 + 1e-12
     assert high - low >= 0.1 - 1e-12
 
@@ -184,5 +186,5 @@ def test_an_axis_shows_every_value_at_least_a_tenth_of_the_scale_and_nothing_imp
     st.sampled_from([None, [None, None], [-1e6, None], [None, 1e6]]),
 )
 def test_an_axis_of_a_metric_without_bounds_has_a_width(values, bounds):
-    low, high = window(values, bounds)
+    low, high = compute_axis_window(values, bounds)
     assert low <= min(values) and max(values) <= high and low < high

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from farshift.benchmarks.plot import figure, pictures
-from farshift.benchmarks.plot._panels import in_words, panels
+from farshift.benchmarks.plot import list_plots, make_figure
+from farshift.benchmarks.plot._panels import format_estimate, make_panels
 from farshift.benchmarks.scoring.record import Score
 from farshift.benchmarks.statistics.interval import Interval
 from farshift.core.errors import BadRun, FarshiftError
@@ -13,11 +13,11 @@ from records import estimate, many, record
 
 
 def titles(records):
-    return [panel.title for panel in panels(records)]
+    return [panel.title for panel in make_panels(records)]
 
 
 def test_records_of_one_entry_identity_share_a_panel_in_their_order():
-    (panel,) = panels(many(5))
+    (panel,) = make_panels(many(5))
     assert panel.names == tuple(one.model for one in many(5))
 
 
@@ -46,8 +46,8 @@ def test_an_unusual_selection_rule_is_always_named():
 
 def test_panels_of_one_benchmark_are_said_not_to_be_comparable():
     apart = "scan/length: entries of different identities are not comparable."
-    assert note(figure([record(), record(budget="quick")], "gap")).endswith(apart)
-    assert "not comparable" not in note(figure([record(), record(benchmark="a/b")], "gap"))
+    assert note(make_figure([record(), record(budget="quick")], "gap")).endswith(apart)
+    assert "not comparable" not in note(make_figure([record(), record(benchmark="a/b")], "gap"))
 
 
 def test_two_metrics_in_one_panel_are_refused():
@@ -56,28 +56,28 @@ def test_two_metrics_in_one_panel_are_refused():
         with pytest.raises(
             FarshiftError, match=r"^scan/length: lstm is scored by exact_match@1 and mlp by token_accuracy@1"
         ):
-            figure(records, what)
+            make_figure(records, what)
 
 
 def test_two_benchmarks_may_have_two_metrics():
-    shown = figure([record(), record(benchmark="a/b", metric="rmse@1", better="lower", bounds=None)], "gap")
+    shown = make_figure([record(), record(benchmark="a/b", metric="rmse@1", better="lower", bounds=None)], "gap")
     assert [axes.get_xlabel() for axes in shown.axes] == ["exact_match@1 (%)", "rmse@1, lower is better"]
 
 
 def test_runs_of_one_name_are_numbered():
-    (panel,) = panels([record("lstm"), record("mlp"), record("lstm"), record("lstm (1)")])
+    (panel,) = make_panels([record("lstm"), record("mlp"), record("lstm"), record("lstm (1)")])
     assert panel.names == ("lstm (2)", "mlp", "lstm (3)", "lstm (1)")
 
 
 def test_a_name_of_several_lines_is_one_line():
-    (panel,) = panels([record("my\n  model\t2")])
+    (panel,) = make_panels([record("my\n  model\t2")])
     assert panel.names == ("my model 2",)
 
 
 def test_no_record_at_all_is_refused():
-    for what in pictures():
+    for what in list_plots():
         with pytest.raises(FarshiftError, match="no score records given"):
-            figure([], what)
+            make_figure([], what)
 
 
 def test_a_record_of_another_version_is_named_with_what_it_lacks():
@@ -97,4 +97,4 @@ def test_a_record_of_another_version_is_named_with_what_it_lacks():
     ],
 )
 def test_numbers_have_the_digits_that_their_interval_warrants(found, percent, expected):
-    assert in_words(found, percent) == expected
+    assert format_estimate(found, percent) == expected

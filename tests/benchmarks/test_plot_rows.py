@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from farshift.benchmarks.plot import figure
+from farshift.benchmarks.plot import make_figure
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.core.errors import FarshiftError
 from pictures import names, note, points
@@ -15,7 +15,7 @@ NOISE = {"kind": "corrupted-label", "benchmark": "modadd97/xi35", "metric": "acc
 
 
 def panel(records, what):
-    return figure(records, what).axes[0]
+    return make_figure(records, what).axes[0]
 
 
 def rows(axes):
@@ -76,21 +76,21 @@ def test_overlapping_intervals_stand_one_above_the_other():
 
 
 def test_panels_of_several_benchmarks_stand_one_above_the_other():
-    shown = figure(many(2) + many(3, "prefix_sums/32_to_64"), "gap")
+    shown = make_figure(many(2) + many(3, "prefix_sums/32_to_64"), "gap")
     assert [axes.get_title("left") for axes in shown.axes] == ["scan/length", "prefix_sums/32_to_64"]
     assert [len(rows(axes)) for axes in shown.axes] == [2, 3]
     assert shown.axes[0].get_position().y0 > shown.axes[1].get_position().y1
 
 
 def test_the_noise_legend_says_what_each_share_is():
-    shown = figure(many(2, **NOISE), "noise")
+    shown = make_figure(many(2, **NOISE), "noise")
     assert [name.split(" (")[0] for name in names(shown)] == ["memorised", "restored", "fit_clean", "ID"]
     assert note(shown).startswith("Bars: 95% t interval over rows and 5 training seeds.")
 
 
 def test_noise_is_of_corrupted_labels_alone():
     with pytest.raises(FarshiftError, match=r"^scan/length \(length\): .* corrupted-label benchmarks alone"):
-        figure([*many(1, **NOISE), record()], "noise")
+        make_figure([*many(1, **NOISE), record()], "noise")
 
 
 def test_a_score_that_there_is_not_is_named_with_the_reason():
@@ -98,9 +98,9 @@ def test_a_score_that_there_is_not_is_named_with_the_reason():
     without = NotAvailable("no predictions for the training part")
     lacking = replace(lacking, views={**lacking.views, "memorised": without})
     with pytest.raises(FarshiftError, match=r"knn on modadd97/xi35 has no score 'memorised': no predictions for"):
-        figure([record(**NOISE), lacking], "noise")
+        make_figure([record(**NOISE), lacking], "noise")
 
 
 def test_names_that_do_not_fit_a_column_get_the_page():
-    assert figure([record("lstm")], "gap").get_figwidth() == 3.3
-    assert figure([record("a-name-that-is-wider-than-its-margin")], "gap").get_figwidth() == 6.9
+    assert make_figure([record("lstm")], "gap").get_figwidth() == 3.3
+    assert make_figure([record("a-name-that-is-wider-than-its-margin")], "gap").get_figwidth() == 6.9

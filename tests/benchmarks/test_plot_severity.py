@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from farshift.benchmarks.plot import figure
+from farshift.benchmarks.plot import make_figure
 from farshift.benchmarks.scoring.record import SeverityPoint
 from farshift.core.errors import FarshiftError
 from pictures import names, note, points, words
@@ -17,7 +17,7 @@ def bucket(view, low, high, value):
 @pytest.mark.parametrize("count", [1, 3, 12])
 def test_every_bucket_is_a_point_with_its_interval(count):
     records = many(count)
-    (axes,) = figure(records, "severity").axes
+    (axes,) = make_figure(records, "severity").axes
     shown = points(axes)
     assert len(shown) == 2 * count
     for one in records:
@@ -31,7 +31,7 @@ def test_every_bucket_is_a_point_with_its_interval(count):
 
 def test_the_training_range_is_that_of_the_id_rows():
     one = record(severity=[bucket("id", 2, 9, 0.9), bucket("id", 10, 22, 0.8), bucket("ood", 24, 48, 0.3)])
-    (axes,) = figure([one], "severity").axes
+    (axes,) = make_figure([one], "severity").axes
     (span,) = axes.patches
     assert (span.get_x(), span.get_width()) == (2, 20)
     (edge,) = [each for each in axes.lines if set(each.get_xdata()) == {22}]
@@ -40,7 +40,7 @@ def test_the_training_range_is_that_of_the_id_rows():
 
 def test_one_line_runs_from_id_to_ood_where_ood_lies_beyond():
     one = record(severity=[bucket("id", 2, 22, 0.9), bucket("ood", 24, 30, 0.5), bucket("ood", 31, 49, 0.3)])
-    (axes,) = figure([one], "severity").axes
+    (axes,) = make_figure([one], "severity").axes
     paths = [
         each.get_xydata().tolist() for each in axes.lines if len(each.get_xydata()) > 1 and each.get_marker() == "None"
     ]
@@ -49,21 +49,21 @@ def test_one_line_runs_from_id_to_ood_where_ood_lies_beyond():
 
 def test_id_and_ood_at_one_severity_are_two_lines():
     both = [bucket("id", 0, 0, 0.9), bucket("id", 1, 1, 0.8), bucket("ood", 1, 1, 0.3), bucket("ood", 2, 2, 0.1)]
-    (axes,) = figure([record(severity=both)], "severity").axes
+    (axes,) = make_figure([record(severity=both)], "severity").axes
     paths = [each.get_xydata().tolist() for each in axes.lines]
     assert [[0, 0.9], [1, 0.8]] in paths
     assert [[1, 0.3], [2, 0.1]] in paths
 
 
 def test_id_points_are_hollow_and_ood_points_are_filled():
-    (axes,) = figure(many(2), "severity").axes
+    (axes,) = make_figure(many(2), "severity").axes
     faces = {series.get_label(): series[0].get_markerfacecolor() for series in axes.containers}
     assert faces["lstm, id"] == faces["transformer, id"] == "white"
     assert "white" not in (faces["lstm, ood"], faces["transformer, ood"])
 
 
 def test_the_axes_name_the_metric_the_severity_and_the_percent():
-    (axes,) = figure([record(severity_unit="output length, actions")], "severity").axes
+    (axes,) = make_figure([record(severity_unit="output length, actions")], "severity").axes
     assert axes.get_ylabel() == "exact_match@1 (%)"
     assert axes.get_xlabel() == "severity (output length, actions)"
     assert axes.get_title("left") == "scan/length"
@@ -72,14 +72,14 @@ def test_the_axes_name_the_metric_the_severity_and_the_percent():
 
 def test_a_metric_without_bounds_is_shown_as_it_is():
     curve = [bucket("id", 1, 1, 0.31), bucket("ood", 2, 2, 0.52)]
-    (axes,) = figure([record(metric="rmse@1", better="lower", bounds=None, severity=curve)], "severity").axes
+    (axes,) = make_figure([record(metric="rmse@1", better="lower", bounds=None, severity=curve)], "severity").axes
     assert axes.get_ylabel() == "rmse@1, lower is better"
     ticks = [float(text.get_text()) for text in axes.get_yticklabels()]
     assert min(ticks) > 0.1 and max(ticks) < 1
 
 
 def test_few_short_names_stand_at_their_lines_and_many_in_a_legend():
-    few, many_ = figure(many(2), "severity"), figure(many(5), "severity")
+    few, many_ = make_figure(many(2), "severity"), make_figure(many(5), "severity")
     assert names(few) == []
     assert {"lstm", "transformer"} <= {text.get_text() for text in words(few)}
     assert names(many_) == [one.model for one in many(5)]
@@ -87,13 +87,13 @@ def test_few_short_names_stand_at_their_lines_and_many_in_a_legend():
 
 def test_names_at_lines_stand_in_the_order_of_the_lines():
     records = [record(name, ood=ood) for name, ood in (("low", 0.1), ("high", 0.9), ("mid", 0.5))]
-    heights = {text.get_text(): text.get_window_extent().y0 for text in words(figure(records, "severity"))}
+    heights = {text.get_text(): text.get_window_extent().y0 for text in words(make_figure(records, "severity"))}
     assert heights["low"] < heights["mid"] < heights["high"]
 
 
 def test_several_benchmarks_are_several_panels_with_one_legend():
     records = many(3) + many(2, "prefix_sums/32_to_64")
-    shown = figure(records, "severity")
+    shown = make_figure(records, "severity")
     assert [axes.get_title("left") for axes in shown.axes] == ["scan/length", "prefix_sums/32_to_64"]
     assert names(shown) == [one.model for one in many(3)]
     styles = [{s.get_label(): (s[0].get_color(), s[0].get_marker()) for s in axes.containers} for axes in shown.axes]
@@ -101,18 +101,18 @@ def test_several_benchmarks_are_several_panels_with_one_legend():
 
 
 def test_the_note_says_what_the_bars_are():
-    assert "Bars: 95% t interval over rows and 5 training seeds." in note(figure(many(2), "severity"))
-    mixed = note(figure([record("lstm"), record("mlp"), record("knn", seeds=1)], "severity"))
+    assert "Bars: 95% t interval over rows and 5 training seeds." in note(make_figure(many(2), "severity"))
+    mixed = note(make_figure([record("lstm"), record("mlp"), record("knn", seeds=1)], "severity"))
     assert "5 training seeds; for knn: 95% t interval over rows only (one seed" in mixed
 
 
 def test_a_benchmark_without_severity_is_named():
     records = [record(), record(benchmark="optdigits/writers", kind="domain")]
     with pytest.raises(FarshiftError, match=r"^optdigits/writers: rows have no severity"):
-        figure(records, "severity")
+        make_figure(records, "severity")
 
 
 def test_a_bar_of_a_perfect_score_is_inside_the_axes():
-    (axes,) = figure([record("best", id=1.0, ood=1.0), record("worst", id=0.0, ood=0.0)], "severity").axes
+    (axes,) = make_figure([record("best", id=1.0, ood=1.0), record("worst", id=0.0, ood=0.0)], "severity").axes
     low, high = axes.get_ylim()
     assert low < 0 and high > 1

@@ -6,18 +6,18 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.statistics.interval import paired_difference
+from farshift.benchmarks.statistics.interval import estimate_paired_difference
 from farshift.benchmarks.statistics.joint_covariance import (
     JointCovariance,
     digamma,
-    joint_covariance,
-    moderated,
+    estimate_joint_covariance,
+    moderate_variances,
     trigamma,
 )
-from farshift.benchmarks.statistics.max_t import max_t, t_quantiles
-from farshift.benchmarks.statistics.ranks import chances_of_being_best, rank_sets
+from farshift.benchmarks.statistics.max_t import compare_all_pairs, find_t_quantiles
+from farshift.benchmarks.statistics.ranks import compute_rank_sets, estimate_best_probabilities
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
-from farshift.benchmarks.statistics.ties import letters, tie_groups
+from farshift.benchmarks.statistics.ties import find_tie_groups, format_group_letters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
@@ -47,9 +47,9 @@ def test_the_variance_of_a_difference_is_that_of_the_paired_interval(seeds, clus
     rng = np.random.default_rng(0)
     codes = None if clusters is None else np.arange(400) % clusters
     samples = binary(rng, [0.5, 0.6, 0.7], seeds, clusters=codes, seed_sd=0.1 * (seeds > 1))
-    found = joint_covariance(samples)
+    found = estimate_joint_covariance(samples)
     for i, j in combinations(range(3), 2):
-        estimate = paired_difference(samples[i], samples[j])
+        estimate = estimate_paired_difference(samples[i], samples[j])
         variance = estimate.row_se**2 + (estimate.seed_se or 0) ** 2 - estimate.interaction_se**2
         assert found.variance[i, j] == pytest.approx(variance, rel=0.02)
         assert found.difference[i, j] == pytest.approx(estimate.value, abs=1e-12)
@@ -58,7 +58,7 @@ def test_the_variance_of_a_difference_is_that_of_the_paired_interval(seeds, clus
 def test_the_joint_covariance_is_that_of_the_means_by_brute_force():
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(3, 2, 50))  # unbounded: nothing is added for the ends of the scale
-    found = joint_covariance([RowScores(one, (-np.inf, np.inf)) for one in scores])
+    found = estimate_joint_covariance([RowScores(one, (-np.inf, np.inf)) for one in scores])
     by_seeds = scores.mean(axis=2).var(axis=1, ddof=1) / 2
     apart = (
         scores[:, 0] - scores[:, 1]
@@ -71,7 +71,7 @@ def test_the_joint_covariance_is_that_of_the_means_by_brute_force():
 def test_the_jackknife_gives_the_same_covariance_as_rows_where_the_metric_is_a_mean():
     rng = np.random.default_rng(2)
     scores = rng.normal(size=(4, 1, 60))
-    rows = joint_covariance([RowScores(one, (-np.inf, np.inf)) for one in scores])
+    rows = estimate_joint_covariance([RowScores(one, (-np.inf, np.inf)) for one in scores])
     left_out = [
         Replicates(
             [one.mean()],
@@ -81,7 +81,7 @@ def test_the_jackknife_gives_the_same_covariance_as_rows_where_the_metric_is_a_m
         )
         for one in scores
     ]
-    groups = joint_covariance(left_out)
+    groups = estimate_joint_covariance(left_out)
     assert groups.covariance == pytest.approx(rows.covariance, rel=1e-9, abs=1e-15)
     assert groups.df == pytest.approx(np.full((4, 4), 59.0))
 
@@ -91,28 +91,28 @@ def test_degrees_of_freedom_are_satterthwaites_and_never_more_than_typical_seeds
     noisy = [RowScores(rng.normal(0, 1, (1, 500)) + rng.normal(0, 1, (3, 1)), (-np.inf, np.inf)) for _ in range(6)]
     agreeing = rng.normal(0, 1, (1, 500)) + np.array([[0], [1e-6], [-1e-6]])
     calm = RowScores(agreeing, (-np.inf, np.inf))
-    found = joint_covariance([*noisy, calm])
+    found = estimate_joint_covariance([*noisy, calm])
     assert (found.df[:6, :6] < 4.5).all()  # rows hardly matter: little more than those of both entries' seeds
     assert found.df[6, 6] < 5  # three seeds agree, where the others' do not: that is not evidence of many df
-    single = joint_covariance([RowScores(one.scores[:1], one.bounds) for one in noisy])
+    single = estimate_joint_covariance([RowScores(one.scores[:1], one.bounds) for one in noisy])
     assert single.df == pytest.approx(np.full((6, 6), 499.0))
 
 
 def test_seeds_of_alike_entries_are_pooled_and_those_of_unlike_ones_are_not():
     rng = np.random.default_rng(8)
     df = np.full(40, 2.0)
-    alike, known = moderated(rng.chisquare(2, 40) / 2, df)
+    alike, known = moderate_variances(rng.chisquare(2, 40) / 2, df)
     assert alike.min() > 0.3  # where the least as measured is some hundredths
     assert (known > 4).all()
     unlike = np.exp(3 * rng.standard_normal(40)) * rng.chisquare(2, 40) / 2
-    found, known = moderated(unlike, df)
+    found, known = moderate_variances(unlike, df)
     assert (known < 3).all()
     assert (found >= unlike).all()
 
 
 def test_variances_are_pooled_by_the_moments_of_their_logarithms():
     variance, df = np.array([0.4, 2.0, 0.05, 0.0, 9.0, 1.0]), np.array([2.0, 2, 4, 1, 4, 2])
-    found, known = moderated(variance, df)
+    found, known = moderate_variances(variance, df)
     kept = variance > 0
     logs = np.log((variance * (df + 1))[kept]) - special.digamma(df[kept] / 2) + np.log(df[kept] / 2)
     unlike = logs.var(ddof=1) * (1 + 2 * np.sqrt(2 / 4)) - special.polygamma(1, df[kept] / 2).mean()
@@ -126,7 +126,7 @@ def test_variances_are_pooled_by_the_moments_of_their_logarithms():
 
 def test_three_entries_are_too_few_to_pool():
     variance, df = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2, 2])
-    assert moderated(variance, df) == (pytest.approx(variance), pytest.approx(df))
+    assert moderate_variances(variance, df) == (pytest.approx(variance), pytest.approx(df))
 
 
 @given(st.floats(0.02, 1e6))
@@ -139,9 +139,9 @@ def test_the_derivatives_of_log_gamma_are_scipys(x):
 
 def test_copies_of_an_entry_are_tied_and_share_its_chance():
     samples = binary(np.random.default_rng(4), [0.7, 0.5], seeds=3)
-    found = joint_covariance([samples[0], samples[1], samples[0], samples[0]])
+    found = estimate_joint_covariance([samples[0], samples[1], samples[0], samples[0]])
     assert (found.variance[np.ix_([0, 2, 3], [0, 2, 3])] == 0).all()
-    sets = rank_sets(found)
+    sets = compute_rank_sets(found)
     assert not sets.differs[0, 2]
     assert sets.differs[0, 1]
     assert sets.low.tolist() == [1, 4, 1, 1]
@@ -151,7 +151,7 @@ def test_copies_of_an_entry_are_tied_and_share_its_chance():
 
 
 def test_what_has_no_noise_is_told_apart_and_nothing_is_divided_by_zero():
-    found = rank_sets(plain([0.5, 0.5, 0.6], [0, 0, 0]))
+    found = compute_rank_sets(plain([0.5, 0.5, 0.6], [0, 0, 0]))
     assert found.differs.tolist() == [[False, False, True], [False, False, True], [True, True, False]]
     assert found.low.tolist() == [2, 2, 1]
     assert found.best.tolist() == [0, 0, 1]
@@ -160,18 +160,18 @@ def test_what_has_no_noise_is_told_apart_and_nothing_is_divided_by_zero():
 
 def test_all_right_against_all_wrong_is_told_apart():
     """Every row differs by 1: their difference has no variance in the sample, and is not a tie for that."""
-    sets = rank_sets(joint_covariance([RowScores(np.full((1, 50), value)) for value in (1.0, 0.0)]))
+    sets = compute_rank_sets(estimate_joint_covariance([RowScores(np.full((1, 50), value)) for value in (1.0, 0.0)]))
     assert sets.low.tolist() == [1, 2]
 
 
 def test_one_entry_is_first():
-    sets = rank_sets(plain([0.5], [0.01]))
+    sets = compute_rank_sets(plain([0.5], [0.01]))
     assert (sets.low.tolist(), sets.high.tolist(), sets.best.tolist()) == ([1], [1], [1.0])
 
 
 def test_two_entries_are_the_plain_t_test():
     for df in (3.0, 800.0):
-        pair = max_t(JointCovariance(np.array([0.3, 0.0]), np.diag([0.005, 0.005]), np.full((2, 2), df)))
+        pair = compare_all_pairs(JointCovariance(np.array([0.3, 0.0]), np.diag([0.005, 0.005]), np.full((2, 2), df)))
         assert pair.critical[0, 1] == pytest.approx(stats.t.isf(0.025, df), rel=1e-8)
         assert pair.adjusted()[0, 1] == pytest.approx(2 * stats.t.sf(3, df), rel=1e-6)
 
@@ -179,19 +179,19 @@ def test_two_entries_are_the_plain_t_test():
 def test_independent_entries_of_equal_noise_are_tukeys_range_test():
     """Max-t over all pairs is then Tukey's studentised range; the draws come within 1 % of its quantile."""
     for size in (3, 10, 40):
-        critical = max_t(plain(np.zeros(size), np.ones(size))).critical[0, 1]
+        critical = compare_all_pairs(plain(np.zeros(size), np.ones(size))).critical[0, 1]
         assert critical == pytest.approx(stats.studentized_range.ppf(0.95, size, np.inf) / np.sqrt(2), rel=0.02)
 
 
 def test_entries_in_near_copies_need_a_smaller_critical_value_than_independent_ones():
     copies = np.kron(np.ones((4, 4)), np.eye(5)) + 1e-4 * np.eye(20)
-    alike = max_t(JointCovariance(np.zeros(20), copies, np.full((20, 20), 1e6)))
-    apart = max_t(plain(np.zeros(20), np.ones(20)))
+    alike = compare_all_pairs(JointCovariance(np.zeros(20), copies, np.full((20, 20), 1e6)))
+    apart = compare_all_pairs(plain(np.zeros(20), np.ones(20)))
     assert alike.critical.max() < 0.995 * apart.critical.max()
 
 
 def test_few_degrees_of_freedom_take_sidaks_bound():
-    found = max_t(plain(np.zeros(10), np.ones(10), df=19))
+    found = compare_all_pairs(plain(np.zeros(10), np.ones(10), df=19))
     assert found.maxima is None
     assert found.tail == pytest.approx(1 - 0.95 ** (1 / 45))
     assert found.critical[0, 1] == pytest.approx(stats.t.isf(found.tail / 2, 19), rel=1e-8)
@@ -202,7 +202,7 @@ def test_few_degrees_of_freedom_take_sidaks_bound():
 def test_verdicts_intervals_and_adjusted_p_agree(size, seed, df):
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=(size, 2 * size)) * 0.3
-    found = max_t(JointCovariance(rng.normal(size=size), noise @ noise.T, np.full((size, size), df)))
+    found = compare_all_pairs(JointCovariance(rng.normal(size=size), noise @ noise.T, np.full((size, size), df)))
     pairs = np.triu_indices(size, 1)
     assert ((found.adjusted() <= 0.05) == found.differs)[pairs].all()
     assert ((np.abs(found.joint_covariance.difference) > found.reach) == found.differs)[pairs].all()
@@ -217,19 +217,19 @@ def test_rank_sets_hold_the_observed_rank_and_turn_with_the_scale(size, seed):
     rng = np.random.default_rng(seed)
     values = np.round(rng.normal(size=size), 1)
     here = plain(values, rng.uniform(0.001, 0.2, size))
-    sets, turned = rank_sets(here), rank_sets(plain(-values, np.diag(here.covariance)), better="lower")
+    sets, turned = compute_rank_sets(here), compute_rank_sets(plain(-values, np.diag(here.covariance)), better="lower")
     rank = stats.rankdata(-values, method="min")
     assert (sets.low <= rank).all()
     assert (sets.high >= stats.rankdata(-values, method="max")).all()
     assert (sets.low.tolist(), sets.high.tolist()) == (turned.low.tolist(), turned.high.tolist())
     assert sets.best.sum() == pytest.approx(1)
-    assert rank_sets(here).to_dict() == sets.to_dict()
+    assert compute_rank_sets(here).to_dict() == sets.to_dict()
 
 
 def test_the_chance_of_being_best_is_the_normal_integral():
-    found = chances_of_being_best(plain([0.1, 0.0], [0.01, 0.01]))
+    found = estimate_best_probabilities(plain([0.1, 0.0], [0.01, 0.01]))
     assert found[0] == pytest.approx(stats.norm.cdf(0.1 / np.sqrt(0.02)), abs=0.02)
-    even = chances_of_being_best(plain([0.0] * 4, [0.01] * 4))
+    even = estimate_best_probabilities(plain([0.0] * 4, [0.01] * 4))
     assert even == pytest.approx([0.25] * 4, abs=0.02)
 
 
@@ -237,12 +237,12 @@ def test_the_chance_of_being_best_is_the_normal_integral():
 @settings(max_examples=60, deadline=None)
 def test_many_t_quantiles_at_once_are_scipys(low, ratio, tail):
     df = np.geomspace(low, low * ratio, 60).reshape(6, 10)
-    assert t_quantiles(tail, df) == pytest.approx(stats.t.isf(tail / 2, df), rel=2e-6)
+    assert find_t_quantiles(tail, df) == pytest.approx(stats.t.isf(tail / 2, df), rel=2e-6)
 
 
 @pytest.mark.slow
 def test_five_hundred_entries_fit_into_memory_and_seconds():
-    sets = rank_sets(plain(np.linspace(0, 1, 500), np.full(500, 1e-3)))
+    sets = compute_rank_sets(plain(np.linspace(0, 1, 500), np.full(500, 1e-3)))
     assert sets.high[0] == 500
     assert sets.low[-1] == 1
     assert sets.low[0] > 300
@@ -252,13 +252,13 @@ def test_what_cannot_be_ranked_is_refused():
     with pytest.raises(ValueError, match="leave such entries out"):
         plain([0.5, np.nan], [0.1, 0.1])
     with pytest.raises(ValueError, match="leave such entries out"):
-        joint_covariance([RowScores(np.ones((1, 1))), RowScores(np.zeros((1, 1)))])
+        estimate_joint_covariance([RowScores(np.ones((1, 1))), RowScores(np.zeros((1, 1)))])
     with pytest.raises(ValueError, match="same rows"):
-        joint_covariance([RowScores(np.ones((1, 5))), RowScores(np.ones((1, 6)))])
+        estimate_joint_covariance([RowScores(np.ones((1, 5))), RowScores(np.ones((1, 6)))])
     with pytest.raises(ValueError, match="same rows, in the same clusters"):
-        joint_covariance([RowScores(np.ones((1, 9))), RowScores(np.ones((1, 9)), clusters=np.arange(9) % 3)])
+        estimate_joint_covariance([RowScores(np.ones((1, 9))), RowScores(np.ones((1, 9)), clusters=np.arange(9) % 3)])
     with pytest.raises(ValueError, match="level"):
-        max_t(plain([0.5, 0.6], [0.1, 0.1]), level=1.0)
+        compare_all_pairs(plain([0.5, 0.6], [0.1, 0.1]), level=1.0)
 
 
 graphs = st.integers(1, 8).flatmap(
@@ -286,13 +286,13 @@ def test_entries_share_a_tie_group_exactly_where_they_are_not_told_apart(drawn):
     differs = np.zeros((size, size), bool)
     differs[np.triu_indices(size, 1)] = edges
     differs |= differs.T
-    groups = tie_groups(np.arange(size, 0, -1.0), differs)
+    groups = find_tie_groups(np.arange(size, 0, -1.0), differs)
     together = np.zeros((size, size), bool)
     for group in groups:
         together[np.ix_(group, group)] = True
     assert (together == ~differs).all()
     assert {tuple(sorted(group)) for group in groups} <= largest_cliques(differs)
-    marks = letters(groups, size)
+    marks = format_group_letters(groups, size)
     for i, j in combinations(range(size), 2):
         assert bool(set(marks[i]) & set(marks[j])) != differs[i, j]
 
@@ -300,22 +300,22 @@ def test_entries_share_a_tie_group_exactly_where_they_are_not_told_apart(drawn):
 def test_where_noise_is_equal_tie_groups_are_all_runs_of_neighbours():
     values = np.array([0.9, 0.5, 0.8, 0.7, 0.1])
     differs = np.abs(values[:, None] - values) > 0.25
-    assert tie_groups(values, differs) == [[0, 2, 3], [3, 1], [4]]
-    assert tie_groups(values, differs, better="lower") == [[4], [1, 3], [3, 2, 0]]
-    assert letters(tie_groups(values, differs), 5) == ["a", "b", "a", "ab", "c"]
+    assert find_tie_groups(values, differs) == [[0, 2, 3], [3, 1], [4]]
+    assert find_tie_groups(values, differs, better="lower") == [[4], [1, 3], [3, 2, 0]]
+    assert format_group_letters(find_tie_groups(values, differs), 5) == ["a", "b", "a", "ab", "c"]
 
 
 def test_a_noisy_entry_between_two_sure_ones_ties_with_both():
     differs = np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], bool)
-    assert tie_groups(np.array([3.0, 2.0, 1.0]), differs) == [[0, 1], [1, 2]]
+    assert find_tie_groups(np.array([3.0, 2.0, 1.0]), differs) == [[0, 1], [1, 2]]
     outside = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]], bool)  # the noisy one is last
-    assert tie_groups(np.array([3.0, 2.0, 1.0]), outside) == [[0, 2], [1, 2]]
+    assert find_tie_groups(np.array([3.0, 2.0, 1.0]), outside) == [[0, 2], [1, 2]]
 
 
 def test_letters_go_on_after_z():
     groups = [[number] for number in range(28)]
-    assert letters(groups, 28)[25:] == ["z", "aa", "ab"]
-    assert letters([[0], *([1] for _ in range(26))], 2)[1].split(" ")[-1] == "aa"
+    assert format_group_letters(groups, 28)[25:] == ["z", "aa", "ab"]
+    assert format_group_letters([[0], *([1] for _ in range(26))], 2)[1].split(" ")[-1] == "aa"
 
 
 @pytest.mark.slow

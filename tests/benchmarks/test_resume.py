@@ -189,9 +189,9 @@ def test_a_model_with_fit_starts_its_seed_anew_since_training_twice_need_not_giv
 
 
 def fs_status(folder: Path):
-    from farshift.benchmarks.runs.status import statuses
+    from farshift.benchmarks.runs.status import list_statuses
 
-    (found,) = statuses([folder])
+    (found,) = list_statuses([folder])
     return found
 
 
@@ -219,14 +219,14 @@ def test_the_state_of_runs_is_read_from_their_folders(tmp_path, batch_size):
     with pytest.raises(ModelError):
         fs.evaluate(Oracle(), on=ON, seeds=3, out=tmp_path / "runs" / "a", batch_size=batch_size)
     fs.evaluate(Oracle(), on=ON, seeds=1, out=tmp_path / "runs" / "b", name="whole")
-    from farshift.benchmarks.runs.status import statuses
+    from farshift.benchmarks.runs.status import list_statuses
 
-    a, b = statuses([tmp_path / "runs"])
+    a, b = list_statuses([tmp_path / "runs"])
     assert (a.state, a.seeds, a.of_seeds, a.answers, a.model) == ("stopped", 0, 3, 5 * batch_size, "Oracle")
     assert (b.state, b.seeds, b.of_seeds, b.model, b.left) == ("finished", 1, 1, "whole", 0.0)
     with pytest.raises(FarshiftError, match="no run in"):
         (tmp_path / "empty").mkdir()
-        statuses([tmp_path / "empty"])
+        list_statuses([tmp_path / "empty"])
 
 
 def test_a_run_that_a_process_works_on_is_running(tmp_path):

@@ -12,7 +12,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import SCORER
-from farshift.benchmarks.scoring.measured import cluster_names
+from farshift.benchmarks.scoring.measured import get_cluster_names
 from farshift.benchmarks.statistics.clusters import Clustering
 from farshift.core.errors import BadRun, FarshiftError
 
@@ -121,7 +121,7 @@ def test_groups_are_clusters_unless_they_are_the_levels_of_severity(kind, groups
 
     part = Rows()
     part.carried = carried
-    found = cluster_names(part, kind)
+    found = get_cluster_names(part, kind)
     assert found is carried["group"] if clustered else found is None
 
 

@@ -4,14 +4,14 @@ import json
 
 import farshift as fs
 import pytest
-from farshift.baselines.running.results import recorded, results
+from farshift.baselines.running.results import find_recorded_run, list_results
 from farshift.benchmarks.runs.card import RunCard
 from farshift.benchmarks.scoring.record import Score
 from farshift.core.plugins import read_toml
 from records import many, record
 
 ON = ("modadd97/xi35", "prefix_sums/32_to_64")
-RECORDED = [(on, name) for on, name in results() if on in ON]
+RECORDED = [(on, name) for on, name in list_results() if on in ON]
 MADE = [*many(3), record(groups={"a": 0.1, "b": 0.5}, probabilities=True), record(seeds=1, bounds=None)]
 
 
@@ -23,7 +23,7 @@ def read_back(score):
 
 @pytest.mark.parametrize(("on", "name"), RECORDED, ids=lambda value: value.replace("/", "-"))
 def test_the_score_of_a_recorded_run_is_read_back_as_it_was_written(on, name):
-    score = fs.score(recorded(on, name))
+    score = fs.score(find_recorded_run(on, name))
     there, again, printed = read_back(score)
     assert again == score
     assert again.to_dict() == score.to_dict() == there
@@ -50,6 +50,6 @@ def test_scores_that_differ_are_not_equal_once_read_back():
 
 def test_a_run_card_says_what_its_file_says():
     for on, name in RECORDED[:4]:
-        run = recorded(on, name)
+        run = find_recorded_run(on, name)
         there = read_toml(run.path / "run.toml")
         assert RunCard.from_dict(there).to_dict() == run.card.to_dict() == there

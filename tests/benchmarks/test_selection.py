@@ -9,7 +9,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.selection import crafted_shift, leave_one_group_out, rules
+from farshift.benchmarks.selection import crafted_shift, leave_one_group_out, load_rules
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.core.errors import BadRun, FarshiftError, ModelError
 
@@ -243,7 +243,7 @@ def test_a_rule_that_is_one_file_in_a_users_folder_is_found(tmp_path, monkeypatc
         "def unavailable(benchmark): return 'always'\ndef ballot(benchmark): raise AssertionError\n"
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path / "own"))
-    assert "first" in rules()
+    assert "first" in load_rules()
     run = fs.evaluate(models.Adder(), on=ON, seeds=1, out=tmp_path / "r")
     assert fs.score(run).selections["first"] == NotAvailable("always")
 
@@ -316,6 +316,6 @@ def test_the_three_selections_of_domainbed(tmp_path, monkeypatch):
 def test_a_rule_that_must_be_declared_is_applied_only_where_it_is(tmp_path):
     found = fs.score(fs.evaluate(models.Adder, on=ON, seeds=1, out=tmp_path / "r")).selections
     assert not {"training_domain_val", "test_domain_val"} & found.keys()
-    known = rules()
+    known = load_rules()
     assert known["test_domain_val"].unavailable(find_benchmark(ON)) == f"{ON} has no part ood_val"
     assert "form no groups to count alike" in known["training_domain_val"].unavailable(find_benchmark(ON))

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.statistics.interval import difference_of_gaps, gap, mean, paired_difference
-from farshift.benchmarks.statistics.sample import Replicates, RowScores, replicates, row_groups
-from farshift.benchmarks.statistics.spread import mean_spread, seed_spread
-from farshift.benchmarks.statistics.student_t import incomplete_beta, two_sided, upper_tail
+from farshift.benchmarks.statistics.interval import (
+    estimate_gap,
+    estimate_gap_difference,
+    estimate_mean,
+    estimate_paired_difference,
+)
+from farshift.benchmarks.statistics.sample import Replicates, RowScores, assign_row_groups, make_replicates
+from farshift.benchmarks.statistics.spread import estimate_row_variance, estimate_seed_variance
+from farshift.benchmarks.statistics.student_t import compute_upper_tail, find_two_sided_quantile, incomplete_beta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
@@ -22,13 +27,13 @@ def test_the_incomplete_beta_function_is_scipys(a, b, x):
 @given(st.floats(1, 1e5), st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]))
 @settings(max_examples=100, deadline=None)
 def test_the_t_quantile_is_scipys(df, level):
-    assert two_sided(level, df) == pytest.approx(stats.t.ppf((1 + level) / 2, df), rel=1e-8)
-    assert upper_tail(two_sided(level, df), df) == pytest.approx((1 - level) / 2, rel=1e-8)
+    assert find_two_sided_quantile(level, df) == pytest.approx(stats.t.ppf((1 + level) / 2, df), rel=1e-8)
+    assert compute_upper_tail(find_two_sided_quantile(level, df), df) == pytest.approx((1 - level) / 2, rel=1e-8)
 
 
 def test_impossible_levels_are_refused():
     with pytest.raises(ValueError, match="level"):
-        two_sided(1.0, 5)
+        find_two_sided_quantile(1.0, 5)
 
 
 binary = st.integers(1, 5).flatmap(
@@ -41,9 +46,9 @@ binary = st.integers(1, 5).flatmap(
 def test_spreads_are_the_plain_sample_variances(columns):
     scores = np.array(columns, np.float64).T
     with_ends = np.concatenate([scores.mean(axis=0), [0.0, 1.0]])
-    assert mean_spread(scores).variance == pytest.approx(with_ends.var(ddof=1) / len(with_ends), rel=1e-12)
+    assert estimate_row_variance(scores).variance == pytest.approx(with_ends.var(ddof=1) / len(with_ends), rel=1e-12)
     per_seed = scores.mean(axis=1).tolist()
-    spread = seed_spread(per_seed)
+    spread = estimate_seed_variance(per_seed)
     if len(per_seed) == 1:
         assert spread is None
     else:
@@ -56,27 +61,27 @@ def test_the_order_of_rows_never_shows_in_the_bits(columns, shuffler):
     scores = np.array(columns, np.float64).T
     order = list(range(scores.shape[1]))
     shuffler.shuffle(order)
-    assert mean(RowScores(scores)).to_dict() == mean(RowScores(scores[:, order])).to_dict()
+    assert estimate_mean(RowScores(scores)).to_dict() == estimate_mean(RowScores(scores[:, order])).to_dict()
 
 
 def test_a_score_of_zero_or_one_keeps_a_width():
     for value in (0.0, 1.0):
-        estimate = mean(RowScores(np.full((1, 1000), value)))
+        estimate = estimate_mean(RowScores(np.full((1, 1000), value)))
         assert estimate.value == value
         assert 0.001 < estimate.high - estimate.low < 0.01
 
 
 def test_one_seed_says_nothing_of_seeds():
-    assert mean(RowScores(np.ones((1, 10)))).seed_se is None
-    assert mean(RowScores(np.ones((2, 10)))).seed_se == 0.0
+    assert estimate_mean(RowScores(np.ones((1, 10)))).seed_se is None
+    assert estimate_mean(RowScores(np.ones((2, 10)))).seed_se == 0.0
 
 
 def test_a_paired_difference_of_the_same_scores_is_zero_and_tight():
     scores = RowScores(np.random.default_rng(0).integers(0, 2, (3, 500)).astype(float))
-    same, unpaired = paired_difference(scores, scores), gap(scores, scores)
+    same, unpaired = estimate_paired_difference(scores, scores), estimate_gap(scores, scores)
     assert same.value == 0
     assert same.row_se < unpaired.row_se / 5
-    zero = difference_of_gaps((scores, scores), (scores, scores))
+    zero = estimate_gap_difference((scores, scores), (scores, scores))
     assert zero.value == 0
 
 
@@ -93,7 +98,7 @@ def test_intervals_cover_the_truth(seeds, seed_sd):
     rng = np.random.default_rng(seeds)
     covered = 0
     for _ in range(600):
-        estimate = mean(RowScores(simulate(rng, seeds, 300, 0.7, seed_sd, 0.2)))
+        estimate = estimate_mean(RowScores(simulate(rng, seeds, 300, 0.7, seed_sd, 0.2)))
         covered += estimate.low <= 0.7 <= estimate.high
     assert covered / 600 >= 0.93
 
@@ -105,7 +110,7 @@ def test_the_interval_of_a_gap_covers_the_true_gap():
         effect = 0.05 * rng.standard_normal((3, 1))  # a good seed is good on both: it cancels in the gap
         left = (rng.uniform(size=(3, 200)) < np.clip(0.8 + effect, 0, 1)).astype(float)
         right = (rng.uniform(size=(3, 400)) < np.clip(0.6 + effect, 0, 1)).astype(float)
-        estimate = gap(RowScores(left), RowScores(right))
+        estimate = estimate_gap(RowScores(left), RowScores(right))
         covered += estimate.low <= 0.2 <= estimate.high
     assert covered / 600 >= 0.93
 
@@ -116,7 +121,7 @@ def test_two_equal_models_are_rarely_told_apart():
     for _ in range(500):
         hard = rng.uniform(0.2, 1.0, (1, 300))
         left, right = ((rng.uniform(size=(3, 300)) < hard).astype(float) for _ in range(2))
-        estimate = paired_difference(RowScores(left), RowScores(right))
+        estimate = estimate_paired_difference(RowScores(left), RowScores(right))
         apart += not estimate.low <= 0 <= estimate.high
     assert apart / 500 <= 0.07
 
@@ -125,13 +130,13 @@ def left_out(scores: np.ndarray, groups: np.ndarray) -> Replicates:
     """The mean, as if it were a statistic that only states can give."""
     sizes = np.bincount(groups)
     states = [[np.array([row[groups == k].sum(), (groups == k).sum()]) for k in range(len(sizes))] for row in scores]
-    return replicates(states, np.add, lambda state: float(state[0] / state[1]), sizes, (0.0, 1.0))
+    return make_replicates(states, np.add, lambda state: float(state[0] / state[1]), sizes, (0.0, 1.0))
 
 
 def test_the_jackknife_of_a_mean_is_the_variance_between_its_groups():
     rng = np.random.default_rng(1)
     scores = rng.integers(0, 2, (2, 600)).astype(float)
-    groups = row_groups(np.arange(600, dtype=np.uint64))
+    groups = assign_row_groups(np.arange(600, dtype=np.uint64))
     assert np.bincount(groups).tolist() == [12] * 50
     sample = left_out(scores, groups)
     assert sample.per_seed == pytest.approx(scores.mean(axis=1).tolist(), abs=1e-12)
@@ -141,7 +146,7 @@ def test_the_jackknife_of_a_mean_is_the_variance_between_its_groups():
 
 
 def test_fewer_rows_than_groups_leave_out_one_at_a_time():
-    groups = row_groups(np.arange(7, dtype=np.uint64))
+    groups = assign_row_groups(np.arange(7, dtype=np.uint64))
     assert sorted(groups.tolist()) == list(range(7))
     scores = np.array([[0.0, 1, 1, 0, 1, 1, 0]])
     assert left_out(scores, groups).spread().variance == pytest.approx(scores.var(ddof=1) / 7)
@@ -150,23 +155,25 @@ def test_fewer_rows_than_groups_leave_out_one_at_a_time():
 def test_jackknife_intervals_cover_the_truth_of_a_statistic_that_is_no_mean():
     """The square of a mean, 600 experiments: 93 to 97.5 % of the 95 % intervals hold the truth."""
     rng = np.random.default_rng(3)
-    groups = row_groups(np.arange(400, dtype=np.uint64))
+    groups = assign_row_groups(np.arange(400, dtype=np.uint64))
     sizes, covered = np.bincount(groups), 0
     for _ in range(600):
         row = (rng.uniform(size=400) < 0.6).astype(float)
         states = [[np.array([row[groups == k].sum(), sizes[k]]) for k in range(len(sizes))]]
-        estimate = mean(replicates(states, np.add, lambda s: float((s[0] / s[1]) ** 2), sizes, (0.0, 1.0)))
+        estimate = estimate_mean(
+            make_replicates(states, np.add, lambda s: float((s[0] / s[1]) ** 2), sizes, (0.0, 1.0))
+        )
         covered += estimate.low <= 0.36 <= estimate.high
     assert 0.93 <= covered / 600 <= 0.975
 
 
 def test_differences_of_one_models_statistics_keep_seeds_and_groups_together():
     rng = np.random.default_rng(4)
-    groups = row_groups(np.arange(300, dtype=np.uint64))
+    groups = assign_row_groups(np.arange(300, dtype=np.uint64))
     scores = [rng.integers(0, 2, (3, 300)).astype(float) for _ in range(2)]
     plain = RowScores(scores[0]).minus(RowScores(scores[1]))
     grouped = left_out(scores[0], groups).minus(left_out(scores[1], groups))
     assert grouped.per_seed == pytest.approx(plain.per_seed, abs=1e-12)
     assert plain.bounds == grouped.bounds == (-1.0, 1.0)
-    paired = paired_difference(*(left_out(one, groups) for one in scores))
-    assert paired.value == pytest.approx(paired_difference(*map(RowScores, scores)).value, abs=1e-12)
+    paired = estimate_paired_difference(*(left_out(one, groups) for one in scores))
+    assert paired.value == pytest.approx(estimate_paired_difference(*map(RowScores, scores)).value, abs=1e-12)

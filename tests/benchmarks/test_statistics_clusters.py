@@ -7,14 +7,20 @@ import pytest
 from farshift.benchmarks.statistics.clusters import (
     FEW,
     Clustering,
-    clustering,
-    codes,
-    covariance_of_means,
-    in_plain_english,
+    describe_clusters,
+    encode_clusters,
+    estimate_mean_covariance,
+    make_clustering,
 )
-from farshift.benchmarks.statistics.interval import gap, mean, paired_difference
-from farshift.benchmarks.statistics.sample import RowScores, deal, most_groups, replicates, row_groups
-from farshift.benchmarks.statistics.spread import mean_spread
+from farshift.benchmarks.statistics.interval import estimate_gap, estimate_mean, estimate_paired_difference
+from farshift.benchmarks.statistics.sample import (
+    RowScores,
+    assign_row_groups,
+    count_jackknife_groups,
+    deal_rows,
+    make_replicates,
+)
+from farshift.benchmarks.statistics.spread import estimate_row_variance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,7 +60,7 @@ def cr2_by_matrices(scores: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarra
 @settings(max_examples=60, deadline=None)
 def test_the_closed_form_is_cr2_and_its_degrees_of_freedom(sizes, seed):
     scores, clusters = scores_in(sizes, 3, seed)
-    covariance, df = covariance_of_means(scores, clusters)
+    covariance, df = estimate_mean_covariance(scores, clusters)
     expected, expected_df = cr2_by_matrices(scores, clusters)
     np.testing.assert_allclose(covariance, expected, rtol=1e-9, atol=1e-12)
     assert df == pytest.approx(expected_df, rel=1e-9)
@@ -65,7 +71,7 @@ def test_statsmodels_agrees_where_clusters_are_equal():
     api = pytest.importorskip("statsmodels.api")
     scores, clusters = scores_in([15] * 8)
     fit = api.OLS(scores[0], np.ones(120)).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
-    covariance, df = covariance_of_means(scores, clusters)
+    covariance, df = estimate_mean_covariance(scores, clusters)
     assert covariance[0, 0] == pytest.approx(fit.bse[0] ** 2, rel=1e-9)
     assert df == 7
 
@@ -74,10 +80,10 @@ def test_statsmodels_agrees_where_clusters_are_equal():
 @settings(max_examples=30, deadline=None)
 def test_a_cluster_for_every_row_is_the_independent_case(rows, seed):
     scores = np.random.default_rng(seed).standard_normal((2, rows))
-    plain, plain_df = covariance_of_means(scores, None)
+    plain, plain_df = estimate_mean_covariance(scores, None)
     np.testing.assert_allclose(plain, np.atleast_2d(np.cov(scores)) / rows, rtol=1e-9)
-    assert codes(np.arange(rows)) is None
-    alone, alone_df = covariance_of_means(scores, np.arange(rows))
+    assert encode_clusters(np.arange(rows)) is None
+    alone, alone_df = estimate_mean_covariance(scores, np.arange(rows))
     np.testing.assert_allclose(alone, plain, rtol=1e-9)
     assert (alone_df, plain_df) == (pytest.approx(rows - 1), rows - 1)
 
@@ -85,15 +91,15 @@ def test_a_cluster_for_every_row_is_the_independent_case(rows, seed):
 def test_the_variance_of_a_difference_is_that_of_the_differences():
     scores, clusters = scores_in([3, 5, 8, 2, 9, 4, 4], 2)
     for one in (clusters, clusters % 3, None):
-        covariance, df = covariance_of_means(scores, one)
-        direct, direct_df = covariance_of_means(scores[:1] - scores[1:], one)
+        covariance, df = estimate_mean_covariance(scores, one)
+        direct, direct_df = estimate_mean_covariance(scores[:1] - scores[1:], one)
         assert covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1] == pytest.approx(direct[0, 0], rel=1e-9)
         assert df == direct_df
 
 
 def test_few_clusters_are_strata():
     scores, clusters = scores_in([30, 50, 20])
-    covariance, df = covariance_of_means(scores, clusters)
+    covariance, df = estimate_mean_covariance(scores, clusters)
     parts = [scores[0][clusters == one] for one in range(3)]
     by_hand = sum((len(part) / 100) ** 2 * part.var(ddof=1) / len(part) for part in parts)
     assert covariance[0, 0] == pytest.approx(by_hand, rel=1e-9)
@@ -102,28 +108,28 @@ def test_few_clusters_are_strata():
     scores = np.append(scores, [[9.0]], axis=1)
     pooled = sum((len(part) - 1) * part.var(ddof=1) for part in parts) / 97
     by_hand = (sum(len(part) * part.var(ddof=1) for part in parts) + pooled) / 101**2
-    assert covariance_of_means(scores, lonely)[0][0, 0] == pytest.approx(by_hand, rel=1e-9)
+    assert estimate_mean_covariance(scores, lonely)[0][0, 0] == pytest.approx(by_hand, rel=1e-9)
 
 
 def test_how_clusters_are_treated_is_said():
     groups = np.array(["b", "a", "b", "c"])
-    assert codes(groups).tolist() == [1, 0, 1, 2]
-    assert codes(None) is None
-    assert clustering(None) == Clustering(None, None)
-    assert clustering(np.zeros(9, int)) == Clustering(1, "one")
-    assert clustering(np.arange(30) % 5) == Clustering(5, "fixed")
-    assert clustering(np.arange(30) % FEW) == Clustering(FEW, "random")
+    assert encode_clusters(groups).tolist() == [1, 0, 1, 2]
+    assert encode_clusters(None) is None
+    assert make_clustering(None) == Clustering(None, None)
+    assert make_clustering(np.zeros(9, int)) == Clustering(1, "one")
+    assert make_clustering(np.arange(30) % 5) == Clustering(5, "fixed")
+    assert make_clustering(np.arange(30) % FEW) == Clustering(FEW, "random")
     assert Clustering(1, "one").beside(Clustering(7, "random")) == Clustering(8, "mixed")
-    told = in_plain_english({"ID": Clustering(8, "random"), "OOD": Clustering(7, "random")})
+    told = describe_clusters({"ID": Clustering(8, "random"), "OOD": Clustering(7, "random")})
     assert told == "; ID rows in 8 and OOD rows in 7 clusters, taken as drawn from more of their kind"
-    told = in_plain_english({"ID": Clustering(1, "one"), "OOD": Clustering(4, "fixed")})
+    told = describe_clusters({"ID": Clustering(1, "one"), "OOD": Clustering(4, "fixed")})
     assert told == "; OOD rows in 4 clusters, too few to say anything of others; ID rows from one domain: nothing is said of others"  # fmt: skip
-    assert in_plain_english({"ID": Clustering(), "OOD": Clustering()}) == ""
+    assert describe_clusters({"ID": Clustering(), "OOD": Clustering()}) == ""
 
 
 def test_one_domain_is_as_independent_rows():
     scores = np.random.default_rng(2).integers(0, 2, (1, 50)).astype(float)
-    one, none = (mean(RowScores(scores, clusters=clusters)) for clusters in (np.zeros(50, int), None))
+    one, none = (estimate_mean(RowScores(scores, clusters=clusters)) for clusters in (np.zeros(50, int), None))
     assert (one.low, one.high) == (none.low, none.high)
     assert one.to_dict()["clusters_are"] == "one"
     assert none.to_dict()["clusters_are"] is None
@@ -133,7 +139,7 @@ def test_one_domain_is_as_independent_rows():
 def test_a_score_of_zero_or_one_keeps_a_width_in_clusters(clusters):
     codes_of = np.arange(400) % clusters
     for value in (0.0, 1.0):
-        found = mean(RowScores(np.full((1, 400), value), clusters=codes_of))
+        found = estimate_mean(RowScores(np.full((1, 400), value), clusters=codes_of))
         assert 0.003 < found.high - found.low < 0.1
         assert found.low <= value <= found.high
 
@@ -143,15 +149,17 @@ def test_rows_that_are_alike_in_their_cluster_count_once():
     answers = np.array([1.0, 0, 1, 1, 0, 1, 0, 1])
     copied = RowScores(np.repeat(answers, 50)[None], (-np.inf, np.inf), np.repeat(np.arange(8), 50))
     once = RowScores(answers[None], (-np.inf, np.inf))
-    assert mean(copied).row_se == pytest.approx(mean(once).row_se)
-    assert (mean(copied).low, mean(copied).high) == pytest.approx((mean(once).low, mean(once).high))
+    assert estimate_mean(copied).row_se == pytest.approx(estimate_mean(once).row_se)
+    assert (estimate_mean(copied).low, estimate_mean(copied).high) == pytest.approx(
+        (estimate_mean(once).low, estimate_mean(once).high)
+    )
 
 
 def test_intervals_near_an_end_of_the_scale_stay_in_it_and_lean_away():
     rng = np.random.default_rng(6)
     levels = rng.beta(4.5, 0.5, 12)
     scores = (rng.uniform(size=(1, 600)) < np.repeat(levels, 50)).astype(float)
-    found = mean(RowScores(scores, clusters=np.repeat(np.arange(12), 50)))
+    found = estimate_mean(RowScores(scores, clusters=np.repeat(np.arange(12), 50)))
     assert 0 < found.low < found.value < found.high < 1
     assert found.value - found.low > found.high - found.value
 
@@ -160,11 +168,11 @@ def test_clusters_are_in_gaps_differences_and_selections():
     scores, clusters = scores_in([40] * 10, 2)
     left, right = (RowScores(one[None], (-np.inf, np.inf), clusters) for one in scores)
     plain = [RowScores(one[None], (-np.inf, np.inf)) for one in scores]
-    for of in (gap, paired_difference):
+    for of in (estimate_gap, estimate_paired_difference):
         assert of(left, right).row_se > 2 * of(*plain).row_se
         assert of(left, right).clustering.treated == "random"
-    assert gap(left, right).to_dict()["clusters"] == 20
-    assert paired_difference(left, right).to_dict()["clusters"] == 10
+    assert estimate_gap(left, right).to_dict()["clusters"] == 20
+    assert estimate_paired_difference(left, right).to_dict()["clusters"] == 10
     few = left.select(clusters < 4)
     assert few.clustering == Clustering(4, "fixed")
     assert left.select(clusters == 7).clustering == Clustering(1, "one")
@@ -172,41 +180,41 @@ def test_clusters_are_in_gaps_differences_and_selections():
 
 def squares(scores: np.ndarray, clusters: np.ndarray | None):
     """The mean, as a statistic that only states can give."""
-    groups = row_groups(np.arange(scores.shape[1], dtype=np.uint64), clusters)
+    groups = assign_row_groups(np.arange(scores.shape[1], dtype=np.uint64), clusters)
     sizes = np.bincount(groups)
     states = [[np.array([row[groups == k].sum(), sizes[k]]) for k in range(len(sizes))] for row in scores]
-    bounds, met = (-np.inf, np.inf), clustering(clusters)
-    return replicates(states, np.add, lambda state: float(state[0] / state[1]), sizes, bounds, met)
+    bounds, met = (-np.inf, np.inf), make_clustering(clusters)
+    return make_replicates(states, np.add, lambda state: float(state[0] / state[1]), sizes, bounds, met)
 
 
 def test_the_jackknife_of_a_mean_over_whole_clusters_is_the_cluster_robust_variance():
     scores, clusters = scores_in([3, 8, 5, 20, 9, 14, 4, 11])
-    found, robust = squares(scores, clusters), mean_spread(scores, (-np.inf, np.inf), clusters)
+    found, robust = squares(scores, clusters), estimate_row_variance(scores, (-np.inf, np.inf), clusters)
     assert len(found.sizes) == 8
     assert found.spread().variance == pytest.approx(robust.variance, rel=1e-9)
     assert found.spread().df == pytest.approx(robust.df)
-    assert mean(found).clustering == Clustering(8, "random")
+    assert estimate_mean(found).clustering == Clustering(8, "random")
 
 
 def test_many_clusters_are_dealt_whole_into_groups():
     ids = np.random.default_rng(0).integers(0, 2**63, 900).astype(np.uint64)
     clusters = np.arange(900) % 120
-    groups = row_groups(ids, clusters)
+    groups = assign_row_groups(ids, clusters)
     assert len(np.unique(groups)) == 50
     assert all(len(np.unique(groups[clusters == one])) == 1 for one in range(120))
     assert sorted(np.bincount(groups[:120]).tolist())[::49] == [2, 3]
     order = np.random.default_rng(1).permutation(900)
-    np.testing.assert_array_equal(row_groups(ids[order], clusters[order]), groups[order])
+    np.testing.assert_array_equal(assign_row_groups(ids[order], clusters[order]), groups[order])
 
 
 def test_fixed_clusters_are_dealt_in_turn():
     ids = np.arange(1000, dtype=np.uint64)
     clusters = np.repeat([0, 1, 2], [500, 400, 100])
-    groups = row_groups(ids, clusters)
+    groups = assign_row_groups(ids, clusters)
     by_cluster = np.array([np.bincount(groups[clusters == one], minlength=50) for one in range(3)])
     assert by_cluster.tolist() == [[10] * 50, [8] * 50, [2] * 50]
-    assert most_groups(ids, np.arange(1000) % 7) == 7
-    assert set(deal(ids, np.arange(1000) % 7, 3).tolist()) == {0, 1, 2}
+    assert count_jackknife_groups(ids, np.arange(1000) % 7) == 7
+    assert set(deal_rows(ids, np.arange(1000) % 7, 3).tolist()) == {0, 1, 2}
 
 
 def test_what_rows_and_seeds_make_together_is_counted_once():
@@ -216,7 +224,7 @@ def test_what_rows_and_seeds_make_together_is_counted_once():
     expected = 1 / scores.size
     assert sample.spread().variance == pytest.approx(expected, rel=0.1)
     assert sample.interaction() == pytest.approx(expected, rel=0.1)
-    found = mean(sample)
+    found = estimate_mean(sample)
     assert found.interaction_se == pytest.approx(expected**0.5, rel=0.05)
     assert (found.high - found.low) / 2 < 2.3 * max(found.row_se, found.seed_se)
     groups = squares(scores, None)

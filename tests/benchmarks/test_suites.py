@@ -6,21 +6,21 @@ import re
 from collections import Counter
 
 import pytest
-from farshift.benchmarks.benchmark import Benchmark, benchmarks, find_benchmark, suite
+from farshift.benchmarks.benchmark import Benchmark, find_benchmark, load_benchmarks, load_suite
 from farshift.benchmarks.prompting.prompt import Prompt
-from farshift.benchmarks.selection import rules
+from farshift.benchmarks.selection import load_rules
 from farshift.core.errors import Unavailable
-from farshift.loaders.acquire.source import SourceDefinition, find_source, sources
+from farshift.loaders.acquire.source import SourceDefinition, find_source, load_sources
 from farshift.splits.assignment import PARTS
-from farshift.splits.catalogue import manifests
+from farshift.splits.catalogue import list_manifests
 from farshift.splits.manifest import KINDS, SplitDefinition
 from support import SHARED, for_each
 
-FROZEN = {manifest.full_name: manifest for manifest in manifests() if manifest.frozen}
-BENCHMARKS = {name: one for name, one in benchmarks().items() if one.definition.split in FROZEN}
+FROZEN = {manifest.full_name: manifest for manifest in list_manifests() if manifest.frozen}
+BENCHMARKS = {name: one for name, one in load_benchmarks().items() if one.definition.split in FROZEN}
 """Those whose split is frozen in the package: what holds of the others before a pull, test_definitions.py says."""
-SCHEMAS = {name: source.schema for name, source in sources().items()}
-RULES = rules()
+SCHEMAS = {name: source.schema for name, source in load_sources().items()}
+RULES = load_rules()
 LABELS = {
     "classification": ("int64", "uint64", "bool"),
     "regression": ("int64", "uint64", "float64"),
@@ -52,8 +52,8 @@ def test_every_frozen_split_has_a_benchmark_at_its_newest_version():
 
 
 def test_every_benchmark_names_a_version_that_is_frozen_or_defined():
-    known = {manifest.full_name for manifest in manifests()}
-    assert sorted(one.name for one in benchmarks().values() if one.definition.split not in known) == []
+    known = {manifest.full_name for manifest in list_manifests()}
+    assert sorted(one.name for one in load_benchmarks().values() if one.definition.split not in known) == []
 
 
 def test_a_benchmark_is_found_by_its_name_as_in_the_list():
@@ -63,7 +63,7 @@ def test_a_benchmark_is_found_by_its_name_as_in_the_list():
     assert [find_benchmark(name) for name in some] == [BENCHMARKS[name] for name in some]
 
 
-CORE = suite("core")
+CORE = load_suite("core")
 
 
 def generated(source: SourceDefinition) -> bool:
@@ -103,7 +103,7 @@ def test_the_core_has_enough_rows_to_measure_a_shift_and_metrics_of_answers_alon
 
 
 def test_the_full_suite_is_every_benchmark_and_holds_the_others():
-    assert {one.name for one in suite("full")} == set(BENCHMARKS)
+    assert {one.name for one in load_suite("full")} == set(BENCHMARKS)
     suites = {name for one in BENCHMARKS.values() for name in one.definition.suites}
     assert {"core", "full", "quickstart", "tabular"} <= suites
     assert (

@@ -9,8 +9,8 @@ from io import StringIO
 
 import pytest
 from farshift.benchmarks.statistics.not_available import NotAvailable
-from farshift.benchmarks.tables import formats, render
-from farshift.benchmarks.tables.markdown import escaped as markdown_escaped
+from farshift.benchmarks.tables import list_formats, render_table
+from farshift.benchmarks.tables.markdown import escape_markdown as markdown_escaped
 from farshift.core.errors import FarshiftError, UnknownName
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,12 +21,12 @@ NASTY = "a & b % $ # _ { } ~ ^ \\ | * `x` <é> --- [1] 模型"
 
 
 def csv_rows(records):
-    return list(csv.DictReader(StringIO(render(records, "csv"), newline="")))
+    return list(csv.DictReader(StringIO(render_table(records, "csv"), newline="")))
 
 
 def markdown_rows(records):
     """The cells of the table, header first, as Markdown reads them."""
-    lines = render(records, "markdown").split("\n\n")[0].splitlines()
+    lines = render_table(records, "markdown").split("\n\n")[0].splitlines()
     cells = [
         [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         for line in lines
@@ -70,7 +70,7 @@ def test_a_metric_outside_0_to_1_is_not_in_percent():
     _, row = markdown_rows([one])
     assert row[2] == "rmse@1, lower is better"
     assert row[6:] == ["0.500 [0.480, 0.520]", "0.620 [0.600, 0.640]", "-0.120 [-0.148, -0.092]"]
-    assert "percent" not in render([one], "markdown")
+    assert "percent" not in render_table([one], "markdown")
 
 
 def test_what_cannot_be_compared_is_told_apart():
@@ -83,12 +83,12 @@ def test_what_cannot_be_compared_is_told_apart():
 
 
 def test_the_caption_says_what_the_brackets_and_units_are():
-    text = render([record(), record("knn", seeds=1), record("mlp", budget="quick")], "markdown").replace("\\", "")
+    text = render_table([record(), record("knn", seeds=1), record("mlp", budget="quick")], "markdown").replace("\\", "")
     assert "Brackets: 95% t interval over rows and 5 training seeds; for knn: 95% t interval over rows only" in text
     assert "Metrics marked (%) are in percent, their gaps in percentage points." in text
     assert "scan/length: entries of different identities are not comparable." in text
     assert "looks worse than it is" not in text
-    assert "looks worse than it is" in render([record(groups={"a": 0.1, "b": 0.2})], "markdown")
+    assert "looks worse than it is" in render_table([record(groups={"a": 0.1, "b": 0.2})], "markdown")
 
 
 def test_any_name_stays_in_its_cell_and_reads_as_it_was():
@@ -124,7 +124,7 @@ def test_csv_has_every_number_in_full():
 
 
 def test_csv_lines_end_as_rfc_4180_says_and_names_are_quoted():
-    text = render([record('a "b", c\nd')], "csv")
+    text = render_table([record('a "b", c\nd')], "csv")
     assert text.endswith("\r\n")
     assert text.split("\r\n")[0].startswith("benchmark,kind,metric,better,model,")
     assert '"a ""b"", c\nd"' in text
@@ -140,12 +140,12 @@ def test_a_name_that_a_spreadsheet_would_run_is_defused_and_a_number_is_not(star
 
 
 def test_formats_are_found_and_another_is_refused_with_those_there_are():
-    assert formats() == ["csv", "latex", "markdown"]
+    assert list_formats() == ["csv", "latex", "markdown"]
     with pytest.raises(UnknownName, match="no table format named 'html': there are: csv, latex, markdown"):
-        render(many(1), "html")
-    for format in formats():
+        render_table(many(1), "html")
+    for format in list_formats():
         with pytest.raises(FarshiftError, match="no score records given"):
-            render([], format)
+            render_table([], format)
 
 
 def test_a_new_format_is_one_new_file(tmp_path, monkeypatch):
@@ -153,4 +153,4 @@ def test_a_new_format_is_one_new_file(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     (folder / "names.py").write_text("def render(records):\n    return ' '.join(r.model for r in records)\n")
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    assert render(many(2), "names") == "lstm transformer"
+    assert render_table(many(2), "names") == "lstm transformer"

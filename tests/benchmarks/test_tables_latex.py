@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 from farshift.baselines.running.recorded_scores import RecordedScore
-from farshift.baselines.running.results_table import latex as results_latex
+from farshift.baselines.running.results_table import format_latex as results_latex
 from farshift.benchmarks.statistics.not_available import NotAvailable
-from farshift.benchmarks.tables import render
-from farshift.benchmarks.tables._benchmarks_across import best
-from farshift.benchmarks.tables._booktabs import escaped
-from farshift.benchmarks.tables._difference import rendered as difference
+from farshift.benchmarks.tables import render_table
+from farshift.benchmarks.tables._benchmarks_across import find_best_names
+from farshift.benchmarks.tables._booktabs import escape_latex
+from farshift.benchmarks.tables._difference import render_difference as difference
 from farshift.core.errors import FarshiftError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,7 +39,7 @@ DIFFERENCE = {
 
 
 def one_table(records, **settings):
-    (table,) = read_tables(render(records, "latex", **settings))
+    (table,) = read_tables(render_table(records, "latex", **settings))
     return table
 
 
@@ -93,8 +93,8 @@ def test_bold_is_the_best_and_those_in_its_tie_group_and_the_note_says_so():
 
 def test_of_a_metric_that_is_better_lower_the_lowest_is_best():
     found = {"low": estimate(0.1), "near": estimate(0.12), "high": estimate(0.9)}
-    assert best(found, "lower") == {"low", "near"} and best(found, "higher") == {"high"}
-    assert best({"alone": estimate(0.5)}, "higher") == frozenset()
+    assert find_best_names(found, "lower") == {"low", "near"} and find_best_names(found, "higher") == {"high"}
+    assert find_best_names({"alone": estimate(0.5)}, "higher") == frozenset()
 
 
 def test_marks_refer_to_worst_groups_and_to_seeds_that_are_fewer_than_asked_for():
@@ -134,9 +134,9 @@ def test_a_table_has_a_caption_and_a_label_to_refer_to():
     asked = one_table(many(2), caption=NASTY, label="tab:my_results")
     assert (asked.caption, asked.label) == (NASTY, "tab:my_results")
     with pytest.raises(FarshiftError, match="is no label for LaTeX"):
-        render(many(1), "latex", label="a{b}")
+        render_table(many(1), "latex", label="a{b}")
     with pytest.raises(FarshiftError, match="the format csv has no caption: leave --caption out"):
-        render(many(1), "csv", caption="x")
+        render_table(many(1), "csv", caption="x")
 
 
 def test_any_name_stays_in_its_cell_and_reads_as_it_was():
@@ -148,8 +148,8 @@ def test_any_name_stays_in_its_cell_and_reads_as_it_was():
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_size=30))
 def test_any_text_is_printed_as_it_was(text):
     # Braces around it keep what begins and ends it from what stands beside it.
-    assert printed(f"{{{escaped(text)}}}").text == text
-    assert "--" not in escaped(text)
+    assert printed(f"{{{escape_latex(text)}}}").text == text
+    assert "--" not in escape_latex(text)
 
 
 def test_a_comparison_is_bold_where_its_interval_excludes_zero():
@@ -181,7 +181,7 @@ def test_recorded_results_are_a_table_a_benchmark():
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX on this machine")
 def test_latex_itself_takes_the_tables(tmp_path):
     records = [*many(4, groups={"a|b": 0.1, "b": 0.3}), *many(2, "a_b/c"), record(NASTY.replace("`", ""), seeds=1)]
-    tables = [render(records, "latex"), difference(DIFFERENCE, full=True)]
+    tables = [render_table(records, "latex"), difference(DIFFERENCE, full=True)]
     body = "\n".join([r"\documentclass{article}", r"\usepackage{booktabs}", r"\begin{document}", *tables])
     (tmp_path / "a.tex").write_text(body + "\n\\end{document}\n")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]

@@ -7,7 +7,7 @@ import time
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.harness.time_limit import TimeLimit, TookTooLong
+from farshift.benchmarks.harness.time_limit import PredictTimeout, TimeLimit
 from farshift.core.errors import ModelError
 
 HANGS = """
@@ -78,7 +78,7 @@ def test_the_limit_is_for_each_batch_anew_and_leaves_no_alarm_behind():
         for _ in range(3):
             with limit:
                 time.sleep(0.4)
-        with pytest.raises(TookTooLong), limit:
+        with pytest.raises(PredictTimeout), limit:
             time.sleep(3600)
         time.sleep(1.1)
     assert signal.getsignal(signal.SIGALRM) is before

@@ -12,9 +12,9 @@ from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.benchmarks.statistics.variation import (
     Components,
     Draw,
-    components,
-    components_over_draws,
-    variation_of,
+    estimate_components,
+    estimate_components_over_draws,
+    estimate_variation,
 )
 from farshift.cli.compare import app
 from farshift.core.errors import FarshiftError
@@ -37,7 +37,7 @@ def simulate(rng: np.random.Generator, seeds: int, sizes: np.ndarray, true: Comp
 def test_components_are_found_without_bias():
     rng, sizes = np.random.default_rng(0), np.linspace(2, 18, 12).round().astype(int)
     clusters = np.repeat(np.arange(12), sizes)
-    found = [components(simulate(rng, 4, sizes), clusters) for _ in range(400)]
+    found = [estimate_components(simulate(rng, 4, sizes), clusters) for _ in range(400)]
     for name, tolerance in (("clusters", 0.05), ("rows", 0.03), ("seeds", 0.03), ("rows_by_seeds", 0.01)):
         estimates = [getattr(one, name) for one in found]
         assert np.mean(estimates) == pytest.approx(getattr(TRUE, name), abs=tolerance), name
@@ -67,7 +67,7 @@ def test_equal_clusters_are_the_textbooks_analysis_of_variance():
     rng = np.random.default_rng(4)
     clusters = np.repeat(np.arange(8), 5)
     scores = simulate(rng, 3, np.full(8, 5), replace(TRUE, clusters=3.0, seeds=1.0))
-    expected, found = mean_squares(scores, clusters), components(scores, clusters)
+    expected, found = mean_squares(scores, clusters), estimate_components(scores, clusters)
     assert min(expected.clusters, expected.rows, expected.seeds) > 0
     for name in ("clusters", "rows", "seeds", "rows_by_seeds"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9)
@@ -83,23 +83,23 @@ def test_a_mixed_model_fitted_by_statsmodels_agrees():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = mixed.MixedLM(means, np.ones(200), clusters).fit(reml=True)
-    found = components(scores, clusters)
+    found = estimate_components(scores, clusters)
     assert found.clusters == pytest.approx(float(fit.cov_re[0, 0]), rel=1e-3)
     assert found.rows + found.rows_by_seeds / 3 == pytest.approx(float(fit.scale), rel=1e-3)
 
 
 def test_what_is_not_there_is_zero_and_what_cannot_be_known_none():
     same = np.tile(np.arange(10.0), (3, 1))
-    found = components(same)
+    found = estimate_components(same)
     assert found == Components(None, pytest.approx(np.var(np.arange(10.0), ddof=1)), 0.0, 0.0)
     assert found.to_dict()["components"]["rows"]["share"] == 1.0
-    flat = components(np.ones((2, 5)), np.array([0, 0, 1, 1, 1])).to_dict()
+    flat = estimate_components(np.ones((2, 5)), np.array([0, 0, 1, 1, 1])).to_dict()
     assert flat["total"] == 0.0
     assert flat["components"]["clusters"] == {"variance": 0.0, "share": 0.0}
     with pytest.raises(ValueError, match="1 seed on"):
-        components(np.ones((1, 5)))
-    assert variation_of(RowScores(np.ones((1, 5)))) is None
-    assert variation_of(Replicates([0.5, 0.6], np.ones((2, 4)), np.full(4, 3), (0.0, 1.0))) is None
+        estimate_components(np.ones((1, 5)))
+    assert estimate_variation(RowScores(np.ones((1, 5)))) is None
+    assert estimate_variation(Replicates([0.5, 0.6], np.ones((2, 4)), np.full(4, 3), (0.0, 1.0))) is None
 
 
 def draws_of(rng: np.random.Generator, between: float, count: int, shared: bool) -> list[Draw]:
@@ -120,7 +120,7 @@ def draws_of(rng: np.random.Generator, between: float, count: int, shared: bool)
 def test_the_part_of_the_data_draw_is_found_whether_draws_share_rows_or_not(shared):
     rng = np.random.default_rng(12)
     groupless = [[replace(one, groups=None) for one in draws_of(rng, 0.5, 5, shared)] for _ in range(500)]
-    found = [components_over_draws(draws) for draws in groupless]
+    found = [estimate_components_over_draws(draws) for draws in groupless]
     assert np.mean([one.draws for one in found]) == pytest.approx(0.5, abs=0.05)
     assert np.mean([one.rows for one in found]) == pytest.approx(1.0, abs=0.02)
     assert np.mean([one.seeds for one in found]) == pytest.approx(0.1, abs=0.02)
@@ -133,7 +133,7 @@ def test_clusters_that_are_in_every_draw_are_no_noise_of_draws():
     for _ in range(300):
         effect = (np.sqrt(2.0) * rng.standard_normal(6))[group]
         draws = [replace(one, scores=one.scores + effect) for one in draws_of(rng, 0.3, 5, True)]
-        found.append(components_over_draws(draws))
+        found.append(estimate_components_over_draws(draws))
     assert np.mean([one.draws for one in found]) == pytest.approx(0.3, abs=0.05)
     assert np.mean([one.clusters for one in found]) == pytest.approx(2.0, abs=0.2)
 

@@ -6,10 +6,10 @@ import farshift as fs
 import numpy as np
 import pytest
 import tomli_w
-from farshift.benchmarks.benchmark import benchmarks, find_benchmark
+from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks
 from twins import csv, gz, laid, npy, picture, pulled, twin, zipped
 
-WILDS = {name: one for name, one in benchmarks().items() if name.startswith("wilds_")}
+WILDS = {name: one for name, one in load_benchmarks().items() if name.startswith("wilds_")}
 
 PRIMARY = {
     "wilds_amazon": "group_percentile_accuracy",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.worst_group import worst_group
+from farshift.benchmarks.statistics.worst_group import estimate_worst_group
 from scipy import stats
 
 
@@ -16,18 +16,18 @@ def groups_of(rng, true: np.ndarray, rows: int, seeds: int = 1) -> tuple[RowScor
 
 def test_the_worst_of_equal_groups_looks_worse_than_it_is():
     sample, groups = groups_of(np.random.default_rng(4), np.full(30, 0.6), 6000)
-    found = worst_group(sample, groups)
+    found = estimate_worst_group(sample, groups)
     assert found.value == min(sample.scores[0, groups == one].mean() for one in range(30))
     assert found.value < 0.57
     assert found.low < found.value < 0.6 <= found.high
     assert found.bias < -0.01
     assert found.chance.sum() == pytest.approx(1)
-    assert found.to_dict() == worst_group(sample, groups).to_dict()
+    assert found.to_dict() == estimate_worst_group(sample, groups).to_dict()
 
 
 def test_a_clearly_worst_group_has_about_its_own_interval():
     sample, groups = groups_of(np.random.default_rng(5), np.array([0.3, 0.8, 0.85, 0.9]), 2000)
-    found = worst_group(sample, groups)
+    found = estimate_worst_group(sample, groups)
     own = stats.norm.isf(0.025) * np.sqrt(0.3 * 0.7 / 500)
     assert found.group == 0
     assert found.bias == pytest.approx(0, abs=0.002)
@@ -37,8 +37,8 @@ def test_a_clearly_worst_group_has_about_its_own_interval():
 
 def test_a_loss_is_worst_where_it_is_highest():
     sample, groups = groups_of(np.random.default_rng(6), np.array([0.2, 0.4, 0.5]), 900)
-    loss = worst_group(RowScores(1 - sample.scores), groups, better="lower")
-    gain = worst_group(sample, groups)
+    loss = estimate_worst_group(RowScores(1 - sample.scores), groups, better="lower")
+    gain = estimate_worst_group(sample, groups)
     assert loss.group == gain.group == 0
     assert (loss.value, loss.low, loss.high) == pytest.approx((1 - gain.value, 1 - gain.high, 1 - gain.low))
     assert loss.bias == pytest.approx(-gain.bias, abs=0.002)
@@ -47,8 +47,8 @@ def test_a_loss_is_worst_where_it_is_highest():
 def test_counted_scores_and_others_have_the_same_intervals():
     """Half the scores: no longer whole numbers, so their moments are taken row by row."""
     sample, groups = groups_of(np.random.default_rng(7), np.array([0.4, 0.5, 0.45]), 900)
-    half = worst_group(RowScores(sample.scores / 2, (0.0, 0.5)), groups)
-    whole = worst_group(sample, groups)
+    half = estimate_worst_group(RowScores(sample.scores / 2, (0.0, 0.5)), groups)
+    whole = estimate_worst_group(sample, groups)
     assert 2 * half.means == pytest.approx(whole.means)
     assert 2 * half.lows == pytest.approx(whole.lows)
     assert 2 * half.high == pytest.approx(whole.high)
@@ -61,11 +61,13 @@ def test_clusters_within_groups_widen_and_groups_that_are_clusters_do_not():
     clusters = np.arange(1600) // 40
     alike = rng.uniform(-0.3, 0.3, 40)[clusters]
     scores = (rng.uniform(size=(1, 1600)) < 0.5 + alike).astype(float)
-    plain, clustered, same = (worst_group(RowScores(scores, clusters=one), groups) for one in (None, clusters, groups))
+    plain, clustered, same = (
+        estimate_worst_group(RowScores(scores, clusters=one), groups) for one in (None, clusters, groups)
+    )
     assert clustered.highs[0] - clustered.lows[0] > 1.5 * (plain.highs[0] - plain.lows[0])
     assert same.to_dict() == plain.to_dict()
 
 
 def test_groups_of_a_single_row_are_refused():
     with pytest.raises(ValueError, match="two rows or more"):
-        worst_group(RowScores(np.ones((1, 3))), np.array([0, 0, 1]))
+        estimate_worst_group(RowScores(np.ones((1, 3))), np.array([0, 0, 1]))

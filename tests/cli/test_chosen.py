@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.scoring.chosen import ChosenCandidate, chosen_candidates
+from farshift.benchmarks.scoring.chosen import ChosenCandidate, list_chosen_candidates
 
 SETTINGS = "[small]\nwidth = 4\nlr = 0.001\n\n[large]\nwidth = 32\nlr = 0.01\n"
 
@@ -28,8 +28,8 @@ def test_the_settings_that_a_rule_chose_are_told_by_seed(tmp_path, farshift, far
 
 
 def test_a_run_of_one_candidate_chose_nothing():
-    run = fs.baseline("modadd97/xi35", "quadratic-mlp")
-    assert chosen_candidates(run, fs.score(run)) == []
+    run = fs.find_recorded_run("modadd97/xi35", "quadratic-mlp")
+    assert list_chosen_candidates(run, fs.score(run)) == []
 
 
 def test_a_drawn_value_is_told_in_four_digits_and_kept_in_all():

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.comparison.leaders import leaders
-from farshift.benchmarks.comparison.relate import effective_robustness, gap_recovered
+from farshift.benchmarks.comparison.leaders import find_leaders
+from farshift.benchmarks.comparison.relate import measure_effective_robustness, measure_gap_recovered
 from latex_reader import read_tables
 from support import one_line_error
 
@@ -37,7 +37,7 @@ def runs(tmp_path_factory) -> dict[str, Path]:
 def test_effective_robustness_is_measured_against_a_line_of_baselines(runs, farshift_json, farshift):
     against = [runs[name] for name in ("wrong-0.2", "wrong-0.4", "wrong-0.6")]
     found = farshift_json("compare", runs["wrong-0.05"], *against, "--statistic", "robustness")
-    assert found == effective_robustness(runs["wrong-0.05"], [runs[f"wrong-{w}"] for w in (0.2, 0.4, 0.6)])
+    assert found == measure_effective_robustness(runs["wrong-0.05"], [runs[f"wrong-{w}"] for w in (0.2, 0.4, 0.6)])
     assert found["robustness"]["low"] <= found["robustness"]["value"] <= found["robustness"]["high"]
     assert abs(found["robustness"]["value"]) < 0.05, "an adder's OOD accuracy is what its ID accuracy foretells"
     assert "3 baselines (wrong-0.2, wrong-0.4, wrong-0.6)" in found["line"]
@@ -50,11 +50,11 @@ def test_effective_robustness_is_measured_against_a_line_of_baselines(runs, fars
 def test_the_gap_recovered_is_a_share_between_a_floor_and_a_ceiling(runs, farshift_json, farshift):
     floor, run, ceiling = (runs[f"wrong-{w}"] for w in (0.6, 0.4, 0.05))
     found = farshift_json("compare", run, floor, ceiling, "--statistic", "recovered")
-    assert found == gap_recovered(run, floor, ceiling)
+    assert found == measure_gap_recovered(run, floor, ceiling)
     scores = [fs.score(one).ood.value for one in (floor, run, ceiling)]
     assert found["recovered"]["value"] == pytest.approx((scores[1] - scores[0]) / (scores[2] - scores[0]), abs=1e-5)
     assert found["recovered"]["low"] < found["recovered"]["value"] < found["recovered"]["high"]
-    nothing = gap_recovered(run, floor, floor)
+    nothing = measure_gap_recovered(run, floor, floor)
     assert "standard errors" in nothing["recovered"]["n/a"] or "n/a" in nothing["recovered"]
     wrong = farshift("compare", run, floor, ceiling, "--statistic", "recovered", "--view", "odd")
     assert "no view of modadd97/xi35 named 'odd': did you mean ood" in one_line_error(wrong)
@@ -97,7 +97,7 @@ def test_a_table_is_printed_or_written_and_holds_the_scores(runs, farshift, tmp_
 def test_latex_tables_are_bold_by_the_runs_own_tie_groups_and_take_a_caption_and_a_label(runs, farshift, tmp_path):
     two = fs.evaluate(lambda seed: models.Adder(seed, 0.06), on=ON, seeds=2, out=tmp_path / "near", name="near").path
     three = [two, runs["wrong-0.05"], runs["wrong-0.6"]]
-    assert leaders([*three, runs["echo"]]) == [True, True, False, False]
+    assert find_leaders([*three, runs["echo"]]) == [True, True, False, False]
     done = farshift("plot", *three, "--table", "latex", "--caption", "50 % & more", "--label", "tab:mine")
     (table,) = read_tables(done.stdout)
     assert (table.caption, table.label) == ("50 % & more", "tab:mine")

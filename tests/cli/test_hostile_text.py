@@ -12,10 +12,10 @@ from pathlib import Path
 import farshift as fs
 import pytest
 import tomli_w
-from farshift.benchmarks.runs.run import card_digest
-from farshift.cli.terminal import complain, grid_on_stderr, line, note, table, watched
-from farshift.core.listings.html import table as html_table
-from farshift.core.progress import advance, say
+from farshift.benchmarks.runs.run import compute_card_digest
+from farshift.cli.terminal import print_error, print_line, print_note, print_table, print_table_on_stderr, show_progress
+from farshift.core.listings.html import render_table as html_table
+from farshift.core.progress import log_message, report_progress
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
@@ -40,7 +40,7 @@ def run(tmp_path_factory) -> Path:
     fs.evaluate(lambda seed: models.Adder(seed, 0.2), on=ON, seeds=1, out=folder, name="plain")
     card = tomllib.loads((folder / "run.toml").read_text())
     card["model"]["name"] = NAME
-    card["digests"]["run"] = card_digest(card)  # as who forges a run would
+    card["digests"]["run"] = compute_card_digest(card)  # as who forges a run would
     (folder / "run.toml").write_text(tomli_w.dumps(card))
     return folder
 
@@ -60,14 +60,14 @@ def test_json_says_the_name_as_it_is_and_shows_none_of_it_raw(run, farshift):
 
 
 def test_every_way_to_the_screen_shows_it_written_out(capsys):
-    line(NAME)
-    table(NAME, [NAME, "b"], [[NAME, 1], ["x", 2]], caption=NAME)
-    note(NAME)
-    complain(NAME)
-    grid_on_stderr([NAME], [[NAME]])
-    with watched():
-        say(NAME)
-        advance(NAME, 1, 2)
+    print_line(NAME)
+    print_table(NAME, [NAME, "b"], [[NAME, 1], ["x", 2]], caption=NAME)
+    print_note(NAME)
+    print_error(NAME)
+    print_table_on_stderr([NAME], [[NAME]])
+    with show_progress():
+        log_message(NAME)
+        report_progress(NAME, 1, 2)
     said = capsys.readouterr()
     assert said.out.count("best") >= 4
     assert said.err.count("best") >= 4

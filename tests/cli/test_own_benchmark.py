@@ -13,7 +13,7 @@ from encoded_files import folder, picture
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import BadDefinition, FarshiftError
 from farshift.loaders.freezing.freeze import freeze
-from farshift.splits.catalogue import find
+from farshift.splits.catalogue import find_manifest
 from hub_rows import send_clients_to
 from hub_server import REPOSITORY, serving
 from own_benchmark import write_benchmark
@@ -151,7 +151,7 @@ def test_a_draft_may_say_otherwise(farshift, home, line, expected):
 def test_what_is_no_benchmark_is_refused(farshift, home, said, complaint):
     built(farshift, home, CSV.replace("benchmark = {}", ""))
     with pytest.raises(FarshiftError, match=complaint):
-        write_benchmark(find("reviews/long"), said, home)
+        write_benchmark(find_manifest("reviews/long"), said, home)
     assert not (home / "benchmarks").exists()
 
 
@@ -163,7 +163,7 @@ def test_a_benchmark_that_is_there_stays_as_it_is(farshift, home):
     with pytest.raises(
         FarshiftError, match=r"reviews-long\.toml says something else, and was written or edited by hand: delete it"
     ):
-        write_benchmark(find("reviews/long"), {}, home)
+        write_benchmark(find_manifest("reviews/long"), {}, home)
     assert "My stars of" in path.read_text()
 
 
@@ -181,4 +181,4 @@ def test_classes_are_whole_numbers_from_zero(farshift, home):
     (home / "reviews.csv").write_text(text)
     built(farshift, home, CSV.replace("benchmark = {}", ""))
     with pytest.raises(BadDefinition, match="the label 'stars' has the class -1"):
-        write_benchmark(find("reviews/long"), {}, home)
+        write_benchmark(find_manifest("reviews/long"), {}, home)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.splits.catalogue import find
+from farshift.splits.catalogue import find_manifest
 from farshift.splits.manifest import Manifest
 
 ROWS = 600
@@ -66,7 +66,7 @@ GIVEN = '{ label = "clean", given = "given", train = 0.75, seed = "s" }'
 
 
 def frozen(name: str) -> Manifest:
-    return find(f"pets/{name}")
+    return find_manifest(f"pets/{name}")
 
 
 def wrong_labels(name: str) -> int:

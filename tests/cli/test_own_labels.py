@@ -14,7 +14,7 @@ from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.harness.evaluate import evaluate
 from farshift.core.errors import BadDefinition, ModelError
 from farshift.loaders.split import load
-from farshift.splits.catalogue import find
+from farshift.splits.catalogue import find_manifest
 
 DRAFT = """
 name = "pets/long"
@@ -92,7 +92,7 @@ def test_texts_that_several_rows_share_are_classes_in_the_texts_order(farshift, 
     done = built(farshift, home, file)
     assert done.returncode == 0, done.stderr
     assert "animal 3 classes: bird, cat, dog (label)" in done.stderr
-    assert find("pets/long").definition.label_names == NAMES
+    assert find_manifest("pets/long").definition.label_names == NAMES
     task = find_benchmark("pets/long").task
     assert (task.type, task.classes, task.names) == ("classification", 3, tuple(NAMES))
     part = load("pets/long", part="train").numpy()
@@ -145,7 +145,7 @@ def test_texts_of_a_row_each_are_a_sequence_and_so_are_those_called_text(farshif
     )
     assert built(farshift, home, "rows.csv", kept).returncode == 0
     assert find_benchmark("kept/long").task.type == "sequence"
-    assert find("kept/long").definition.label_names == []
+    assert find_manifest("kept/long").definition.label_names == []
 
 
 def test_classes_of_a_label_that_is_kept_as_text_are_refused_with_what_to_do(farshift, home):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from encoded_files import folder, picture
 from farshift.baselines.running import needs
-from farshift.baselines.running.needs import Need, lacking
+from farshift.baselines.running.needs import Requirement, find_shortages
 from farshift.benchmarks.runs.run import read_run
 
 ON = "modadd97/xi35"
@@ -222,13 +222,13 @@ def test_before_the_data_are_here_a_plan_names_the_pull_and_downloads_nothing(fa
 
 
 def test_what_is_needed_of_one_place_is_added_up_and_the_largest_is_named(monkeypatch):
-    monkeypatch.setattr(needs, "room", lambda place, device: {"disk": 100, "memory": 10_000}[place])
+    monkeypatch.setattr(needs, "get_free_bytes", lambda place, device: {"disk": 100, "memory": 10_000}[place])
     some = [
-        Need("this", "memory", 4_000, "change this"),
-        Need("that", "memory", 7_000, "change that"),
-        Need("a file", "disk", 100, "buy a disk"),
+        Requirement("this", "memory", 4_000, "change this"),
+        Requirement("that", "memory", 7_000, "change that"),
+        Requirement("a file", "disk", 100, "buy a disk"),
     ]
-    assert lacking(some, "it") == [
+    assert find_shortages(some, "it") == [
         "it does not fit: it takes 11.0 kB of memory (that: 7.0 kB), and 10.0 kB are free: change that"
     ]
-    assert lacking(some[1:], "it") == []
+    assert find_shortages(some[1:], "it") == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from farshift.cli.progress import Lines, bars
+from farshift.cli.progress import Lines, make_progress_bars
 from rich.console import Console
 
 
@@ -39,7 +39,7 @@ def test_work_whose_end_is_not_known_has_a_line_each_minute() -> None:
 
 def shown(width: int) -> str:
     console = Console(width=width, force_terminal=True, color_system=None)
-    progress = bars(console)
+    progress = make_progress_bars(console)
     task = progress.add_task("group-dro on colored_mnist/minus_90, steps", total=250_000, completed=4000, note="")
     progress.update(task, completed=5000, note="loss 0.4123")
     with console.capture() as kept:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from farshift.baselines.running.listing import baselines
-from farshift.benchmarks.benchmark import find_benchmark, suite
-from farshift.cli._quickstart import SEQUENCE_STEPS, quickstart
-from farshift.core.progress import listening
+from farshift.benchmarks.benchmark import find_benchmark, load_suite
+from farshift.cli._quickstart import SEQUENCE_STEPS, run_quickstart
+from farshift.core.progress import report_to
 from farshift.leaderboard.board import Board
 from recomputed import verified
 from support import Heard
@@ -31,10 +31,10 @@ def trial(tmp_path_factory) -> Iterator[tuple[Path, dict, list[str]]]:
     patch.setenv("FARSHIFT_OFFLINE", "1")
     patch.setenv("FARSHIFT_CACHE", str(out / "cache"))
     two = [find_benchmark(name) for name in ("xor_clusters/eta10", "vowel/women")]
-    patch.setattr("farshift.cli._quickstart.suite", lambda name: two)
+    patch.setattr("farshift.cli._quickstart.load_suite", lambda name: two)
     heard = Heard()
-    with listening(heard):
-        found = quickstart(out / "out", engine="local", steps=20).record()
+    with report_to(heard):
+        found = run_quickstart(out / "out", engine="local", steps=20).record()
     yield out / "out", found, heard.lines
     patch.undo()
 
@@ -53,8 +53,10 @@ def test_each_benchmark_has_a_plain_baseline_and_one_meant_to_help(trial):
     assert [row["seeds"] for row in found["rows"]] == [3, 3]
     roles = [(on, role) for item in baselines().to_dicts() for on, role in item["roles"].items()]
     assert len(roles) == len(set(roles)), "one baseline a role"
-    assert {(benchmark.name, role) for benchmark in suite("quickstart") for role in ("plain", "helps")} <= set(roles)
-    assert {benchmark.kind for benchmark in suite("quickstart")} == set(KINDS)
+    assert {(benchmark.name, role) for benchmark in load_suite("quickstart") for role in ("plain", "helps")} <= set(
+        roles
+    )
+    assert {benchmark.kind for benchmark in load_suite("quickstart")} == set(KINDS)
 
 
 def test_the_scores_of_a_kind_are_printed_when_it_is_done_and_before_the_board_is_made(trial):
@@ -78,8 +80,8 @@ def test_it_leaves_a_board_that_verifies_and_a_page(trial):
 def test_a_second_one_reuses_what_is_there_and_says_so(trial):
     out, found, _ = trial
     heard = Heard()
-    with listening(heard):
-        again = quickstart(out, engine="local", steps=20).record()
+    with report_to(heard):
+        again = run_quickstart(out, engine="local", steps=20).record()
     assert any("reusing 2 of 2 finished runs" in line for line in heard.lines)
     assert any("all runs are on" in line for line in heard.lines)
     assert not any(line.startswith("training") for line in heard.lines)
@@ -93,8 +95,8 @@ def test_one_that_lost_a_run_trains_only_that(trial, tmp_path):
     shutil.copytree(out, copy)
     shutil.rmtree(Path(str(found["rows"][1]["run"]).replace(str(out), str(copy))))
     heard = Heard()
-    with listening(heard):
-        again = quickstart(copy, engine="local", steps=20).record()
+    with report_to(heard):
+        again = run_quickstart(copy, engine="local", steps=20).record()
     assert any("reusing 1 of 2 finished runs" in line for line in heard.lines)
     assert [row["ood"] for row in again["rows"]] == [row["ood"] for row in found["rows"]], "trained again, the same"
 

@@ -11,7 +11,7 @@ from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.files import write_atomically
 from farshift.loaders.freezing import freeze
 from farshift.loaders.split import load
-from farshift.splits.catalogue import find
+from farshift.splits.catalogue import find_manifest
 from support import Command, one_line_error
 
 DRAFT = """
@@ -191,13 +191,13 @@ def test_a_frozen_version_never_changes_and_the_refusal_says_both_ways_on(comman
 
 def test_version_two_on_other_data_stands_beside_version_one(command, home, farshift_json):
     built(command, draft(home))
-    old = find("shops/long@1").identity
+    old = find_manifest("shops/long@1").identity
     shops(home, 130)
     said = built(command, draft(home, version=2))
     assert 'source = { name = "shops_v2" } in the draft makes it so anywhere' in said
     assert "shops-long.toml is replaced: it was on shops/long@1" in said
     assert find_benchmark("shops/long").definition.split == "shops/long@2"
-    assert find("shops/long@2").definition.source.name == "shops_v2"
+    assert find_manifest("shops/long@2").definition.source.name == "shops_v2"
     assert len(load("shops/long@2")) > len(load("shops/long@1"))
     proven = farshift_json("splits", "verify", "shops/long@1", "shops/long@2")
     assert [one["state"] for one in proven] == ["verified"] * 2
@@ -206,11 +206,14 @@ def test_version_two_on_other_data_stands_beside_version_one(command, home, fars
     built(command, draft(home, version=2))
     assert files(home) == second
     built(command, draft(home, version=3, most=12))
-    assert find("shops/long@3").definition.source.name == "shops_v2"
+    assert find_manifest("shops/long@3").definition.source.name == "shops_v2"
     # An older version does not take the benchmark back, and is what it was.
     shops(home, 120)
     assert "stays as it is, on shops/long@3" in built(command, draft(home))
-    assert (find("shops/long@1").identity, find_benchmark("shops/long").definition.split) == (old, "shops/long@3")
+    assert (find_manifest("shops/long@1").identity, find_benchmark("shops/long").definition.split) == (
+        old,
+        "shops/long@3",
+    )
     shops(home, 140)
     assert "shops/long@2 is frozen on other data" in one_line_error(command("splits", "build", draft(home, version=2)))
 
@@ -231,11 +234,11 @@ def test_data_that_another_frozen_split_stands_on_are_not_replaced_and_it_is_nam
 
 def test_other_files_of_the_same_rows_disturb_no_split(command, home):
     built(command, draft(home))
-    identity = find("shops/long").identity
+    identity = find_manifest("shops/long").identity
     lines = (home / "shops.csv").read_text().splitlines()
     (home / "shops.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
     assert "pins the same rows of other files" in built(command, draft(home))
-    assert find("shops/long").identity == identity
+    assert find_manifest("shops/long").identity == identity
 
 
 def test_what_was_edited_by_hand_is_not_replaced(command, home):

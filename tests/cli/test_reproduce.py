@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from farshift.benchmarks.claims.claim import claims
+from farshift.benchmarks.claims.claim import load_claims
 from support import ROOT, one_line_error
 
 COUNTED = """
@@ -39,7 +39,7 @@ def own(tmp_path):
 
 def test_claims_are_listed_with_their_verdicts(farshift_json, farshift):
     found = farshift_json("reproduce", "--list")
-    assert {one["name"] for one in found} == set(claims())
+    assert {one["name"] for one in found} == set(load_claims())
     assert {"name", "kind", "verdict"} <= found[0].keys()
     page = farshift("reproduce", "--list", "--markdown")
     assert page.stdout == (ROOT / "docs" / "claims.md").read_text("utf-8")

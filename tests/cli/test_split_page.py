@@ -6,10 +6,10 @@ import json
 
 import farshift as fs
 import pytest
-from farshift.baselines.running.recorded_scores import kept_scores
-from farshift.cli.split_page import surroundings
+from farshift.baselines.running.recorded_scores import read_recorded_scores
+from farshift.cli.split_page import collect_related_facts
 from farshift.loaders.acquire import fetch
-from farshift.splits.catalogue import find, manifests
+from farshift.splits.catalogue import find_manifest, list_manifests
 
 
 def test_a_split_is_shown_with_its_fields_origins_benchmarks_and_the_best_recorded_result(farshift, farshift_json):
@@ -18,7 +18,7 @@ def test_a_split_is_shown_with_its_fields_origins_benchmarks_and_the_best_record
     assert found["origins"][0] == "generated here (scan)"
     (over,) = found["benchmarks"]
     assert over["benchmark"] == "scan/length"
-    assert over["best"]["ood"]["value"] == max(one.ood.value for one in kept_scores("scan/length").values())
+    assert over["best"]["ood"]["value"] == max(one.ood.value for one in read_recorded_scores("scan/length").values())
     shown = farshift("splits", "show", "scan/length").stdout
     assert f"best recorded OOD: {over['best']['model']} " in shown
     assert 'group_words: ["and", "after"]' in shown, "as TOML has it, to be copied"
@@ -26,16 +26,20 @@ def test_a_split_is_shown_with_its_fields_origins_benchmarks_and_the_best_record
 
 def test_an_example_row_is_shown_only_of_rows_that_are_at_hand(tmp_path, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "cache"))
-    assert "example_rows" not in surroundings(find("scan/length"))
+    assert "example_rows" not in collect_related_facts(find_manifest("scan/length"))
     part = fs.load("scan/length", "ood_test")
-    examples = surroundings(find("scan/length"))["example_rows"]
+    examples = collect_related_facts(find_manifest("scan/length"))["example_rows"]
     assert set(examples) == {"train", "ood_test"}
     assert examples["ood_test"]["command"] == part[0]["command"]
     assert all(len(value) <= 72 for row in examples.values() for value in row.values())
 
 
 def test_a_definition_says_whose_licence_is_to_be_accepted_and_where_its_files_are():
-    asked = {manifest.definition.source.name: surroundings(manifest) for manifest in manifests() if not manifest.frozen}
+    asked = {
+        manifest.definition.source.name: collect_related_facts(manifest)
+        for manifest in list_manifests()
+        if not manifest.frozen
+    }
     assert any("accept" in found for found in asked.values())
     assert all(found["origins"] for found in asked.values())
 

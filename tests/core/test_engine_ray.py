@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.engines import as_completed, map_jobs, opened
+from farshift.core.engines import iterate_outcomes, map_jobs, open_engine
 from farshift.core.errors import FarshiftError
 from own_rows import DRAFT, texts
 
@@ -66,7 +66,7 @@ def test_an_error_of_one_job_is_its_outcome(tmp_path):
             raise FarshiftError("2 cannot be read")
         return item
 
-    with opened("ray") as engine:
-        outcomes = sorted(as_completed(engine, refuse_two, range(7)), key=lambda outcome: outcome.place)
+    with open_engine("ray") as engine:
+        outcomes = sorted(iterate_outcomes(engine, refuse_two, range(7)), key=lambda outcome: outcome.place)
     assert [outcome.result for outcome in outcomes] == [0, 1, None, 3, 4, 5, 6]
     assert [str(outcome.error) for outcome in outcomes if outcome.error] == ["2 cannot be read"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from farshift.core.engines import Needs, as_completed, check_engine, in_order, map_jobs, opened
+from farshift.core.engines import Needs, check_engine, iterate_outcomes, map_jobs, open_engine, run_in_order
 from farshift.core.errors import FarshiftError, UnknownName
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,8 +50,8 @@ def test_results_come_in_order_and_the_first_error_ends_it(name):
 
 @pytest.mark.parametrize("name", ["local", "processes"])
 def test_as_completed_an_error_is_an_outcome_and_the_other_jobs_go_on(name):
-    with opened(name) as engine:
-        found = sorted(as_completed(engine, cube, [1, 13, *range(2, 9)]), key=lambda outcome: outcome.place)
+    with open_engine(name) as engine:
+        found = sorted(iterate_outcomes(engine, cube, [1, 13, *range(2, 9)]), key=lambda outcome: outcome.place)
     assert [outcome.place for outcome in found] == list(range(9))
     assert [str(outcome.error) for outcome in found if outcome.error] == ["13 brings bad luck"]
     assert [outcome.result for outcome in found] == [1, None, *(number**3 for number in range(2, 9))]
@@ -59,8 +59,8 @@ def test_as_completed_an_error_is_an_outcome_and_the_other_jobs_go_on(name):
 
 @pytest.mark.parametrize("name", ["local", "processes"])
 def test_a_fault_of_the_program_is_no_outcome(name):
-    with pytest.raises(ZeroDivisionError), opened(name) as engine:
-        list(as_completed(engine, cube, [14, 1]))
+    with pytest.raises(ZeroDivisionError), open_engine(name) as engine:
+        list(iterate_outcomes(engine, cube, [14, 1]))
 
 
 class Counting:
@@ -90,8 +90,8 @@ class Counting:
 @given(st.integers(0, 20), st.integers(1, 3), st.data())
 def test_no_more_is_started_than_may_be_held(count, workers, data):
     engine = Counting(workers, lambda most: data.draw(st.integers(0, most - 1)))
-    assert list(in_order(engine, cube, range(-count, 0))) == [number**3 for number in range(-count, 0)]
-    outcomes = list(as_completed(engine, cube, range(-count, 0)))
+    assert list(run_in_order(engine, cube, range(-count, 0))) == [number**3 for number in range(-count, 0)]
+    outcomes = list(iterate_outcomes(engine, cube, range(-count, 0)))
     assert {outcome.place: outcome.result for outcome in outcomes} == {
         index: number**3 for index, number in enumerate(range(-count, 0))
     }
@@ -100,7 +100,7 @@ def test_no_more_is_started_than_may_be_held(count, workers, data):
     assert engine.stopped == []
 
 
-@pytest.mark.parametrize("use", [in_order, as_completed])
+@pytest.mark.parametrize("use", [run_in_order, iterate_outcomes])
 def test_a_caller_that_stops_early_ends_what_is_under_way(use):
     engine = Counting(2, lambda most: 0)
     results = use(engine, cube, range(9))
@@ -122,10 +122,10 @@ def test_one_job_is_done_in_this_process_and_one_worker_is_this_process():
 
 
 def test_a_worker_that_dies_is_one_error_of_every_job_that_is_left():
-    with opened("processes", Needs(workers=2)) as engine:
+    with open_engine("processes", Needs(workers=2)) as engine:
         if engine.workers == 1:
             pytest.skip("one core: there are no workers")
-        outcomes = list(as_completed(engine, killed, [1] * 9))
+        outcomes = list(iterate_outcomes(engine, killed, [1] * 9))
     said = {str(outcome.error) for outcome in outcomes}
     assert said == {"a worker process died (killed, or out of memory): repeat the command"}
     assert sorted(outcome.place for outcome in outcomes) == list(range(9))

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 import farshift as fs
 import pytest
 from farshift.core.errors import MissingExtra, UnknownName
-from farshift.core.listings.html import table
+from farshift.core.listings.html import render_table
 from farshift.core.listings.listing import Listing, has_words
 
 
@@ -43,7 +43,7 @@ def test_all_text_in_html_is_escaped():
     found = Listing([Fruit(nasty)], nasty, lambda one: {nasty: one.name})._repr_html_()
     assert "<script>" not in found
     assert found.count("&lt;script&gt;") == 3
-    assert "<b>" not in table([{"a": "<b>"}], "<b>", "<b>")
+    assert "<b>" not in render_table([{"a": "<b>"}], "<b>", "<b>")
 
 
 def test_html_of_a_long_listing_has_its_first_records():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from farshift.core.errors import offer
+from farshift.core.errors import suggest_names
 from support import one_line_error
 
 KNOWN = ["cogs/depth", "cogs/length", "dominoes/complete", "geoquery/template", "scan/jump", "scan/length", "scan/mcd1"]
@@ -25,20 +25,25 @@ KNOWN = ["cogs/depth", "cogs/length", "dominoes/complete", "geoquery/template", 
     ],
 )
 def test_names_are_guessed_within_their_family_and_never_far_off(name, told):
-    assert offer(name, KNOWN) == told
+    assert suggest_names(name, KNOWN) == told
 
 
 def test_a_name_that_another_one_begins_with_is_offered_that_one():
-    assert offer("ood", ["id_test", "ood_test", "train"]) == "did you mean ood_test?"
+    assert suggest_names("ood", ["id_test", "ood_test", "train"]) == "did you mean ood_test?"
 
 
 def test_names_that_are_too_many_for_a_line_come_with_the_command_that_lists_them():
     many = [f"noise/rate_{number:02}" for number in range(20)]
-    assert offer("noise", [*many, "scan/length"], "farshift splits list").endswith(
+    assert suggest_names("noise", [*many, "scan/length"], "farshift splits list").endswith(
         ", noise/rate_11 and 8 more (all of them: farshift splits list noise)"
     )
-    assert offer("zzz", many, "farshift splits list").endswith(" and 8 more (all of them: farshift splits list)")
-    assert offer("zzz", many[:3], "farshift splits list") == "there are: noise/rate_00, noise/rate_01, noise/rate_02"
+    assert suggest_names("zzz", many, "farshift splits list").endswith(
+        " and 8 more (all of them: farshift splits list)"
+    )
+    assert (
+        suggest_names("zzz", many[:3], "farshift splits list")
+        == "there are: noise/rate_00, noise/rate_01, noise/rate_02"
+    )
 
 
 @pytest.mark.parametrize(

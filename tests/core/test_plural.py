@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import farshift as fs
-from farshift.core.listings.plural import counted
+from farshift.core.listings.plural import format_count
 from made_runs import ON
 
 
 def test_one_is_singular_and_more_or_none_plural():
-    assert [counted(number, "entry", "entries") for number in (0, 1, 2)] == ["0 entries", "1 entry", "2 entries"]
-    assert counted(1000, "row") == "1,000 rows"
+    assert [format_count(number, "entry", "entries") for number in (0, 1, 2)] == ["0 entries", "1 entry", "2 entries"]
+    assert format_count(1000, "row") == "1,000 rows"
 
 
 def test_replicates_of_one_seed_are_over_one_seed(tmp_path):

@@ -7,13 +7,13 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
-from farshift.core.draws import below, bits, shuffled, uniform
-from farshift.core.secret_draws import stream_name
+from farshift.core.draws import draw_below, draw_bits, draw_permutation, draw_uniform
+from farshift.core.secret_draws import make_stream_name
 from hypothesis import given
 from hypothesis import strategies as st
 
 SEED = bytes(range(32))
-NAME = stream_name(SEED)
+NAME = make_stream_name(SEED)
 PINNED = [16310185825505779375, 1542252840441751641, 11180056818839474328]
 
 
@@ -33,28 +33,28 @@ def test_a_draw_is_the_encryption_of_its_counter_under_the_key_of_its_stream():
     key = hmac.digest(SEED, b"/labels", sha256)
     counter = 2**63 + 5
     block = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(counter.to_bytes(8, "little") + bytes(8))
-    drawn = bits(f"{NAME}/labels", np.array([3, counter], np.uint64))
+    drawn = draw_bits(f"{NAME}/labels", np.array([3, counter], np.uint64))
     assert int(drawn[1]) == int.from_bytes(block[:8], "little")
 
 
 def test_these_numbers_never_change():
-    assert bits(f"{NAME}/0", np.arange(3, dtype=np.uint64)).tolist() == PINNED
+    assert draw_bits(f"{NAME}/0", np.arange(3, dtype=np.uint64)).tolist() == PINNED
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40), st.permutations(range(5)))
 def test_a_draw_depends_on_its_counter_alone(counters, order):
     every = np.array(counters, np.uint64)
-    drawn = bits(f"{NAME}/x", every)
-    assert drawn.tolist() == [int(bits(f"{NAME}/x", np.array([one], np.uint64))[0]) for one in counters]
-    square = bits(f"{NAME}/x", np.resize(every, (2, 3)))
+    drawn = draw_bits(f"{NAME}/x", every)
+    assert drawn.tolist() == [int(draw_bits(f"{NAME}/x", np.array([one], np.uint64))[0]) for one in counters]
+    square = draw_bits(f"{NAME}/x", np.resize(every, (2, 3)))
     assert square.shape == (2, 3)
     assert square.ravel().tolist() == np.resize(drawn, 6).tolist()
 
 
 def test_streams_and_seeds_differ():
     counters = np.arange(1000, dtype=np.uint64)
-    other = stream_name(bytes(32))
-    several = [bits(name, counters) for name in (f"{NAME}/a", f"{NAME}/b", f"{other}/a", "plain/a")]
+    other = make_stream_name(bytes(32))
+    several = [draw_bits(name, counters) for name in (f"{NAME}/a", f"{NAME}/b", f"{other}/a", "plain/a")]
     for place, one in enumerate(several):
         for another in several[place + 1 :]:
             assert not np.isin(one, another).any()
@@ -62,14 +62,14 @@ def test_streams_and_seeds_differ():
 
 def test_numbers_permutations_and_bounds_are_drawn_as_from_any_stream():
     counters = np.arange(20_000, dtype=np.uint64)
-    share = uniform(f"{NAME}/u", counters)
+    share = draw_uniform(f"{NAME}/u", counters)
     assert abs(share.mean() - 0.5) < 4 * np.sqrt(1 / 12 / len(share))
-    dice = np.bincount(below(f"{NAME}/d", counters, 6), minlength=6)
+    dice = np.bincount(draw_below(f"{NAME}/d", counters, 6), minlength=6)
     assert dice.sum() == len(counters)
     assert ((dice - len(counters) / 6) ** 2 / (len(counters) / 6)).sum() < 25  # chi-square with 5 degrees: p about 1e-4
-    assert sorted(shuffled(f"{NAME}/s", counters).tolist()) == counters.tolist()
+    assert sorted(draw_permutation(f"{NAME}/s", counters).tolist()) == counters.tolist()
 
 
 def test_a_seed_of_another_length_is_no_seed():
     with pytest.raises(ValueError, match="32 bytes"):
-        stream_name(b"short")
+        make_stream_name(b"short")

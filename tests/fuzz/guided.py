@@ -20,10 +20,10 @@ import atheris
 with atheris.instrument_imports(include=["farshift.leaderboard", "tomllib"]):
     import tomllib  # noqa: F401
 
-    from farshift.leaderboard.submission.validate import checked
+    from farshift.leaderboard.submission.validate import validate_open_submission
     from farshift.leaderboard.validation.problem import REMEDIES
-    from farshift.leaderboard.validation.reader import answer
-    from farshift.leaderboard.validation.wanted import Refused
+    from farshift.leaderboard.validation.reader import answer_request
+    from farshift.leaderboard.validation.wanted import FileRejected
 from farshift.core.errors import BadSubmission
 from fuzz.bases import made, opened
 from fuzz.kept import KeptReader
@@ -40,9 +40,9 @@ class ReaderHere(KeptReader):
 
         file.seek(0)
         out = tempfile.TemporaryFile()  # noqa: SIM115
-        found = answer(request, pa.py_buffer(file.read()), out)
+        found = answer_request(request, pa.py_buffer(file.read()), out)
         if found["findings"]:
-            raise Refused(found["findings"])
+            raise FileRejected(found["findings"])
         out.seek(0)
         return out
 
@@ -74,7 +74,7 @@ def main() -> None:
             return
         content = content_of(data[0] % 4, data[1:], bases[data[0] // 4 % len(bases)])
         try:
-            checked(io.BytesIO(content), "s.zip", reader, known=known)
+            validate_open_submission(io.BytesIO(content), "s.zip", reader, known=known)
         except BadSubmission as refusal:
             assert refusal.problems
             assert all(problem.name in REMEDIES for problem in refusal.problems)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from farshift.benchmarks.benchmark import Benchmark
-from farshift.leaderboard.submission.validate import Submission, checked
+from farshift.leaderboard.submission.validate import Submission, validate_open_submission
 from farshift.leaderboard.validation.process import Reader
 
 
@@ -24,7 +24,7 @@ class Validator:
         self.reader, self.known = KeptReader(), known
 
     def __call__(self, content: bytes, name: str = "s.zip") -> Submission:
-        return checked(io.BytesIO(content), name, self.reader, known=self.known)
+        return validate_open_submission(io.BytesIO(content), name, self.reader, known=self.known)
 
     def end(self) -> None:
         self.reader.end()

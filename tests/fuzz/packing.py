@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 import tomli_w
-from farshift.benchmarks.runs.run import Run, card_digest
+from farshift.benchmarks.runs.run import Run, compute_card_digest
 from fuzz.raw_zip import Entry, written
 
 
@@ -28,7 +28,7 @@ class Parts:
             digests = {"predictions": sha256(self.predictions).hexdigest()}
             self.run = self.run | {"digests": digests}
             try:
-                self.run["digests"]["run"] = card_digest(self.run)
+                self.run["digests"]["run"] = compute_card_digest(self.run)
             except (TypeError, ValueError, RecursionError):  # a date, NaN, a deep nest: nothing that can be signed
                 self.run["digests"]["run"] = "0" * 64
             runs = self.card.get("runs") if isinstance(self.card, dict) else None

@@ -14,7 +14,7 @@ from typing import Any
 import tomli_w
 import uvicorn
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.server.accounts.tokens import create
+from farshift.leaderboard.server.accounts.tokens import create_token
 from farshift.leaderboard.server.intake.worker import Worker
 from farshift.leaderboard.server.routes import submissions
 from farshift.leaderboard.server.state import State, open_state
@@ -100,7 +100,7 @@ def taking_in(board: Board, scored_by: Any = None, team: str = "us", **settings:
     worker = Worker(board, state.queue)
     if scored_by is not None:
         worker._scorer = scored_by(board.path, state.settings)
-    intake = Intake(board, state, create(board.ledger.store, team)[0], worker=worker)
+    intake = Intake(board, state, create_token(board.ledger.store, team)[0], worker=worker)
     app = FastAPI()
     app.state.intake = state
     app.include_router(submissions.router, prefix="/api/v1")
@@ -115,10 +115,10 @@ class ScoredHere:
         self.board, self.settings = board, settings
 
     def ask(self, job: Any, file: Path) -> None:
-        from farshift.leaderboard.server.intake.scoring import answer
+        from farshift.leaderboard.server.intake.scoring import answer_request
 
         request = {"file": str(file), "team": job.team, "team_key": job.team_key, "token": job.token}
-        self._found = answer(self.board, request)
+        self._found = answer_request(self.board, request)
 
     def hear(self, seconds: float) -> dict[str, Any]:
         return self._found

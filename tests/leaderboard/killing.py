@@ -26,13 +26,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import submit as submitting
-from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.places import verify_at
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.sealed.submit import submit_answers
-from farshift.leaderboard.sealed.window import windows
-from farshift.leaderboard.storage.board_files import named_files
+from farshift.leaderboard.sealed.window import read_windows
+from farshift.leaderboard.storage.board_files import list_named_files
 from ledgers import ledger_in, withdrawn
 
 Tell = Callable[[object], None]
@@ -113,7 +113,7 @@ def kill_submitting(folder: Path, files: Path, lives: int, seed: int) -> dict[st
         def work(tell: Tell, path: Path = board.path, file: Path = todo[0]) -> None:
             for step in ("check", "scored"):
                 setattr(submitting, step, _told(getattr(submitting, step), tell))
-            tell(submit(Board(path), file)[0])
+            tell(submit_runs(Board(path), file)[0])
             time.sleep(60)
 
         said, killed = lived(work, draw.uniform(0, 0.08), int(draw.integers(0, 4)))
@@ -138,10 +138,10 @@ def kill_steps(folder: Path, files: Path, lives: int, seed: int) -> dict[str, in
     draw = np.random.Generator(np.random.PCG64(seed))
     counts = {"kills": 0, "acknowledged": 0, "late": 0}
     base = Board(files / "board")
-    window = next(iter(windows(base.ledger.records())))
+    window = next(iter(read_windows(base.ledger.records())))
     steps: dict[str, Callable[[Board, Path], object]] = {
         "submitted": lambda board, place: submit_answers(board, window, files / "answers.zip"),
-        "exported": lambda board, place: export(board, place / "export"),
+        "exported": lambda board, place: export_board(board, place / "export"),
     }
     for number in range(lives):
         kind = sorted(steps)[number % len(steps)]
@@ -165,7 +165,7 @@ def kill_steps(folder: Path, files: Path, lives: int, seed: int) -> dict[str, in
         done = "done" in said
         counts["acknowledged"] += done
         board.settled()
-        found = verify(board)
+        found = verify_board(board)
         assert found.differences == [] == found.not_recomputed, (kind, found)
         new = [record.kind for record in board.ledger.records()[before:]]
         counts["late"] += bool(new) and not done
@@ -178,7 +178,7 @@ def kill_steps(folder: Path, files: Path, lives: int, seed: int) -> dict[str, in
             assert copy.differences == [] == copy.not_recomputed, copy
         else:
             assert kinds.count(kind) == 1, kinds
-        assert verify(board).differences == []
+        assert verify_board(board).differences == []
         shutil.rmtree(place)
     return counts
 
@@ -197,9 +197,9 @@ def _hold(board: Board, acknowledged: set[str]) -> None:
     board.settled()
     there = {path.stem for path in (board.path / "submissions").glob("*.zip")}
     assert there >= acknowledged
-    found = verify(board)
+    found = verify_board(board)
     assert found.differences == [] == found.not_recomputed
-    assert {path for path in named_files(board.ledger.records()) if path.startswith("submissions")} == {
+    assert {path for path in list_named_files(board.ledger.records()) if path.startswith("submissions")} == {
         f"submissions/{one}.zip" for one in acknowledged
     }
 

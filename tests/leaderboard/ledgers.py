@@ -6,7 +6,7 @@ from pathlib import Path
 
 from farshift.leaderboard.ledger import Ledger
 from farshift.leaderboard.ledger.keys import create_key
-from farshift.leaderboard.ledger.migrate import migrate
+from farshift.leaderboard.ledger.migrate import migrate_store
 from farshift.leaderboard.ledger.store import Store
 
 
@@ -14,7 +14,7 @@ def ledger_in(folder: Path, url: str | None = None) -> Ledger:
     """The ledger in a database (a file in `folder` by default), made and opened where there is none yet."""
     key = create_key(folder / "key.pem")
     store = Store.in_file(folder / "ledger.sqlite") if url is None else Store(url)
-    migrate(store)
+    migrate_store(store)
     ledger = Ledger(store, key, key.public)
     if not store.records():
         ledger.append([("opened", {"name": "a test", "key": key.public})])

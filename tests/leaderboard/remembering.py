@@ -8,19 +8,19 @@ from pathlib import Path
 from unittest.mock import patch
 
 from farshift.benchmarks.scoring.score import Score
-from farshift.core.files import file_sha256
+from farshift.core.files import compute_file_sha256
 from farshift.leaderboard.operations import submit as submitting
 from farshift.leaderboard.submission import validate
 
 _USERS = ("operations.submit", "operations.recompute", "operations.rescore")
-_check, _scored = validate.check, submitting.scored
+_check, _scored = validate.validate_submission, submitting.score_entry
 
 _checked: dict[tuple[str, frozenset[int] | None], validate.Submission] = {}
 _scores: dict[tuple[str, str], Score] = {}
 
 
 def check(path: Path, only: set[int] | None = None) -> validate.Submission:
-    key = (file_sha256(path), None if only is None else frozenset(only))
+    key = (compute_file_sha256(path), None if only is None else frozenset(only))
     if key not in _checked:
         _checked[key] = _check(path, only)
     return _checked[key]

@@ -22,9 +22,9 @@ from typing import Any
 import httpx2
 import tomli_w
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.server.accounts.tokens import create
+from farshift.leaderboard.server.accounts.tokens import create_token
 from farshift.leaderboard.server.intake.queue import Queue
-from farshift.leaderboard.server.settings import server_settings
+from farshift.leaderboard.server.settings import read_server_settings
 
 SETTINGS = {
     "workers": 0,
@@ -57,8 +57,8 @@ class Swarm:
     def __init__(self, folder: Path, url: str | None) -> None:
         self.board = Board.init(folder / "board", "a busy board", url)
         (self.board.path / "settings.toml").write_text(tomli_w.dumps({"server": SETTINGS}))
-        self.token, _ = create(self.board.ledger.store, "us")
-        self.queue = Queue(self.board.ledger.store, server_settings(self.board.path))
+        self.token, _ = create_token(self.board.ledger.store, "us")
+        self.queue = Queue(self.board.ledger.store, read_server_settings(self.board.path))
         self.ports = [_free_port() for _ in range(2)]
         self.commands = [[sys.executable, __file__, "serve", str(self.board.path), str(port)] for port in self.ports]
         self.commands += [[sys.executable, "-m", "farshift", "board", "work", str(self.board.path)]] * 3

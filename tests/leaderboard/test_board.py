@@ -18,11 +18,16 @@ from farshift.core.private import write_private
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.book import Ledger
 from farshift.leaderboard.ledger.store import Store
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.withdraw import remove, withdraw
-from farshift.leaderboard.storage.board_files import digests, held_back, named_files, place_problem
-from farshift.leaderboard.submission.pack import pack
-from farshift.leaderboard.teams import identity
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.withdraw import remove_entry, withdraw_entry
+from farshift.leaderboard.storage.board_files import (
+    compute_digests,
+    find_path_problem,
+    find_withheld_files,
+    list_named_files,
+)
+from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.teams import make_team_identity
 
 sys.path.insert(0, str(Path(__file__).parent))
 import postgres
@@ -39,7 +44,7 @@ def packed(runs, tmp_path_factory):
 
     def one(*numbers: int, **said: str) -> Path:
         path = folder / f"{numbers}{said}.zip"
-        return path if path.exists() else pack([runs[number] for number in numbers], path, **said)
+        return path if path.exists() else pack_runs([runs[number] for number in numbers], path, **said)
 
     return one
 
@@ -49,7 +54,7 @@ def kinds(board: Board) -> list[str]:
 
 
 def test_a_submission_is_scored_from_its_predictions(runs, packed, board):
-    entries, new = submit(board, packed(0, 1, 2, team="us", name="ours"))
+    entries, new = submit_runs(board, packed(0, 1, 2, team="us", name="ours"))
     assert new
     assert [row.entry for row in board.standings()] == entries
     for row in board.standings():
@@ -64,16 +69,16 @@ def test_a_submission_is_scored_from_its_predictions(runs, packed, board):
 
 def test_handing_in_the_same_file_again_changes_nothing(packed, board):
     file = packed(0, 1, 2, team="us", name="ours")
-    first, _ = submit(board, file)
+    first, _ = submit_runs(board, file)
     before = board.ledger.records()
-    assert submit(board, file) == (first, False)
+    assert submit_runs(board, file) == (first, False)
     assert board.ledger.records() == before
 
 
 def test_a_run_enters_a_board_once(packed, board):
-    submit(board, packed(0, 1, 2, team="us", name="ours"))
+    submit_runs(board, packed(0, 1, 2, team="us", name="ours"))
     with pytest.raises(FarshiftError, match="on this board already: pack the others without it"):
-        submit(board, packed(0, note="another card"))
+        submit_runs(board, packed(0, note="another card"))
 
 
 def test_a_file_that_another_hands_in_between_two_looks_at_the_ledger_is_no_one_elses(packed, board, monkeypatch):
@@ -84,11 +89,11 @@ def test_a_file_that_another_hands_in_between_two_looks_at_the_ledger_is_no_one_
         found = read(self)
         looks += 1
         if looks == 2:  # the first look is before the file is read
-            submit(Board(board.path), file)
+            submit_runs(Board(board.path), file)
         return found
 
     monkeypatch.setattr(Ledger, "records", records)
-    entries, new = submit(board, file)
+    entries, new = submit_runs(board, file)
     assert not new
     assert [one.entry for one in board.standings()] == entries
     assert verified(board) == (1, [])
@@ -97,7 +102,7 @@ def test_a_file_that_another_hands_in_between_two_looks_at_the_ledger_is_no_one_
 def test_the_same_file_handed_in_by_many_at_once_enters_once(packed, board):
     file = packed(0, team="us")
     with ThreadPoolExecutor(3) as threads:
-        found = list(threads.map(lambda _: submit(Board(board.path), file), range(3)))
+        found = list(threads.map(lambda _: submit_runs(Board(board.path), file), range(3)))
     assert [new for _, new in found].count(True) == 1
     assert len({tuple(entries) for entries, _ in found}) == 1
     assert verified(board) == (1, [])
@@ -107,15 +112,15 @@ def test_a_file_that_changes_while_it_is_scored_is_refused(packed, board, tmp_pa
     file = Path(shutil.copy(packed(0, team="us"), tmp_path / "s.zip"))
     from farshift.leaderboard.operations import submit as submitting
 
-    scored = submitting.scored
+    scored = submitting.score_entry
 
     def swapped(entry):
         file.write_bytes(b"something else")
         return scored(entry)
 
-    monkeypatch.setattr(submitting, "scored", swapped)
+    monkeypatch.setattr(submitting, "score_entry", swapped)
     with pytest.raises(FarshiftError, match="changed while it was being checked"):
-        submit(board, file)
+        submit_runs(board, file)
     assert kinds(board) == ["opened"]
 
 
@@ -142,16 +147,16 @@ def test_a_submit_that_is_killed_leaves_all_or_nothing(packed, board, place):
     entered = place == "publish"
     assert len(board.standings()) == (2 if entered else 0)
     assert verified(board) == ((2, []) if entered else (0, []))
-    assert submit(board, file)[1] is not entered
+    assert submit_runs(board, file)[1] is not entered
     assert verified(board) == (2, [])
     assert not list((board.path / "incoming").iterdir())
 
 
 def test_an_entry_that_goes_is_listed_apart_with_the_reason_and_still_verified(packed, board):
-    entries, _ = submit(board, packed(0, 1, 2, team="us", name="ours"))
-    withdraw(board, entries[0], "trained on\n the test rows ")
-    remove(board, entries[1], "not the model it names")
-    remove(board, entries[0], "and so said the board")
+    entries, _ = submit_runs(board, packed(0, 1, 2, team="us", name="ours"))
+    withdraw_entry(board, entries[0], "trained on\n the test rows ")
+    remove_entry(board, entries[1], "not the model it names")
+    remove_entry(board, entries[0], "and so said the board")
     assert [row.entry for row in board.standings()] == [entries[2]]
     apart = {one.entry: (one.left.kind, one.left.reason) for one in board.apart()}
     assert apart == {
@@ -164,28 +169,31 @@ def test_an_entry_that_goes_is_listed_apart_with_the_reason_and_still_verified(p
 
 
 def test_an_entry_goes_once_and_only_with_a_reason(packed, board):
-    (entry,), _ = submit(board, packed(0, team="us"))
+    (entry,), _ = submit_runs(board, packed(0, team="us"))
     for reason in ("", "  ", "x" * 1001, "a \x07 bell"):
         with pytest.raises(FarshiftError, match="a reason must have 1 to 1000 printable characters"):
-            withdraw(board, entry, reason)
+            withdraw_entry(board, entry, reason)
     with pytest.raises(FarshiftError, match="no entry named '0123456789abcdef'"):
-        remove(board, "0123456789abcdef", "why not")
-    withdraw(board, entry, "a bug")
+        remove_entry(board, "0123456789abcdef", "why not")
+    withdraw_entry(board, entry, "a bug")
     with pytest.raises(FarshiftError, match=r"was withdrawn already \(a bug\)"):
-        withdraw(board, entry, "again")
-    remove(board, entry, "for good")
-    for leave in (withdraw, remove):
+        withdraw_entry(board, entry, "again")
+    remove_entry(board, entry, "for good")
+    for leave in (withdraw_entry, remove_entry):
         with pytest.raises(FarshiftError, match=r"was removed already \(for good\)"):
             leave(board, entry, "again")
 
 
 def test_attempts_are_counted_by_team_and_table_also_those_that_went(packed, board):
-    first, _ = submit(board, packed(0, team="us"))
-    submit(board, packed(1, team="us"))
-    submit(board, packed(2, team="them"))
+    first, _ = submit_runs(board, packed(0, team="us"))
+    submit_runs(board, packed(1, team="us"))
+    submit_runs(board, packed(2, team="them"))
     rows = {row.team: row.score.entry_identity for row in board.standings()}
-    withdraw(board, first[0], "a worse one")
-    assert board.attempts() == {(identity("us", ""), rows["us"]): 2, (identity("them", ""), rows["them"]): 1}
+    withdraw_entry(board, first[0], "a worse one")
+    assert board.attempts() == {
+        (make_team_identity("us", ""), rows["us"]): 2,
+        (make_team_identity("them", ""), rows["them"]): 1,
+    }
 
 
 def test_an_init_that_was_killed_can_be_repeated(tmp_path):
@@ -240,7 +248,7 @@ def test_the_private_key_may_lie_elsewhere(tmp_path, monkeypatch):
 
 def test_files_enter_with_the_records_that_name_them_or_not_at_all(board):
     files = {"sealed/one/draw.toml": b"a draw"}
-    body = {"window": "one", "files": digests(files)}
+    body = {"window": "one", "files": compute_digests(files)}
     with pytest.raises(ValueError, match="files and records differ"):
         board.enter([("window_opened", body)], {})
     with pytest.raises(ValueError, match="files and records differ"):
@@ -248,7 +256,7 @@ def test_files_enter_with_the_records_that_name_them_or_not_at_all(board):
     with board.locked(), board.locked():
         board.enter([("window_opened", body)], files)
     assert (board.path / "sealed" / "one" / "draw.toml").read_bytes() == b"a draw"
-    assert named_files(board.ledger.records()) == digests(files)
+    assert list_named_files(board.ledger.records()) == compute_digests(files)
     assert not any("sealed/one" in line for line in verified(board)[1])
 
 
@@ -258,26 +266,26 @@ def test_files_enter_with_the_records_that_name_them_or_not_at_all(board):
      "scores/x\n", "Scores/x", "scores\\x/y", "scores/" + "x" * 200],
 )  # fmt: skip
 def test_a_record_names_no_file_outside_the_board_s_own_places(path, board):
-    assert place_problem(path)
+    assert find_path_problem(path)
     with pytest.raises((ValueError, TypeError)):
         board.enter([("withdrawn", {"files": {path: "0" * 64}})], {path: b""})
 
 
 def test_answers_to_a_sealed_window_are_no_entries_and_are_held_back_until_it_closes(board):
     files = {"sealed/one/answers.zip": b"answers"}
-    board.enter([("submitted", {"window": "one", "team": "us", "files": digests(files)})], files)
+    board.enter([("submitted", {"window": "one", "team": "us", "files": compute_digests(files)})], files)
     board.ledger.append([("scored", {"window": "one", "team": "us"})])
     assert board.standings() == []
-    assert held_back(board.ledger.records(), "") == set(files)
+    assert find_withheld_files(board.ledger.records(), "") == set(files)
     board.ledger.append([("window_closed", {"window": "other"})])
-    assert held_back(board.ledger.records(), "") == set(files)
+    assert find_withheld_files(board.ledger.records(), "") == set(files)
     board.ledger.append([("window_closed", {"window": "one"})])
-    assert held_back(board.ledger.records(), "") == set()
+    assert find_withheld_files(board.ledger.records(), "") == set()
 
 
 def test_a_board_may_keep_its_ledger_in_postgresql(packed, tmp_path, server):
     board = Board.init(tmp_path / "board", "on a server", server.database())
-    entries, _ = submit(board, packed(0, 1, 2, team="us", name="ours"))
+    entries, _ = submit_runs(board, packed(0, 1, 2, team="us", name="ours"))
     again = Board(board.path)
     assert [row.entry for row in again.standings()] == entries
     assert verified(again) == (3, [])

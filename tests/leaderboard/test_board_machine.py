@@ -13,13 +13,13 @@ import pytest
 from farshift.benchmarks.benchmark import SCORER
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.places import verify_at
-from farshift.leaderboard.operations.rescore import rescore
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.operations.withdraw import remove, withdraw
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.rescore import rescore_entries
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.operations.withdraw import remove_entry, withdraw_entry
+from farshift.leaderboard.submission.pack import pack_runs
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -40,8 +40,8 @@ def files(tmp_path_factory) -> list[Path]:
     for number in range(3):
         out = folder / f"run{number}"
         fs.evaluate(lambda seed, n=number: models.Adder(seed, 0.2 * n), on=ON, seeds=1, out=out, name=f"m{number}")
-    packed = [pack([folder / f"run{number}"], folder / f"{number}.zip", team="us") for number in range(3)]
-    return [*packed, pack([folder / "run0", folder / "run1"], folder / "both.zip", team="them")]
+    packed = [pack_runs([folder / f"run{number}"], folder / f"{number}.zip", team="us") for number in range(3)]
+    return [*packed, pack_runs([folder / "run0", folder / "run1"], folder / "both.zip", team="them")]
 
 
 class Machine(RuleBasedStateMachine):
@@ -75,19 +75,19 @@ class Machine(RuleBasedStateMachine):
     def submit(self, number: int) -> None:
         if self.conflicts(number):
             with pytest.raises(FarshiftError, match="on this board already"):
-                submit(self.board, self.files[number])
+                submit_runs(self.board, self.files[number])
             return
-        entries, new = submit(self.board, self.files[number])
+        entries, new = submit_runs(self.board, self.files[number])
         assert new is (number not in self.entered)
         assert entries == self.entered.setdefault(number, entries)
         if new:
             self.scored |= dict.fromkeys(entries, self.scorer)
 
     @precondition(lambda self: self.scored)
-    @rule(data=st.data(), leave=st.sampled_from([withdraw, remove]))
+    @rule(data=st.data(), leave=st.sampled_from([withdraw_entry, remove_entry]))
     def leave(self, data, leave) -> None:
         entry = data.draw(st.sampled_from(sorted(self.scored)))
-        kind = {withdraw: "withdrawn", remove: "removed"}[leave]
+        kind = {withdraw_entry: "withdrawn", remove_entry: "removed"}[leave]
         if self.left.get(entry) in (kind, "removed"):
             with pytest.raises(FarshiftError, match="already"):
                 leave(self.board, entry, "again")
@@ -103,7 +103,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def rescore(self) -> None:
-        found = rescore(self.board)
+        found = rescore_entries(self.board)
         assert found.left == []
         assert {one["entry"] for one in found.rescored} == {
             entry for entry, scorer in self.scored.items() if scorer < self.scorer
@@ -116,8 +116,11 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def verify(self) -> None:
-        copy = export(self.board, self.folder / "export").out
-        for found in (verify(self.board), verify_at(str(copy), head=self.seen[-1].hash, key=self.board.ledger.key)):
+        copy = export_board(self.board, self.folder / "export").out
+        for found in (
+            verify_board(self.board),
+            verify_at(str(copy), head=self.seen[-1].hash, key=self.board.ledger.key),
+        ):
             assert found.differences == []
             assert found.entries == len(self.scored)
             old = sum(scorer < self.scorer for scorer in self.scored.values())

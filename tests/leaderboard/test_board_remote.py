@@ -11,13 +11,13 @@ import httpx2
 import pytest
 from farshift.core.errors import BadSubmission, FarshiftError, Unavailable
 from farshift.core.private import write_private
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.core.retry import TRIES
 from farshift.leaderboard.operations.places import submit_at
-from farshift.leaderboard.server.accounts.tokens import create
+from farshift.leaderboard.server.accounts.tokens import create_token
 from farshift.leaderboard.submission import remote
-from farshift.leaderboard.submission.access import token_for
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.access import find_token
+from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent))
 from intake import ScoredHere, taking_in, working
@@ -27,13 +27,13 @@ from support import Heard, one_line_error
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch, remembered):
-    monkeypatch.setattr("farshift.leaderboard.submission.remote.check", check)
+    monkeypatch.setattr("farshift.leaderboard.submission.remote.validate_submission", check)
     monkeypatch.setattr("farshift.core.retry.PAUSE", 0.01)
 
 
 @pytest.fixture(scope="module")
 def file(runs, tmp_path_factory) -> Path:
-    return pack(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
+    return pack_runs(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_an_answer_that_got_lost_is_asked_for_again_and_the_entry_is_there_once(
 
 def test_a_file_that_was_cut_off_is_sent_again_whole_and_is_one_submission(intake, file, monkeypatch):
     monkeypatch.setattr(remote, "_BLOCK", 1000)
-    blocks, cuts = remote._blocks, [httpx2.WriteError("the line is dead"), KeyboardInterrupt()]
+    blocks, cuts = remote._read_blocks, [httpx2.WriteError("the line is dead"), KeyboardInterrupt()]
 
     def broken(file):
         for number, block in enumerate(blocks(file)):
@@ -80,7 +80,7 @@ def test_a_file_that_was_cut_off_is_sent_again_whole_and_is_one_submission(intak
                 raise cuts.pop(0)
             yield block
 
-    monkeypatch.setattr(remote, "_blocks", broken)
+    monkeypatch.setattr(remote, "_read_blocks", broken)
     with pytest.raises(KeyboardInterrupt):
         submit_at(intake.url, file)
     assert intake.state.queue.jobs() == []
@@ -110,7 +110,7 @@ def test_problems_that_only_the_board_sees_come_back_one_by_one(intake, file):
 def test_a_refusal_without_problems_is_told_in_a_line(intake, file, runs, tmp_path):
     submit_at(intake.url, file)
     with pytest.raises(FarshiftError, match="refused it: .* on this board already"):
-        submit_at(intake.url, pack(runs[:1], tmp_path / "twin.zip", team="us", note="again"))
+        submit_at(intake.url, pack_runs(runs[:1], tmp_path / "twin.zip", team="us", note="again"))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_nothing_that_a_board_would_refuse_is_sent(intake, tmp_path):
 
 
 def test_a_team_of_another_token_is_a_problem_as_pack_tells_them(intake, file, monkeypatch):
-    monkeypatch.setenv("FARSHIFT_TOKEN", create(intake.board.ledger.store, "them")[0])
+    monkeypatch.setenv("FARSHIFT_TOKEN", create_token(intake.board.ledger.store, "them")[0])
     with pytest.raises(BadSubmission, match="is of the team 'us', and the token is of 'them' .pack it for the team of"):
         submit_at(intake.url, file)
 
@@ -150,25 +150,25 @@ def test_a_team_of_another_token_is_a_problem_as_pack_tells_them(intake, file, m
 def test_a_token_is_found_where_its_user_keeps_it_and_never_sent_in_the_clear(monkeypatch, tmp_path):
     monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path))
     monkeypatch.delenv("FARSHIFT_TOKEN", raising=False)
-    assert token_for("https://board.example.org") == ""
+    assert find_token("https://board.example.org") == ""
     write_private(
         tmp_path / "tokens.toml", b'"https://board.example.org" = "fs_kept"\n"http://127.0.0.1:8000" = "fs_here"'
     )
-    assert token_for("https://board.example.org/") == "fs_kept"
-    assert token_for("http://127.0.0.1:8000") == "fs_here"
-    assert token_for("http://localhost:1", "fs_given") == token_for("http://[::1]:1", "fs_given") == "fs_given"
+    assert find_token("https://board.example.org/") == "fs_kept"
+    assert find_token("http://127.0.0.1:8000") == "fs_here"
+    assert find_token("http://localhost:1", "fs_given") == find_token("http://[::1]:1", "fs_given") == "fs_given"
     for url in ("http://board.example.org", "http://127.0.0.1.example.org", "http://localhost.example.org"):
         with pytest.raises(FarshiftError, match="only sent over https, or to this machine"):
-            token_for(url, "fs_given")
+            find_token(url, "fs_given")
     with pytest.raises(FarshiftError, match="characters that no token has") as refused:
-        token_for("https://board.example.org", "fs_a secret")
+        find_token("https://board.example.org", "fs_a secret")
     assert "secret" not in str(refused.value)
     (tmp_path / "tokens.toml").chmod(0o644)
     with pytest.raises(FarshiftError, match="may be read by others"):
-        token_for("https://board.example.org")
+        find_token("https://board.example.org")
     write_private(tmp_path / "tokens.toml", b"fs_kept")
     with pytest.raises(FarshiftError, match="write lines such as"):
-        token_for("https://board.example.org")
+        find_token("https://board.example.org")
 
 
 @pytest.mark.attack("host", "a server that sends a token on to another")
@@ -190,7 +190,7 @@ def test_no_server_no_network_no_address(file, monkeypatch):
 
 
 def test_each_try_is_told_with_its_reason(file):
-    with listening(heard := Heard()), pytest.raises(Unavailable, match="could not be handed in"):
+    with report_to(heard := Heard()), pytest.raises(Unavailable, match="could not be handed in"):
         submit_at("http://127.0.0.1:1", file)
     assert [line.rpartition(", ")[2] for line in heard.lines] == [
         f"try {one} of {TRIES}" for one in range(2, TRIES + 1)

@@ -11,11 +11,11 @@ from farshift.benchmarks.benchmark import SCORER
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import rescore as rescoring
-from farshift.leaderboard.operations.rescore import rescore
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.operations.withdraw import withdraw
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.rescore import rescore_entries
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.operations.withdraw import withdraw_entry
+from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent))
 from newer_scorer import newer_scorer
@@ -27,23 +27,23 @@ pytestmark = pytest.mark.usefixtures("remembered")
 @pytest.fixture(scope="module")
 def files(runs, tmp_path_factory) -> list[Path]:
     folder = tmp_path_factory.mktemp("packed")
-    return [pack(runs[:2], folder / "a.zip", team="us"), pack(runs[2:], folder / "b.zip", team="them")]
+    return [pack_runs(runs[:2], folder / "a.zip", team="us"), pack_runs(runs[2:], folder / "b.zip", team="them")]
 
 
 @pytest.fixture
 def entered(board, files) -> Board:
     for file in files:
-        submit(board, file)
+        submit_runs(board, file)
     return board
 
 
 def test_every_entry_is_scored_anew_and_both_scores_are_kept(entered):
     before = {row.entry: row.score for row in entered.standings()}
     with newer_scorer(SCORER + 1):
-        found = rescore(entered)
+        found = rescore_entries(entered)
         after = {row.entry: row.score for row in entered.standings()}
         assert verified(entered) == (3, [])
-        assert rescore(entered).rescored == [], "what is of this scorer is left"
+        assert rescore_entries(entered).rescored == [], "what is of this scorer is left"
     assert found.left == []
     assert before.keys() == after.keys() == {one["entry"] for one in found.rescored}
     for entry, score in after.items():
@@ -59,7 +59,7 @@ def test_every_entry_is_scored_anew_and_both_scores_are_kept(entered):
 
 def test_entries_of_an_older_scorer_are_said_not_to_be_recomputed(entered):
     with newer_scorer(SCORER + 1):
-        found = verify(entered)
+        found = verify_board(entered)
     assert found.differences == []
     assert len(found.not_recomputed) == 3
     assert all(f"scored by scorer {SCORER}: farshift board rescore" in why for why in found.not_recomputed)
@@ -68,16 +68,16 @@ def test_entries_of_an_older_scorer_are_said_not_to_be_recomputed(entered):
 def test_an_old_and_a_new_identity_are_counted_as_tables_of_their_own(entered):
     old = entered.attempts()
     with newer_scorer(SCORER + 1):
-        rescore(entered)
+        rescore_entries(entered)
     new = {key: count for key, count in entered.attempts().items() if key not in old}
     assert sorted(old.values()) == sorted(new.values()) == [1, 2]
 
 
 def test_what_went_is_scored_anew_too(entered):
     (gone, *_) = (row.entry for row in entered.standings())
-    withdraw(entered, gone, "a bug")
+    withdraw_entry(entered, gone, "a bug")
     with newer_scorer(SCORER + 1):
-        assert gone in {one["entry"] for one in rescore(entered).rescored}
+        assert gone in {one["entry"] for one in rescore_entries(entered).rescored}
         (apart,) = entered.apart()
         assert apart.score.scorer == SCORER + 1
         assert verified(entered) == (3, [])
@@ -86,8 +86,8 @@ def test_what_went_is_scored_anew_too(entered):
 def test_an_identity_of_another_protocol_is_left_and_said_to_be(entered, monkeypatch):
     with newer_scorer(SCORER + 1), monkeypatch.context() as changed:
         changed.setattr("farshift.benchmarks.benchmark.KNOWN", ())
-        found = rescore(entered)
-        checked = verify(entered)
+        found = rescore_entries(entered)
+        checked = verify_board(entered)
     assert found.rescored == []
     assert len(found.left) == 3
     assert all("made for another protocol or manifest" in why for why in found.left)
@@ -95,23 +95,23 @@ def test_an_identity_of_another_protocol_is_left_and_said_to_be(entered, monkeyp
 
 
 def test_a_submission_that_cannot_be_scored_anew_is_left_and_the_others_are_not(entered, monkeypatch):
-    real = rescoring.check
+    real = rescoring.validate_submission
 
     def refusing(path, only):
         if len(only) == 2:
             raise BadSubmission("it no longer validates")
         return real(path, only)
 
-    monkeypatch.setattr(rescoring, "check", refusing)
+    monkeypatch.setattr(rescoring, "validate_submission", refusing)
     with newer_scorer(SCORER + 1):
-        found = rescore(entered)
+        found = rescore_entries(entered)
     assert len(found.rescored) == 1
     assert len(found.left) == 2
     assert all("it no longer validates" in why for why in found.left)
 
 
 def test_a_rescoring_that_was_cut_short_goes_on(entered, monkeypatch):
-    real = rescoring._enter
+    real = rescoring._commit_scores
 
     def once(board, those, scores):
         if len(those) == 1:
@@ -120,27 +120,27 @@ def test_a_rescoring_that_was_cut_short_goes_on(entered, monkeypatch):
 
     with newer_scorer(SCORER + 1):
         with monkeypatch.context() as interrupted, pytest.raises(KeyboardInterrupt):
-            interrupted.setattr(rescoring, "_enter", once)
-            rescore(entered)
-        assert len(rescore(entered).rescored) == 1
+            interrupted.setattr(rescoring, "_commit_scores", once)
+            rescore_entries(entered)
+        assert len(rescore_entries(entered).rescored) == 1
         assert verified(entered) == (3, [])
 
 
 def test_an_old_score_that_was_changed_is_found_although_a_newer_one_stands(entered):
     with newer_scorer(SCORER + 1):
-        rescore(entered)
+        rescore_entries(entered)
         file = sorted((entered.path / "scores").glob(f"*/{SCORER}.json"))[0]
         file.write_text("{}")
-        (difference,) = verify(entered).differences
+        (difference,) = verify_board(entered).differences
     assert difference == f"{file.relative_to(entered.path)} was changed: its sha256 is not the ledger's"
 
 
 def test_a_value_before_that_is_not_the_old_score_s_is_found(entered, monkeypatch):
-    real = rescoring.values
-    monkeypatch.setattr(rescoring, "values", lambda record: real(record) | {"ood": 0.123})
+    real = rescoring.extract_headline_values
+    monkeypatch.setattr(rescoring, "extract_headline_values", lambda record: real(record) | {"ood": 0.123})
     with newer_scorer(SCORER + 1):
-        rescore(entered)
-        found = verify(entered).differences
+        rescore_entries(entered)
+        found = verify_board(entered).differences
     assert len(found) == 6
     assert f"the value before its rescoring by scorer {SCORER + 1} is not that of scores/" in found[0]
     assert f"the value after its rescoring by scorer {SCORER + 1} is not that of scores/" in found[1]

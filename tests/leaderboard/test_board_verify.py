@@ -14,15 +14,15 @@ from farshift.benchmarks.benchmark import SCORER, find_benchmark
 from farshift.core.errors import FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.record import HISTORY, KINDS, read_line
-from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.places import verify_at
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.verify import FolderReader, verify
-from farshift.leaderboard.operations.withdraw import withdraw
-from farshift.leaderboard.publish.write import build
-from farshift.leaderboard.storage.board_files import digests
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.verify import FolderReader, verify_board
+from farshift.leaderboard.operations.withdraw import withdraw_entry
+from farshift.leaderboard.publish.write import build_site
+from farshift.leaderboard.storage.board_files import compute_digests
 from farshift.leaderboard.storage.readers import ExportReader, UrlReader
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -36,8 +36,8 @@ def made(runs, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     board = Board.init(folder / "board", "A test board")
     with remembering():
-        entries, _ = submit(board, pack(runs, folder / "s.zip", team="us"))
-    withdraw(board, entries[2], "a bug")
+        entries, _ = submit_runs(board, pack_runs(runs, folder / "s.zip", team="us"))
+    withdraw_entry(board, entries[2], "a bug")
     return board.path
 
 
@@ -48,7 +48,7 @@ def board(made, remembered, tmp_path):
 
 @pytest.fixture
 def exported(board, tmp_path) -> Path:
-    return export(board, tmp_path / "export").out
+    return export_board(board, tmp_path / "export").out
 
 
 def differences(place: Path | str, **known: str) -> list[str]:
@@ -71,7 +71,7 @@ def with_lines(place: Path, change: Callable[[list[bytes]], list[bytes]]) -> Non
 
 def test_an_export_verifies_and_holds_no_secret(board, exported):
     found = verify_at(str(exported))
-    here = verify(board)
+    here = verify_board(board)
     assert found == here
     assert found.differences == found.not_recomputed == []
     assert (found.entries, found.records) == (3, 6)
@@ -85,21 +85,21 @@ def test_an_export_verifies_and_holds_no_secret(board, exported):
 
 
 def test_an_export_is_brought_up_to_date_and_overwrites_nothing_else(board, exported, tmp_path):
-    again = export(board, exported)
+    again = export_board(board, exported)
     assert (again.files, again.new) == (4, 0)
     next(iter(score_files(exported))).unlink()
-    assert export(board, exported).new == 1
+    assert export_board(board, exported).new == 1
     assert differences(exported) == []
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "thesis.tex").write_text("mine")
     with pytest.raises(FarshiftError, match="holds something else than an export of this board .thesis.tex."):
-        export(board, tmp_path / "used")
+        export_board(board, tmp_path / "used")
     other = Board.init(tmp_path / "other", "another")
     with pytest.raises(FarshiftError, match="holds something else than an export of this board"):
-        export(other, exported)
+        export_board(other, exported)
     score_files(board.path)[0].write_text("{}")
     with pytest.raises(FarshiftError, match="is missing or was changed: see farshift board verify"):
-        export(board, tmp_path / "new")
+        export_board(board, tmp_path / "new")
 
 
 def score_changed(place: Path) -> None:
@@ -198,8 +198,8 @@ def forged(exported: Path, made: Path, tmp_path: Path) -> Path:
     """The same board, rewritten and signed with another key: everything in it fits."""
     other = Board.init(tmp_path / "forged", "A test board")
     (file,) = (made / "submissions").iterdir()
-    submit(other, file)
-    return export(other, tmp_path / "forged-export").out
+    submit_runs(other, file)
+    return export_board(other, tmp_path / "forged-export").out
 
 
 @pytest.mark.attack("host", "another board, with another key, under the address of the first")
@@ -301,7 +301,7 @@ def resubmitted(board, score=dict, body=None, item=None, entry=""):
     shutil.move(board.path.parent / "kept", board.path / "private")
     again = Board.init(board.path, card["name"])
     files = {f"scores/{name}/{SCORER}.json": content}
-    again.enter([("submitted", said), ("scored", scored | {"files": digests(files)})], zipped | files)
+    again.enter([("submitted", said), ("scored", scored | {"files": compute_digests(files)})], zipped | files)
 
 
 @pytest.mark.attack("operator", "false scores, teams and names, signed")
@@ -322,8 +322,8 @@ def test_a_tampered_board_shows_no_standings(board):
 
 def test_an_entry_of_an_unknown_benchmark_is_said_not_to_be_recomputed(board, monkeypatch):
     known = {"scan/length": find_benchmark("scan/length")}
-    monkeypatch.setattr("farshift.leaderboard.operations.verify.benchmarks", lambda: known)
-    found = verify(board)
+    monkeypatch.setattr("farshift.leaderboard.operations.verify.load_benchmarks", lambda: known)
+    found = verify_board(board)
     assert found.differences == []
     assert len(found.not_recomputed) == 2
     assert all("no benchmark named 'modadd97/xi35'" in why and "FARSHIFT_PATH" in why for why in found.not_recomputed)
@@ -333,8 +333,8 @@ def test_data_that_cannot_be_had_is_no_difference(board, monkeypatch):
     def unavailable(*_: object) -> None:
         raise Unavailable("no network")
 
-    monkeypatch.setattr("farshift.leaderboard.operations.recompute.check", unavailable)
-    found = verify(board, fresh=True)
+    monkeypatch.setattr("farshift.leaderboard.operations.recompute.validate_submission", unavailable)
+    found = verify_board(board, fresh=True)
     assert found.differences == []
     assert len(found.not_recomputed) == 3
     assert all("no network" in why for why in found.not_recomputed)
@@ -399,7 +399,13 @@ def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board, mo
     monkeypatch.setattr("farshift.leaderboard.ledger.book.KINDS", (*KINDS, *HISTORY))
     entry = board.standings()[0].entry
     files = {"challenges/one.zip": b"a run again"}
-    body = {"challenge": "c" * 16, "entry": entry, "team": "them", "reason": "other numbers", "files": digests(files)}
+    body = {
+        "challenge": "c" * 16,
+        "entry": entry,
+        "team": "them",
+        "reason": "other numbers",
+        "files": compute_digests(files),
+    }
     before = [one.record() for one in take_snapshot(board).views]
     board.enter([("challenged", body)], files)
     board.ledger.append([("challenged", {"answers": "c" * 16, "by": "us", "note": "as it was"})])
@@ -407,15 +413,17 @@ def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board, mo
     with pytest.raises(ValueError, match="no records of the kind 'challenged'"):
         board.ledger.append([("challenged", body)])
 
-    build(board)
-    found = verify(board)
+    build_site(board)
+    found = verify_board(board)
     assert found.whole
     assert found.notes == [
         "records of earlier versions, of which only chain, signature and files are checked: 2 challenged"
     ]
     assert [one.record() for one in take_snapshot(board).views] == before
     assert "other numbers" in (board.path / "site" / "ledger" / "0.html").read_text()
-    copy = export(board, board.path.parent / "export").out
-    assert verify(ExportReader(copy)).whole
+    copy = export_board(board, board.path.parent / "export").out
+    assert verify_board(ExportReader(copy)).whole
     (copy / "challenges" / "one.zip").write_bytes(b"another run")
-    assert verify(ExportReader(copy)).differences == ["challenges/one.zip was changed: its sha256 is not the ledger's"]
+    assert verify_board(ExportReader(copy)).differences == [
+        "challenges/one.zip was changed: its sha256 is not the ledger's"
+    ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from farshift.baselines.running.results import recorded, results
+from farshift.baselines.running.results import find_recorded_run, list_results
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.scoring.score import score
 from farshift.cli._baseline_board import build_board
 from farshift.core.errors import FarshiftError, Unavailable, UnknownName
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.build import Job, build
-from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from support import SHARED
 
@@ -19,7 +19,7 @@ ON, NAMES = ("modadd97/xi35", "xor_clusters/eta10"), ("knn", "mlp", "naive-bayes
 
 
 def there() -> set[tuple[str, str]]:
-    return {(on, name) for on in ON for name in NAMES} & set(results())
+    return {(on, name) for on in ON for name in NAMES} & set(list_results())
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +35,8 @@ def test_every_recorded_run_is_an_entry_with_the_score_that_it_has_offline(built
     found = {(one.score.benchmark, one.score.model): one for one in board.standings()}
     assert set(found) == there()
     on, name = min(there())
-    assert found[on, name].score == score(recorded(on, name))
-    assert verify(board).differences == []
+    assert found[on, name].score == score(find_recorded_run(on, name))
+    assert verify_board(board).differences == []
 
 
 def test_its_tables_have_rank_sets_tie_groups_and_a_baseline(built):
@@ -94,10 +94,10 @@ def test_the_board_of_all_baselines_is_built_verifies_and_ranks_them(tmp_path, m
     monkeypatch.delenv("FARSHIFT_ACCEPT", raising=False)
     found = build_board(tmp_path / "board")
     assert found.differences == []
-    assert found.entries == len(results()) - len(found.left_out)
+    assert found.entries == len(list_results()) - len(found.left_out)
     assert all(len(said.split(": ", 1)[1]) > 20 for said in found.left_out), "each with its reason"
     lacking = {said.split(": ")[0].split(" on ")[1] for said in found.left_out}
-    assert len({on for on, _ in results()} - lacking) >= 12
+    assert len({on for on, _ in list_results()} - lacking) >= 12
     board = take_snapshot(Board(tmp_path / "board"))
     assert max(len(table_view.rows) for table_view in board.views) >= 30
     for table_view in board.views:

@@ -9,8 +9,8 @@ from collections import Counter
 from html import unescape
 
 import pytest
-from farshift.benchmarks.claims.claim import PLACE
-from farshift.benchmarks.claims.listing import NOT_RUN, shipped
+from farshift.benchmarks.claims.claim import CLAIMS_FOLDER
+from farshift.benchmarks.claims.listing import NOT_RUN, list_shipped_claims
 from farshift.core.plugins import PACKAGE
 from farshift.leaderboard.publish.pages import claims as page_module
 from farshift.leaderboard.publish.site import Site
@@ -35,14 +35,14 @@ def section(text: str, name: str) -> str:
 
 
 def test_every_claim_of_the_package_has_a_row_that_leads_to_its_section(text):
-    names = [path.stem for path in (PACKAGE / PLACE).glob("*.toml")]
+    names = [path.stem for path in (PACKAGE / CLAIMS_FOLDER).glob("*.toml")]
     assert len(names) >= 30
     for name in names:
         assert text.count(f'id="{name}"') == 1 and text.count(f'href="#{name}"') == 1
 
 
 def test_verdicts_are_counted_and_explained(text):
-    counts = Counter(one.verdict for one in shipped())
+    counts = Counter(one.verdict for one in list_shipped_claims())
     facts = unescape(text[text.index('<dl class="facts verdicts">') : text.index("</dl>")])
     for verdict, count in counts.items():
         assert f"<strong>{count}</strong> {page_module.MEANS[verdict]}" in facts
@@ -58,19 +58,20 @@ def test_a_claim_shows_the_paper_its_number_ours_with_what_its_interval_is_over_
 
 
 def test_what_was_not_run_says_what_it_takes(text):
-    for one in shipped():
+    for one in list_shipped_claims():
         if one.verdict == NOT_RUN:
             assert f"{one.claim.cost.cpu_minutes:g} min" in section(text, one.claim.name)
 
 
 def test_claims_of_a_user_are_not_on_a_boards_pages(site, text, tmp_path, monkeypatch):
-    there = tmp_path / PLACE
+    there = tmp_path / CLAIMS_FOLDER
     there.mkdir(parents=True)
     (there / "my-claim.toml").write_text(
-        (PACKAGE / PLACE / "scan-length-cut.toml").read_text("utf-8").replace("scan-length-cut", "my-claim"), "utf-8"
+        (PACKAGE / CLAIMS_FOLDER / "scan-length-cut.toml").read_text("utf-8").replace("scan-length-cut", "my-claim"),
+        "utf-8",
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    page_module._context.cache_clear()
+    page_module._make_context.cache_clear()
     assert site.pages["claims.html"].render().decode() == text
 
 
@@ -80,6 +81,8 @@ def test_the_page_is_linked_from_every_page(site):
 
 
 def test_reading_claims_loads_nothing_that_trains():
-    code = "import sys; from farshift.benchmarks.claims.listing import shipped; assert shipped(); "
+    code = (
+        "import sys; from farshift.benchmarks.claims.listing import list_shipped_claims; assert list_shipped_claims(); "
+    )
     code += "assert 'torch' not in sys.modules and not any(m.startswith('farshift.baselines') for m in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

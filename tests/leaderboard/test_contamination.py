@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.benchmarks.benchmark import benchmarks, find_benchmark
-from farshift.benchmarks.canary import canary, guid
+from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks
+from farshift.benchmarks.canary import make_canary, make_guid
 from farshift.core.errors import BadData, FarshiftError
 from farshift.leaderboard.contamination import corpus as corpus_module
-from farshift.leaderboard.contamination.canaries import continued, in_texts
+from farshift.leaderboard.contamination.canaries import probe_continuation, search_texts
 from farshift.leaderboard.contamination.corpus import Corpus
-from farshift.leaderboard.contamination.declared import declared
-from farshift.leaderboard.contamination.fingerprints import fingerprints
-from farshift.leaderboard.contamination.probing import found_some, in_words, probe
+from farshift.leaderboard.contamination.declared import list_declared_overlaps
+from farshift.leaderboard.contamination.fingerprints import count_duplicate_rows
+from farshift.leaderboard.contamination.probing import describe_record, has_findings, probe
 from farshift.leaderboard.validation.card import ModelCard
 
 ON = "prefix_sums/32_to_64"
@@ -35,7 +35,7 @@ def asked_texts(benchmark) -> list[str]:
 
 def one(benchmark, name: str, field: str = "training_data"):
     card = ModelCard(**({"training_data": (), "pretraining": ()} | {field: (name,)}))
-    (record,) = declared(card, benchmark)
+    (record,) = list_declared_overlaps(card, benchmark)
     return record
 
 
@@ -75,18 +75,18 @@ def test_sources_drawn_by_one_seed_are_related():
 
 def test_every_benchmark_has_a_canary_of_its_own():
     names = ["prefix_sums/32_to_64", "scan/length", "addition/length", "mazes/9_to_21"]
-    found = {canary(benchmarks()[name]) for name in names}
+    found = {make_canary(load_benchmarks()[name]) for name in names}
     assert len(found) == len(names)
     assert all(re.search(r" [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", text) for text in found)
 
 
 @pytest.mark.parametrize("form", [str, str.upper, lambda text: text.replace("-", "")])
 def test_a_canary_is_found_in_texts_however_it_is_written(benchmark, form):
-    texts = ["nothing here", f"before {form(guid(benchmark))} after", "nor here"]
-    assert in_texts(benchmark, texts) == {
+    texts = ["nothing here", f"before {form(make_guid(benchmark))} after", "nor here"]
+    assert search_texts(benchmark, texts) == {
         "probe": "canary in texts", "benchmark": ON, "texts": 3, "found": 1, "first": 1,
     }  # fmt: skip
-    assert in_texts(benchmark, texts[:1])["found"] == 0
+    assert search_texts(benchmark, texts[:1])["found"] == 0
 
 
 class Parrot:
@@ -103,8 +103,8 @@ class Parrot:
 
 def test_a_model_that_read_the_canary_continues_it_and_another_does_not(benchmark):
     schema = benchmark.split.source.schema
-    assert continued(benchmark, schema, Parrot(f"a page with {canary(benchmark)} on it"))["continued"]
-    assert not continued(benchmark, schema, Parrot("a page without"))["continued"]
+    assert probe_continuation(benchmark, schema, Parrot(f"a page with {make_canary(benchmark)} on it"))["continued"]
+    assert not probe_continuation(benchmark, schema, Parrot("a page without"))["continued"]
 
 
 def test_the_model_is_not_shown_what_it_is_asked_for(benchmark):
@@ -114,22 +114,22 @@ def test_the_model_is_not_shown_what_it_is_asked_for(benchmark):
             return [""]
 
     model = Noting()
-    continued(benchmark, benchmark.split.source.schema, model)
-    assert guid(benchmark)[:18] in model.asked
-    assert guid(benchmark)[19:] not in model.asked
+    probe_continuation(benchmark, benchmark.split.source.schema, model)
+    assert make_guid(benchmark)[:18] in model.asked
+    assert make_guid(benchmark)[19:] not in model.asked
 
 
 def test_a_benchmark_that_does_not_answer_texts_is_not_asked_for_its_canary():
     other = find_benchmark("optdigits/writers")
     with pytest.raises(FarshiftError, match="does not ask texts for texts"):
-        continued(other, other.split.source.schema, Parrot(""))
+        probe_continuation(other, other.split.source.schema, Parrot(""))
 
 
 def test_exact_duplicates_are_found_in_lines_json_and_parquet(benchmark, asked_texts, tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(["other", *asked_texts[:3]]))
     (tmp_path / "b.jsonl").write_text(json.dumps({"deep": [{"text": f"  {asked_texts[3]} "}]}) + "\n")
     pq.write_table(pa.table({"anything": asked_texts[4:6]}), tmp_path / "c.parquet")
-    record = fingerprints(Corpus.at(tmp_path), benchmark)
+    record = count_duplicate_rows(Corpus.at(tmp_path), benchmark)
     assert record["views"]["ood"]["exact"] == 6
     assert record["views"]["id"]["exact"] == 0
     ids = {f"{row:016x}" for row in benchmark.view("ood")[0].row_ids[:6]}
@@ -142,21 +142,21 @@ def test_inputs_in_columns_of_their_names_are_found_by_row_id(tmp_path):
     part = digits.view("ood")[0]
     table = part.select(np.arange(7)).arrow(["inputs"])
     pq.write_table(table, tmp_path / "mine.parquet")
-    record = fingerprints(Corpus.at(tmp_path / "mine.parquet"), digits)
+    record = count_duplicate_rows(Corpus.at(tmp_path / "mine.parquet"), digits)
     assert (record["rows"], record["views"]["ood"]["exact"], record["views"]["id"]["exact"]) == (7, 7, 0)
 
 
 def test_a_benchmark_of_numbers_needs_columns(tmp_path):
     (tmp_path / "a.txt").write_text("a line\n")
     with pytest.raises(FarshiftError, match="give Parquet with its inputs as columns"):
-        fingerprints(Corpus.at(tmp_path / "a.txt"), find_benchmark("slabs_5/shuffled"))
+        count_duplicate_rows(Corpus.at(tmp_path / "a.txt"), find_benchmark("slabs_5/shuffled"))
 
 
 def test_near_duplicates_are_found_and_the_benchmarks_own_likeness_is_told(tmp_path):
     questions = find_benchmark("gcog/productive")
     rows = questions.view("ood")[0].numpy(["question"])["question"].tolist()
     (tmp_path / "a.txt").write_text("\n".join(f"{text} indeed" for text in rows[:20]))
-    view = fingerprints(Corpus.at(tmp_path), questions)["views"]["ood"]
+    view = count_duplicate_rows(Corpus.at(tmp_path), questions)["views"]["ood"]
     assert (view["exact"], view["near"]) == (0, 20)
     assert view["near_own_training"] == 0
 
@@ -166,7 +166,7 @@ def test_a_corpus_is_read_in_pieces(benchmark, asked_texts, tmp_path, monkeypatc
     (tmp_path / "a.txt").write_text("\n".join([*map(str, range(9)), asked_texts[0]]))
     found = Corpus.at(tmp_path)
     assert [len(piece) for piece in found.pieces()] == [4, 4, 2]
-    assert fingerprints(found, benchmark)["views"]["ood"]["exact"] == 1
+    assert count_duplicate_rows(found, benchmark)["views"]["ood"]["exact"] == 1
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_corpus_is_read_in_pieces(benchmark, asked_texts, tmp_path, monkeypatc
 def test_files_that_cannot_be_read_are_named(tmp_path, name, content, why, benchmark):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadData, match=why):
-        fingerprints(Corpus.at(tmp_path), benchmark)
+        count_duplicate_rows(Corpus.at(tmp_path), benchmark)
 
 
 def test_a_folder_without_texts_is_refused(tmp_path):
@@ -193,20 +193,20 @@ def test_probe_runs_all_that_it_is_given_and_says_what_it_found(tmp_path, asked_
     (tmp_path / "card.toml").write_text('[model]\ntraining_data = ["prefix_sums"]\npretraining = []\n')
     clean = probe(ON, tmp_path / "clean.txt")
     assert [record["probe"] for record in clean] == ["canary in texts", "duplicates"]
-    assert not found_some(clean)
-    assert found_some(probe(ON, tmp_path / "dirty.txt"))
+    assert not has_findings(clean)
+    assert has_findings(probe(ON, tmp_path / "dirty.txt"))
     (record,) = probe(ON, card=tmp_path / "card.toml")
-    assert in_words(record).startswith("FOUND")
-    assert found_some([record])
-    assert not found_some(probe(ON, model=Parrot("")))
+    assert describe_record(record).startswith("FOUND")
+    assert has_findings([record])
+    assert not has_findings(probe(ON, model=Parrot("")))
 
 
 def test_a_card_that_says_nothing_is_neither_found_nor_fine(tmp_path):
     (tmp_path / "card.toml").write_text('[model]\ntraining_data = []\npretraining = ["unknown"]\n')
     records = probe(ON, card=tmp_path / "card.toml")
-    assert [in_words(record).split()[0] for record in records] == ["?"]
-    assert "pretraining: the card does not say" in in_words(records[0])
-    assert not found_some(records)
+    assert [describe_record(record).split()[0] for record in records] == ["?"]
+    assert "pretraining: the card does not say" in describe_record(records[0])
+    assert not has_findings(records)
 
 
 def test_the_command_exits_with_1_where_something_is_found(farshift, farshift_json, tmp_path, asked_texts):

@@ -13,18 +13,18 @@ from posixpath import normpath
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.statistics.interval import paired_difference
+from farshift.benchmarks.statistics.interval import estimate_paired_difference
 from farshift.core.errors import FarshiftError
-from farshift.leaderboard.entries import Left, Rescored
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.withdraw import withdraw
-from farshift.leaderboard.publish.comparing import compared
-from farshift.leaderboard.publish.pages.compare import compare_page, pair_path, pairs_of
-from farshift.leaderboard.publish.pages.ledger import LONGEST, SIZE, line_of
-from farshift.leaderboard.publish.pages.team import team_slug
-from farshift.leaderboard.publish.pages.windows import state_of
+from farshift.leaderboard.entries import Removal, RescoreRecord
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.withdraw import withdraw_entry
+from farshift.leaderboard.publish.comparing import compare_entries
+from farshift.leaderboard.publish.pages.compare import list_pairs, make_compare_page, make_pair_path
+from farshift.leaderboard.publish.pages.ledger import LONGEST, SIZE, format_record
+from farshift.leaderboard.publish.pages.team import make_team_slug
+from farshift.leaderboard.publish.pages.windows import describe_state
 from farshift.leaderboard.publish.site import Site
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.row_frame import ViewFrame
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from made_tables import entry, snapshot
@@ -61,7 +61,7 @@ def hostile(text: str) -> Site:
     declared |= {name: text for name in ("budget", "protocol", "contact")}
     card = {"kind": text, "code": text, "device": text, "finished": text, "seconds": 1.0, "environment": {text: text}}
     rows = replace(rows, card=card | {"declared": declared})
-    gone = replace(others[0][0], entry="f" * 16, left=Left("removed", text, "2026"))
+    gone = replace(others[0][0], entry="f" * 16, left=Removal("removed", text, "2026"))
     window = {
         "terms": {"window": text, "benchmark": text, "opens": text, "closes": text, "reveals": text, "split": text},
         "commitment": text,
@@ -127,9 +127,9 @@ def walked(tmp_path_factory, runs):
 
     board = Board.init(tmp_path_factory.mktemp("walked") / "board", "A board")
     file = tmp_path_factory.mktemp("packed") / "one.zip"
-    submit(board, pack(runs, file, team="us"))
+    submit_runs(board, pack_runs(runs, file, team="us"))
     gone, *_ = [one for one in board.standings() if one.benchmark == "scan/length"]
-    withdraw(board, gone.entry, "a bug")
+    withdraw_entry(board, gone.entry, "a bug")
     return board, Site(take_snapshot(board), board)
 
 
@@ -140,7 +140,7 @@ def test_what_left_the_tables_is_listed_with_its_record_and_reason_on_the_ledger
     ledger = Read(site.pages["ledger.html"].render())
     assert "by its team" in ledger.text and "a bug" in ledger.text
     assert {f"ledger/0.html#record-{record.seq}", f"entries/{gone.entry}.html"} <= set(ledger.links)
-    taken = replace(entry("taken out", 0.9)[0], left=Left("removed", "rows of the test", "2026-02-03T00:00:00Z"))
+    taken = replace(entry("taken out", 0.9)[0], left=Removal("removed", "rows of the test", "2026-02-03T00:00:00Z"))
     page = Site(snapshot([entry("one", 0.5)], apart=[taken])).pages["benchmarks/scan/length.html"]
     assert "(removed: rows of the test)" in Read(page.render()).text
 
@@ -175,20 +175,20 @@ def test_the_ledger_shows_its_head_and_every_record_with_its_json(walked):
 
 def test_a_long_record_is_cut_and_says_so():
     record = replace(snapshot([]).head, body={"note": "y" * 50_000})
-    line = line_of(record, {})
+    line = format_record(record, {})
     assert line.cut and len(line.json) == LONGEST
 
 
 def test_a_team_without_a_key_and_one_with_have_pages_and_nobody_has_none():
-    assert team_slug("name:") == ""
-    assert team_slug("name:us") == f"name-{sha256(b'us').hexdigest()[:16]}"
+    assert make_team_slug("name:") == ""
+    assert make_team_slug("name:us") == f"name-{sha256(b'us').hexdigest()[:16]}"
     key = "ab" * 32
-    assert team_slug(f"key:{key}") == sha256(bytes.fromhex(key)).hexdigest()[:16]
+    assert make_team_slug(f"key:{key}") == sha256(bytes.fromhex(key)).hexdigest()[:16]
 
 
 def test_a_team_s_page_has_its_entries_attempts_and_those_that_left(walked):
     _, site = walked
-    text = Read(site.pages[f"teams/{team_slug('name:us')}.html"].render()).text
+    text = Read(site.pages[f"teams/{make_team_slug('name:us')}.html"].render()).text
     assert "no key" in text
     assert "2 in tables, 1 withdrawn or removed" in text
     assert "a bug" in text
@@ -205,8 +205,8 @@ def test_a_window_stands_where_its_records_say_and_no_clock_is_read(steps, said)
         closed = {} if "closed" in steps else None
 
     one = {"terms": {"opens": "A", "closes": "B", "reveals": "C"}, "seed": None}
-    assert said in state_of(one, Window())
-    assert state_of(one | {"seed": "ab"}, Window()) == "Revealed"
+    assert said in describe_state(one, Window())
+    assert describe_state(one | {"seed": "ab"}, Window()) == "Revealed"
 
 
 def test_a_split_s_page_says_how_to_load_it_and_that_code_runs(walked):
@@ -242,7 +242,7 @@ def test_the_command_that_recomputes_an_entry_runs_as_it_is_printed(walked, tmp_
 def test_an_entry_s_page_shows_its_card_its_heat_map_and_its_earlier_scores():
     values = {"id": 0.5, "ood": 0.25}
     (standing, rows), other = entry("one", 0.4, groups={"left": 0.2, "right <b>": 0.6}), entry("two", 0.5)
-    rescored = Rescored(
+    rescored = RescoreRecord(
         entry=standing.entry, entry_identity="a" * 64, scorer=4, files={}, replaces=3, before=values, after=values
     )
     card = {
@@ -270,11 +270,11 @@ def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which
         "ood": ViewFrame(np.arange(count, dtype=np.uint64) + 10**6, None, group, ("a", "b", "c")),
     }
     left, right = (next(row for row in view.rows if row.standing.score.model == name) for name in ("good", "worse"))
-    found = compared(view, (left, right), rows, frame)
+    found = compare_entries(view, (left, right), rows, frame)
     (pair,) = found.pairs
     assert pair["max_t"] == view.pairs.apart(left.standing.entry, right.standing.entry)
     x, y = rows[left.standing.entry].ood, rows[right.standing.entry].ood
-    assert pair["t"]["ood"] == paired_difference(x, y).to_dict()
+    assert pair["t"]["ood"] == estimate_paired_difference(x, y).to_dict()
     assert pair["p"] < 0.001
     first = found.groups[0]
     inside = group == "abc".index(first["group"])
@@ -287,14 +287,14 @@ def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which
     assert sum(counts.values()) == count
     alone = next(sort for sort in found.rows if sort["words"] == "only good is right")
     assert all((one & ~other)[id - 10**6] for id in alone["rows"])
-    assert compared(view, (left, right), rows, None).lacking
-    assert compared(view, (left, right), {}, frame).lacking
+    assert compare_entries(view, (left, right), rows, None).lacking
+    assert compare_entries(view, (left, right), {}, frame).lacking
 
 
 def test_pairs_that_have_a_page_are_those_of_the_first_entries_and_of_the_baseline():
     made = [entry(f"model {k}", 0.2 + 0.02 * k) for k in range(20)]
     view = snapshot(made, baseline="model 0").views[0]
-    pairs = pairs_of(view)
+    pairs = list_pairs(view)
     names = {(left.standing.score.model, right.standing.score.model) for left, right in pairs}
     assert ("model 19", "model 18") in names and ("model 10", "model 0") in names
     assert ("model 9", "model 0") not in names
@@ -305,14 +305,14 @@ def test_a_comparison_of_up_to_five_entries_of_one_table_is_made_and_others_are_
     _, site = walked
     view = next(view for view in site.snapshot.views if len(view.rows) == 2)
     left, right = view.rows
-    page = compare_page(site, [right.standing.entry, left.standing.entry], "api/v1/compare")
+    page = make_compare_page(site, [right.standing.entry, left.standing.entry], "api/v1/compare")
     read = Read(page.render())
     assert "Row by row" in read.text and "../../static/style.css" in read.loaded
-    assert Read(site.pages[pair_path(left, right)].render()).text == read.text
+    assert Read(site.pages[make_pair_path(left, right)].render()).text == read.text
     assert any(name == "a" for name in _terms(page.render().decode())), "generated rows are shown"
     for wrong in ([left.standing.entry], ["nobody", left.standing.entry], [f"{k:016x}" for k in range(6)]):
         with pytest.raises(FarshiftError):
-            compare_page(site, wrong)
+            make_compare_page(site, wrong)
 
 
 def _terms(page: str) -> list[str]:

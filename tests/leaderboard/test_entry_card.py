@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.runs.card import RunCard
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.submission.pack import pack
-from farshift.leaderboard.tables.entry_card import LONGEST, MOST, entry_card
-from farshift.leaderboard.tables.row_frame import ViewFrame, packed, row_frame, unpacked
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.tables.entry_card import LONGEST, MOST, make_entry_card
+from farshift.leaderboard.tables.row_frame import ViewFrame, deserialise_frame, read_row_frame, serialise_frame
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.leaderboard.validation.card import ModelCard
 from made_tables import entry, snapshot
@@ -37,14 +37,14 @@ def card(**said) -> RunCard:
 def test_the_size_is_what_the_model_card_declares_else_the_largest_that_a_seed_reports():
     by_seed = {"seed_0": {"parameters": 10.0}, "seed_1": {"parameters": 12}, "seed_2": {"loss": 0.1}}
     run = card(spent={"by_seed": by_seed})
-    assert entry_card(run, ModelCard())["parameters"] == 12
-    assert entry_card(run, ModelCard(parameters=7))["parameters"] == 7
-    assert "parameters" not in entry_card(card(), ModelCard())
+    assert make_entry_card(run, ModelCard())["parameters"] == 12
+    assert make_entry_card(run, ModelCard(parameters=7))["parameters"] == 7
+    assert "parameters" not in make_entry_card(card(), ModelCard())
 
 
 def test_a_recorded_result_tells_what_its_run_spent_and_not_what_reading_it_did():
     recorded = json.dumps({"seconds": 30, "finished": "2025-01-01T00:00:00Z", "by_seed": {"seed_0": {"steps": 800.0}}})
-    found = entry_card(card(model={"spent": recorded}), ModelCard())
+    found = make_entry_card(card(model={"spent": recorded}), ModelCard())
     assert (found["seconds"], found["steps"], found["finished"]) == (30.0, 800, "2025-01-01T00:00:00Z")
 
 
@@ -53,7 +53,7 @@ def test_a_recorded_result_tells_what_its_run_spent_and_not_what_reading_it_did(
 )
 def test_what_a_hostile_card_says_is_cut_or_left_out(spent):
     wide = {f"k{number:03}": "v" * 10_000 for number in range(500)}
-    found = entry_card(card(model={"spent": spent}, environment=wide), ModelCard())
+    found = make_entry_card(card(model={"spent": spent}, environment=wide), ModelCard())
     assert len(found["environment"]) == MOST
     assert all(len(value) <= LONGEST for value in found["environment"].values())
     json.dumps(found, allow_nan=False)
@@ -72,7 +72,7 @@ def test_a_pair_is_apart_by_the_rule_of_the_whole_table():
 def test_rows_are_kept_as_they_were():
     ids = np.array([3, 2**64 - 1], np.uint64)
     ood = ViewFrame(ids, np.array([1.0, 2.5]), np.array([1, 0]), ("a \n b", "ä<b>"))
-    read = unpacked(packed({"id": ViewFrame(ids), "ood": ood}))
+    read = deserialise_frame(serialise_frame({"id": ViewFrame(ids), "ood": ood}))
     assert read["id"].severity is None and read["id"].group is None
     assert read["ood"].row_ids.tolist() == ids.tolist()
     assert [read["ood"].names[k] for k in read["ood"].group] == ["ä<b>", "a \n b"]
@@ -80,13 +80,13 @@ def test_rows_are_kept_as_they_were():
 
 
 def test_a_board_knows_the_rows_of_its_tables_and_the_cards_of_its_entries(board, runs, tmp_path):
-    submit(board, pack(runs[:1], tmp_path / "one.zip", team="us"))
+    submit_runs(board, pack_runs(runs[:1], tmp_path / "one.zip", team="us"))
     (view,) = take_snapshot(board).views
-    frame = row_frame(board, view.table)
+    frame = read_row_frame(board, view.table)
     part, _ = find_benchmark("modadd97/xi35").view("ood")
     assert frame["ood"].row_ids.tolist() == part.row_ids.tolist()
     assert list((board.path / "derived" / "frames").iterdir())
-    assert row_frame(board, replace(view.table, current=False)) is None
+    assert read_row_frame(board, replace(view.table, current=False)) is None
     said = view.rows[0].card
     assert said["environment"]["farshift"] == fs.__version__
     assert said["declared"] == {"training_data": ["unknown"], "pretraining": ["unknown"]}

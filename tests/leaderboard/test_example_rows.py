@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.publish.examples import examples_of
-from farshift.leaderboard.publish.figures.png import data_uri, encoded_uri
-from farshift.leaderboard.publish.pages.compare import pair_path, pairs_of
-from farshift.leaderboard.publish.shown_rows import is_here, redistributable, source_of
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.publish.examples import find_examples
+from farshift.leaderboard.publish.figures.png import make_data_uri, make_encoded_uri
+from farshift.leaderboard.publish.pages.compare import list_pairs, make_pair_path
+from farshift.leaderboard.publish.shown_rows import find_benchmark_source, is_on_disk, is_redistributable
 from farshift.leaderboard.publish.site import Site
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.loaders.freezing.freeze import freeze
 from made_tables import entry, snapshot
@@ -55,12 +55,12 @@ def test_pictures_that_are_on_the_disk_are_shown_as_pictures_with_their_licence(
 
 def test_data_that_are_not_on_the_disk_are_not_fetched_for_a_page_and_a_line_says_so(tmp_path, monkeypatch):
     benchmark, board = of_pictures(tmp_path, monkeypatch, FREE)
-    source = source_of(benchmark)
-    assert source is not None and is_here(source)
+    source = find_benchmark_source(benchmark)
+    assert source is not None and is_on_disk(source)
     source.cached_at.unlink()
     site = Site(board)
     assert "the data were not on the disk where this page was made" in words(site, "photos/sketch")
-    assert not is_here(source)
+    assert not is_on_disk(source)
 
 
 def test_a_licence_that_does_not_let_everybody_pass_rows_on_is_named_instead_of_rows(tmp_path, monkeypatch):
@@ -78,7 +78,7 @@ def test_of_texts_the_words_that_differ_from_the_training_row_beside_are_marked(
     manifest, _ = freeze(tmp_path / "draft.toml", tmp_path / "splits" / "manifests")
     write_benchmark(manifest, {}, tmp_path)
     benchmark = find_benchmark("mine/long")
-    found, why = examples_of(benchmark)
+    found, why = find_examples(benchmark)
     assert found is not None and not why
     train, test = found.sides
     for left, right in zip(train.rows, test.rows, strict=True):
@@ -97,14 +97,14 @@ def test_rows_on_which_entries_differ_are_shown_beside_their_ids_where_the_data_
     fs.evaluate(colour, on=benchmark.name, seeds=1, out=runs[0], name="byte")
     fs.evaluate(lambda batch: [0] * len(batch["image"]), on=benchmark.name, seeds=1, out=runs[1], name="left")
     board = Board.init(tmp_path / "board", "A board")
-    submit(board, pack(runs, tmp_path / "both.zip", team="us"))
+    submit_runs(board, pack_runs(runs, tmp_path / "both.zip", team="us"))
     site = Site(take_snapshot(board), board)
     (view,) = site.snapshot.views
-    (pair,) = pairs_of(view)
-    compared = site.pages[pair_path(*pair)]
+    (pair,) = list_pairs(view)
+    compared = site.pages[make_pair_path(*pair)]
     page = compared.render().decode()
     assert '<img src="data:image/png;base64,' in page and "Rows of" in page and "CC0 1.0" in page
-    source = source_of(benchmark)
+    source = find_benchmark_source(benchmark)
     assert source is not None
     source.cached_at.unlink()
     assert "<img" not in Site(take_snapshot(board), board).pages[compared.path].render().decode()
@@ -129,12 +129,12 @@ def test_rows_on_which_entries_differ_are_shown_beside_their_ids_where_the_data_
     ],
 )
 def test_only_a_known_free_licence_of_all_the_data_lets_a_page_show_rows(licence, free):
-    assert redistributable(licence) is free
+    assert is_redistributable(licence) is free
 
 
 def test_a_dark_picture_is_brightened_and_an_encoded_one_is_shown_as_it_is_unless_it_is_large():
-    assert data_uri([0, 16, 4, 8], (2, 2)) == data_uri([0, 240, 60, 120], (2, 2))
-    assert data_uri([0, 200, 4, 8], (2, 2)) != data_uri([0, 240, 60, 120], (2, 2))
+    assert make_data_uri([0, 16, 4, 8], (2, 2)) == make_data_uri([0, 240, 60, 120], (2, 2))
+    assert make_data_uri([0, 200, 4, 8], (2, 2)) != make_data_uri([0, 240, 60, 120], (2, 2))
     jpeg = b"\xff\xd8\xff" + bytes(40)
-    assert encoded_uri(jpeg).startswith("data:image/jpeg;base64,")
-    assert encoded_uri(jpeg + bytes(60_000)) == "" == encoded_uri(b"<svg onload='x'/>")
+    assert make_encoded_uri(jpeg).startswith("data:image/jpeg;base64,")
+    assert make_encoded_uri(jpeg + bytes(60_000)) == "" == make_encoded_uri(b"<svg onload='x'/>")

@@ -12,9 +12,9 @@ from uuid import UUID
 import pytest
 import yaml
 from farshift.core.errors import FarshiftError
-from farshift.leaderboard.exports import exported, formats, publish
-from farshift.leaderboard.exports._names import slugs
-from farshift.leaderboard.exports.hf import dumped
+from farshift.leaderboard.exports import list_formats, make_export_files, write_export
+from farshift.leaderboard.exports._names import make_slugs
+from farshift.leaderboard.exports.hf import dump_yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from latex_reader import read_tables
@@ -35,16 +35,16 @@ def board():
 
 
 def test_every_format_is_found_by_its_file():
-    assert formats() == ["csv", "eee", "hf", "latex", "markdown", "parquet"]
+    assert list_formats() == ["csv", "eee", "hf", "latex", "markdown", "parquet"]
 
 
 @pytest.mark.parametrize("form", ["csv", "eee", "hf", "latex", "markdown", "parquet"])
 def test_the_same_board_gives_the_same_bytes(board, form):
-    assert exported(board, form, OPTIONS.get(form)) == exported(board, form, OPTIONS.get(form))
+    assert make_export_files(board, form, OPTIONS.get(form)) == make_export_files(board, form, OPTIONS.get(form))
 
 
 def test_csv_has_every_number_as_recorded_and_runs_no_formula(board):
-    (content,) = exported(board, "csv").values()
+    (content,) = make_export_files(board, "csv").values()
     lines = list(csv.DictReader(io.StringIO(content.decode())))
     (table_view,) = board.views
     assert [line["model"] for line in lines] == ["strong", "once", "'=HYPERLINK()", "weak & 50%"]
@@ -60,7 +60,7 @@ def test_csv_has_every_number_as_recorded_and_runs_no_formula(board):
 
 
 def test_latex_has_rank_sets_and_says_what_its_plus_minus_and_its_bold_type_are(board):
-    (content,) = exported(board, "latex").values()
+    (content,) = make_export_files(board, "latex").values()
     (table,) = read_tables(content.decode())
     (tabular,) = table.tabulars
     assert tabular.heads == ["rank", "ties", "model", "ID", "OOD", "gap", "best"]
@@ -77,17 +77,17 @@ def test_latex_has_rank_sets_and_says_what_its_plus_minus_and_its_bold_type_are(
 def test_latex_has_bold_type_for_all_of_the_first_tie_group_and_takes_a_caption_and_a_label():
     made = [entry("one", 0.5), entry("other", 0.5), entry("third", 0.1), entry("one", 0.5, "vowel/women")]
     options = {"caption": "All & more.", "label": "tab:all"}
-    tables = read_tables(exported(snapshot(made), "latex", options)["standings.tex"].decode())
+    tables = read_tables(make_export_files(snapshot(made), "latex", options)["standings.tex"].decode())
     first = next(table for table in tables if "scan/length" in table.caption)
     assert [row[4].bold != "" for row in first.tabulars[0].rows] == [True, True, False]
     assert {table.caption for table in tables} == {"All & more. scan/length.", "All & more. vowel/women."}
     assert all(table.label.startswith("tab:all:") for table in tables)
-    (alone,) = read_tables(exported(snapshot(made[:2]), "latex", options)["standings.tex"].decode())
+    (alone,) = read_tables(make_export_files(snapshot(made[:2]), "latex", options)["standings.tex"].decode())
     assert (alone.caption, alone.label) == ("All & more.", "tab:all")
 
 
 def test_markdown_has_a_row_an_entry_and_the_meaning_beneath(board):
-    (content,) = exported(board, "markdown").values()
+    (content,) = make_export_files(board, "markdown").values()
     text = content.decode()
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len({line.count(" | ") for line in rows}) == 1
@@ -97,7 +97,7 @@ def test_markdown_has_a_row_an_entry_and_the_meaning_beneath(board):
 
 def test_community_evals_have_the_fields_that_the_hub_asks_for(board):
     """Hub documentation, Evaluation Results: dataset.id, dataset.task_id and value are required; a source needs url."""
-    found = exported(board, "hf", OPTIONS["hf"])
+    found = make_export_files(board, "hf", OPTIONS["hf"])
     benchmark = yaml.safe_load(found["eval.yaml"])
     assert {"name", "description", "evaluation_framework", "tasks"} <= set(benchmark)
     tasks = [task["id"] for task in benchmark["tasks"]]
@@ -121,13 +121,13 @@ def test_community_evals_have_the_fields_that_the_hub_asks_for(board):
 
 def test_community_evals_need_a_data_set_and_refuse_what_they_do_not_know(board):
     with pytest.raises(FarshiftError, match="needs --dataset: the Hub data set"):
-        exported(board, "hf")
+        make_export_files(board, "hf")
     with pytest.raises(FarshiftError, match="name the data set as OWNER/NAME"):
-        exported(board, "hf", {"dataset": "shifts"})
+        make_export_files(board, "hf", {"dataset": "shifts"})
     with pytest.raises(FarshiftError, match="takes no --dataset"):
-        exported(board, "csv", {"dataset": "a/b"})
+        make_export_files(board, "csv", {"dataset": "a/b"})
     with pytest.raises(FarshiftError, match="no export format named 'xml'"):
-        exported(board, "xml")
+        make_export_files(board, "xml")
 
 
 STRING, NUMBER = str, (int, float)
@@ -187,7 +187,7 @@ def lacking(found: Mapping[str, object], wanted: Mapping[str, object], where: st
 
 
 def test_every_eval_ever_logs_have_all_that_its_schema_requires(board):
-    found = exported(board, "eee", {"source": "https://example.org"})
+    found = make_export_files(board, "eee", {"source": "https://example.org"})
     assert len(found) == 4
     for path, content in found.items():
         log = json.loads(content)
@@ -208,7 +208,7 @@ def test_every_eval_ever_has_the_score_its_standard_error_and_interval(board):
     row = board.views[0].rows[0]
     (log,) = (
         json.loads(content)
-        for content in exported(board, "eee").values()
+        for content in make_export_files(board, "eee").values()
         if json.loads(content)["model_info"]["name"] == "strong"
     )
     by_view = dict(zip(("id", "ood", "gap"), log["evaluation_results"], strict=True))
@@ -225,16 +225,16 @@ def test_every_eval_ever_has_the_score_its_standard_error_and_interval(board):
 
 
 def test_a_single_file_goes_where_it_is_told_and_many_into_a_folder(board, tmp_path):
-    assert publish(board, "csv", tmp_path / "table.csv") == [tmp_path / "table.csv"]
-    assert publish(board, "csv", tmp_path / "folder") == [tmp_path / "folder" / "standings.csv"]
-    written = publish(board, "hf", tmp_path / "hub", OPTIONS["hf"])
+    assert write_export(board, "csv", tmp_path / "table.csv") == [tmp_path / "table.csv"]
+    assert write_export(board, "csv", tmp_path / "folder") == [tmp_path / "folder" / "standings.csv"]
+    written = write_export(board, "hf", tmp_path / "hub", OPTIONS["hf"])
     assert tmp_path / "hub" / "eval.yaml" in written
     assert len(written) == 5
 
 
 @given(st.lists(st.text(max_size=12), unique=True, max_size=8))
 def test_different_names_never_share_a_path(names):
-    found = slugs(names)
+    found = make_slugs(names)
     assert len(set(found.values())) == len(names)
     assert all(re.fullmatch(r"[a-z0-9._-]+", slug) and slug not in (".", "..") for slug in found.values())
 
@@ -250,4 +250,4 @@ plain = st.recursive(
 @settings(deadline=None)
 @given(st.dictionaries(names, plain, min_size=1, max_size=4))
 def test_what_is_written_as_yaml_is_read_back(value):
-    assert yaml.safe_load(dumped(value)) == value
+    assert yaml.safe_load(dump_yaml(value)) == value

@@ -12,16 +12,16 @@ import pytest
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.core.errors import UnknownName
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.reference import reference
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.operations.withdraw import withdraw
-from farshift.leaderboard.submission.pack import pack
-from farshift.leaderboard.tables.field import field_of
+from farshift.leaderboard.operations.reference import declare_references
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.operations.withdraw import withdraw_entry
+from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.tables.field import find_unranked_entries
 from farshift.leaderboard.tables.row_scores import EntryRows
 from farshift.leaderboard.tables.snapshot import take_snapshot
-from farshift.leaderboard.tables.standings import tables
-from farshift.leaderboard.tables.table_view import TableView, table_view
+from farshift.leaderboard.tables.standings import make_tables
+from farshift.leaderboard.tables.table_view import TableView, make_table_view
 from made_tables import entry
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
@@ -54,9 +54,9 @@ def shown(field_entries, fixed: bool = True) -> TableView:
     """The table of some entries, which came in this order; `fixed`: over the field, else over all of them."""
     rows = {one.entry: kept for one, kept in field_entries}
     assert len(rows) == len(field_entries)
-    (table,) = tables([one for one, _ in field_entries])
+    (table,) = make_tables([one for one, _ in field_entries])
     arrived = {one.entry: place for place, (one, _) in enumerate(field_entries)}
-    return table_view(table, rows, {}, {}, left_out=field_of(table, rows, arrived) if fixed else None)
+    return make_table_view(table, rows, {}, {}, left_out=find_unranked_entries(table, rows, arrived) if fixed else None)
 
 
 def ranks(view: TableView) -> dict[str, tuple[int, int] | None]:
@@ -180,21 +180,21 @@ def unranked(board: Board) -> dict[str, str]:
 
 def test_a_team_s_choice_is_in_its_card_and_in_the_ledger(quick, board, remembered, tmp_path):
     for name in ("good", "fair"):
-        submit(board, pack([quick[name]], tmp_path / f"{name}.zip", team="us"))
+        submit_runs(board, pack_runs([quick[name]], tmp_path / f"{name}.zip", team="us"))
     assert unranked(board)["good"] == ""
-    (newest,), _ = submit(board, pack([quick["poor"]], tmp_path / "p.zip", team="us", card={"choose": True}))
+    (newest,), _ = submit_runs(board, pack_runs([quick["poor"]], tmp_path / "p.zip", team="us", card={"choose": True}))
     assert unranked(board) == {"poor": "", **dict.fromkeys(("good", "fair"), f"its team is ranked by entry {newest}")}
-    assert verify(board).differences == []
-    withdraw(board, newest, "a bug")
+    assert verify_board(board).differences == []
+    withdraw_entry(board, newest, "a bug")
     assert unranked(board)["good"] == ""
 
 
 def test_an_operator_declares_reference_entries_and_verify_reads_them(quick, board, remembered, tmp_path):
-    names, _ = submit(board, pack(list(quick.values()), tmp_path / "s.zip", team="us"))
+    names, _ = submit_runs(board, pack_runs(list(quick.values()), tmp_path / "s.zip", team="us"))
     assert sum(not why for why in unranked(board).values()) == 1
     with pytest.raises(UnknownName, match="no entry named"):
-        reference(board, ["0" * 16])
-    assert sorted(reference(board, names)) == sorted(names)
-    assert reference(board, names) == []
+        declare_references(board, ["0" * 16])
+    assert sorted(declare_references(board, names)) == sorted(names)
+    assert declare_references(board, names) == []
     assert set(unranked(board).values()) == {""}
-    assert verify(board).differences == []
+    assert verify_board(board).differences == []

@@ -10,9 +10,9 @@ import farshift as fs
 import pytest
 from farshift.benchmarks.runs.run import read_run
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.export import export
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.export import export_board
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.submission.pack import pack_runs
 from fuzz.folders import CASES, bound, failures, verified
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -26,8 +26,8 @@ def exported(runs, tmp_path_factory) -> Path:
     """An export of a board with two entries."""
     folder = tmp_path_factory.mktemp("exported")
     board = Board.init(folder / "board", "A board")
-    submit(board, pack(runs[:2], folder / "s.zip", team="us"))
-    return export(board, folder / "export").out
+    submit_runs(board, pack_runs(runs[:2], folder / "s.zip", team="us"))
+    return export_board(board, folder / "export").out
 
 
 def tried(exported: Path, cases: int, name: str) -> None:

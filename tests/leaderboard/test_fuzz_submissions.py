@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.validation.archive import Archive
-from farshift.leaderboard.validation.card import submission_card
+from farshift.leaderboard.validation.card import parse_submission_card
 from farshift.leaderboard.validation.decoding import read_card
 from farshift.leaderboard.validation.problem import REMEDIES, Problems
-from farshift.leaderboard.validation.wanted import Refused
+from farshift.leaderboard.validation.wanted import FileRejected
 from fuzz.bases import made, opened
 from fuzz.kept import Validator
 from fuzz.mutations import MUTATIONS, mutated
@@ -80,7 +80,7 @@ VALUES = st.recursive(
 )
 def test_any_tables_are_a_card_or_named_problems(card):
     problems = Problems()
-    found = submission_card({"format": 2} | card, "submission.toml", problems)
+    found = parse_submission_card({"format": 2} | card, "submission.toml", problems)
     if not problems:
         assert found.runs
         assert found.model.record().keys() <= set(found.model.__dataclass_fields__)
@@ -92,7 +92,7 @@ def test_any_tables_are_a_card_or_named_problems(card):
 def test_any_bytes_are_toml_tables_or_refused_by_name(text):
     try:
         assert isinstance(read_card(text), dict)
-    except Refused as refused:
+    except FileRejected as refused:
         assert {name for name, _, _ in refused.findings} <= {"toml-invalid", "toml-nesting", "toml-value"}
 
 

@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 import pytest
-from farshift.leaderboard.operations.verify_shown import _same
+from farshift.leaderboard.operations.verify_shown import _is_same_archive
 
 
 def packed(write, **arrays) -> bytes:
@@ -20,9 +20,9 @@ MADE = packed(np.savez_compressed, **HELD)
 
 
 def test_rows_that_are_packed_otherwise_are_the_same():
-    assert _same(packed(np.savez, **HELD), MADE)
-    assert not _same(packed(np.savez, **HELD | {"answers": np.arange(40)[::-1]}), MADE)
-    assert not _same(packed(np.savez, answers=np.arange(40)), MADE)
+    assert _is_same_archive(packed(np.savez, **HELD), MADE)
+    assert not _is_same_archive(packed(np.savez, **HELD | {"answers": np.arange(40)[::-1]}), MADE)
+    assert not _is_same_archive(packed(np.savez, answers=np.arange(40)), MADE)
 
 
 @pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
@@ -32,11 +32,11 @@ def test_whatever_bytes_are_changed_a_file_is_compared(write):
         damaged = bytearray(held)
         for place in draws.integers(0, len(held), draws.integers(1, 6)).tolist():
             damaged[place] ^= int(draws.integers(1, 256))
-        assert _same(bytes(damaged[: int(draws.integers(1, len(held) * 5))]), MADE) in (True, False)
+        assert _is_same_archive(bytes(damaged[: int(draws.integers(1, len(held) * 5))]), MADE) in (True, False)
 
 
 def test_what_is_no_archive_is_not_the_same():
     alone = io.BytesIO()
     np.save(alone, np.arange(3))
     for content in (b"", b"PK", b"\x80\x04.", alone.getvalue(), b"\x93NUMPY\x01\x00\x10\x00{'shape': (1e99,)}"):
-        assert not _same(content, MADE)
+        assert not _is_same_archive(content, MADE)

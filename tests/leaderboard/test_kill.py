@@ -12,9 +12,9 @@ from pathlib import Path
 import farshift as fs
 import pytest
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.sealed.seal import seal
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.sealed.seal import seal_benchmark
+from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent / "sealed"))
@@ -62,7 +62,7 @@ def test_submissions_outlive_30_kills_whole_or_not_at_all(tmp_path):
     for number in range(5):
         run = tmp_path / f"run{number}"
         fs.evaluate(lambda seed, n=number: models.Adder(seed, 0.1 * n), on=ON, seeds=1, out=run, name=f"model {number}")
-        content = pack([run], tmp_path / "packed.zip").read_bytes()
+        content = pack_runs([run], tmp_path / "packed.zip").read_bytes()
         (files / f"{sha256(content).hexdigest()}.zip").write_bytes(content)
     (tmp_path / "boards").mkdir()
     found = killed("board", tmp_path / "boards", files, 30, 4)
@@ -74,9 +74,9 @@ def with_a_window(folder: Path) -> Path:
     """A board with an entry and an open window, and answers to the window."""
     board = Board.init(folder / "board", "killed")
     fs.evaluate(lambda seed: models.Adder(seed, 0.1), on=ON, seeds=1, out=folder / "run", name="one model")
-    submit(board, pack([folder / "run"], folder / "s.zip", team="us"))
+    submit_runs(board, pack_runs([folder / "run"], folder / "s.zip", team="us"))
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    window = seal(board, "coins/longer", "now", tomorrow)
+    window = seal_benchmark(board, "coins/longer", "now", tomorrow)
     answers = answered(draw_folder(board, window), folder, "ann", seeds=1)
     answers.rename(folder / "answers.zip")
     return folder

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric import x25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from farshift.core.canonical import canonical_json
+from farshift.core.canonical import to_canonical_json
 from farshift.core.errors import FarshiftError
 from farshift.core.private import read_private, write_private
 from farshift.leaderboard.ledger import Record
-from farshift.leaderboard.ledger.chain import chain_problems
-from farshift.leaderboard.ledger.keys import SigningKey, create_key, signed_by
-from farshift.leaderboard.ledger.migrate import MIGRATIONS, migrate, require_current
-from farshift.leaderboard.ledger.record import GENESIS, hash_of, read_line
+from farshift.leaderboard.ledger.chain import find_chain_problems
+from farshift.leaderboard.ledger.keys import SigningKey, create_key, is_signed_by
+from farshift.leaderboard.ledger.migrate import MIGRATIONS, migrate_store, require_current
+from farshift.leaderboard.ledger.record import GENESIS, hash_record, read_line
 from farshift.leaderboard.ledger.store import SCHEMA, Store
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -125,7 +125,7 @@ def chain(tmp_path: Path, length: int = 6) -> tuple[list[Record], str]:
 def edited(record: Record, **changes: object) -> Record:
     """A record with other content and the hash that fits it: what a forger without the key can do."""
     new = replace(record, **changes)
-    return replace(new, hash=hash_of(new.seq, new.time, new.kind, new.body, new.previous))
+    return replace(new, hash=hash_record(new.seq, new.time, new.kind, new.body, new.previous))
 
 
 TAMPERED = {
@@ -181,15 +181,15 @@ TAMPERED = {
 @pytest.mark.parametrize("what", TAMPERED)
 def test_every_broken_place_of_a_chain_is_named(tmp_path, what):
     records, key = chain(tmp_path)
-    assert chain_problems(records, key, head=records[3].hash) == []
+    assert find_chain_problems(records, key, head=records[3].hash) == []
     tamper, complaints = TAMPERED[what]
-    assert chain_problems(tamper(records), key) == complaints
+    assert find_chain_problems(tamper(records), key) == complaints
 
 
 def test_a_cut_off_tail_is_found_by_a_head_from_an_earlier_look(tmp_path):
     records, key = chain(tmp_path)
-    assert chain_problems(records[:4], key) == [], "what is left of a chain is a chain"
-    (complaint,) = chain_problems(records[:4], key, head=records[5].hash)
+    assert find_chain_problems(records[:4], key) == [], "what is left of a chain is a chain"
+    (complaint,) = find_chain_problems(records[:4], key, head=records[5].hash)
     assert complaint == f"no record has the hash {records[5].hash} that was given: records were cut off or rewritten"
 
 
@@ -197,9 +197,9 @@ def test_a_cut_off_tail_is_found_by_a_head_from_an_earlier_look(tmp_path):
 def test_a_ledger_signed_by_another_key_is_not_the_boards(tmp_path):
     records, key = chain(tmp_path / "ours")
     forged, other = chain(tmp_path / "theirs")
-    assert chain_problems(forged, other) == []
-    assert chain_problems(forged, key) == [f"no record is signed by the board's key {key}"]
-    assert not signed_by("no key", records[0].hash, records[0].signature)
+    assert find_chain_problems(forged, other) == []
+    assert find_chain_problems(forged, key) == [f"no record is signed by the board's key {key}"]
+    assert not is_signed_by("no key", records[0].hash, records[0].signature)
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +220,7 @@ def test_no_change_of_a_line_goes_unseen(made, data):
         changed = read_line(bytes(line))
     except ValueError:
         return
-    assert chain_problems([*records[:which], changed, *records[which + 1 :]], key)
+    assert find_chain_problems([*records[:which], changed, *records[which + 1 :]], key)
 
 
 json_values = st.recursive(
@@ -234,7 +234,7 @@ json_values = st.recursive(
 @given(body=st.dictionaries(st.text(), json_values, max_size=5))
 def test_a_record_is_read_back_from_its_line(body):
     try:
-        hash = hash_of(3, "t", "withdrawn", body, GENESIS)
+        hash = hash_record(3, "t", "withdrawn", body, GENESIS)
     except UnicodeEncodeError:  # half a surrogate pair is not text
         return
     record = Record(3, "t", "withdrawn", body, GENESIS, hash, "0" * 128)
@@ -259,7 +259,7 @@ def test_a_record_is_read_back_from_its_line(body):
 def test_a_line_that_is_not_exactly_a_record_is_none(tmp_path, change):
     records, _ = chain(tmp_path, 2)
     with pytest.raises(ValueError, match="^(is|has) no"):
-        read_line(canonical_json(change(json.loads(records[1].line()))))
+        read_line(to_canonical_json(change(json.loads(records[1].line()))))
     for line in (b"", b"[" * 100_000, records[1].line() + b" ", b"\xff\xfe", b'{"seq":1e999}'):
         with pytest.raises(ValueError, match="^is no"):
             read_line(line)
@@ -286,7 +286,7 @@ def test_a_private_key_is_for_its_owner_alone(tmp_path):
     assert key.path.stat().st_mode & 0o777 == 0o600
     assert key.path.parent.stat().st_mode & 0o777 == 0o700
     assert create_key(key.path).public == key.public, "a key that is there is kept"
-    assert signed_by(key.public, GENESIS, key.sign(GENESIS))
+    assert is_signed_by(key.public, GENESIS, key.sign(GENESIS))
     key.path.chmod(0o640)
     with pytest.raises(FarshiftError, match="may be read by others .mode 640.: chmod 600"):
         SigningKey(key.path).sign(GENESIS)
@@ -335,15 +335,15 @@ def test_a_database_of_an_older_schema_is_migrated_and_of_a_newer_one_refused(tm
     store = Store(url)
     with pytest.raises(FarshiftError, match="its ledger, .* is missing"):
         require_current(store, tmp_path)
-    assert migrate(store, "0001") == (None, "0001")
+    assert migrate_store(store, "0001") == (None, "0001")
     with pytest.raises(FarshiftError, match="has schema 0001, this version needs .* farshift board rescore"):
         require_current(store, tmp_path)
-    assert migrate(store) == ("0001", SCHEMA)
-    assert migrate(store) == (SCHEMA, SCHEMA)
+    assert migrate_store(store) == ("0001", SCHEMA)
+    assert migrate_store(store) == (SCHEMA, SCHEMA)
     require_current(store, tmp_path)
     with store.writing() as open_:
         open_.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    for use in (lambda: migrate(store), lambda: require_current(store, tmp_path)):
+    for use in (lambda: migrate_store(store), lambda: require_current(store, tmp_path)):
         with pytest.raises(FarshiftError, match="has schema 9999, of a newer Farshift"):
             use()
 

@@ -6,15 +6,15 @@ import os
 
 import pytest
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.submission.pack import pack_runs
 
 
 @pytest.mark.attack("disk", "bytes changed in the cache of who verifies: the board is not accused")
 def test_labels_that_a_disk_changed_in_the_cache_accuse_no_board(runs, cache, tmp_path, farshift):
     """The attack: other labels under an equal size and time, by which the entry's score would be another."""
     board = Board.init(tmp_path / "board", "A test board")
-    submit(board, pack(runs[:1], tmp_path / "s.zip", team="us"))
+    submit_runs(board, pack_runs(runs[:1], tmp_path / "s.zip", team="us"))
     (path,) = (cache / "sources").glob("modadd97*.arrow")
     right, state = path.read_bytes(), path.stat()
     wrong = bytearray(right)

@@ -14,11 +14,11 @@ import pytest
 import s3
 from farshift.core.errors import FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.export import export
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.storage.board_files import named_files
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.export import export_board
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.storage.board_files import list_named_files
+from farshift.leaderboard.submission.pack import pack_runs
 
 pytestmark = pytest.mark.usefixtures("remembered")
 
@@ -31,7 +31,7 @@ def stores():
 
 @pytest.fixture(scope="module")
 def file(runs, tmp_path_factory) -> Path:
-    return pack(runs[:2], tmp_path_factory.mktemp("packed") / "both.zip")
+    return pack_runs(runs[:2], tmp_path_factory.mktemp("packed") / "both.zip")
 
 
 @pytest.fixture
@@ -41,24 +41,24 @@ def kept(stores, tmp_path) -> Board:
 
 
 def named(board: Board) -> list[str]:
-    return sorted(named_files(board.records()))
+    return sorted(list_named_files(board.records()))
 
 
 def test_what_is_entered_lies_in_the_store_and_verifies_from_there(kept, file, stores):
-    entries, new = submit(kept, file)
+    entries, new = submit_runs(kept, file)
     assert new
     assert stores.files(kept.objects.url) == named(kept) != []
     shutil.rmtree(kept.path / "submissions")
     shutil.rmtree(kept.path / "scores")
     assert [one.entry for one in Board(kept.path).standings()] == entries
-    found = verify(Board(kept.path))
+    found = verify_board(Board(kept.path))
     assert (found.verified, found.differences, found.not_recomputed) == (2, [], [])
 
 
 def test_an_export_and_its_card_do_not_say_where_the_files_lay(kept, file, tmp_path):
-    submit(kept, file)
+    submit_runs(kept, file)
     shutil.rmtree(kept.path / "submissions")
-    export(kept, tmp_path / "out")
+    export_board(kept, tmp_path / "out")
     assert (
         tmp_path / "out" / "submissions" / f"{kept.standings()[0].submission}.zip"
     ).read_bytes() == file.read_bytes()
@@ -67,19 +67,19 @@ def test_an_export_and_its_card_do_not_say_where_the_files_lay(kept, file, tmp_p
 
 @pytest.mark.attack("host", "another object put in the place of one that the ledger names, or none left")
 def test_verification_reads_the_store_and_not_the_copies_of_the_folder(kept, file, stores):
-    submit(kept, file)
+    submit_runs(kept, file)
     first, last, *_ = named(kept)
     stores.overwrite(kept.objects.url, first, b"another")
     stores.overwrite(kept.objects.url, last, None)
-    said = verify(kept).differences
+    said = verify_board(kept).differences
     assert f"{first} was changed: its sha256 is not the ledger's" in said
     assert f"{last} is missing" in said
 
 
 def test_what_no_record_names_is_told(kept, file, stores):
-    submit(kept, file)
+    submit_runs(kept, file)
     stores.overwrite(kept.objects.url, "scores/0123456789abcdef/4.json", b"{}")
-    assert verify(kept).differences == ["scores/0123456789abcdef/4.json belongs to no record"]
+    assert verify_board(kept).differences == ["scores/0123456789abcdef/4.json belongs to no record"]
 
 
 KILLED = """
@@ -102,15 +102,15 @@ def test_a_submit_that_is_killed_leaves_all_or_nothing_in_the_store(kept, file, 
     assert len(stores.files(kept.objects.url)) == 3, "the files are there before the record is"
     assert len(kept.standings()) == (2 if place == "publish" else 0)
     assert stores.files(kept.objects.url) == named(kept)
-    assert submit(kept, file)[1] is (place == "ledger")
-    assert verify(kept).differences == []
+    assert submit_runs(kept, file)[1] is (place == "ledger")
+    assert verify_board(kept).differences == []
 
 
 def test_a_store_that_does_not_answer_leaves_the_ledger_as_it_was(kept, file, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     board = Board(kept.path)
     with pytest.raises(Unavailable, match=r"s3://.* cannot be reached: ") as told:
-        submit(board, file)
+        submit_runs(board, file)
     assert "not-to-be-seen" not in str(told.value)
     assert len(board.records()) == 1
     assert not (board.path / "submissions").exists()
@@ -134,7 +134,7 @@ def test_another_sort_of_address_is_refused_before_anything_is_made(url, said, t
 
 
 def test_a_folder_of_the_store_that_is_in_use_is_not_taken(kept, file, tmp_path):
-    submit(kept, file)
+    submit_runs(kept, file)
     with pytest.raises(FarshiftError, match="holds files already"):
         Board.init(tmp_path / "other", "another", files=kept.objects.url)
 
@@ -151,9 +151,9 @@ def on_another_machine(board: Board, folder: Path) -> Board:
 def test_two_machines_keep_one_board(stores, server, runs, tmp_path):
     here = Board.init(tmp_path / "here", "shared", server.database(), stores.bucket())
     there = on_another_machine(here, tmp_path / "there")
-    first, same = (pack(runs[:1], tmp_path / f"{note}.zip", note=note) for note in ("first", "again"))
+    first, same = (pack_runs(runs[:1], tmp_path / f"{note}.zip", note=note) for note in ("first", "again"))
     with ThreadPoolExecutor(3) as pool:
-        jobs = [pool.submit(submit, board, file) for board, file in ((here, first), (there, first), (there, same))]
+        jobs = [pool.submit(submit_runs, board, file) for board, file in ((here, first), (there, first), (there, same))]
         said = [str(job.exception() or "") for job in jobs]
     refused = [one for one in said if one]
     assert refused, "one of the two files with the same run is refused"
@@ -162,7 +162,7 @@ def test_two_machines_keep_one_board(stores, server, runs, tmp_path):
     assert shown[0] == shown[1]
     assert len(shown[0]) == 1
     assert stores.files(here.objects.url) == named(there)
-    assert verify(there).differences == []
+    assert verify_board(there).differences == []
 
 
 def test_a_writer_waits_for_one_on_another_machine(server, stores, tmp_path):

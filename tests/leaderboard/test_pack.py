@@ -12,28 +12,28 @@ import farshift as fs
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
-from farshift.benchmarks.runs.run import card_digest
+from farshift.benchmarks.runs.run import compute_card_digest
 from farshift.benchmarks.scoring.score import score_predictions
 from farshift.core.errors import BadRun, BadSubmission, FarshiftError
-from farshift.core.files import file_sha256
+from farshift.core.files import compute_file_sha256
 from farshift.core.plugins import read_toml
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.submission.pack import pack
-from farshift.leaderboard.submission.validate import check
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.submission.validate import validate_submission
 from farshift.leaderboard.validation.card import TEMPLATE, ModelCard
 from farshift.leaderboard.validation.problem import REMEDIES
 
 
 def test_the_same_runs_and_card_pack_to_the_same_bytes(runs, tmp_path):
     card = {"team": "t", "model": {"training_data": ["scan/length"], "pretraining": []}}
-    one = pack(runs, tmp_path / "one.zip", card=card).read_bytes()
-    assert pack(list(reversed(runs)), tmp_path / "other.zip", team="t", card=card).read_bytes() == one
-    assert pack([fs.read_run(run) for run in runs], tmp_path / "read.zip", card=card).read_bytes() == one
-    assert pack(runs, tmp_path / "more.zip", card=card, note="n").read_bytes() != one
+    one = pack_runs(runs, tmp_path / "one.zip", card=card).read_bytes()
+    assert pack_runs(list(reversed(runs)), tmp_path / "other.zip", team="t", card=card).read_bytes() == one
+    assert pack_runs([fs.read_run(run) for run in runs], tmp_path / "read.zip", card=card).read_bytes() == one
+    assert pack_runs(runs, tmp_path / "more.zip", card=card, note="n").read_bytes() != one
 
 
 def test_a_submission_holds_cards_and_predictions_and_nothing_else(runs, tmp_path):
-    with zipfile.ZipFile(pack(runs[:2], tmp_path / "s.zip")) as bundle:
+    with zipfile.ZipFile(pack_runs(runs[:2], tmp_path / "s.zip")) as bundle:
         assert bundle.namelist() == [
             "submission.toml",
             "runs/0.toml",
@@ -50,26 +50,28 @@ def test_arguments_go_before_what_the_card_says(runs, tmp_path):
     (tmp_path / "card.toml").write_text(
         'name = "a name"\nteam = "theirs"\nnote = "a note"\n[model]\nparameters = 3\npretraining = ["C4"]\n'
     )
-    found = check(pack(runs[:1], tmp_path / "s.zip", team="ours", card=tmp_path / "card.toml"))
+    found = validate_submission(pack_runs(runs[:1], tmp_path / "s.zip", team="ours", card=tmp_path / "card.toml"))
     assert (found.name, found.team, found.note) == ("a name", "ours", "a note")
     assert found.model == ModelCard(("unknown",), ("C4",), 3)
 
 
 def test_the_template_can_be_packed_as_it_is(runs, tmp_path):
     (tmp_path / "card.toml").write_text(TEMPLATE)
-    assert check(pack(runs[:1], tmp_path / "s.zip", card=tmp_path / "card.toml")).model == ModelCard()
+    assert (
+        validate_submission(pack_runs(runs[:1], tmp_path / "s.zip", card=tmp_path / "card.toml")).model == ModelCard()
+    )
 
 
 def test_a_wrong_card_is_named_by_its_file_and_nothing_is_written(runs, tmp_path):
     (tmp_path / "card.toml").write_text('title = "x"\n[model]\nlinks = "https://example.org"\n')
     with pytest.raises(BadSubmission, match="^pack: 2 problems: ") as refusal:
-        pack(runs[:1], tmp_path / "s.zip", card=tmp_path / "card.toml")
+        pack_runs(runs[:1], tmp_path / "s.zip", card=tmp_path / "card.toml")
     assert [(one.file, one.column) for one in refusal.value.problems] == [
         (str(tmp_path / "card.toml"), "title"),
         (str(tmp_path / "card.toml"), "model.links"),
     ]
     with pytest.raises(BadSubmission, match="team: must be a text of at most 100"):
-        pack(runs[:1], tmp_path / "s.zip", team="x" * 101)
+        pack_runs(runs[:1], tmp_path / "s.zip", team="x" * 101)
     assert not (tmp_path / "s.zip").exists()
 
 
@@ -78,8 +80,8 @@ def edited(run: Path, folder: Path, change) -> Path:
     shutil.copytree(run, folder)
     pq.write_table(change(pq.read_table(folder / "predictions.parquet")), folder / "predictions.parquet")
     card = read_toml(folder / "run.toml")
-    card["digests"]["predictions"] = file_sha256(folder / "predictions.parquet")
-    card["digests"]["run"] = card_digest(card)
+    card["digests"]["predictions"] = compute_file_sha256(folder / "predictions.parquet")
+    card["digests"]["run"] = compute_card_digest(card)
     (folder / "run.toml").write_text(tomli_w.dumps(card))
     return folder
 
@@ -89,33 +91,33 @@ def test_what_a_board_would_refuse_is_not_packed(runs, tmp_path):
     with pytest.raises(
         BadSubmission, match="^s.zip: predictions/0.parquet, column row_id, row [0-9a-f]{16}: part id_test"
     ):
-        pack([short], tmp_path / "s.zip")
+        pack_runs([short], tmp_path / "s.zip")
     with pytest.raises(BadRun, match="is not a run"):
-        pack([tmp_path], tmp_path / "s.zip")
+        pack_runs([tmp_path], tmp_path / "s.zip")
     with pytest.raises(FarshiftError, match="name at least one run folder"):
-        pack([], tmp_path / "s.zip")
+        pack_runs([], tmp_path / "s.zip")
     assert not (tmp_path / "s.zip").exists()
 
 
 def test_runs_that_could_not_be_told_apart_are_not_packed(runs, tmp_path):
     shutil.copytree(runs[0], tmp_path / "twin")
     with pytest.raises(FarshiftError, match="are both good on modadd97/xi35"):
-        pack([runs[0], tmp_path / "twin"], tmp_path / "x.zip")
+        pack_runs([runs[0], tmp_path / "twin"], tmp_path / "x.zip")
 
 
 def test_the_same_bytes_are_scored_the_same_offline_and_on_the_board(runs, board, tmp_path):
     """`farshift score` of a run, the scorer on what was validated, and the board agree byte for byte."""
-    file = pack(runs, tmp_path / "s.zip", team="us")
+    file = pack_runs(runs, tmp_path / "s.zip", team="us")
     offline = {fs.read_run(run).model: fs.score(run).json() for run in runs}
-    for entry in check(file).entries:
+    for entry in validate_submission(file).entries:
         assert score_predictions(entry.benchmark, entry.predictions, entry).json() == offline[entry.model]
-    submit(board, file)
+    submit_runs(board, file)
     standing = {one.score.model: one.score.to_dict() for one in board.standings()}
     assert standing == {model: json.loads(content) for model, content in offline.items()}
 
 
 def test_predictions_come_out_as_they_went_in(runs, tmp_path):
-    found = check(pack(runs[:1], tmp_path / "s.zip")).entries[0].predictions
+    found = validate_submission(pack_runs(runs[:1], tmp_path / "s.zip")).entries[0].predictions
     with zipfile.ZipFile(tmp_path / "s.zip") as bundle:
         before = pq.read_table(io.BytesIO(bundle.read("predictions/0.parquet")))
     assert found.equals(before.select(found.column_names))
@@ -123,7 +125,7 @@ def test_predictions_come_out_as_they_went_in(runs, tmp_path):
 
 def test_a_run_folder_that_is_handed_in_is_told_to_be_packed(runs):
     with pytest.raises(BadSubmission, match="is a folder; a run is packed first: farshift pack RUN --out"):
-        check(runs[0])
+        validate_submission(runs[0])
 
 
 def test_the_docs_list_every_problem_with_its_remedy():

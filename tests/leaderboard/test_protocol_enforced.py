@@ -11,7 +11,7 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.runs.card import BudgetTable, RunCard
 from farshift.leaderboard.submission.validate import ValidRun
-from farshift.leaderboard.tables.row_scores import packed, rows_of, unpacked
+from farshift.leaderboard.tables.row_scores import compute_entry_rows, deserialise_rows, serialise_rows
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
@@ -43,16 +43,16 @@ def valid(run: fs.Run, **changed) -> ValidRun:
 
 
 def test_an_honest_run_has_nothing_against_it_and_its_rows_say_so_when_read_back(run):
-    rows = rows_of(valid(run))
+    rows = compute_entry_rows(valid(run))
     assert rows.odd == ()
     assert rows.floor == pytest.approx(1 / 97, abs=0.01)
-    again = unpacked(packed(rows))
+    again = deserialise_rows(serialise_rows(rows))
     assert (again.odd, again.floor) == (rows.odd, rows.floor)
 
 
 @pytest.mark.attack("entrant", "training that touched what the protocol does not open")
 def test_training_that_touched_what_the_protocol_does_not_open_is_named(run):
-    odd = rows_of(valid(run, spent=replace(run.card.spent, touched=("ood_val", "unlabelled")))).odd
+    odd = compute_entry_rows(valid(run, spent=replace(run.card.spent, touched=("ood_val", "unlabelled")))).odd
     assert odd == tuple(
         f"its training touched {name}, which the protocol does not open" for name in ("ood_val", "unlabelled")
     )
@@ -62,4 +62,4 @@ def test_training_that_touched_what_the_protocol_does_not_open_is_named(run):
 def test_a_run_of_more_steps_than_its_table_says_is_named(run):
     budget = run.card.budget
     short = BudgetTable(budget.name, budget.seeds, 7, budget.device)
-    assert rows_of(valid(run, budget=short)).odd == ("a seed spent 20 steps, and its table is of 7",)
+    assert compute_entry_rows(valid(run, budget=short)).odd == ("a seed spent 20 steps, and its table is of 7",)

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.leaderboard.validation.decoding import _lengths
+from farshift.leaderboard.validation.decoding import _measure_lengths
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,8 +26,8 @@ def test_the_bytes_of_each_text_are_counted_where_columns_are_cut_and_values_mis
     indices = pa.array([None if p is None else p - head for p in places], pa.int32())
     column = pa.DictionaryArray.from_arrays(indices, dictionary).slice(cut)
     texts = column.to_pylist()
-    assert _lengths(column).tolist() == [0 if text is None else len(text.encode()) for text in texts]
-    assert _lengths(column).dtype == np.int64
+    assert _measure_lengths(column).tolist() == [0 if text is None else len(text.encode()) for text in texts]
+    assert _measure_lengths(column).dtype == np.int64
 
 
 def test_a_reader_is_ready_without_pandas_which_pyarrow_loads_where_it_is_installed():

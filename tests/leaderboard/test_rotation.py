@@ -9,15 +9,15 @@ import pytest
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger import Record
-from farshift.leaderboard.ledger.chain import chain_problems
+from farshift.leaderboard.ledger.chain import find_chain_problems
 from farshift.leaderboard.ledger.keys import SigningKey, create_key
-from farshift.leaderboard.ledger.record import hash_of
-from farshift.leaderboard.ledger.rotation import current_key
-from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.ledger.record import hash_record
+from farshift.leaderboard.ledger.rotation import find_current_key
+from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.places import verify_at
 from farshift.leaderboard.operations.rotate import rotate_key
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.publish.write import build
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.publish.write import build_site
 
 
 def note(board: Board) -> Record:
@@ -28,7 +28,7 @@ def note(board: Board) -> Record:
 def signed(records: list[Record], kind: str, body: dict, key: SigningKey) -> list[Record]:
     """A chain with one more record, signed by a key."""
     last = records[-1]
-    hash = hash_of(last.seq + 1, last.time, kind, body, last.hash)
+    hash = hash_record(last.seq + 1, last.time, kind, body, last.hash)
     return [*records, Record(last.seq + 1, last.time, kind, body, last.hash, hash, key.sign(hash))]
 
 
@@ -42,16 +42,16 @@ def test_what_follows_a_rotation_is_signed_by_the_new_key_and_all_of_it_verifies
     assert again.ledger.current() == record.body["key"] != first
     assert SigningKey(old).public == first
     assert oct((board.path / "private" / "key.pem").stat().st_mode & 0o777) == "0o600"
-    found = verify(again)
+    found = verify_board(again)
     assert found.differences == []
     assert f"record {record.seq} names the key {record.body['key']} for those after it" in found.notes
-    export(again, tmp_path / "out")
+    export_board(again, tmp_path / "out")
     assert verify_at(str(tmp_path / "out"), key=first).differences == []
 
 
 def test_the_ledgers_page_tells_the_new_key_and_the_reason(board):
     record, _ = rotate_key(board, "a new <machine>")
-    pages = [path.read_text() for path in (build(board).parent / "ledger").glob("*.html")]
+    pages = [path.read_text() for path in (build_site(board).parent / "ledger").glob("*.html")]
     assert any(f"What follows is signed by the key {record.body['key']}" in page for page in pages)
     assert any("a new &lt;machine&gt;" in page for page in pages)
 
@@ -61,7 +61,7 @@ def test_a_key_changes_many_times(board):
     assert len(set(keys)) == 3
     assert Board(board.path).ledger.current() == keys[-1]
     assert len(board.ledger.records()) == 4
-    assert chain_problems(board.ledger.records(), board.ledger.key) == []
+    assert find_chain_problems(board.ledger.records(), board.ledger.key) == []
 
 
 def test_a_process_that_read_the_old_key_goes_on_with_the_new(board):
@@ -69,7 +69,7 @@ def test_a_process_that_read_the_old_key_goes_on_with_the_new(board):
     note(other)
     rotate_key(board, "a new machine")
     note(other)
-    assert chain_problems(board.ledger.records(), board.ledger.key) == []
+    assert find_chain_problems(board.ledger.records(), board.ledger.key) == []
     assert [one.kind for one in other.following(other.records()[1])] == ["key_rotated", "referenced"]
 
 
@@ -79,14 +79,16 @@ def test_a_rotation_that_another_key_signed_is_none(board, tmp_path):
     records = board.ledger.records()
     forged = signed(records, "key_rotated", {"key": thief.public, "reason": ""}, thief)
     forged = signed(forged, "referenced", {"declared": []}, thief)
-    assert current_key(forged, first) == first
-    assert chain_problems(forged, first) == [f"record {seq} is not signed by the board's key" for seq in (1, 2)]
+    assert find_current_key(forged, first) == first
+    assert find_chain_problems(forged, first) == [f"record {seq} is not signed by the board's key" for seq in (1, 2)]
     old_key = SigningKey(board.path / "private" / "key.pem")
     rotated = signed(records, "key_rotated", {"key": thief.public, "reason": ""}, old_key)
     undone = signed(rotated, "referenced", {"declared": []}, old_key)
-    assert chain_problems(undone, first) == ["record 2 is not signed by the board's key"], "the old key signs no more"
+    assert find_chain_problems(undone, first) == ["record 2 is not signed by the board's key"], (
+        "the old key signs no more"
+    )
     changed = [*rotated[:-1], replace(rotated[-1], body={"key": first, "reason": ""})]
-    assert "record 1 (key_rotated) was changed: its hash does not fit" in chain_problems(changed, first)
+    assert "record 1 (key_rotated) was changed: its hash does not fit" in find_chain_problems(changed, first)
 
 
 def test_the_old_key_appends_nothing_more(board):
@@ -113,13 +115,13 @@ def test_a_rotation_that_was_killed_can_be_repeated(board, monkeypatch, killed):
     again = Board(board.path)
     note(again)
     assert [one.kind for one in again.records()] == ["opened", "key_rotated", "referenced"]
-    assert verify(again).differences == []
+    assert verify_board(again).differences == []
 
 
 def test_a_rotation_that_names_no_key_is_told(board):
     board.ledger.append([("key_rotated", {"key": "none", "reason": ""})])
     note(board)
-    assert verify(board).differences == ["record 1 names no key for those after it"]
+    assert verify_board(board).differences == ["record 1 names no key for those after it"]
 
 
 def test_a_rotation_needs_a_reason(board):

@@ -8,8 +8,8 @@ from os.path import normpath
 from pathlib import Path
 
 import pytest
-from farshift.leaderboard.entries import Left
-from farshift.leaderboard.publish.page_pictures import Scale, rank_bar, scale_of
+from farshift.leaderboard.entries import Removal
+from farshift.leaderboard.publish.page_pictures import Scale, compute_rank_bar, make_strip_scale
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.publish.write import write_site
 from made_tables import entry, snapshot
@@ -64,7 +64,7 @@ def board():
     made.append(entry("old", 0.5, "vowel/speakers", kind="domain", identity="0" * 64))
     gone, _ = entry("gone", 0.9)
     first = made[0][0]
-    apart = [replace(gone, left=Left("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z"))]
+    apart = [replace(gone, left=Removal("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z"))]
     return snapshot(
         made,
         {("us", first.score.entry_identity): 41},
@@ -150,12 +150,12 @@ def test_a_page_of_an_entry_that_is_no_more_goes(board, tmp_path):
 def test_a_bar_of_ranks_covers_its_set_and_a_strip_its_scale(board):
     (table_view,) = (table_view for table_view in board.views if len(table_view.rows) == 40)
     for row in table_view.rows:
-        bar = rank_bar(row, 40)
+        bar = compute_rank_bar(row, 40)
         assert 0 <= bar["x"] <= bar["x"] + bar["width"] <= 93
-    wide = rank_bar(replace(table_view.rows[0], rank=(1, 40)), 40)
+    wide = compute_rank_bar(replace(table_view.rows[0], rank=(1, 40)), 40)
     assert (wide["x"], wide["width"]) == (0, 90)
-    assert rank_bar(replace(table_view.rows[0], rank=None), 40) is None
-    scale = scale_of(table_view)
+    assert compute_rank_bar(replace(table_view.rows[0], rank=None), 40) is None
+    scale = make_strip_scale(table_view)
     assert scale == Scale(0.0, 1.0)
     assert scale.x(-3) == scale.x(0) < scale.x(0.5) < scale.x(1) == scale.x(7)
 

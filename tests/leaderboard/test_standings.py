@@ -9,8 +9,8 @@ import pytest
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.tables.row_scores import EntryRows
-from farshift.leaderboard.tables.standings import tables
-from farshift.leaderboard.tables.table_view import table_view
+from farshift.leaderboard.tables.standings import make_tables
+from farshift.leaderboard.tables.table_view import make_table_view
 from made_tables import entry, rows, snapshot
 from scipy import stats
 
@@ -123,9 +123,9 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
     made = [entry("fine", 0.5), entry("also fine", 0.6)]
     standing, _ = entry("undefined", 0.4)
     broken = Replicates([0.4] * 3, np.full((3, 1), np.nan), np.array([600]), (0.0, 1.0))
-    (table,) = tables([one for one, _ in made] + [standing])
+    (table,) = make_tables([one for one, _ in made] + [standing])
     by_name = {one.entry: found for one, found in made} | {standing.entry: EntryRows(broken, broken)}
-    found = table_view(table, by_name, {}, {})
+    found = make_table_view(table, by_name, {}, {})
     ranks = {row.standing.score.model: row.rank for row in found.rows}
     assert ranks["undefined"] is None
     assert found.ranked == 2
@@ -134,8 +134,8 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
 
 def test_entries_without_rows_here_have_no_rank_and_the_table_says_why():
     (one, found), (other, _) = entry("here", 0.5), entry("elsewhere", 0.6)
-    (table,) = tables([one, other])
-    shown = table_view(table, {one.entry: found}, {other.entry: "of an older identity"}, {})
+    (table,) = make_tables([one, other])
+    shown = make_table_view(table, {one.entry: found}, {other.entry: "of an older identity"}, {})
     assert {row.standing.score.model: row.rank for row in shown.rows} == {"here": (1, 1), "elsewhere": None}
     assert any("No rank set for elsewhere: of an older identity" in note for note in shown.notes)
 

@@ -11,20 +11,20 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.clusters import Clustering
-from farshift.benchmarks.statistics.interval import mean
+from farshift.benchmarks.statistics.interval import estimate_mean
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.benchmarks.statistics.tally import Tally
 from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.reference import reference
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.verify_shown import _same
-from farshift.leaderboard.publish.write import build
-from farshift.leaderboard.settings import baselines_of, write_baselines
-from farshift.leaderboard.submission.pack import pack
-from farshift.leaderboard.tables.row_scores import EntryRows, packed, rows_of_entries, unpacked
+from farshift.leaderboard.operations.reference import declare_references
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.verify_shown import _is_same_archive
+from farshift.leaderboard.publish.write import build_site
+from farshift.leaderboard.settings import read_baselines, write_baselines
+from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.tables.row_scores import EntryRows, deserialise_rows, read_entry_rows, serialise_rows
 from farshift.leaderboard.tables.snapshot import take_snapshot
-from farshift.leaderboard.tables.standings import tables
+from farshift.leaderboard.tables.standings import make_tables
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
@@ -53,11 +53,11 @@ def whole(runs, tmp_path_factory) -> Path:
         fs.evaluate(Stages, on=ON, seeds=2, out=place / rule, selection=rule, name=f"stages {rule}")
     board = Board.init(place / "board", "A test board")
     others = [place / name for name in ("quick", "short", "last", "id_val")]
-    names, _ = submit(
-        board, pack([*runs, *others], place / "s.zip", team="<script>alert(1)</script>", note="a first <try>")
+    names, _ = submit_runs(
+        board, pack_runs([*runs, *others], place / "s.zip", team="<script>alert(1)</script>", note="a first <try>")
     )
-    reference(board, names)
-    build(board)
+    declare_references(board, names)
+    build_site(board)
     return board.path
 
 
@@ -70,7 +70,7 @@ def board(whole, tmp_path) -> Board:
 def test_entries_of_other_identities_never_share_a_table(board):
     found = {
         (table.benchmark, table.budget, table.steps, table.selection): sorted(row.score.model for row in table.rows)
-        for table in tables(board.standings())
+        for table in make_tables(board.standings())
     }
     assert found == {
         ("scan/length", "full", None, "last"): ["echo"],
@@ -109,12 +109,12 @@ def test_a_board_shows_the_same_with_its_rows_kept_or_not(board):
 
 def test_the_short_form_of_rows_has_the_scores_of_the_long_one(board):
     standings = board.standings()
-    short, _ = rows_of_entries(board, standings, short=True)
-    whole, _ = rows_of_entries(board, standings)
+    short, _ = read_entry_rows(board, standings, short=True)
+    whole, _ = read_entry_rows(board, standings)
     assert any(isinstance(one.ood, Tally) for one in short.values())
     for name, one in whole.items():
         assert isinstance(one.ood, RowScores)
-        assert mean(short[name].ood) == mean(one.ood)
+        assert estimate_mean(short[name].ood) == estimate_mean(one.ood)
 
 
 def test_a_changed_score_stops_a_board_and_right_again_it_goes_on(board):
@@ -135,10 +135,10 @@ def test_kept_rows_that_are_not_those_of_the_score_are_made_again(board):
     kept[1].write_bytes(before[1][: len(before[1]) // 2])  # cut off
     kept[2].write_bytes(b"")
     standings = board.standings()
-    found, without = rows_of_entries(board, standings)
+    found, without = read_entry_rows(board, standings)
     assert without == {}
     # By what they hold: another zlib, as a library may bring into a process, packs the same otherwise.
-    assert all(_same(path.read_bytes(), was) for path, was in zip(kept, before, strict=True))
+    assert all(_is_same_archive(path.read_bytes(), was) for path, was in zip(kept, before, strict=True))
     for standing in standings:
         assert sum(found[standing.entry].ood.per_seed) / len(standing.score.seeds) == pytest.approx(
             standing.score.ood.value, abs=1e-6
@@ -153,13 +153,13 @@ def test_kept_rows_of_another_entry_with_the_same_score_are_not_taken_for_an_ent
     (mine,), (other,) = (list((board.path / "derived" / "rows").glob(f"{one.entry}-*")) for one in (first, second))
     before = mine.read_bytes()
     mine.write_bytes(other.read_bytes())
-    rows_of_entries(board, [first])
-    assert _same(mine.read_bytes(), before)
+    read_entry_rows(board, [first])
+    assert _is_same_archive(mine.read_bytes(), before)
 
 
 def test_rows_are_read_back_as_they_were_kept(board):
     for path in (board.path / "derived" / "rows").iterdir():
-        assert packed(unpacked(path.read_bytes())) == path.read_bytes()
+        assert serialise_rows(deserialise_rows(path.read_bytes())) == path.read_bytes()
 
 
 @pytest.mark.attack("disk", "a flipped byte in kept rows of a board")
@@ -169,10 +169,10 @@ def test_a_flipped_byte_of_kept_rows_is_found_wherever_it_is(board):
     whole = path.read_bytes()
     for place in range(0, len(whole), max(1, len(whole) // 200)):
         with pytest.raises(ValueError, match="digest"):
-            unpacked(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+            deserialise_rows(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
     directory = whole.rindex(b"id.bounds")
     path.write_bytes(whole[:directory] + b"iD" + whole[directory + 2 :])
-    rows_of_entries(board, board.standings())
+    read_entry_rows(board, board.standings())
     assert path.read_bytes() == whole
 
 
@@ -190,7 +190,7 @@ def test_a_board_with_a_changed_score_shows_no_page(board):
     file = next((board.path / "scores").rglob("*.json"))
     file.write_bytes(file.read_bytes().replace(b"0", b"1", 1))
     with pytest.raises(FarshiftError, match="farshift board verify"):
-        build(board)
+        build_site(board)
 
 
 def test_entries_of_an_older_identity_stand_apart_without_ranks(board, monkeypatch):
@@ -198,7 +198,7 @@ def test_entries_of_an_older_identity_stand_apart_without_ranks(board, monkeypat
     found = take_snapshot(board)
     assert all(row.rank is None for table_view in found.views for row in table_view.rows)
     assert any("of an older identity" in note for note in found.views[0].notes)
-    site = build(board).parent
+    site = build_site(board).parent
     shown = {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*.html")}
     assert b"All entries are of an older identity" in shown["index.html"]
     assert b"Tables of an older identity" in shown["benchmarks/scan/length.html"]
@@ -208,7 +208,7 @@ def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(bo
     from farshift.benchmarks.benchmark import find_benchmark
 
     known = {"scan/length": find_benchmark("scan/length")}
-    monkeypatch.setattr("farshift.leaderboard.tables.standings.benchmarks", lambda: known)
+    monkeypatch.setattr("farshift.leaderboard.tables.standings.load_benchmarks", lambda: known)
     found = take_snapshot(board)
     ranks = {table_view.table.benchmark: {row.rank for row in table_view.rows} for table_view in found.views}
     assert ranks == {"scan/length": {(1, 1)}, ON: {None}}
@@ -216,10 +216,10 @@ def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(bo
 
 
 def test_what_was_withdrawn_is_in_no_table_and_still_counts_as_an_attempt(board):
-    from farshift.leaderboard.operations.withdraw import withdraw
+    from farshift.leaderboard.operations.withdraw import withdraw_entry
 
     name = next(one.entry for one in board.standings() if one.score.model == "good")
-    withdraw(board, name, "a bug in our loader")
+    withdraw_entry(board, name, "a bug in our loader")
     found = take_snapshot(board)
     assert name not in {row.standing.entry for table_view in found.views for row in table_view.rows}
     (apart,) = found.record()["apart"]
@@ -229,7 +229,7 @@ def test_what_was_withdrawn_is_in_no_table_and_still_counts_as_an_attempt(board)
 
 
 def test_the_board_says_which_model_the_others_are_held_against(board):
-    assert baselines_of(board.path) == {}
+    assert read_baselines(board.path) == {}
     write_baselines(board.path, {ON: "worse <b>"})
     (table_view,) = (one for one in take_snapshot(board).views if len(one.rows) == 3)
     assert (table_view.baseline, table_view.rows[0].against["verdict"]) == ("worse <b>", "better")
@@ -269,11 +269,11 @@ def test_rows_of_a_score_that_is_no_mean_are_kept_with_how_their_clusters_were_t
     without = np.array([[0.6, 0.7, 0.65, 0.62, 0.7], [0.5, 0.55, 0.52, 0.6, 0.58]])
     sample = Replicates([0.65, 0.55], without, sizes, (0.0, 1.0), Clustering(*treated))
     rows = EntryRows(sample, replace(sample, per_seed=[0.4, 0.45]))
-    again = unpacked(packed(rows))
-    assert [mean(view).to_dict() for view in (again.id, again.ood)] == [
-        mean(view).to_dict() for view in (rows.id, rows.ood)
+    again = deserialise_rows(serialise_rows(rows))
+    assert [estimate_mean(view).to_dict() for view in (again.id, again.ood)] == [
+        estimate_mean(view).to_dict() for view in (rows.id, rows.ood)
     ]
-    assert mean(again.id).clustering == Clustering(*treated)
+    assert estimate_mean(again.id).clustering == Clustering(*treated)
 
 
 def test_an_entry_whose_data_cannot_be_had_says_why(board, monkeypatch):
@@ -281,8 +281,8 @@ def test_an_entry_whose_data_cannot_be_had_says_why(board, monkeypatch):
         raise Unavailable("rows.csv is not available: it has no mirrors")
 
     shutil.rmtree(board.path / "derived")
-    monkeypatch.setattr("farshift.leaderboard.tables.row_scores.check", gone)
-    found, without = rows_of_entries(board, board.standings())
+    monkeypatch.setattr("farshift.leaderboard.tables.row_scores.validate_submission", gone)
+    found, without = read_entry_rows(board, board.standings())
     assert found == {}
     assert set(without.values()) == {"its data cannot be had here: rows.csv is not available: it has no mirrors"}
 
@@ -291,7 +291,7 @@ def test_an_entry_whose_rows_give_another_score_says_so(board, monkeypatch):
     from farshift.leaderboard.tables import row_scores
 
     shutil.rmtree(board.path / "derived")
-    right = row_scores.rows_of
-    monkeypatch.setattr(row_scores, "rows_of", lambda entry: replace(right(entry), id=right(entry).ood))
-    without = rows_of_entries(board, board.standings())[1]
+    right = row_scores.compute_entry_rows
+    monkeypatch.setattr(row_scores, "compute_entry_rows", lambda entry: replace(right(entry), id=right(entry).ood))
+    without = read_entry_rows(board, board.standings())[1]
     assert any("do not give the score in the ledger" in reason for reason in without.values())

@@ -12,29 +12,29 @@ from threading import Barrier
 import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import submit as submitting
-from farshift.leaderboard.operations.places import verify_at, viewed
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.places import open_board_view, verify_at
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from support import one_line_error
 
 
 @pytest.fixture(scope="module")
 def file(runs, tmp_path_factory) -> Path:
-    return pack(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
+    return pack_runs(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
 
 
 @pytest.mark.attack("entrant", "one file handed in by three at once")
 def test_the_same_file_from_three_at_once_gives_all_three_the_same_entries(board, file, remembered, monkeypatch):
-    together, real = Barrier(3), submitting.scored
+    together, real = Barrier(3), submitting.score_entry
 
     def slowly(entry):
         together.wait(60)  # all three have seen a board without it
         return real(entry)
 
-    monkeypatch.setattr(submitting, "scored", slowly)
+    monkeypatch.setattr(submitting, "score_entry", slowly)
     with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: submit(Board(board.path), file), range(3)))
+        found = list(pool.map(lambda _: submit_runs(Board(board.path), file), range(3)))
     assert sorted(new for _, new in found) == [False, False, True]
     assert found[0][0] == found[1][0] == found[2][0]
     assert len(board.records()) == 3
@@ -52,7 +52,7 @@ def test_a_limit_on_the_size_of_files_is_told_in_a_line_and_loses_nothing(board,
     assert verify_at(str(board.path)).whole
     assert len(board.records()) == 1
     assert not any((board.path / "incoming").glob("*"))
-    assert submit(board, file)[1]
+    assert submit_runs(board, file)[1]
 
 
 @pytest.fixture
@@ -69,10 +69,10 @@ def read_only(board, monkeypatch):
 
 @pytest.mark.attack("disk", "a board that may only be read")
 def test_a_board_that_may_only_be_read_is_read(board, file, remembered, cache, monkeypatch, request):
-    submit(board, file)
+    submit_runs(board, file)
     before = sorted(board.path.rglob("*"))
     request.getfixturevalue("read_only")
     assert verify_at(str(board.path)).whole
-    with viewed(str(board.path)) as view:
+    with open_board_view(str(board.path)) as view:
         assert len(take_snapshot(view).views[0].rows) == 1
     assert sorted(board.path.rglob("*")) == before

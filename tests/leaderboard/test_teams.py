@@ -13,11 +13,11 @@ from farshift.cli import app
 from farshift.core.errors import BadSubmission, FarshiftError
 from farshift.core.plugins import read_toml
 from farshift.leaderboard.ledger.keys import SigningKey, create_key
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.submission.pack import pack
-from farshift.leaderboard.submission.validate import check
-from farshift.leaderboard.teams import fingerprint, identity, normalised, shown_names
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.submission.validate import validate_submission
+from farshift.leaderboard.teams import compute_fingerprint, make_display_names, make_team_identity, normalise_name
 from typer.testing import CliRunner
 
 
@@ -39,10 +39,10 @@ def recarded(file: Path, out: Path, change) -> Path:
 
 
 def test_the_same_runs_card_and_key_pack_to_the_same_bytes(runs, key, tmp_path):
-    one = pack(runs[:1], tmp_path / "one.zip", team="us", key=key)
-    assert pack(runs[:1], tmp_path / "two.zip", team="us", key=key).read_bytes() == one.read_bytes()
-    assert check(one).team_key == key.public
-    assert check(pack(runs[:1], tmp_path / "none.zip", team="us")).team_key == ""
+    one = pack_runs(runs[:1], tmp_path / "one.zip", team="us", key=key)
+    assert pack_runs(runs[:1], tmp_path / "two.zip", team="us", key=key).read_bytes() == one.read_bytes()
+    assert validate_submission(one).team_key == key.public
+    assert validate_submission(pack_runs(runs[:1], tmp_path / "none.zip", team="us")).team_key == ""
 
 
 @pytest.mark.attack("entrant", "a submission changed after it was signed")
@@ -57,31 +57,31 @@ def test_the_same_runs_card_and_key_pack_to_the_same_bytes(runs, key, tmp_path):
     ],
 )
 def test_a_card_that_was_changed_after_signing_is_refused_in_one_line(runs, key, tmp_path, change):
-    signed = pack(runs[:1], tmp_path / "s.zip", team="us", key=key)
+    signed = pack_runs(runs[:1], tmp_path / "s.zip", team="us", key=key)
     with pytest.raises(BadSubmission, match="^forged.zip: submission.toml, column signature: [^\n]*$") as refusal:
-        check(recarded(signed, tmp_path / "forged.zip", change))
+        validate_submission(recarded(signed, tmp_path / "forged.zip", change))
     assert [problem.name for problem in refusal.value.problems] == ["signature-wrong"]
 
 
 def test_the_ledger_has_the_key_of_who_signed_and_verify_holds_it_to_the_submission(runs, key, board, tmp_path):
-    submit(board, pack(runs[:1], tmp_path / "s.zip", team="us", key=key))
-    submit(board, pack(runs[1:2], tmp_path / "u.zip", team="others"))
+    submit_runs(board, pack_runs(runs[:1], tmp_path / "s.zip", team="us", key=key))
+    submit_runs(board, pack_runs(runs[1:2], tmp_path / "u.zip", team="others"))
     bodies = [record.body for record in board.ledger.records() if record.kind == "submitted"]
     assert [body.get("team_key") for body in bodies] == [key.public, None]
-    assert verify(board).differences == []
+    assert verify_board(board).differences == []
 
 
 @pytest.mark.attack("entrant", "the name of a team with a key")
 def test_an_unsigned_submission_cannot_take_the_name_of_a_team_with_a_key(runs, key, board, tmp_path):
-    submit(board, pack(runs[:1], tmp_path / "s.zip", team="Mean Team", key=key))
+    submit_runs(board, pack_runs(runs[:1], tmp_path / "s.zip", team="Mean Team", key=key))
     for number, name in enumerate(("mean  team", "Mean Team", "ＭＥＡＮ team")):
-        with pytest.raises(FarshiftError, match=f"cannot be taken without a key: .*{fingerprint(key.public)}"):
-            submit(board, pack(runs[1:2], tmp_path / f"{number}.zip", team=name))
+        with pytest.raises(FarshiftError, match=f"cannot be taken without a key: .*{compute_fingerprint(key.public)}"):
+            submit_runs(board, pack_runs(runs[1:2], tmp_path / f"{number}.zip", team=name))
     other = create_key(tmp_path / "other.pem", "team")
-    submit(board, pack(runs[1:2], tmp_path / "o.zip", team="Mean  team", key=other))
-    assert shown_names(board.standings()) == {
-        ("Mean Team", key.public): f"Mean Team [{fingerprint(key.public)}]",
-        ("Mean  team", other.public): f"Mean  team [{fingerprint(other.public)}]",
+    submit_runs(board, pack_runs(runs[1:2], tmp_path / "o.zip", team="Mean  team", key=other))
+    assert make_display_names(board.standings()) == {
+        ("Mean Team", key.public): f"Mean Team [{compute_fingerprint(key.public)}]",
+        ("Mean  team", other.public): f"Mean  team [{compute_fingerprint(other.public)}]",
     }
 
 
@@ -97,7 +97,7 @@ def test_an_unsigned_submission_cannot_take_the_name_of_a_team_with_a_key(runs, 
     ],
 )
 def test_names_are_without_case_width_and_spaces(one, other):
-    assert normalised(one) == normalised(other)
+    assert normalise_name(one) == normalise_name(other)
 
 
 def test_other_names_are_other_teams():
@@ -117,14 +117,14 @@ def test_other_names_are_other_teams():
         "team a",
         "team b",
     ]
-    assert len({normalised(name) for name in names}) == len(names)
+    assert len({normalise_name(name) for name in names}) == len(names)
 
 
 def test_teams_without_a_name_are_one_and_a_key_without_a_name_is_its_fingerprint():
     nobody = SimpleNamespace(team="", team_key="")
     keyed = SimpleNamespace(team="", team_key="ab" * 32)
-    assert shown_names([nobody, keyed]) == {("", ""): "", ("", "ab" * 32): f"[{fingerprint('ab' * 32)}]"}
-    assert identity("", "") == "name:"
+    assert make_display_names([nobody, keyed]) == {("", ""): "", ("", "ab" * 32): f"[{compute_fingerprint('ab' * 32)}]"}
+    assert make_team_identity("", "") == "name:"
 
 
 def test_the_command_line_makes_a_key_that_pack_signs_with(runs, tmp_path, monkeypatch):
@@ -135,12 +135,12 @@ def test_the_command_line_makes_a_key_that_pack_signs_with(runs, tmp_path, monke
     assert made.exit_code == 0 and "back it up" in made.output
     assert (tmp_path / "home" / "team" / "key.pem").stat().st_mode & 0o777 == 0o600
     said = json.loads(run.invoke(app, ["team", "--json"]).output)
-    assert said["name"] == "The adders" and said["fingerprint"] == fingerprint(said["key"])
+    assert said["name"] == "The adders" and said["fingerprint"] == compute_fingerprint(said["key"])
     assert said["key"] in made.output
     for options, expected in (([], said["key"]), (["--unsigned"], ""), (["--key", said["file"]], said["key"])):
         file = tmp_path / "s.zip"
         assert run.invoke(app, ["pack", str(runs[0]), "--out", str(file), *options]).exit_code == 0
-        found = check(file)
+        found = validate_submission(file)
         assert (found.team_key, found.team) == (expected, "" if options else "The adders")
     again = run.invoke(app, ["team", "--create", "--json"])
     assert json.loads(again.output)["key"] == said["key"]

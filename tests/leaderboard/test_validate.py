@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.benchmarks.benchmark import Benchmark, benchmarks
+from farshift.benchmarks.benchmark import Benchmark, load_benchmarks
 from farshift.benchmarks.scoring.score import score_predictions
 from farshift.core.errors import BadSubmission
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.submission.pack import pack
-from farshift.leaderboard.submission.validate import check
-from farshift.leaderboard.validation.problem import REMEDIES, Problem, problems_of
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.submission.validate import validate_submission
+from farshift.leaderboard.validation.problem import REMEDIES, Problem, to_problem_records
 from fuzz.kept import Validator
 from fuzz.packing import Parts, parts
 
@@ -42,8 +42,8 @@ def changed(good: Parts, change: Change) -> Parts:
 
 @pytest.fixture(scope="module")
 def look() -> Iterator[Validator]:
-    """`check`, for bytes."""
-    validator = Validator(benchmarks())
+    """`validate_submission`, for bytes."""
+    validator = Validator(load_benchmarks())
     yield validator
     validator.end()
 
@@ -88,10 +88,10 @@ def as_list(table: pa.Table) -> pa.Table:
 
 def test_a_good_submission_passes_with_its_digest_card_and_entries(good, tmp_path):
     (tmp_path / "s.zip").write_bytes(good.packed())
-    found = check(tmp_path / "s.zip")
-    from farshift.core.files import file_sha256
+    found = validate_submission(tmp_path / "s.zip")
+    from farshift.core.files import compute_file_sha256
 
-    assert found.digest == file_sha256(tmp_path / "s.zip")
+    assert found.digest == compute_file_sha256(tmp_path / "s.zip")
     assert [entry.model for entry in found.entries] == ["good"]
     assert found.entries[0].predictions.equals(pq.read_table(io.BytesIO(good.predictions)).select(
         ["part", "row_id", "seed", "candidate", "status", "prediction"]
@@ -216,7 +216,7 @@ def _relisted(submission: Parts) -> Parts:
 def test_a_refused_submission_leaves_no_trace_on_a_board(good, board, tmp_path):
     (tmp_path / "s.zip").write_bytes(changed(good, lambda card, table: (card, table.slice(1))).packed())
     with pytest.raises(BadSubmission):
-        submit(board, tmp_path / "s.zip")
+        submit_runs(board, tmp_path / "s.zip")
     assert board.standings() == []
 
 
@@ -254,7 +254,7 @@ def test_every_problem_is_told_at_once_with_file_column_and_row(look, good):
     assert {one.file for one in problems} == {"predictions/0.parquet"}
     with pytest.raises(BadSubmission, match="^s.zip: 3 problems: ") as refusal:
         look(content)
-    assert problems_of(refusal.value)[1] == {
+    assert to_problem_records(refusal.value)[1] == {
         "name": "rows-unknown",
         "file": "predictions/0.parquet",
         "column": "row_id",
@@ -314,8 +314,8 @@ def test_two_runs_that_could_not_be_told_apart_are_refused(look, runs, good):
 
 
 def test_only_the_runs_that_are_asked_for_are_looked_at(runs, tmp_path):
-    shutil.copy(pack(runs, tmp_path / "s.zip"), tmp_path / "again.zip")
-    assert [entry.model for entry in check(tmp_path / "again.zip", only={1}).entries] == ["worse <b>"]
+    shutil.copy(pack_runs(runs, tmp_path / "s.zip"), tmp_path / "again.zip")
+    assert [entry.model for entry in validate_submission(tmp_path / "again.zip", only={1}).entries] == ["worse <b>"]
 
 
 def test_a_run_of_an_earlier_scorer_is_scored_by_this_one(look, good, monkeypatch):
@@ -352,6 +352,6 @@ def test_data_that_cannot_be_had_are_not_the_submissions_fault(look, good, monke
 def test_a_file_is_named_once(tmp_path):
     (tmp_path / "s.zip").write_bytes(b"no zip")
     with pytest.raises(BadSubmission, match=r"^s\.zip: not a readable zip: "):
-        check(tmp_path / "s.zip")
+        validate_submission(tmp_path / "s.zip")
     with pytest.raises(BadSubmission, match=rf"^{tmp_path}/absent\.zip: does not exist"):
-        check(tmp_path / "absent.zip")
+        validate_submission(tmp_path / "absent.zip")

@@ -9,8 +9,8 @@ import zipfile
 
 import pytest
 from farshift.core.errors import BadSubmission
-from farshift.leaderboard.submission.pack import pack
-from farshift.leaderboard.submission.validate import check
+from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.submission.validate import validate_submission
 from farshift.leaderboard.validation import archive as rules
 from farshift.leaderboard.validation.archive import Archive
 from farshift.leaderboard.validation.problem import REMEDIES, Problems
@@ -39,11 +39,11 @@ def listed(**first: object) -> list[Entry]:
 
 
 def test_a_zip_as_pack_or_a_common_tool_writes_it_is_read(good, runs, tmp_path):
-    assert problems_of(pack(runs[:1], tmp_path / "s.zip").read_bytes()) == []
+    assert problems_of(pack_runs(runs[:1], tmp_path / "s.zip").read_bytes()) == []
     assert problems_of(written(good.listed())) == []
     deflated = dataclasses.replace(good, method=8).packed()
     (tmp_path / "d.zip").write_bytes(deflated)
-    assert len(check(tmp_path / "d.zip").entries) == 1
+    assert len(validate_submission(tmp_path / "d.zip").entries) == 1
     for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         sink = io.BytesIO()
         with zipfile.ZipFile(sink, "w", method) as bundle:
@@ -168,17 +168,17 @@ def test_a_zip_that_python_takes_and_this_reader_does_not(good):
 def test_files_that_are_no_submission_are_refused(tmp_path, content, complaint):
     (tmp_path / "f.zip").write_bytes(content)
     with pytest.raises(BadSubmission, match=complaint):
-        check(tmp_path / "f.zip")
+        validate_submission(tmp_path / "f.zip")
 
 
 def test_a_file_that_is_not_there_or_far_too_large_is_not_opened(tmp_path):
     with pytest.raises(BadSubmission, match="does not exist") as refusal:
-        check(tmp_path / "absent.zip")
+        validate_submission(tmp_path / "absent.zip")
     assert refusal.value.problems[0].name == "file-missing"
     with (tmp_path / "large.zip").open("wb") as file:
         file.truncate((1 << 30) + 1)
     with pytest.raises(BadSubmission, match="at most 1073741824 are taken") as refusal:
-        check(tmp_path / "large.zip")
+        validate_submission(tmp_path / "large.zip")
     assert refusal.value.problems[0].name == "file-too-large"
 
 
@@ -186,14 +186,14 @@ def test_all_strange_entries_are_told_at_once(good, tmp_path):
     content = written([*good.listed(), Entry("../x", b"x"), Entry("model.pkl", b"x"), Entry("runs/7.toml", b"")])
     (tmp_path / "s.zip").write_bytes(content)
     with pytest.raises(BadSubmission, match="^s.zip: 2 problems: ") as refusal:
-        check(tmp_path / "s.zip")
+        validate_submission(tmp_path / "s.zip")
     assert [(one.name, one.file) for one in refusal.value.problems] == [
         ("zip-traversal", "../x"),
         ("zip-unexpected", "model.pkl"),
     ]
     (tmp_path / "s.zip").write_bytes(written([*good.listed(), Entry("runs/7.toml", b"")]))
     with pytest.raises(BadSubmission, match="runs/7.toml: not listed in submission.toml"):
-        check(tmp_path / "s.zip")
+        validate_submission(tmp_path / "s.zip")
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(good, tmp_path, monkeypatch):
@@ -209,7 +209,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(good, tmp_path, monkeyp
 
     monkeypatch.setattr(Archive, "digest", touched)
     with pytest.raises(BadSubmission, match="was changed while it was read") as refusal:
-        check(file)
+        validate_submission(file)
     assert refusal.value.problems[0].name == "file-changed"
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import farshift as fs
 import pytest
 from farshift.core.errors import BadSubmission
-from farshift.leaderboard.submission.validate import check
-from farshift.leaderboard.validation.card import TEMPLATE, ModelCard, submission_card
+from farshift.leaderboard.submission.validate import validate_submission
+from farshift.leaderboard.validation.card import TEMPLATE, ModelCard, parse_submission_card
 from farshift.leaderboard.validation.decoding import read_card
 from farshift.leaderboard.validation.problem import Problems
-from farshift.leaderboard.validation.wanted import Refused
+from farshift.leaderboard.validation.wanted import FileRejected
 from fuzz.packing import parts
 
 RUN = {"benchmark": "a/b", "model": "m", "run": "0" * 64, "predictions": "0" * 64}
@@ -21,7 +21,7 @@ GOOD = {"format": 2, "name": "n", "team": "t", "note": "", "model": {}, "runs": 
 
 def told(card: dict[str, Any]) -> list[tuple[str, str]]:
     problems = Problems()
-    submission_card(card, "submission.toml", problems)
+    parse_submission_card(card, "submission.toml", problems)
     return [(one.name, one.column) for one in problems.found]
 
 
@@ -34,7 +34,7 @@ def test_a_card_says_who_and_what_was_declared():
         "links": ["https://example.org/a"],
         "contact": "me",
     }
-    found = submission_card(GOOD | {"model": model}, "submission.toml", Problems())
+    found = parse_submission_card(GOOD | {"model": model}, "submission.toml", Problems())
     assert found.model == ModelCard(
         ("scan/length", "a corpus"), (), 12, "two days", "", ("https://example.org/a",), "me"
     )
@@ -44,7 +44,7 @@ def test_a_card_says_who_and_what_was_declared():
 
 def test_what_is_not_declared_is_unknown():
     assert told(GOOD) == []
-    assert submission_card(GOOD, "submission.toml", Problems()).model == ModelCard(("unknown",), ("unknown",))
+    assert parse_submission_card(GOOD, "submission.toml", Problems()).model == ModelCard(("unknown",), ("unknown",))
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_a_submission_of_format_1_is_told_what_to_do(runs, tmp_path):
     good = parts(fs.read_run(runs[0]))
     (tmp_path / "s.zip").write_bytes(dataclasses.replace(good, card=b'format = 1\nteam = ""\n').packed())
     with pytest.raises(BadSubmission, match="format '1' is not 2 .pack the runs again with farshift pack"):
-        check(tmp_path / "s.zip")
+        validate_submission(tmp_path / "s.zip")
 
 
 def test_a_listing_of_more_runs_than_are_taken_is_refused(runs, tmp_path):
     good = parts(fs.read_run(runs[0]))
     (tmp_path / "s.zip").write_bytes(dataclasses.replace(good, card=good.card | {"runs": [RUN] * 501}).packed())
     with pytest.raises(BadSubmission, match="lists 501 runs; at most 500") as refusal:
-        check(tmp_path / "s.zip")
+        validate_submission(tmp_path / "s.zip")
     assert [one.name for one in refusal.value.problems] == ["zip-too-many"]
 
 
@@ -123,7 +123,7 @@ def test_a_listing_of_more_runs_than_are_taken_is_refused(runs, tmp_path):
     ],
 )
 def test_toml_that_no_card_needs_is_refused(text, name, column):
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(FileRejected) as refusal:
         read_card(text)
     ((found, what, where),) = refusal.value.findings
     assert (found, where) == (name, column)
@@ -131,15 +131,15 @@ def test_toml_that_no_card_needs_is_refused(text, name, column):
 
 
 def test_the_template_is_a_card_that_declares_nothing():
-    from farshift.leaderboard.validation.card import who_and_model
+    from farshift.leaderboard.validation.card import parse_team_and_model
 
     problems = Problems()
-    assert who_and_model(read_card(TEMPLATE.encode()), "card.toml", problems).model == ModelCard()
+    assert parse_team_and_model(read_card(TEMPLATE.encode()), "card.toml", problems).model == ModelCard()
     assert problems.found == []
     uncommented = TEMPLATE.replace("# parameters", "parameters").replace("# budget", "budget")
     uncommented = (
         uncommented.replace("# protocol", "protocol").replace("# links", "links").replace("# contact", "contact")
     )
-    found = who_and_model(read_card(uncommented.encode()), "card.toml", problems).model
+    found = parse_team_and_model(read_card(uncommented.encode()), "card.toml", problems).model
     assert problems.found == []
     assert (found.parameters, len(found.links)) == (1_000_000, 2)

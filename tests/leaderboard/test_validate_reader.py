@@ -18,18 +18,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import FarshiftError
-from farshift.leaderboard.submission.validate import check
+from farshift.leaderboard.submission.validate import validate_submission
 from farshift.leaderboard.validation import decoding
 from farshift.leaderboard.validation.limits import ReaderLimits
 from farshift.leaderboard.validation.process import Reader
-from farshift.leaderboard.validation.reader import FORBIDDEN, answer
-from farshift.leaderboard.validation.wanted import Refused, Wanted
+from farshift.leaderboard.validation.reader import FORBIDDEN, answer_request
+from farshift.leaderboard.validation.wanted import ExpectedTable, FileRejected
 from fuzz.packing import parts
 
 pytestmark = pytest.mark.attack("entrant", "Parquet files and cards that crash, hang or exhaust the reader")
 
-TEXTS = Wanted("string", 0, 3, 400_000_000)
-CLASSES = Wanted("int64", 0, 3, 0)
+TEXTS = ExpectedTable("string", 0, 3, 400_000_000)
+CLASSES = ExpectedTable("int64", 0, 3, 0)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def parquet(found: pa.Table, **options) -> bytes:
     return sink.getvalue()
 
 
-def decoded(reader: Reader, content: bytes, wanted: Wanted = CLASSES) -> pa.Table:
+def decoded(reader: Reader, content: bytes, wanted: ExpectedTable = CLASSES) -> pa.Table:
     with tempfile.TemporaryFile() as file:
         file.write(content)
         return reader.predictions(file, wanted)
@@ -86,7 +86,7 @@ def test_a_card_that_takes_too_long_is_named_and_the_next_one_read():
     slow = b".".join([b"a"] * 60_000) + b" = 1"
     with Reader(ReaderLimits(seconds=1.0)) as reader:
         began = time.monotonic()
-        with pytest.raises(Refused, match="took over 1 s") as refusal:
+        with pytest.raises(FileRejected, match="took over 1 s") as refusal:
             card(reader, slow)
         assert names(refusal) == ["reader-time"]
         assert time.monotonic() - began < 10
@@ -97,9 +97,9 @@ def test_many_slow_files_take_no_longer_than_all_may():
     slow = b".".join([b"a"] * 60_000) + b" = 1"
     with Reader(ReaderLimits(seconds=1.0, all_seconds=1.5, seconds_per_file=0)) as reader:
         for _ in range(2):
-            with pytest.raises(Refused, match="took over"):
+            with pytest.raises(FileRejected, match="took over"):
                 card(reader, slow)
-        with pytest.raises(Refused, match="not read: the files before it took 2 s"):
+        with pytest.raises(FileRejected, match="not read: the files before it took 2 s"):
             card(reader, b"a = 1")
 
 
@@ -108,7 +108,7 @@ def test_a_file_that_needs_too_much_memory_is_named():
     content = parquet(table(pa.array(["x" * 150_000_000])), compression="zstd")
     assert len(content) < 100_000
     with Reader(ReaderLimits(memory=400 << 20, seconds=30)) as reader:
-        with pytest.raises(Refused, match="more memory than a reader has") as refusal:
+        with pytest.raises(FileRejected, match="more memory than a reader has") as refusal:
             decoded(reader, content, TEXTS)
         assert names(refusal) == ["reader-memory"]
         assert card(reader, b"a = 1") == {"a": 1}
@@ -119,7 +119,7 @@ def test_a_reader_that_is_killed_is_named_and_another_reads_on(how):
     with Reader() as reader:
         assert card(reader, b"a = 1") == {"a": 1}
         os.kill(reader._process.pid, how)
-        with pytest.raises(Refused, match=f"ended with signal {how.name}") as refusal:
+        with pytest.raises(FileRejected, match=f"ended with signal {how.name}") as refusal:
             card(reader, b"a = 2")
         assert names(refusal) == ["reader-crash"]
         assert card(reader, b"a = 3") == {"a": 3}
@@ -150,14 +150,14 @@ ACTS = {
 def test_a_reader_is_ended_by_whatever_no_data_file_needs():
     code = """
 import ctypes, importlib, os, pathlib, pickle, socket, subprocess, sys
-from farshift.leaderboard.validation.reader import shut
+from farshift.leaderboard.validation.reader import install_audit_hook
 acts = {acts!r}
 for name, act in acts.items():
     compiled = compile(f"lambda: {{act}}", "act", "eval")
     run = eval(compiled)
     child = os.fork()
     if not child:
-        shut()
+        install_audit_hook()
         run()
         os._exit(0)
     print(name, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
@@ -213,7 +213,7 @@ def test_a_footer_that_claims_a_billion_rows_is_refused_before_anything_is_decod
     length = int.from_bytes(content[-8:-4], "little")
     footer = content[-8 - length : -8].replace(varint(1234), varint(claimed))
     began = time.monotonic()
-    with pytest.raises(Refused, match=f"{claimed} rows, far more than the 3 of the benchmark") as refusal:
+    with pytest.raises(FileRejected, match=f"{claimed} rows, far more than the 3 of the benchmark") as refusal:
         decoded(reader, content[: -8 - length] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
     assert names(refusal) == ["parquet-rows"]
     assert time.monotonic() - began < 5
@@ -237,14 +237,14 @@ def test_what_a_file_claims_and_holds_is_bounded(reader, found, options, name):
     if not name:
         assert decoded(reader, content).num_rows == found.num_rows
         return
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(FileRejected) as refusal:
         decoded(reader, content)
     assert names(refusal) == [name]
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" * 3, b"PAR1" + bytes(100) + b"PAR1", b"PARE" * 5])
 def test_what_is_no_parquet_is_refused(reader, content):
-    with pytest.raises(Refused, match="not readable Parquet") as refusal:
+    with pytest.raises(FileRejected, match="not readable Parquet") as refusal:
         decoded(reader, content)
     assert names(refusal) == ["parquet-unreadable"]
 
@@ -252,7 +252,7 @@ def test_what_is_no_parquet_is_refused(reader, content):
 def test_too_many_row_groups_are_refused(monkeypatch):
     monkeypatch.setattr(decoding, "ROW_GROUPS", 10)
     rows = table(pa.array(range(11)))
-    with pytest.raises(Refused, match="11 row groups") as refusal:
+    with pytest.raises(FileRejected, match="11 row groups") as refusal:
         decoding.read_predictions(pa.py_buffer(parquet(rows, row_group_size=1)), CLASSES, io.BytesIO())
     assert names(refusal) == ["parquet-claims"]
 
@@ -276,7 +276,7 @@ def test_a_submission_whose_reader_breaks_says_so_and_all_else(runs, tmp_path, m
 
     monkeypatch.setattr(Reader, "predictions", broken)
     with pytest.raises(FarshiftError, match="2 problems: .*SIGSEGV.*runs/1.toml: not valid TOML"):
-        check(tmp_path / "s.zip")
+        validate_submission(tmp_path / "s.zip")
 
 
 def test_a_footer_with_any_one_byte_changed_is_read_or_refused_by_name(reader):
@@ -290,7 +290,7 @@ def test_a_footer_with_any_one_byte_changed_is_read_or_refused_by_name(reader):
         changed[place] = (changed[place] + 1) % 256
         try:
             decoded(reader, bytes(changed))
-        except Refused as refused:
+        except FileRejected as refused:
             outcomes |= {name for name, _, _ in refused.findings}
             if "reader-crash" in outcomes:
                 assert "signal SIG" in str(refused) or refused.findings[0][0] != "reader-crash"
@@ -310,7 +310,7 @@ def test_a_cpp_exception_of_any_kind_is_unreadable_parquet(monkeypatch):
             raise e
 
         monkeypatch.setattr(pq, "ParquetFile", raising)
-        with pytest.raises(Refused, match="not readable Parquet: ") as refusal:
+        with pytest.raises(FileRejected, match="not readable Parquet: ") as refusal:
             decoding.read_predictions(pa.py_buffer(b""), CLASSES, io.BytesIO())
         assert names(refusal) == ["parquet-unreadable"]
 
@@ -321,7 +321,7 @@ def test_a_full_disk_is_not_the_submissions_fault(monkeypatch):
     wanted = {"what": "predictions", "wanted": CLASSES.record()}
     for request, source in (({"what": "card"}, pa.py_buffer(b"a = 1")), (wanted, content)):
         with open("/dev/full", "wb", buffering=0) as full:  # noqa: PTH123
-            assert answer(request, source, full) == {"failed": "No space left on device"}
+            assert answer_request(request, source, full) == {"failed": "No space left on device"}
     monkeypatch.setattr(Reader, "_hear", lambda self, until: {"ready": True, "failed": "No space left on device"})
     with Reader() as reader, pytest.raises(FarshiftError, match="set TMPDIR to another disk"):
         card(reader, b"a = 1")

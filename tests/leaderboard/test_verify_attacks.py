@@ -1,4 +1,4 @@
-"""What a dishonest operator, or a disk, changes on a board beside scores: `verify` names each."""
+"""What a dishonest operator, or a disk, changes on a board beside scores: `verify_board` names each."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from farshift.benchmarks.benchmark import SCORER
 from farshift.cli import app
 from farshift.core.errors import BadData, FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.exports import publish, unlike
+from farshift.leaderboard.exports import list_differences, write_export
 from farshift.leaderboard.operations import recompute as recomputing
-from farshift.leaderboard.operations.export import export
-from farshift.leaderboard.operations.places import verify_at, viewed
-from farshift.leaderboard.operations.reference import reference
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.operations.withdraw import withdraw
-from farshift.leaderboard.publish.write import build
-from farshift.leaderboard.submission.pack import pack
-from farshift.leaderboard.tables.row_scores import packed, unpacked
+from farshift.leaderboard.operations.export import export_board
+from farshift.leaderboard.operations.places import open_board_view, verify_at
+from farshift.leaderboard.operations.reference import declare_references
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.operations.withdraw import withdraw_entry
+from farshift.leaderboard.publish.write import build_site
+from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.tables.row_scores import deserialise_rows, serialise_rows
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from typer.testing import CliRunner
 
@@ -40,7 +40,7 @@ def shown(runs, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("shown")
     board = Board.init(folder / "board", "A test board")
     with remembering():
-        submit(board, pack(runs[:2], folder / "s.zip", team="us"))
+        submit_runs(board, pack_runs(runs[:2], folder / "s.zip", team="us"))
     take_snapshot(board)
     return board.path
 
@@ -52,11 +52,11 @@ def board(shown, remembered, tmp_path) -> Board:
 
 @pytest.fixture
 def exported(board, tmp_path) -> Path:
-    return export(board, tmp_path / "export").out
+    return export_board(board, tmp_path / "export").out
 
 
 def test_a_board_as_it_is_has_nothing_wrong(board):
-    found = verify(board)
+    found = verify_board(board)
     assert found.whole, found
     assert found.verified == found.entries == 2
     assert found.notes == []
@@ -88,9 +88,9 @@ def without_trigger(board: Board) -> None:
 def rows_changed(board: Board) -> None:
     """The same means, and other rows: rank sets would change."""
     file = sorted((board.path / "derived" / "rows").iterdir())[0]
-    rows = unpacked(file.read_bytes())
+    rows = deserialise_rows(file.read_bytes())
     rows.ood.scores[:] = rows.ood.scores[:, ::-1]
-    file.write_bytes(packed(rows))
+    file.write_bytes(serialise_rows(rows))
 
 
 EDITS = {
@@ -119,11 +119,11 @@ def at_times(board: Board, *times: str) -> list[str]:
     """What is wrong with the board when its last records are of these times, signed with its key."""
     moments = iter(times)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("farshift.leaderboard.ledger.book.now", lambda: next(moments))
-        patch.setattr("farshift.leaderboard.ledger.book._not_before", lambda head, time: time)
+        patch.setattr("farshift.leaderboard.ledger.book.get_utc_now", lambda: next(moments))
+        patch.setattr("farshift.leaderboard.ledger.book._clamp_time", lambda head, time: time)
         for one in board.standings():
-            withdraw(board, one.entry, "a bug")
-    return verify(board).differences
+            withdraw_entry(board, one.entry, "a bug")
+    return verify_board(board).differences
 
 
 @pytest.mark.attack("operator", "records with times of the past or the future")
@@ -137,16 +137,16 @@ def test_records_out_of_the_order_of_their_times_or_yet_to_come_are_named(board)
 
 def test_a_clock_that_is_set_back_writes_no_earlier_record(board, monkeypatch):
     before = board.records()[-1].time
-    monkeypatch.setattr("farshift.leaderboard.ledger.book.now", lambda: "2020-02-02T00:00:00Z")
-    withdraw(board, board.standings()[0].entry, "a bug")
+    monkeypatch.setattr("farshift.leaderboard.ledger.book.get_utc_now", lambda: "2020-02-02T00:00:00Z")
+    withdraw_entry(board, board.standings()[0].entry, "a bug")
     assert board.records()[-1].time == before
-    assert verify(board).differences == []
+    assert verify_board(board).differences == []
 
 
 @pytest.mark.attack("operator", "scores that cannot be recomputed, passed off as verified")
 def test_scores_of_another_scorer_are_not_verified_and_are_no_difference(board):
     with newer_scorer(SCORER + 1):
-        found = verify(board)
+        found = verify_board(board)
         done = CliRunner().invoke(app, ["board", "verify", str(board.path)])
     assert not found.whole
     assert found.differences == []
@@ -167,18 +167,18 @@ def rewritten(board: Board) -> Board:
     (place / "private" / "key.pem").chmod(0o600)
     again = Board.init(place, "A test board")
     (place.parent / "again.zip").write_bytes(file)
-    withdrawn, _ = submit(again, place.parent / "again.zip")
-    withdraw(again, withdrawn[0], "it was too good")
+    withdrawn, _ = submit_runs(again, place.parent / "again.zip")
+    withdraw_entry(again, withdrawn[0], "it was too good")
     return again
 
 
 @pytest.mark.attack("operator", "a history rewritten with the same key")
 def test_a_history_rewritten_with_the_same_key_is_refused_by_who_saw_the_first(board, exported, tmp_path, cache):
     assert verify_at(str(exported)).whole
-    copy = export(rewritten(board), tmp_path / "copy").out
+    copy = export_board(rewritten(board), tmp_path / "copy").out
     (found,) = verify_at(str(copy)).differences
     assert "the history was rewritten from record 0 on: on 2" in found
-    with pytest.raises(FarshiftError, match="the history was rewritten from record 0 on"), viewed(str(copy)):
+    with pytest.raises(FarshiftError, match="the history was rewritten from record 0 on"), open_board_view(str(copy)):
         pass
 
 
@@ -186,14 +186,14 @@ def test_a_history_rewritten_with_the_same_key_is_refused_by_who_saw_the_first(b
 def test_an_address_that_gets_another_board_with_another_key_is_told(board, exported, tmp_path, cache):
     with servers.web(**served(exported)) as site:
         assert verify_at(site.url).whole
-        other = export(Board.init(tmp_path / "other", "A test board"), tmp_path / "other export").out
+        other = export_board(Board.init(tmp_path / "other", "A test board"), tmp_path / "other export").out
         site.files = {f"/{name}": content for name, content in served(other).items()}
         (found,) = verify_at(site.url).differences
     assert f"has the key {Board(tmp_path / 'other').ledger.key}, and had {board.ledger.key} when" in found
 
 
 def test_files_that_an_older_version_or_its_user_put_beside_an_export_are_ignored(exported):
-    """Pages and signed checkpoints of the ledger: `verify` reads neither."""
+    """Pages and signed checkpoints of the ledger: `verify_board` reads neither."""
     (exported / "site").mkdir()
     (exported / "site" / "index.html").write_text("pages of an older version")
     (exported / "seen.checkpoint").write_text("farshift-board/ab\n4\nAA==\n\n- example.org/w AA==\n")
@@ -209,23 +209,23 @@ def test_outsiders_compute_the_tables_of_an_export_as_the_board_does(board, expo
     zipped = shutil.make_archive(str(tmp_path / "export"), "zip", tmp_path, "export")
     with servers.web(**served(exported)) as site:
         for place in (str(exported), zipped, site.url):
-            with viewed(place) as view:
+            with open_board_view(place) as view:
                 assert take_snapshot(view).record() == due
-                publish(take_snapshot(view), "csv", tmp_path / "table.csv")
+                write_export(take_snapshot(view), "csv", tmp_path / "table.csv")
             assert verify_at(place).whole
-    with viewed(zipped) as view:
-        assert "2 entries" in build(view, tmp_path / "pages").read_text()
-    assert unlike(take_snapshot(board), "csv", tmp_path / "table.csv") == []
+    with open_board_view(zipped) as view:
+        assert "2 entries" in build_site(view, tmp_path / "pages").read_text()
+    assert list_differences(take_snapshot(board), "csv", tmp_path / "table.csv") == []
     text = (tmp_path / "table.csv").read_text()
     (tmp_path / "table.csv").write_text(text.replace("good", "best"))
-    (wrong,) = unlike(take_snapshot(board), "csv", tmp_path / "table.csv")
+    (wrong,) = list_differences(take_snapshot(board), "csv", tmp_path / "table.csv")
     assert "is not what the board gives at record 3" in wrong
 
 
 def test_the_models_that_tables_are_compared_with_are_in_an_export(board, tmp_path, cache):
     (board.path / "settings.toml").write_text('[baselines]\n"modadd97/xi35" = "good"\n')
-    reference(board, [one.entry for one in board.standings()])
-    with viewed(str(export(board, tmp_path / "export").out)) as view:
+    declare_references(board, [one.entry for one in board.standings()])
+    with open_board_view(str(export_board(board, tmp_path / "export").out)) as view:
         assert take_snapshot(view).views[0].baseline == "good"
 
 
@@ -247,21 +247,21 @@ def test_an_archive_that_is_no_export_is_refused(exported, tmp_path):
 @pytest.mark.attack("disk", "a forged or damaged note of what was verified before")
 def test_a_verification_goes_on_where_one_was_cut_off_and_trusts_no_file_blindly(board, monkeypatch, cache):
     shutil.rmtree(board.path / "derived")
-    assert (verify(board).before, verify(board).before, verify(board, fresh=True).before) == (0, 1, 0)
+    assert (verify_board(board).before, verify_board(board).before, verify_board(board, fresh=True).before) == (0, 1, 0)
     (kept,) = (cache / "boards" / "computed").iterdir()
     good = kept.read_bytes()
     content = json.loads(good.partition(b"\n")[2])
     content["runs"]["0"]["score"] = "0" * 64
     kept.write_bytes(good.partition(b"\n")[0] + b"\n" + json.dumps(content).encode())
-    assert verify(board).before == 0, "a file that was changed is computed again"
+    assert verify_board(board).before == 0, "a file that was changed is computed again"
     assert kept.read_bytes() == good
-    monkeypatch.setattr(recomputing, "code_digest", lambda: "another version")
-    assert verify(board).before == 0, "another version computes for itself"
+    monkeypatch.setattr(recomputing, "compute_code_digest", lambda: "another version")
+    assert verify_board(board).before == 0, "another version computes for itself"
 
 
 @pytest.mark.slow
 def test_several_processes_verify_as_one_does(board, runs, tmp_path, cache, monkeypatch):
     monkeypatch.setattr("farshift.leaderboard.operations.verify_entries.MANY", 1)
-    submit(board, pack(runs[2:], tmp_path / "s.zip", team="them"))
-    assert verify(board, workers=2) == verify(board, fresh=True)
-    assert verify(board, workers=2).before == 2
+    submit_runs(board, pack_runs(runs[2:], tmp_path / "s.zip", team="them"))
+    assert verify_board(board, workers=2) == verify_board(board, fresh=True)
+    assert verify_board(board, workers=2).before == 2

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import FarshiftError
 from farshift.core.files import write_atomically
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.loaders.acquire.out_of_core import ColumnFiles
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.cache.entries import entries
-from farshift.loaders.cache.store import intact, stored_table
+from farshift.loaders.cache.entries import list_entries
+from farshift.loaders.cache.store import is_intact, load_or_build_table
 from farshift.loaders.split import load
 from farshift.splits.schema import Field, Schema
 from support import Heard
@@ -50,10 +50,10 @@ def test_a_cut_off_or_changed_cache_is_built_again_and_never_read(cache, damage)
     else:
         path.with_name(path.name + ".ok").write_text("{}")
     heard = Heard()
-    with listening(heard):
+    with report_to(heard):
         assert source.table().to_pydict() == expected
     assert any("building it again" in line for line in heard.lines)
-    assert intact(path)
+    assert is_intact(path)
 
 
 def test_a_copied_cache_is_hashed_once_and_accepted(cache):
@@ -63,7 +63,7 @@ def test_a_copied_cache_is_hashed_once_and_accepted(cache):
     copy = path.read_bytes()
     path.unlink()
     path.write_bytes(copy)
-    assert intact(path), "same bytes, new inode: verified by its sha256"
+    assert is_intact(path), "same bytes, new inode: verified by its sha256"
 
 
 def test_a_full_disk_is_one_clear_line_and_leaves_no_half_file(cache, monkeypatch):
@@ -122,12 +122,12 @@ def test_a_write_is_whole_or_not_at_all(tmp_path, monkeypatch):
 SLOW = """
 import sys, time, pyarrow as pa
 from pathlib import Path
-from farshift.loaders.cache.store import stored_table
+from farshift.loaders.cache.store import load_or_build_table
 def build():
     open(sys.argv[2], "a").write("built\\n")
     time.sleep(float(sys.argv[3]))
     return pa.table({"x": list(range(1000))})
-print(stored_table(Path(sys.argv[1]), build).num_rows)
+print(load_or_build_table(Path(sys.argv[1]), build).num_rows)
 """
 
 
@@ -149,7 +149,7 @@ def test_a_builder_that_is_killed_frees_its_lock(tmp_path):
         time.sleep(0.01)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    table = stored_table(tmp_path / "t.arrow", lambda: pa.table({"x": [1, 2]}))
+    table = load_or_build_table(tmp_path / "t.arrow", lambda: pa.table({"x": [1, 2]}))
     assert table.num_rows == 2
 
 
@@ -165,9 +165,9 @@ def test_columns_that_a_killed_build_left_belong_to_what_was_built_and_go_with_t
     target = cache / "sources" / "mine-v1.arrow"
     left = ColumnFiles(Schema((Field("a", "int64", "input"),)), target.with_name(f".{target.name}.123.tmp"))
     left.append(pa.table({"a": [1, 2, 3]}))
-    (entry,) = entries("sources")
+    (entry,) = list_entries("sources")
     assert entry.path == target
-    assert stored_table(target, lambda: pa.table({"a": [1]})).num_rows == 1
+    assert load_or_build_table(target, lambda: pa.table({"a": [1]})).num_rows == 1
     assert sorted(path.name for path in target.parent.iterdir()) == [
         "mine-v1.arrow",
         "mine-v1.arrow.lock",

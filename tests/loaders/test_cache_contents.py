@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from farshift.core.errors import FarshiftError, UnknownName
-from farshift.core.files import locked
-from farshift.loaders.cache.contents import clear, contents, verify
-from farshift.loaders.cache.entries import entries, in_use, one_call, use
-from farshift.loaders.cache.store import intact, mark, stored_table
+from farshift.core.files import hold_lock
+from farshift.loaders.cache.contents import clear_cache, list_contents, verify_cache
+from farshift.loaders.cache.entries import is_in_use, keep_in_use, list_entries, mark_in_use
+from farshift.loaders.cache.store import is_intact, load_or_build_table, write_marker
 
 DAY = 86_400
 
@@ -20,7 +20,7 @@ DAY = 86_400
 def stored(cache: Path, place: str, rows: int = 100, days: float = 0) -> Path:
     """A table in the cache, last used so many days ago."""
     path = cache / place
-    stored_table(path, lambda: pa.table({"x": list(range(rows))}))
+    load_or_build_table(path, lambda: pa.table({"x": list(range(rows))}))
     aged(path.with_name(path.name + ".ok"), days)
     return path
 
@@ -44,17 +44,17 @@ def full(cache: Path) -> Path:
     """One entry of each kind, the oldest first."""
     digest = "ab" * 32
     kept(cache, f"files/ab/{digest}")
-    mark(cache / "files" / "ab" / digest, "f" * 64)
+    write_marker(cache / "files" / "ab" / digest, "f" * 64)
     aged(cache / "files" / "ab" / f"{digest}.ok", 60)
     kept(cache, f"trees/{'ef' * 20}")
-    mark(cache / "trees" / ("ef" * 20), "f" * 64)
+    write_marker(cache / "trees" / ("ef" * 20), "f" * 64)
     aged(cache / "trees" / f"{'ef' * 20}.ok", 55)
     stored(cache, "sources/made-v1-0123-45.arrow", days=50)
     stored(cache, "splits/made-split-0123-45.arrow", days=40)
     stored(cache, "handouts/made-split-0123456789abcdef/train.arrow", days=30)
     kept(cache, "handouts/made-split-0123456789abcdef/handout.json")
     kept(cache, f"pictures/{digest}.npy")
-    mark(cache / "pictures" / f"{digest}.npy", "f" * 64)
+    write_marker(cache / "pictures" / f"{digest}.npy", "f" * 64)
     aged(cache / "pictures" / f"{digest}.npy.ok", 25)
     stored(cache, "features/resnet-50-0123456789abcdef/0123.arrow", days=22)
     stored(cache, "tokens/bert-0123456789abcdef/000000.arrow", days=21)
@@ -64,11 +64,11 @@ def full(cache: Path) -> Path:
 
 
 def left(cache: Path) -> list[str]:
-    return [entry.kind for entry in entries()]
+    return [entry.kind for entry in list_entries()]
 
 
 def test_each_kind_is_listed_with_its_size_the_least_recently_used_first(full):
-    told = contents()
+    told = list_contents()
     order = ["files", "trees", "sources", "splits", "handouts", "pictures", "features", "tokens", "quarantine"]
     assert [entry["kind"] for entry in told["entries"]] == order
     assert told["kinds"].keys() == {*order, "responses"}
@@ -85,24 +85,24 @@ def test_what_a_killed_process_left_belongs_to_its_entry(cache):
     kept(cache, f"files/ab/{digest}.01234567.part")
     kept(cache, f"files/ab/{digest}.01234567.part.hub/deep/down/file")
     kept(cache, f"files/ab/.{digest}.ok.99.tmp")
-    (entry,) = entries()
+    (entry,) = list_entries()
     assert (entry.name, entry.bytes) == (digest, 30)
-    assert clear(everything=True).bytes == 30
+    assert clear_cache(everything=True).bytes == 30
     assert not [path for path in (cache / "files").rglob("*") if path.is_file() and path.suffix != ".lock"]
 
 
 def test_opening_a_table_makes_it_the_last_used(cache):
     old, new = stored(cache, "sources/a.arrow", days=9), stored(cache, "sources/b.arrow", days=1)
-    assert [entry["name"] for entry in contents()["entries"]] == ["a.arrow", "b.arrow"]
-    stored_table(old, lambda: pytest.fail("built again"))
-    assert [entry["name"] for entry in contents()["entries"]] == ["b.arrow", "a.arrow"]
+    assert [entry["name"] for entry in list_contents()["entries"]] == ["a.arrow", "b.arrow"]
+    load_or_build_table(old, lambda: pytest.fail("built again"))
+    assert [entry["name"] for entry in list_contents()["entries"]] == ["b.arrow", "a.arrow"]
     assert new.exists()
 
 
 def test_an_empty_or_absent_cache_is_no_error(cache):
-    assert contents()["bytes"] == 0
-    assert verify() == []
-    assert clear(everything=True).removed == []
+    assert list_contents()["bytes"] == 0
+    assert verify_cache() == []
+    assert clear_cache(everything=True).removed == []
 
 
 @pytest.mark.parametrize("damage", ["flip with the same stamp", "cut", "gone", "marker"])
@@ -120,52 +120,52 @@ def test_verify_names_what_changed_and_doing_as_it_says_mends_it(cache, damage):
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
         os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-    found = {verdict.path: verdict for verdict in verify()}
+    found = {verdict.path: verdict for verdict in verify_cache()}
     assert found[str(sound)].state == "intact"
     expected = {"gone": "missing", "marker": "unreadable"}.get(damage, "changed")
     assert (found[str(path)].state, found[str(path)].holds) == (expected, False)
     assert found[str(path)].advice.startswith(f"remove {marker}: ")
     marker.unlink()
-    assert stored_table(path, lambda: pa.table({"x": list(range(100))})).num_rows == 100
-    assert all(verdict.holds for verdict in verify())
+    assert load_or_build_table(path, lambda: pa.table({"x": list(range(100))})).num_rows == 100
+    assert all(verdict.holds for verdict in verify_cache())
 
 
 def test_verify_is_no_use_of_an_entry(full):
-    before = contents()
-    verify()
-    assert contents() == before
+    before = list_contents()
+    verify_cache()
+    assert list_contents() == before
 
 
 def test_verify_passes_over_what_is_being_written(cache):
     path = stored(cache, "sources/a.arrow")
-    with locked(path):
-        assert [verdict.state for verdict in verify()] == ["busy"]
+    with hold_lock(path):
+        assert [verdict.state for verdict in verify_cache()] == ["busy"]
 
 
 def test_clear_takes_the_kinds_and_ages_that_were_named(full):
-    assert [entry.kind for entry in clear(older_than=45).removed] == ["files", "trees", "sources"]
-    assert [entry.kind for entry in clear(["handouts", "splits"], older_than=35).removed] == ["splits"]
+    assert [entry.kind for entry in clear_cache(older_than=45).removed] == ["files", "trees", "sources"]
+    assert [entry.kind for entry in clear_cache(["handouts", "splits"], older_than=35).removed] == ["splits"]
     assert left(full) == ["handouts", "pictures", "features", "tokens", "responses", "quarantine"]
-    assert [entry.kind for entry in clear(["handouts"]).removed] == ["handouts"]
+    assert [entry.kind for entry in clear_cache(["handouts"]).removed] == ["handouts"]
 
 
 def test_responses_go_only_by_name_or_with_everything(full):
-    clear(older_than=0)
+    clear_cache(older_than=0)
     assert left(full) == ["responses"]
-    assert [entry.kind for entry in clear(["responses"]).removed] == ["responses"]
+    assert [entry.kind for entry in clear_cache(["responses"]).removed] == ["responses"]
 
 
 def test_everything_leaves_nothing_but_locks(full):
-    size = contents()["bytes"]
-    assert clear(everything=True).bytes == size
+    size = list_contents()["bytes"]
+    assert clear_cache(everything=True).bytes == size
     assert {path.suffix for path in full.rglob("*") if path.is_file()} <= {".lock"}
 
 
 def test_a_dry_run_tells_the_same_and_removes_nothing(full):
-    before = contents()
-    told = clear(everything=True, dry_run=True)
-    assert contents() == before
-    done = clear(everything=True)
+    before = list_contents()
+    told = clear_cache(everything=True, dry_run=True)
+    assert list_contents() == before
+    done = clear_cache(everything=True)
     assert [entry.path for entry in done.removed] == [entry.path for entry in told.removed]
 
 
@@ -191,45 +191,45 @@ def test_links_and_the_user_s_own_files_are_passed_over(cache, tmp_path):
         (cache / place).symlink_to(target)
     inside = stored(cache, "handouts/made-0123456789abcdef/train.arrow").parent
     (inside / "linked").symlink_to(outside)
-    assert [entry.path for entry in clear(everything=True).removed] == [inside]
+    assert [entry.path for entry in clear_cache(everything=True).removed] == [inside]
     assert all(path.exists() for path in (*precious, *own))
     assert all((cache / place).is_symlink() for place in links)
 
 
 def test_what_is_locked_or_in_use_or_used_since_is_left_with_the_reason(cache):
     path = stored(cache, "sources/a.arrow", days=9)
-    with locked(path):
-        ((_, why),) = clear(everything=True).left
+    with hold_lock(path):
+        ((_, why),) = clear_cache(everything=True).left
         assert why == "another process works on it"
-    with one_call():
-        use(path)
-        ((_, why),) = clear(everything=True).left
+    with keep_in_use():
+        mark_in_use(path)
+        ((_, why),) = clear_cache(everything=True).left
         assert why == "it is in use"
-        assert intact(path), "its marker is back"
-    assert not in_use(path)
-    (entry,) = clear(everything=True).removed
+        assert is_intact(path), "its marker is back"
+    assert not is_in_use(path)
+    (entry,) = clear_cache(everything=True).removed
     assert entry.path == path
 
 
 def test_a_killed_reader_s_note_holds_nothing_and_goes_after_a_day(cache):
     path = stored(cache, "sources/a.arrow")
-    with one_call():
-        use(path)
+    with keep_in_use():
+        mark_in_use(path)
         (note,) = (cache / "uses").glob("*.lock")
     note.write_text("")
-    assert not in_use(path)
+    assert not is_in_use(path)
     assert note.exists(), "somebody may just be about to lock it"
     aged(note, 2)
-    assert not in_use(path)
+    assert not is_in_use(path)
     assert not note.exists()
 
 
 def test_what_to_clear_must_be_said_in_words_that_exist(cache):
     with pytest.raises(FarshiftError, match="say what to clear: --kind KIND, --older-than DAYS, or --all"):
-        clear()
+        clear_cache()
     with pytest.raises(UnknownName, match="no kind of cache entry named 'file': did you mean files"):
-        clear(["file"])
+        clear_cache(["file"])
     with pytest.raises(FarshiftError, match="--all clears everything: leave out"):
-        clear(["files"], everything=True)
+        clear_cache(["files"], everything=True)
     with pytest.raises(FarshiftError, match="-1 days is less than none"):
-        clear(older_than=-1)
+        clear_cache(older_than=-1)

@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.benchmarks.blind import data
-from farshift.benchmarks.blind.data import blind_data
+from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.core.errors import FarshiftError
-from farshift.core.files import file_sha256
-from farshift.core.progress import listening
+from farshift.core.files import compute_file_sha256
+from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch import fetch_file
 from farshift.loaders.cache import store
-from farshift.loaders.cache.contents import verify
-from farshift.loaders.cache.store import intact, stored_table, verifying
+from farshift.loaders.cache.contents import verify_cache
+from farshift.loaders.cache.store import is_intact, load_or_build_table, use_verify_mode
 from farshift.splits.pins import FilePin
 from support import Heard
 
@@ -53,7 +53,7 @@ def hundred() -> pa.Table:
 @pytest.fixture
 def table(cache):
     path = cache / "sources" / "a.arrow"
-    stored_table(path, hundred)
+    load_or_build_table(path, hundred)
     store._compared.clear()
     return path
 
@@ -61,8 +61,8 @@ def table(cache):
 @pytest.mark.attack("disk", "a flipped bit in any file of the cache")
 def test_no_flipped_bit_of_any_cached_file_reaches_a_model_or_a_score(cache, monkeypatch):
     """The attack: a byte changed under an equal size and time, in each file that a benchmark leaves in the cache."""
-    monkeypatch.setattr(data, "_write_elsewhere", data.write_blind_data)  # in this process: as well, and sooner
-    blind, truth = blind_data(fs.benchmark(ON)), fs.benchmark(ON).view("ood")[1]
+    monkeypatch.setattr(data, "_write_in_subprocess", data.write_model_inputs)  # in this process: as well, and sooner
+    blind, truth = load_model_inputs(fs.benchmark(ON)), fs.benchmark(ON).view("ood")[1]
     rows = {name: blind.part(name).batch(slice(None)) for name in fs.benchmark(ON).predicted_parts}
     files = sorted(path.with_suffix("") for path in cache.rglob("*.ok"))
     assert {path.parent.parent.name for path in files} >= {"cache", "handouts"}
@@ -73,8 +73,8 @@ def test_no_flipped_bit_of_any_cached_file_reaches_a_model_or_a_score(cache, mon
         assert path.read_bytes() != right
         store._compared.clear()
         heard = Heard()
-        with listening(heard):
-            again = blind_data(fs.benchmark(ON))
+        with report_to(heard):
+            again = load_model_inputs(fs.benchmark(ON))
             assert np.array_equal(fs.benchmark(ON).view("ood")[1], truth)
         for name, expected in rows.items():
             found = again.part(name).batch(slice(None))
@@ -88,53 +88,53 @@ def test_no_flipped_bit_of_any_cached_file_reaches_a_model_or_a_score(cache, mon
 @pytest.mark.attack("disk", "a flipped bit in any file of the cache")
 @pytest.mark.parametrize("place", [0.0, 0.3, 0.999999])
 def test_a_flipped_bit_anywhere_is_found_when_a_process_first_opens_the_file_and_by_verify(table, place):
-    assert [one.state for one in verify()] == ["intact"]
+    assert [one.state for one in verify_cache()] == ["intact"]
     flip(table, place)
-    assert not intact(table)
-    assert [one.state for one in verify()] == ["changed"]
+    assert not is_intact(table)
+    assert [one.state for one in verify_cache()] == ["changed"]
 
 
 def test_a_file_that_was_cut_off_is_found_by_its_size_without_reading_it(table, monkeypatch):
-    monkeypatch.setattr(store, "file_sha256", lambda path: pytest.fail("read"))
+    monkeypatch.setattr(store, "compute_file_sha256", lambda path: pytest.fail("read"))
     monkeypatch.setenv("FARSHIFT_VERIFY", "never")
     os.truncate(table, table.stat().st_size - 1)
-    assert not intact(table)
+    assert not is_intact(table)
 
 
 def test_a_file_is_compared_once_in_a_process_or_always_or_never(table, monkeypatch):
     asked = []
-    monkeypatch.setattr(store, "file_sha256", lambda path: asked.append(path) or file_sha256(path))
-    assert intact(table)
-    assert intact(table)
+    monkeypatch.setattr(store, "compute_file_sha256", lambda path: asked.append(path) or compute_file_sha256(path))
+    assert is_intact(table)
+    assert is_intact(table)
     assert len(asked) == 1
     monkeypatch.setenv("FARSHIFT_VERIFY", "always")
-    assert intact(table)
+    assert is_intact(table)
     assert len(asked) == 2
     flip(table)
-    with verifying("never"):
-        assert intact(table), "what its marker says of size, time and inode is believed"
-    assert not intact(table)
+    with use_verify_mode("never"):
+        assert is_intact(table), "what its marker says of size, time and inode is believed"
+    assert not is_intact(table)
     monkeypatch.setenv("FARSHIFT_VERIFY", "never")
     table.touch()
-    assert not intact(table), "another time: nobody vouches for it"
+    assert not is_intact(table), "another time: nobody vouches for it"
 
 
 def test_a_large_file_is_compared_once_a_day_whatever_process_asks(table, monkeypatch):
     monkeypatch.setattr(store, "LARGE", 10)
     marker = table.with_name("a.arrow.ok")
-    assert intact(table)
+    assert is_intact(table)
     store._compared.clear()
     table.touch()
-    assert intact(table), "another time: compared, and noted"
+    assert is_intact(table), "another time: compared, and noted"
     said = json.loads(marker.read_text())
     assert said["compared"] > 0
     flip(table)
     store._compared.clear()
-    assert intact(table)
-    with verifying("always"):
-        assert not intact(table)
+    assert is_intact(table)
+    with use_verify_mode("always"):
+        assert not is_intact(table)
     marker.write_text(json.dumps(said | {"compared": said["compared"] - 86_401}))
-    assert not intact(table)
+    assert not is_intact(table)
 
 
 def test_a_way_that_is_none_is_refused(monkeypatch):
@@ -148,16 +148,16 @@ def test_a_way_that_is_none_is_refused(monkeypatch):
 def test_a_marker_of_an_older_version_with_checksums_of_blocks_is_believed_by_its_sha256(table):
     marker = table.with_name("a.arrow.ok")
     marker.write_text(json.dumps(json.loads(marker.read_text()) | {"block": 4194304, "crc32": [1]}))
-    stored_table(table, lambda: pytest.fail("built again"))
-    assert [one.state for one in verify()] == ["intact"]
+    load_or_build_table(table, lambda: pytest.fail("built again"))
+    assert [one.state for one in verify_cache()] == ["intact"]
 
 
 def test_a_damaged_marker_costs_a_rebuild_and_no_more(table):
     marker = table.with_name("a.arrow.ok")
     marker.write_bytes(marker.read_bytes()[:-9])
     heard = Heard()
-    with listening(heard):
-        assert stored_table(table, hundred).equals(hundred())
+    with report_to(heard):
+        assert load_or_build_table(table, hundred).equals(hundred())
     assert heard.lines == [f"{table} was cut off or changed: building it again"]
 
 
@@ -166,12 +166,12 @@ def test_a_downloaded_file_that_changed_is_fetched_again_and_one_whose_marker_is
     (tmp_path / "own").mkdir()
     own = tmp_path / "own" / "rows.csv"
     own.write_bytes(b"1,2\n" * 100)
-    pin = FilePin(name="rows.csv", sha256=file_sha256(own), bytes=400, mirrors=[])
+    pin = FilePin(name="rows.csv", sha256=compute_file_sha256(own), bytes=400, mirrors=[])
     path = fetch_file(pin, (own.parent,))
     flip(path)
     store._compared.clear()
     heard = Heard()
-    with listening(heard):
+    with report_to(heard):
         assert fetch_file(pin, (own.parent,)).read_bytes() == own.read_bytes()
     assert heard.lines == [f"{path} (rows.csv) was cut off or changed: fetching it again"]
     path.with_name(f"{path.name}.ok").unlink()
@@ -212,7 +212,7 @@ def unwritable(folder: Path) -> list[str]:
 def test_a_copied_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_one_line(tmp_path, monkeypatch):
     """Other times, other inodes, another path: nothing is built, nothing is written."""
     monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "made"))
-    blind_data(fs.benchmark(ON))
+    load_model_inputs(fs.benchmark(ON))
     copy = tmp_path / "copied"
     shutil.copytree(tmp_path / "made", copy, copy_function=shutil.copyfile)
     shutil.rmtree(tmp_path / "made")

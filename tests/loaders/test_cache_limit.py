@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from farshift.core.errors import FarshiftError
-from farshift.loaders.cache.contents import clear
-from farshift.loaders.cache.entries import REMADE, entries
-from farshift.loaders.cache.limit import cache_limit, size_in_bytes, size_in_words
-from farshift.loaders.cache.store import intact, stored_table
+from farshift.loaders.cache.contents import clear_cache
+from farshift.loaders.cache.entries import REMADE, list_entries
+from farshift.loaders.cache.limit import format_size, parse_size, read_cache_limit
+from farshift.loaders.cache.store import is_intact, load_or_build_table
 from farshift.loaders.split import load
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,17 +27,17 @@ def thousand() -> pa.Table:
 
 def stored(cache: Path, name: str, days: float = 0) -> None:
     path = cache / "sources" / f"{name}.arrow"
-    stored_table(path, thousand)
+    load_or_build_table(path, thousand)
     then = time.time() - days * 86_400
     os.utime(f"{path}.ok", (then, then))
 
 
 def names() -> list[str]:
-    return [entry.name.removesuffix(".arrow") for entry in entries(*REMADE)]
+    return [entry.name.removesuffix(".arrow") for entry in list_entries(*REMADE)]
 
 
 def size() -> int:
-    return sum(entry.bytes for entry in entries(*REMADE))
+    return sum(entry.bytes for entry in list_entries(*REMADE))
 
 
 def test_the_least_recently_used_goes_until_the_rest_fits(cache, monkeypatch):
@@ -61,7 +61,9 @@ def test_a_table_larger_than_the_limit_is_read_and_not_kept(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
     path = cache / "sources" / "a.arrow"
     for _ in range(2):
-        assert stored_table(path, lambda: pa.table({"x": list(range(9000))}))["x"].to_pylist() == list(range(9000))
+        assert load_or_build_table(path, lambda: pa.table({"x": list(range(9000))}))["x"].to_pylist() == list(
+            range(9000)
+        )
         assert names() == []
 
 
@@ -69,9 +71,9 @@ def test_a_whole_load_works_under_any_limit(cache, monkeypatch):
     expected = load("modadd97/xi35").arrow()
     for limit in ("1", "200kB", "1GB"):
         monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", limit)
-        clear(everything=True)
+        clear_cache(everything=True)
         assert load("modadd97/xi35").arrow().equals(expected)
-        assert size() <= size_in_bytes(limit, "")
+        assert size() <= parse_size(limit, "")
 
 
 def test_responses_are_neither_counted_nor_removed(cache, monkeypatch):
@@ -87,12 +89,12 @@ def test_responses_are_neither_counted_nor_removed(cache, monkeypatch):
 def test_a_limit_that_is_no_size_is_refused_before_any_work(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "10 apples")
     with pytest.raises(FarshiftError, match="FARSHIFT_CACHE_LIMIT: '10 apples' is no size: write one such as 10GB"):
-        stored_table(cache / "sources" / "a.arrow", lambda: pytest.fail("built"))
+        load_or_build_table(cache / "sources" / "a.arrow", lambda: pytest.fail("built"))
 
 
 def test_no_limit_is_none(monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", " ")
-    assert cache_limit() is None
+    assert read_cache_limit() is None
 
 
 @pytest.mark.parametrize(
@@ -100,26 +102,26 @@ def test_no_limit_is_none(monkeypatch):
     [("10GB", 10**10), ("500 mb", 5 * 10**8), ("1.5GiB", 3 * 2**29), ("4096", 4096), ("2k", 2000), (" 1TB ", 10**12)],
 )
 def test_sizes_are_read_as_people_write_them(text, expected):
-    assert size_in_bytes(text, "limit") == expected
+    assert parse_size(text, "limit") == expected
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "1e9", "ten", "10XB", "0", "0.1B", "1GBs", "1 G B", "nan"])
 def test_what_is_no_size_is_refused(text):
     with pytest.raises(FarshiftError, match="limit: "):
-        size_in_bytes(text, "limit")
+        parse_size(text, "limit")
 
 
 @given(st.integers(1, 10**14))
 def test_a_size_in_words_is_read_back_to_within_its_digits(number):
-    back = size_in_bytes(size_in_words(number).replace("bytes", "B"), "size")
+    back = parse_size(format_size(number).replace("bytes", "B"), "size")
     assert abs(back - number) <= 0.05 * number
 
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from farshift.loaders.cache.store import intact
-assert intact(Path(sys.argv[1]))
+from farshift.loaders.cache.store import is_intact
+assert is_intact(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -127,21 +129,21 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("end", ["exit", "kill"])
 def test_a_handout_stays_while_any_process_that_opened_it_lives(cache, tmp_path, monkeypatch, end):
-    stored_table(tmp_path / "elsewhere.arrow", thousand)
+    load_or_build_table(tmp_path / "elsewhere.arrow", thousand)
     path = cache / "handouts" / "made-0123456789abcdef" / "train.arrow"
-    stored_table(path, thousand)
+    load_or_build_table(path, thousand)
     child = subprocess.Popen(
         [sys.executable, "-c", HOLDER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert child.stdout.readline() == "held\n"
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
-    stored_table(cache / "sources" / "a.arrow", thousand)
+    load_or_build_table(cache / "sources" / "a.arrow", thousand)
     assert names() == ["made-0123456789abcdef"]
-    assert [why for _, why in clear(everything=True).left] == ["it is in use"]
+    assert [why for _, why in clear_cache(everything=True).left] == ["it is in use"]
     if end == "kill":
         child.send_signal(signal.SIGKILL)
     child.communicate()
-    stored_table(tmp_path / "elsewhere.arrow", lambda: pytest.fail("built again"))
+    load_or_build_table(tmp_path / "elsewhere.arrow", lambda: pytest.fail("built again"))
     assert names() == [], "the next call, even one that writes nothing, catches up on what could not be done"
 
 
@@ -150,8 +152,8 @@ import os, sys, time
 import numpy as np, pyarrow as pa
 from hashlib import sha256
 from pathlib import Path
-from farshift.loaders.cache.store import intact, locked, mark, stored_table, write_atomically
-from farshift.loaders.cache.contents import clear
+from farshift.loaders.cache.store import is_intact, hold_lock, write_marker, load_or_build_table, write_atomically
+from farshift.loaders.cache.contents import clear_cache
 cache, seed, calls = Path(os.environ["FARSHIFT_CACHE"]), int(sys.argv[1]), int(sys.argv[2])
 draw = np.random.default_rng(seed)
 print("begun", flush=True)
@@ -160,19 +162,19 @@ for _ in range(calls):
     content = bytes([number]) * 3000
     file = cache / "files" / "aa" / sha256(content).hexdigest()
     def build():
-        if not intact(file):
-            with locked(file):
-                if not intact(file):
+        if not is_intact(file):
+            with hold_lock(file):
+                if not is_intact(file):
                     write_atomically(file, content)
-                    mark(file, sha256(content).hexdigest())
+                    write_marker(file, sha256(content).hexdigest())
         time.sleep(draw.random() * 0.004)
         assert file.read_bytes() == content
         return pa.table({"x": np.arange(number, number + 2000)})
-    table = stored_table(cache / "sources" / f"t{number}.arrow", build)
+    table = load_or_build_table(cache / "sources" / f"t{number}.arrow", build)
     time.sleep(draw.random() * 0.002)
     assert (table["x"].to_numpy() == np.arange(number, number + 2000)).all()
     if draw.random() < 0.05:
-        clear(["sources", "files"][: int(draw.integers(1, 3))])
+        clear_cache(["sources", "files"][: int(draw.integers(1, 3))])
 print("done", flush=True)
 """
 
@@ -193,4 +195,4 @@ def test_under_many_processes_no_reader_sees_half_a_file_and_the_cache_ends_unde
         said, complaint = child.communicate(timeout=180)
         assert said == "begun\ndone\n", complaint
     assert 0 < size() <= 60_000
-    assert all(intact(entry.path) for entry in entries(*REMADE) if entry.markers())
+    assert all(is_intact(entry.path) for entry in list_entries(*REMADE) if entry.markers())

@@ -78,7 +78,9 @@ def test_parts_of_one_source_share_its_codes_for_as_long_as_it_is_there() -> Non
     gc.collect()
     before = len(categories._CODED)
     here = part(list(range(10)))
-    assert categories.coded(here.source, "place") is categories.coded(here.select(np.arange(3)).source, "place")
+    assert categories.encode_categories(here.source, "place") is categories.encode_categories(
+        here.select(np.arange(3)).source, "place"
+    )
     assert len(categories._CODED) == before + 1
     del here
     gc.collect()

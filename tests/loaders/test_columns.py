@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.loaders.batching import columns
-from farshift.loaders.batching.columns import FixedColumn, TextColumn, quick
+from farshift.loaders.batching.columns import FixedColumn, TextColumn, prepare_column
 from farshift.loaders.part import Part
 from farshift.splits.schema import Field, Schema
 
@@ -72,17 +72,17 @@ def test_a_text_of_few_values_has_one_object_for_each():
 )
 def test_other_texts_are_read_as_before(stored):
     column = TextColumn(stored)
-    assert quick(column, len(stored), "str") is column
+    assert prepare_column(column, len(stored), "str") is column
 
 
 def test_wide_columns_large_parts_and_texts_as_bytes_are_read_as_before(monkeypatch):
     wide = FixedColumn(np.zeros((ROWS, 17), np.uint8), PLACES)
-    assert quick(wide, ROWS, "str") is wide
+    assert prepare_column(wide, ROWS, "str") is wide
     narrow, text = FixedColumn(np.arange(ROWS), PLACES), TextColumn(pa.array(FEW), PLACES)
-    assert quick(narrow, ROWS, "str").lies_in_order
-    assert quick(text, ROWS, "bytes") is text
+    assert prepare_column(narrow, ROWS, "str").lies_in_order
+    assert prepare_column(text, ROWS, "bytes") is text
     monkeypatch.setattr(columns, "_KEPT_ROWS", ROWS - 1)
-    assert quick(narrow, ROWS, "str") is narrow
+    assert prepare_column(narrow, ROWS, "str") is narrow
 
 
 @pytest.mark.parametrize("seed", [None, 3])

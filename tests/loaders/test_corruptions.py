@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from farshift.core.errors import BadData, BadDefinition, Unavailable, UnknownName
-from farshift.loaders.corrupt import BENCHMARK, SEVERITIES, VALIDATION, corrupt, corruptions
+from farshift.loaders.corrupt import BENCHMARK, SEVERITIES, VALIDATION, corrupt, list_corruptions
 from farshift.loaders.corruptions import frost, shot_noise, zoom_blur
-from farshift.loaders.corruptions._draws import Draws, _normal_quantiles
-from farshift.loaders.corruptions._edges import distances, edges
-from farshift.loaders.corruptions._filters import gaussian
-from farshift.loaders.corruptions._zoom import zoomed
+from farshift.loaders.corruptions._draws import Draws, _compute_normal_quantiles
+from farshift.loaders.corruptions._edges import compute_distances, detect_edges
+from farshift.loaders.corruptions._filters import apply_gaussian_blur
+from farshift.loaders.corruptions._zoom import zoom_in
 
 REFERENCE = json.loads((Path(__file__).parent / "corruption_reference.json").read_text("utf-8"))
 """What hendrycks/robustness (commit 8190fe3, with OpenCV 4.8.1, scikit-image 0.22, SciPy 1.11, Pillow 10.4, ImageMagick
@@ -47,7 +47,7 @@ def made_up(side):
 
 
 def test_every_corruption_of_the_paper_is_a_file():
-    assert set(corruptions()) == {*BENCHMARK, *VALIDATION}
+    assert set(list_corruptions()) == {*BENCHMARK, *VALIDATION}
     assert len(BENCHMARK) == 15 and len(VALIDATION) == 4
 
 
@@ -147,9 +147,9 @@ def test_blur_and_zoom_are_scipys():
     values = made_up(32)[None].astype(float)
     for sigma in (0.4, 1.0, 3.0):
         expected = ndimage.gaussian_filter(values[0], (sigma, sigma, 0), mode="nearest")
-        assert np.abs(gaussian(values, sigma)[0] - expected).max() < 1e-5
+        assert np.abs(apply_gaussian_blur(values, sigma)[0] - expected).max() < 1e-5
     whole = ndimage.zoom(values[0, 2:30, 2:30], (1.15, 1.15, 1), order=1)
-    assert np.abs(zoomed(values, 1.15)[0] - whole).max() < 1e-9
+    assert np.abs(zoom_in(values, 1.15)[0] - whole).max() < 1e-9
 
 
 def test_normal_numbers_are_normal():
@@ -157,8 +157,8 @@ def test_normal_numbers_are_normal():
 
     drawn = Draws(np.arange(20, dtype=np.uint64), "test").normal("z", 1000).ravel()
     assert stats.kstest(drawn, "norm").pvalue > 0.01
-    assert np.abs(stats.norm.cdf(_normal_quantiles()) - (np.arange(65536) + 0.5) / 65536).max() < 2**-17
-    assert abs(_normal_quantiles().var() - 1) < 1e-4
+    assert np.abs(stats.norm.cdf(_compute_normal_quantiles()) - (np.arange(65536) + 0.5) / 65536).max() < 2**-17
+    assert abs(_compute_normal_quantiles().var() - 1) < 1e-4
 
 
 def test_grains_have_the_poisson_distribution():
@@ -168,24 +168,24 @@ def test_grains_have_the_poisson_distribution():
     for white in (500, 60, 3):
         chance = (Draws(np.zeros(1, np.uint64), "test").bits("grains", *picture.shape[1:]) >> np.uint64(32)) / 2**32
         expected = stats.poisson.ppf(chance + 2.0**-34, picture / 255 * white)
-        drawn = shot_noise.grains(picture, white, Draws(np.zeros(1, np.uint64), "test"))
+        drawn = shot_noise.draw_grains(picture, white, Draws(np.zeros(1, np.uint64), "test"))
         assert (drawn == np.maximum(expected, 0)).all()
 
 
 def test_distances_to_edges():
     marked = np.zeros((1, 12, 12), bool)
     marked[0, 2, 3] = True
-    found = distances(marked)[0]
+    found = compute_distances(marked)[0]
     assert found[2, 3] == 0 and found[2, 7] == 4
     assert found[3, 4] == pytest.approx(1.4, abs=1e-4) and found[4, 4] == pytest.approx(2.1969, abs=1e-4)
     step = np.zeros((1, 12, 12), np.int64)
     step[0, :, 6:] = 200
-    assert edges(step)[0].any(axis=1).all() and edges(step)[0].sum() == 12
+    assert detect_edges(step)[0].any(axis=1).all() and detect_edges(step)[0].sum() == 12
 
 
 def test_frost_lays_a_photograph_over_the_picture(monkeypatch):
     photographs = [np.full((300, 400, 3), 10 * number, np.uint8) for number in range(5)]
-    monkeypatch.setattr(frost, "_photograph", photographs.__getitem__)
+    monkeypatch.setattr(frost, "_load_photograph", photographs.__getitem__)
     pictures, ids = np.full((40, 32, 32, 3), 100, np.uint8), np.arange(40, dtype=np.uint64)
     assert {*corrupt(pictures, "frost", 3, ids).ravel().tolist()} == {90, 94, 98, 102, 106}
     assert {*corrupt(pictures[..., 0], "frost", 3, ids).ravel().tolist()} == {90, 94, 98, 102, 106}
@@ -230,7 +230,7 @@ def test_zoom_blur_of_tiny_imagenet_enlarges_as_that_of_cifar():
 
 def test_frost_for_tiny_imagenet_is_a_photograph_of_three_tenths():
     whole = np.arange(20 * 30 * 3, dtype=np.int64).reshape(20, 30, 3) * 7 % 251
-    small = frost._shrunk(whole.astype(np.uint8), 3, 10)
+    small = frost._shrink_photograph(whole.astype(np.uint8), 3, 10)
     assert small.shape == (6, 9, 3)
     # What OpenCV 4.14 gives.
     assert small[0, 0].tolist() == [132, 139, 146] and small[5, 8].tolist() == [113, 120, 127]

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from farshift.core.progress import listening
-from farshift.loaders.acquire.guess import Guess
+from farshift.core.progress import report_to
+from farshift.loaders.acquire.guess import TypeInference
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.readers import table
 from farshift.splits.schema import Field, Schema
@@ -31,7 +31,7 @@ def pinned(path: Path, columns: dict[str, list], **said):
     else:
         path.write_text("\n".join(map(json.dumps, rows)))
     told = Lines()
-    with listening(told):
+    with report_to(told):
         data = Data.model_validate({"files": [path.name]} | said)
         return pin_source(data, path.stem, path.parent, path.parent), " ".join(told)
 
@@ -72,7 +72,7 @@ def test_who_wants_long_numbers_rounded_says_so(tmp_path, cache):
     ],
 )
 def test_a_column_is_of_a_type_that_carries_all_its_values(texts, kind):
-    assert Guess.of(texts).type == kind
+    assert TypeInference.of(texts).type == kind
 
 
 def test_json_numbers_that_no_float_carries_stay_as_they_are_written(tmp_path):

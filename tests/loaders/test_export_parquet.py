@@ -14,7 +14,7 @@ from farshift.loaders import export
 from farshift.loaders.export import content, parquet
 from farshift.loaders.part import Part
 from farshift.loaders.split import load, open_split
-from farshift.splits.rows import row_ids
+from farshift.splits.rows import compute_row_ids
 from farshift.splits.schema import Field, Schema
 from support import one_line_error
 
@@ -28,7 +28,7 @@ def tensors(rows: int = 20) -> Part:
             "digit": pa.array(np.arange(rows)),
         }
     )
-    table = table.append_column("row_id", [row_ids(table, schema)]).sort_by("row_id")
+    table = table.append_column("row_id", [compute_row_ids(table, schema)]).sort_by("row_id")
     return Part("made/split@1", "0" * 64, "train", schema, "digit", table, np.arange(rows), {})
 
 
@@ -128,7 +128,7 @@ def test_the_command_writes_either_format(farshift, farshift_json, tmp_path):
 )
 def test_what_cannot_be_written_is_one_line_and_nothing_is_there(part, to, shard_bytes, said, tmp_path):
     with pytest.raises(FarshiftError, match=said):
-        export.write("scan/length", part, to, tmp_path / "out", shard_bytes)
+        export.export_part("scan/length", part, to, tmp_path / "out", shard_bytes)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -16,7 +16,7 @@ from farshift.core.errors import FarshiftError
 from farshift.loaders.export import webdataset
 from farshift.loaders.part import Part
 from farshift.loaders.split import load, open_split
-from farshift.splits.rows import heads, row_digests, row_ids
+from farshift.splits.rows import compute_row_digests, compute_row_ids, get_digest_prefixes
 from farshift.splits.schema import Field, Schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,7 +45,7 @@ def made(rows: int, seed: int = 0) -> Part:
         "yes": (draw.random(rows) < 0.5).tolist(),
     }
     table = pa.table({name: pa.array(columns[name], SCHEMA[name].arrow()) for name in columns})
-    ids = row_ids(table, SCHEMA)
+    ids = compute_row_ids(table, SCHEMA)
     table = table.append_column("row_id", [ids]).sort_by("row_id")
     severity = {"severity": np.arange(rows, dtype=np.int64)}
     return Part("made/split@1", "0" * 64, "train", SCHEMA, "yes", table, np.arange(rows), severity)
@@ -84,10 +84,10 @@ def test_the_real_webdataset_reads_rows_that_recompute_to_their_ids_and_checks(n
     samples, rows = read_back(webdataset.write(part, tmp_path / "out", 300_000), part.schema)
     assert len(shards(tmp_path / "out")) > 1
     assert [int(sample["__key__"], 16) for sample in samples] == part.row_ids.tolist()
-    assert row_ids(rows, part.schema).tolist() == part.row_ids.tolist()
+    assert compute_row_ids(rows, part.schema).tolist() == part.row_ids.tolist()
     index = pq.read_table(next((tmp_path / "out").glob("*.index.parquet")))
     assert index["row_id"].to_pylist() == part.row_ids.tolist()
-    assert heads(row_digests(rows, part.schema)).tolist() == index["check"].to_pylist()
+    assert get_digest_prefixes(compute_row_digests(rows, part.schema)).tolist() == index["check"].to_pylist()
     published = opened.rows["check"].to_numpy()[part.places]
     assert ((index["check"].to_numpy() == published) | part.corrupted).all()
     expected = part.arrow().to_pylist()

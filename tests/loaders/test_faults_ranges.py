@@ -8,9 +8,9 @@ from threading import Event, Timer
 import numpy as np
 import pytest
 from farshift.core import retry
-from farshift.core.draws import bits
+from farshift.core.draws import draw_bits
 from farshift.core.errors import BadData, FarshiftError, Unavailable
-from farshift.loaders.remote import Halted, http
+from farshift.loaders.remote import Cancelled, http
 from farshift.loaders.remote.http import HttpFile
 from hub_faults import (
     LONG,
@@ -30,7 +30,7 @@ from hub_server import Hub, serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-CONTENT = bits("tests/ranges", np.arange(25_000, dtype=np.uint64)).tobytes()  # 200,000 bytes
+CONTENT = draw_bits("tests/ranges", np.arange(25_000, dtype=np.uint64)).tobytes()  # 200,000 bytes
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_a_reader_that_is_closed_does_not_wait_for_the_server(hub, file, monkeyp
     plan(hub, Refuse(503))
     halt = Event()
     Timer(0.05, halt.set).start()
-    with pytest.raises(Halted):
+    with pytest.raises(Cancelled):
         file.read(0, 100, halt)
 
 

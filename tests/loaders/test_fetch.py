@@ -12,13 +12,13 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from farshift.core.canonical import identity_of
+from farshift.core.canonical import compute_identity
 from farshift.core.errors import BadDefinition, FarshiftError, Unavailable, UnknownName
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch import FilePin, fetch_file
 from farshift.loaders.acquire.fetch_tree import fetch_tree
-from farshift.loaders.acquire.first_file import fetch_first
-from farshift.splits.pins import FirstFile, TreePin
+from farshift.loaders.acquire.first_file import fetch_unpinned_file
+from farshift.splits.pins import TreePin, UnpinnedFile
 from servers import HUB_COMMIT, hub, web
 from support import Heard
 
@@ -35,7 +35,7 @@ def https(site, path: str = "/data.bin") -> dict[str, str]:
 
 def test_a_file_is_downloaded_once_and_then_comes_from_the_cache(cache):
     heard = Heard()
-    with web(**{"data.bin": BODY}) as site, listening(heard):
+    with web(**{"data.bin": BODY}) as site, report_to(heard):
         first = fetch_file(pin(https(site)))
         assert first.read_bytes() == BODY
         assert fetch_file(pin(https(site))) == first
@@ -64,7 +64,7 @@ def test_a_download_left_over_by_a_killed_process_goes_on(cache):
 def partial_file(cache: Path, wanted: FilePin) -> Path:
     """Where the download from the first mirror grows."""
     folder = cache / "files" / wanted.sha256[:2]
-    return folder / f"{wanted.sha256}.{identity_of(wanted.mirrors[0])[:8]}.part"
+    return folder / f"{wanted.sha256}.{compute_identity(wanted.mirrors[0])[:8]}.part"
 
 
 def leave(cache: Path, wanted: FilePin, content: bytes) -> None:
@@ -94,7 +94,7 @@ def test_a_full_disk_during_a_download_is_said_as_such(cache, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("farshift.loaders.mirrors.https.advance", full)
+    monkeypatch.setattr("farshift.loaders.mirrors.https.report_progress", full)
     with web(**{"data.bin": BODY}) as site:
         with pytest.raises(FarshiftError, match="no space left for .*FARSHIFT_CACHE"):
             fetch_file(pin(https(site)))
@@ -106,7 +106,7 @@ def test_a_full_disk_during_a_download_is_said_as_such(cache, monkeypatch):
 
 def test_a_file_with_a_wrong_digest_is_named_kept_aside_and_the_next_mirror_tried(cache):
     heard = Heard()
-    with web(**{"data.bin": BODY, "good.bin": BODY}) as site, listening(heard):
+    with web(**{"data.bin": BODY, "good.bin": BODY}) as site, report_to(heard):
         site.faults["/data.bin"] = ["other"]
         got = fetch_file(pin(https(site), https(site, "/good.bin")))
         assert got.read_bytes() == BODY
@@ -155,7 +155,7 @@ def test_a_users_own_copy_is_found_by_content_whatever_its_name(cache, tmp_path,
     (own / "renamed.dat").write_bytes(BODY)
     (own / "data.bin").write_bytes(BODY[::-1])
     heard = Heard()
-    with listening(heard):
+    with report_to(heard):
         assert fetch_file(pin(), (tmp_path / "own",)).read_bytes() == BODY
     assert any("data.bin is not the pinned" in line for line in heard.lines)
     assert (own / "data.bin").read_bytes() == BODY[::-1], "the user's file is left as it is"
@@ -227,7 +227,7 @@ def test_a_mirror_of_an_unknown_sort_or_without_its_keys_is_a_bad_definition(cac
     with pytest.raises(BadDefinition, match="lacks 'url'"):
         fetch_file(pin(*mirrors))
     with pytest.raises(BadDefinition, match="lacks 'url'"):
-        fetch_first(FirstFile(name="data.bin", mirrors=mirrors))
+        fetch_unpinned_file(UnpinnedFile(name="data.bin", mirrors=mirrors))
     with pytest.raises(BadDefinition, match="lacks 'url'"):
         fetch_tree(TreePin(name="data", mirrors=mirrors))
 

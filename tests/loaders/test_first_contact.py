@@ -13,7 +13,7 @@ from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.expected import CountsDiffer
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.split import load, open_split
-from farshift.splits.catalogue import find
+from farshift.splits.catalogue import find_manifest
 
 SOURCE = """
 name = "clinics"
@@ -96,7 +96,7 @@ def written(home: Path) -> list[str]:
 
 def test_the_first_pull_freezes_a_definition_and_later_ones_need_no_data(defined, farshift, farshift_json, tmp_path):
     data = defined()
-    assert find("clinics/west").frozen is False
+    assert find_manifest("clinics/west").frozen is False
     (pulled,) = farshift_json("splits", "pull", "clinics/west", "--data", data)
     assert pulled["parts"] == {"train": 30, "id_test": 10, "ood_test": 20}
     shutil.rmtree(data)
@@ -194,7 +194,7 @@ def test_the_lines_to_contribute_pin_everybody_to_the_same_rows(defined, farshif
     assert "was not pulled yet" in refused.stderr
     (pulled,) = farshift_json("splits", "pull", "clinics/west", "--data", data)
     lines = farshift_json("splits", "show", "clinics/west", "--pin")
-    assert lines["identity"] == find("clinics/west").identity
+    assert lines["identity"] == find_manifest("clinics/west").identity
     assert f'sha256 = "{hashlib.sha256(csv()).hexdigest()}"' in lines["source"]
     assert "rows = 60" in lines["source"]
     assert pulled["split"] == lines["split"]
@@ -214,7 +214,7 @@ def test_a_definition_that_changed_is_frozen_anew(defined, tmp_path):
     before = open_split("clinics/west", (data,)).manifest.identity
     path = tmp_path / "definitions/splits/manifests/clinics/west/v1/split.toml"
     path.write_text(SPLIT.replace('ood = ["west"]', 'ood = ["east"]'))
-    assert find("clinics/west").frozen is False
+    assert find_manifest("clinics/west").frozen is False
     (tmp_path / "home/splits/manifests/clinics/west/v1/split.toml").unlink()
     assert open_split("clinics/west", (data,)).manifest.identity != before
 

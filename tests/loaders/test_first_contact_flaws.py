@@ -8,8 +8,8 @@ import shutil
 import pytest
 from farshift.core.errors import BadData
 from farshift.loaders.acquire.fetch_tree import fetch_tree
-from farshift.loaders.freezing.verify import verify
-from farshift.splits.catalogue import find
+from farshift.loaders.freezing.verify import verify_manifest
+from farshift.splits.catalogue import find_manifest
 from farshift.splits.pins import TreePin
 from twins import csv, laid, picture, pulled, tar, twin
 
@@ -39,10 +39,10 @@ def birds(same=()):
 def test_inputs_that_stand_in_training_too_are_declared_as_they_are_counted(place, tmp_path):
     name = twin("waterbirds/official", place)
     pulled(name, laid(tmp_path / "data", birds(same=(12, 40))))
-    found = find(name)
+    found = find_manifest(name)
     assert found.definition.declared.duplicates == {"train/ood_test": 1, "train/ood_val": 1}
     assert "declared" not in (place / f"splits/manifests/{name}/v1/split.toml").read_text()
-    verify(found)
+    verify_manifest(found)
 
 
 def comments(shares):

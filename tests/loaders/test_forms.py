@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from encoded_files import picture, sound
 from farshift.core.errors import FarshiftError, UnknownName
-from farshift.loaders.batching.encoded import BadPicture, BadSound, media_type
-from farshift.loaders.batching.forms import picture_form, sound_form
-from farshift.loaders.batching.pictures import decoded
-from farshift.loaders.batching.sounds import samples
+from farshift.loaders.batching.encoded import BadAudio, BadImage, find_media_type
+from farshift.loaders.batching.forms import parse_audio_format, parse_image_format
+from farshift.loaders.batching.pictures import decode_images
+from farshift.loaders.batching.sounds import read_samples
 from farshift.loaders.batching.transform import MOMENTS, NAMED, Transform
 from PIL import Image
 
@@ -34,23 +34,23 @@ FILES = column([tall(number) for number in range(3)])
 
 
 def test_files_are_images_of_pillow_pixels_of_a_size_or_as_they_are():
-    assert picture_form("bytes") is None
-    images = picture_form("PIL")(FILES)
+    assert parse_image_format("bytes") is None
+    images = parse_image_format("PIL")(FILES)
     assert [image.size for image in images] == [(20, 31)] * 3
     np.testing.assert_array_equal(np.asarray(images[1]), np.asarray(Image.open(io.BytesIO(FILES[1]))))
-    np.testing.assert_array_equal(picture_form(8)(FILES), decoded(FILES, 8))
+    np.testing.assert_array_equal(parse_image_format(8)(FILES), decode_images(FILES, 8))
 
 
 @pytest.mark.parametrize("shape", [(9, 7), (9, 7, 3), (3, 9, 7), (9, 7, 1), (1, 9, 7)])
 def test_arrays_are_pictures_too(shape):
     given = np.random.default_rng(0).integers(0, 256, (4, *shape), np.uint8)
-    one = picture_form("PIL")(given)[2]
+    one = parse_image_format("PIL")(given)[2]
     assert one.size == (7, 9)
     planes = given[2].squeeze()
     planes = np.moveaxis(planes, 0, -1) if planes.ndim == 3 and planes.shape[0] == 3 else planes
     expected = np.repeat(planes[..., None], 3, axis=2) if planes.ndim == 2 else planes
     np.testing.assert_array_equal(np.asarray(one), expected)
-    assert picture_form(5)(given).shape == (4, 5, 5, 3)
+    assert parse_image_format(5)(given).shape == (4, 5, 5, 3)
 
 
 def test_a_transform_is_its_steps_in_order():
@@ -91,29 +91,29 @@ def test_steps_that_are_none_are_refused(text, message):
 
 def test_a_name_that_is_none_is_offered_the_nearest():
     with pytest.raises(UnknownName, match="imagenet"):
-        picture_form("imagnet")
+        parse_image_format("imagnet")
     for wrong in (0, -1, True, 2.5, None):
         with pytest.raises(FarshiftError, match="ask for 'bytes', 'PIL', a side"):
-            picture_form(wrong)
+            parse_image_format(wrong)
         with pytest.raises(FarshiftError, match="ask for 'bytes', or for samples"):
-            sound_form(wrong)
+            parse_audio_format(wrong)
 
 
 def test_sounds_are_samples_at_a_rate():
     files = column([sound(3), sound(40)])
-    found = sound_form(4000)(files)
+    found = parse_audio_format(4000)(files)
     for file, heard in zip(files, found, strict=True):
-        np.testing.assert_array_equal(heard, samples(file, 4000, "it"))
+        np.testing.assert_array_equal(heard, read_samples(file, 4000, "it"))
 
 
 def test_a_broken_file_is_named_by_its_place():
-    with pytest.raises(BadPicture, match="picture 1 of 2 cannot be decoded") as refused:
-        picture_form("PIL")(column([FILES[0], FILES[1][:60]]))
+    with pytest.raises(BadImage, match="picture 1 of 2 cannot be decoded") as refused:
+        parse_image_format("PIL")(column([FILES[0], FILES[1][:60]]))
     assert refused.value.place == 1
-    with pytest.raises(BadPicture):
+    with pytest.raises(BadImage):
         Transform("imagenet").pixels(column([FILES[0], b""]))
-    with pytest.raises(BadSound, match="sound 1 of 2 cannot be decoded") as refused:
-        sound_form(8000)(column([sound(1), b"RIFF"]))
+    with pytest.raises(BadAudio, match="sound 1 of 2 cannot be decoded") as refused:
+        parse_audio_format(8000)(column([sound(1), b"RIFF"]))
     assert refused.value.place == 1
 
 
@@ -131,4 +131,4 @@ def test_a_broken_file_is_named_by_its_place():
     ],
 )
 def test_a_file_is_known_by_its_first_bytes(content, kind):
-    assert media_type(content) == kind
+    assert find_media_type(content) == kind

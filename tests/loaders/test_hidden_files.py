@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 from encoded_files import folder, picture, tarred, zipped
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch_tree import fetch_tree
-from farshift.loaders.acquire.git_tree import tree_hashes
-from farshift.loaders.acquire.members import members
+from farshift.loaders.acquire.git_tree import list_tree_hashes
+from farshift.loaders.acquire.members import open_archive
 from farshift.loaders.acquire.own_data import Data
 from farshift.splits.pins import TreePin
 from own_source import pin_source
@@ -40,7 +40,7 @@ def test_pictures_have_no_class_of_hidden_files_and_their_number_is_said_once(tm
         zipped(archive, PICTURES | HIDDEN) if kind == "zip" else tarred(archive, PICTURES | HIDDEN, "gz")
     images = f"{archive.name}/photos/{{site}}/{{y}}/{{file}}"
     lines: list[str] = []
-    with listening(SimpleNamespace(say=lines.append, advance=lambda *_: None)):
+    with report_to(SimpleNamespace(say=lines.append, advance=lambda *_: None)):
         data = Data(images=images, inputs=["image"], labels=["y"], meta=["site"])
         source = pin_source(data, "mine", tmp_path, tmp_path)
     assert source.definition.rows == len(PICTURES)
@@ -57,7 +57,7 @@ def test_a_table_of_an_archive_is_the_one_that_is_not_hidden(tmp_path):
     rows = b"x,y,site\n" + b"".join(b"t%d,%d,A\n" % (row, row % 2) for row in range(9))
     zipped(tmp_path / "t.zip", {"t.csv": rows, "__MACOSX/._t.csv": b"\0", "._t.csv": b"\0", ".cache/u.csv": b"\0"})
     lines: list[str] = []
-    with listening(SimpleNamespace(say=lines.append, advance=lambda *_: None)):
+    with report_to(SimpleNamespace(say=lines.append, advance=lambda *_: None)):
         data = Data(files=["t.zip"], inputs=["x"], labels=["y"], meta=["site"])
         assert pin_source(data, "mine", tmp_path, tmp_path).definition.rows == 9
     assert [line for line in lines if "hidden" in line] == ["t.zip: 3 hidden files are left out, such as ._t.csv"]
@@ -69,10 +69,10 @@ def test_a_folder_is_the_pinned_one_with_hidden_files_and_without(tmp_path):
     dirty = folder(tmp_path / "dirty", PICTURES | HIDDEN)
     published = folder(tmp_path / "published", PICTURES | {"photos/.gitattributes": b"*.png binary\n"})
     for pinned, count, copies in (
-        (members(clean), len(PICTURES), (clean, dirty, published)),
-        (members(published), len(PICTURES) + 1, (published,)),
+        (open_archive(clean), len(PICTURES), (clean, dirty, published)),
+        (open_archive(published), len(PICTURES) + 1, (published,)),
     ):
-        pin = TreePin(name="photos", tree=tree_hashes(pinned.below("photos"))[0][0], files=count)
+        pin = TreePin(name="photos", tree=list_tree_hashes(pinned.below("photos"))[0][0], files=count)
         for copy in copies:
             assert fetch_tree(pin, (copy,))[1].visible().names() == sorted(path[7:] for path in PICTURES), copy
 

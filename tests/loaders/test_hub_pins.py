@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 from farshift.core.errors import BadDefinition, Unavailable
 from farshift.loaders.acquire.fetch import fetch_file
-from farshift.loaders.acquire.hub_files import hub_pins
+from farshift.loaders.acquire.hub_files import list_hub_pins
 from farshift.splits.pins import FilePin
 from hub_faults import Cut, Meanwhile, Refuse
 from hub_rows import TEXTS, Shop, send_clients_to, stocked
@@ -29,7 +29,7 @@ def shop(tmp_path_factory) -> Iterator[Shop]:
 
 def test_files_are_pinned_by_content_at_the_commit_of_a_branch_and_can_be_brought(shop, cache):
     commit = shop.restock()
-    pins = hub_pins(REPOSITORY, "main", ["shards/*.tar", "README.md"])
+    pins = list_hub_pins(REPOSITORY, "main", ["shards/*.tar", "README.md"])
     assert [pin.name for pin in pins] == sorted(path for path in shop.files if path.endswith((".tar", ".md")))
     shop.hub.commit({})
     for pin in pins:
@@ -42,7 +42,7 @@ def test_files_are_pinned_by_content_at_the_commit_of_a_branch_and_can_be_brough
 def test_a_branch_that_moves_meanwhile_moves_no_pin(shop):
     commit = shop.restock()
     shop.hub.faults.plan("GET /api/*", Meanwhile(lambda: shop.hub.commit({"shards/other.tar": b"other"})))
-    pins = hub_pins(REPOSITORY, "main", ["*.tar"])
+    pins = list_hub_pins(REPOSITORY, "main", ["*.tar"])
     assert {pin.mirrors[0]["revision"] for pin in pins} == {commit}
     assert "shards/other.tar" not in {pin.name for pin in pins}
 
@@ -59,7 +59,7 @@ def test_a_branch_that_moves_meanwhile_moves_no_pin(shop):
 def test_what_is_not_there_is_one_error(shop, repository, revision, pattern, sort):
     shop.restock()
     with pytest.raises(sort, match=repository) as refused:
-        hub_pins(repository, revision, [pattern])
+        list_hub_pins(repository, revision, [pattern])
     assert "\n" not in str(refused.value)
 
 
@@ -67,7 +67,7 @@ def test_a_hub_that_is_down_is_one_error(shop):
     shop.restock()
     shop.hub.faults.plan("GET /api/*", Refuse(404), times=99)
     with pytest.raises(Unavailable, match=f"Hub {REPOSITORY}@main: .*404"):
-        hub_pins(REPOSITORY, "main", ["*.tar"])
+        list_hub_pins(REPOSITORY, "main", ["*.tar"])
 
 
 @pytest.mark.parametrize("reset", [False, True])
@@ -75,7 +75,7 @@ def test_a_connection_that_breaks_is_one_error(shop, reset):
     shop.restock()
     shop.hub.faults.plan("GET /api/*", Cut(10, reset=reset), times=20)
     with pytest.raises(Unavailable, match=REPOSITORY) as refused:
-        hub_pins(REPOSITORY, "main", ["*.tar"])
+        list_hub_pins(REPOSITORY, "main", ["*.tar"])
     assert "\n" not in str(refused.value)
     shop.hub.faults.clear()
 
@@ -86,7 +86,7 @@ def test_an_error_that_says_nothing_is_named(monkeypatch):
 
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", silent)
     with pytest.raises(Unavailable, match="Hub owner/name@main: OSError: OSError"):
-        hub_pins("owner/name", "main", ["*"])
+        list_hub_pins("owner/name", "main", ["*"])
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "a\\b", "a\nb", "", ".", "a//b"])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from farshift.core.draws import shuffled
+from farshift.core.draws import draw_permutation
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.stream.open import stream
 from farshift.loaders.stream.verify import EpochTally
@@ -52,7 +52,7 @@ def as_published(shop: Shop, pieces: int) -> list:
     source = find_source(shop.name.partition("/")[0])
     table = source.table()
     kept = np.flatnonzero(np.isin(table["row_id"].to_numpy(), shop.part.row_ids) | (np.arange(len(table)) % 10 == 0))
-    order = kept[shuffled("tests/published", kept)]
+    order = kept[draw_permutation("tests/published", kept)]
     fields = table.select([field.name for field in source.schema.fields])
     return [fields.take(some) for some in np.array_split(order, pieces)]
 

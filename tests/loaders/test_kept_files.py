@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from farshift.core.errors import Unavailable
 from farshift.loaders.remote.folder import FolderFile
-from farshift.loaders.remote.kept import KeptFile, joined, kept, without
+from farshift.loaders.remote.kept import CachedFile, cache_in_memory, merge_spans, subtract_spans
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,7 +40,7 @@ pairs = st.tuples(st.integers(0, 300), st.integers(0, 300)).map(lambda pair: tup
 @given(st.lists(pairs, max_size=20))
 def test_every_range_is_right_and_every_byte_asked_for_at_most_once(wanted):
     file = Counted()
-    held = KeptFile(file, along=0)
+    held = CachedFile(file, along=0)
     for start, stop in wanted:
         assert held.read(start, stop, Event()) == BODY[start:stop]
     union = np.zeros(len(BODY), int)
@@ -55,9 +55,9 @@ def test_spans_are_joined_and_taken_away_byte_by_byte(spans, whole):
     for start, stop in spans:
         covered[start:stop] = True
     left = np.zeros(300, bool)
-    found = joined(spans)
+    found = merge_spans(spans)
     assert found == sorted(found)
-    for start, stop in without(*whole, found):
+    for start, stop in subtract_spans(*whole, found):
         assert start < stop
         left[start:stop] = True
     mine = np.zeros(300, bool)
@@ -67,12 +67,12 @@ def test_spans_are_joined_and_taken_away_byte_by_byte(spans, whole):
 
 def test_threads_read_together_and_a_failure_is_the_reader_s_own():
     file = Counted()
-    held = KeptFile(file, along=0)
+    held = CachedFile(file, along=0)
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda start: held.read(start % 250, start % 250 + 50, Event()), range(0, 4000, 7)))
     assert all(content == BODY[start % 250 :][:50] for start, content in zip(range(0, 4000, 7), found, strict=True))
     assert file.asked.max() == 1
-    again = KeptFile(Counted(failures=1))
+    again = CachedFile(Counted(failures=1))
     with pytest.raises(Unavailable):
         again.read(0, 9, Event())
     assert again.read(0, 9, Event()) == BODY[:9]
@@ -80,7 +80,7 @@ def test_threads_read_together_and_a_failure_is_the_reader_s_own():
 
 def test_a_copy_begins_with_nothing_and_what_is_forgotten_is_asked_for_anew():
     file = Counted()
-    held = KeptFile(file)
+    held = CachedFile(file)
     held.read(0, 300, Event())
     copy = ForkingPickler.loads(ForkingPickler.dumps(held))
     assert copy.read(5, 9, Event()) == BODY[5:9]
@@ -92,7 +92,7 @@ def test_a_copy_begins_with_nothing_and_what_is_forgotten_is_asked_for_anew():
 
 def test_a_scrap_between_missing_bytes_is_fetched_along_with_them():
     file = Counted()
-    held = KeptFile(file, along=5)
+    held = CachedFile(file, along=5)
     for start, stop in ((10, 15), (100, 106), (0, 200)):
         assert held.read(start, stop, Event()) == BODY[start:stop]
     assert (file.asked[10:15] == 2).all()
@@ -102,7 +102,7 @@ def test_a_scrap_between_missing_bytes_is_fetched_along_with_them():
 def test_files_are_kept_where_they_leave_room_for_rows_and_lie_elsewhere(tmp_path):
     (tmp_path / "here").write_bytes(BODY)
     here = FolderFile.open(tmp_path / "here")
-    assert kept([here], 1000) == ((here,), 1000)
-    files, left = kept([here, Counted()], 400)
-    assert (files[0], type(files[1]), left) == (here, KeptFile, 100)
-    assert kept([Counted()], 399)[1] == 399
+    assert cache_in_memory([here], 1000) == ((here,), 1000)
+    files, left = cache_in_memory([here, Counted()], 400)
+    assert (files[0], type(files[1]), left) == (here, CachedFile, 100)
+    assert cache_in_memory([Counted()], 399)[1] == 399

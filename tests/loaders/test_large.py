@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.core.plugins import module
-from farshift.loaders.acquire.large import build_in_pieces, in_pieces
-from farshift.loaders.acquire.source import identified
+from farshift.core.plugins import load_module
+from farshift.loaders.acquire.large import build_in_pieces, can_read_in_pieces
+from farshift.loaders.acquire.source import add_row_ids
 from farshift.loaders.readers import parquet
 from farshift.splits.schema import Field, Schema
 from hypothesis import given, settings
@@ -64,7 +64,7 @@ def test_a_source_in_pieces_has_the_rows_ids_and_digest_of_one_built_at_once(par
             pq.write_table(table_of(rows), files[f"{number}.parquet"], row_group_size=group)
         with patch("farshift.loaders.acquire.out_of_core._CHUNK", 2):
             table, digest = built(folder, files)
-        whole, expected = identified(table_of([row for rows in parts for row in rows]), SCHEMA)
+        whole, expected = add_row_ids(table_of([row for rows in parts for row in rows]), SCHEMA)
         assert digest == expected
         assert table.schema == whole.schema
         assert table.to_pylist() == whole.to_pylist()
@@ -117,8 +117,8 @@ def test_missing_values_and_types_that_do_not_fit_are_refused(tmp_path):
 
 
 def test_only_a_reader_with_shards_is_read_in_pieces():
-    assert in_pieces(module("loaders/readers", "parquet", "reader"))
-    assert not in_pieces(module("loaders/readers", "gsm8k", "reader"))
+    assert can_read_in_pieces(load_module("loaders/readers", "parquet", "reader"))
+    assert not can_read_in_pieces(load_module("loaders/readers", "gsm8k", "reader"))
 
 
 def test_files_without_rows_are_one_error(tmp_path):

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import pytest
 from encoded_files import folder, tarred, zipped
 from farshift.core.errors import BadData
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.loaders.acquire import members as room
-from farshift.loaders.acquire.git_tree import tree_hashes
-from farshift.loaders.acquire.members import FolderMembers, Members, members
+from farshift.loaders.acquire.git_tree import list_tree_hashes
+from farshift.loaders.acquire.members import ArchiveFiles, FolderFiles, open_archive
 
 FILES = {
     "photo/dog/1.jpg": b"one",
@@ -37,7 +37,7 @@ def packed(where: Path, kind: str, files: dict[str, bytes] = FILES) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_way_of_packing_gives_the_same_files(tmp_path, kind):
-    with members(packed(tmp_path, kind)) as held:
+    with open_archive(packed(tmp_path, kind)) as held:
         assert held.names() == sorted(FILES)
         assert dict(held.walk()) == FILES
         assert dict(held.walk()) == FILES, "as often as one likes"
@@ -60,7 +60,7 @@ def test_every_way_of_packing_gives_the_same_files(tmp_path, kind):
 def test_what_an_operating_system_leaves_is_no_member(tmp_path, kind):
     desktop_files = {".DS_Store": b"x", "photo/Thumbs.db": b"x", "photo/desktop.ini": b"x"}
     desktop_files |= {"__MACOSX/photo/._1.jpg": b"x"} if kind != "folder" else {".git/HEAD": b"x"}
-    assert members(packed(tmp_path, kind, FILES | desktop_files)).names() == sorted(FILES)
+    assert open_archive(packed(tmp_path, kind, FILES | desktop_files)).names() == sorted(FILES)
 
 
 HIDDEN = {
@@ -74,14 +74,14 @@ HIDDEN = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_hidden_files_are_members_as_git_has_them_and_no_data(tmp_path, kind):
-    held = members(packed(tmp_path, kind, FILES | HIDDEN | {".DS_Store": b"x", "photo/Thumbs.db": b"x"}))
+    held = open_archive(packed(tmp_path, kind, FILES | HIDDEN | {".DS_Store": b"x", "photo/Thumbs.db": b"x"}))
     assert held.names() == sorted(FILES | HIDDEN)
     seen = held.visible()
     assert (seen.names(), dict(seen.walk())) == (sorted(FILES), FILES)
     assert seen.read(".gitattributes") == b"x", "by its name"
     assert seen.below("photo").names() == held.below("photo").visible().names()
     lines = []
-    with listening(SimpleNamespace(say=lines.append)):
+    with report_to(SimpleNamespace(say=lines.append)):
         held.announce_hidden()
         held.below("photo/dog").announce_hidden()
         seen.announce_hidden()
@@ -102,7 +102,7 @@ def with_link(path: Path, kind: int, target: str) -> Path:
 @pytest.mark.parametrize("kind", [ord(b) for b in "12346"], ids=["hard", "soft", "character", "block", "fifo"])
 def test_links_and_devices_in_a_tar_are_refused(tmp_path, kind):
     with pytest.raises(BadData, match=r"a\.tar: photo/link is a link or a device: farshift reads files only"):
-        members(with_link(tmp_path / "a.tar", kind, "/etc/passwd"))
+        open_archive(with_link(tmp_path / "a.tar", kind, "/etc/passwd"))
 
 
 def test_a_link_in_a_zip_is_refused(tmp_path):
@@ -111,21 +111,21 @@ def test_a_link_in_a_zip_is_refused(tmp_path):
         info.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(info, "/etc/passwd")
     with pytest.raises(BadData, match=r"a\.zip: photo/link is a link"):
-        members(tmp_path / "a.zip")
+        open_archive(tmp_path / "a.zip")
 
 
 def test_a_link_in_a_folder_may_stay_inside_and_not_lead_out(tmp_path):
     tree = folder(tmp_path / "tree", {"a.txt": b"a"})
     (tree / "b.txt").symlink_to("a.txt")
-    assert dict(members(tree).walk()) == {"a.txt": b"a", "b.txt": b"a"}
+    assert dict(open_archive(tree).walk()) == {"a.txt": b"a", "b.txt": b"a"}
     (tmp_path / "secret").write_bytes(b"s")
     for name, target in (("c.txt", "../secret"), ("d", tmp_path), ("e.txt", "/etc/hostname"), ("f.txt", "nothing")):
         (tree / name).symlink_to(target)
         if name != "f.txt":
             with pytest.raises(BadData, match=rf"tree/{name} is a link that leads out of .*tree: put the file itself"):
-                members(tree)
+                open_archive(tree)
         else:
-            assert "f.txt" not in members(tree).names(), "a link to nothing is no file"
+            assert "f.txt" not in open_archive(tree).names(), "a link to nothing is no file"
         (tree / name).unlink()
 
 
@@ -135,21 +135,21 @@ def test_a_link_in_a_folder_may_stay_inside_and_not_lead_out(tmp_path):
 @pytest.mark.parametrize("kind", ["zip", "tar.gz"])
 def test_names_that_lead_out_are_refused(tmp_path, kind, name):
     with pytest.raises(BadData, match=rf"it\.{kind}: the name .* leads out of the archive, or is none"):
-        members(packed(tmp_path, kind, {"fine": b"", name: b"x"}))
+        open_archive(packed(tmp_path, kind, {"fine": b"", name: b"x"}))
 
 
 def test_a_name_that_begins_with_a_dot_and_a_slash_is_the_plain_one(tmp_path):
-    held = members(tarred(tmp_path / "a.tar", {"./photo/1.jpg": b"1", "./2": b"2"}))
+    held = open_archive(tarred(tmp_path / "a.tar", {"./photo/1.jpg": b"1", "./2": b"2"}))
     assert (held.names(), held.read("photo/1.jpg")) == (["2", "photo/1.jpg"], b"1")
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar.gz", "tar.zst"])
 def test_an_archive_that_would_grow_beyond_reason_is_refused(tmp_path, kind, monkeypatch):
     monkeypatch.setattr(room, "_HARMLESS", 1 << 20)
-    assert members(packed(tmp_path, kind, {"a": b"\0" * (1 << 20)})).names() == ["a"], "below, nobody asks"
+    assert open_archive(packed(tmp_path, kind, {"a": b"\0" * (1 << 20)})).names() == ["a"], "below, nobody asks"
     bomb = packed(tmp_path, kind, {f"{number}": b"\0" * (1 << 20) for number in range(4)})
     with pytest.raises(BadData, match=rf"it\.{kind} holds over [\d,]+ bytes in a file of [\d,]+: refused"):
-        members(bomb)
+        open_archive(bomb)
 
 
 def test_a_zip_that_says_less_than_it_holds_is_refused(tmp_path):
@@ -158,7 +158,7 @@ def test_a_zip_that_says_less_than_it_holds_is_refused(tmp_path):
     content = path.read_bytes()
     path.write_bytes(content.replace((5000).to_bytes(4, "little"), (50).to_bytes(4, "little")))
     with pytest.raises(BadData, match=r"a\.zip: a cannot be read: Bad CRC-32"):
-        members(path).read("a")
+        open_archive(path).read("a")
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
@@ -173,7 +173,7 @@ def test_an_archive_that_is_cut_off_or_none_is_one_error(tmp_path, kind):
         b"\x1f\x8b" + bytes(99),
     ):
         path.write_bytes(content)
-        with pytest.raises(BadData, match=rf"it\.{kind} is (not a readable|cut off)"), members(path) as held:
+        with pytest.raises(BadData, match=rf"it\.{kind} is (not a readable|cut off)"), open_archive(path) as held:
             list(held.walk())
 
 
@@ -183,7 +183,7 @@ def test_a_member_of_a_zip_whose_bytes_changed_is_named(tmp_path):
     content = (tmp_path / "a.zip").read_bytes()
     (tmp_path / "a.zip").write_bytes(content.replace(bytes(range(100, 110)), bytes(10)))
     with pytest.raises(BadData, match=r"a\.zip: b cannot be read: Bad CRC-32"):
-        members(tmp_path / "a.zip").read("b")
+        open_archive(tmp_path / "a.zip").read("b")
 
 
 def test_a_zip_with_a_password_says_so(tmp_path):
@@ -193,12 +193,12 @@ def test_a_zip_with_a_password_says_so(tmp_path):
     content[content.rfind(b"PK\x01\x02") + 8] |= 1
     path.write_bytes(content)
     with pytest.raises(BadData, match=r"a\.zip: a cannot be read: .*(encrypted|password)"):
-        members(path).read("a")
+        open_archive(path).read("a")
 
 
 def test_a_file_that_may_not_be_read_is_named(tmp_path):
     tree = folder(tmp_path / "tree", {"a/b.txt": b"a"})
-    held = members(tree)
+    held = open_archive(tree)
     (tree / "a" / "b.txt").unlink()
     with pytest.raises(BadData, match=r"tree/a/b\.txt cannot be read: No such file"):
         list(held.walk())
@@ -225,10 +225,10 @@ def test_the_hash_of_a_tree_is_gits(tmp_path, tree, kind):
     git(repository, "init", "-q")
     git(repository, "add", "-A")
     expected = git(repository, "write-tree")
-    hashes, count, total = tree_hashes(members(packed(tmp_path, kind, TREES[tree])))
+    hashes, count, total = list_tree_hashes(open_archive(packed(tmp_path, kind, TREES[tree])))
     assert expected in hashes
     assert (count, total) == (len(TREES[tree]), sum(map(len, TREES[tree].values())))
-    assert expected in tree_hashes(members(repository))[0], "the folder .git is no part of it"
+    assert expected in list_tree_hashes(open_archive(repository))[0], "the folder .git is no part of it"
 
 
 def test_files_that_may_be_run_have_another_hash_and_a_zip_may_have_lost_who(tmp_path):
@@ -238,18 +238,18 @@ def test_files_that_may_be_run_have_another_hash_and_a_zip_may_have_lost_who(tmp
     git(repository, "init", "-q")
     git(repository, "add", "-A")
     expected = git(repository, "write-tree")
-    assert tree_hashes(members(repository))[0][0] == expected
+    assert list_tree_hashes(open_archive(repository))[0][0] == expected
     git(repository, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "it")
     for kind in ("zip", "tar.gz"):
         git(repository, "archive", f"--format={kind}", "--prefix=it-1/", "-o", str(tmp_path / f"a.{kind}"), "HEAD")
-        hashes = tree_hashes(members(tmp_path / f"a.{kind}").below("it-1"))[0]
+        hashes = list_tree_hashes(open_archive(tmp_path / f"a.{kind}").below("it-1"))[0]
         assert hashes[0] == expected, kind
     every = folder(tmp_path / "all", files)
     for path in every.rglob("*"):
         path.chmod(0o755)
     git(every, "init", "-q")
     git(every, "add", "-A")
-    assert git(every, "write-tree") in tree_hashes(members(zipped(tmp_path / "lost.zip", files)))[0]
+    assert git(every, "write-tree") in list_tree_hashes(open_archive(zipped(tmp_path / "lost.zip", files)))[0]
 
 
 def test_a_subfolders_hash_is_the_one_that_git_gives_it(tmp_path):
@@ -257,20 +257,20 @@ def test_a_subfolders_hash_is_the_one_that_git_gives_it(tmp_path):
     git(repository, "init", "-q")
     git(repository, "add", "-A")
     below = git(repository, "rev-parse", f"{git(repository, 'write-tree')}:b")
-    assert tree_hashes(FolderMembers(repository).below("b"))[0][0] == below
+    assert list_tree_hashes(FolderFiles(repository).below("b"))[0][0] == below
 
 
 def test_members_are_a_context_that_closes_the_archive(tmp_path):
-    with members(zipped(tmp_path / "a.zip", FILES)) as held:
-        assert isinstance(held, Members)
+    with open_archive(zipped(tmp_path / "a.zip", FILES)) as held:
+        assert isinstance(held, ArchiveFiles)
     with pytest.raises(BadData, match="README cannot be read"):
         held.read("README")
 
 
 def test_a_tar_of_many_small_files_is_walked_once_and_forwards(tmp_path, monkeypatch):
     path = tarred(tmp_path / "a.tar.gz", {f"{number:04}": b"x" for number in range(300)}, "gz")
-    held = members(path)
-    read, real = [], room._decompressed
-    monkeypatch.setattr(room, "_decompressed", lambda path: read.append(path) or real(path))
+    held = open_archive(path)
+    read, real = [], room._open_decompressed
+    monkeypatch.setattr(room, "_open_decompressed", lambda path: read.append(path) or real(path))
     assert len(list(held.walk())) == 300
     assert len(read) == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from farshift.core.errors import BadDefinition, Unavailable
 from farshift.loaders.acquire.fetch import FilePin, fetch_file
-from farshift.loaders.mirrors._packages import forget
+from farshift.loaders.mirrors._packages import remove_cached_archive
 
 BODY = bytes(range(256)) * 64
 
@@ -34,9 +34,9 @@ def tape(path: Path, **members: bytes) -> Path:
 @pytest.fixture(autouse=True)
 def _nothing_kept():
     """Each test asks anew: an archive is kept for the files of a package that follow."""
-    forget()
+    remove_cached_archive()
     yield
-    forget()
+    remove_cached_archive()
 
 
 @pytest.fixture

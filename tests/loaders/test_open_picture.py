@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from encoded_files import folder, picture
-from farshift.benchmarks.adapters._chat_content import content_of
-from farshift.benchmarks.prompting.prompt import Shown
+from farshift.benchmarks.adapters._chat_content import make_content
+from farshift.benchmarks.prompting.prompt import MediaPart
 from farshift.core.errors import BadData
-from farshift.loaders.batching.encoded import BadPicture
-from farshift.loaders.batching.forms import picture_form
-from farshift.loaders.batching.pictures import decoded
+from farshift.loaders.batching.encoded import BadImage
+from farshift.loaders.batching.forms import parse_image_format
+from farshift.loaders.batching.pictures import decode_images
 from farshift.loaders.decoders._upright import is_plain, open_rgb
 from farshift.loaders.readers.image_folder import read
 from PIL import Image, ImageOps
@@ -36,12 +36,12 @@ def seen(content: bytes) -> np.ndarray:
     files = np.empty(1, object)
     files[0] = content
     found = np.asarray(open_rgb(content))
-    np.testing.assert_array_equal(np.asarray(picture_form("PIL")(files)[0]), found)
+    np.testing.assert_array_equal(np.asarray(parse_image_format("PIL")(files)[0]), found)
     sized = np.asarray(Image.fromarray(found).resize((8, 8), Image.Resampling.BILINEAR))
     if not content.startswith(b"\xff\xd8"):  # a JPEG is decoded at a part of its size
-        np.testing.assert_array_equal(decoded(files, 8)[0], sized)
-        np.testing.assert_array_equal(picture_form(8)(files)[0], sized)
-    steps = picture_form("resize 8x8")(files)[0].transpose(1, 2, 0) * 255
+        np.testing.assert_array_equal(decode_images(files, 8)[0], sized)
+        np.testing.assert_array_equal(parse_image_format(8)(files)[0], sized)
+    steps = parse_image_format("resize 8x8")(files)[0].transpose(1, 2, 0) * 255
     np.testing.assert_allclose(steps, sized, atol=1e-3)
     return found
 
@@ -121,8 +121,8 @@ def test_a_large_jpeg_that_is_decoded_small_is_upright_too():
     exif = Image.Exif()
     exif[0x0112] = 8
     large = Image.fromarray(np.kron(RAMP, np.ones((10, 10), np.uint8)))
-    turned = decoded([saved(large, "JPEG", exif=exif)], 16)[0].astype(int)
-    upright = np.rot90(decoded([saved(large, "JPEG")], 16)[0].astype(int))
+    turned = decode_images([saved(large, "JPEG", exif=exif)], 16)[0].astype(int)
+    upright = np.rot90(decode_images([saved(large, "JPEG")], 16)[0].astype(int))
     assert np.abs(turned - upright).max() < 20 and np.ptp(turned[:, 0]) > 150
 
 
@@ -148,8 +148,8 @@ def test_pixels_that_have_no_white_are_refused_when_they_are_read_and_when_they_
         read(**options)
     found = read(**options, accept=["deep.tif"])
     assert found.num_rows == 2
-    with pytest.raises(BadPicture, match="picture 0 of 1 cannot be decoded: no format says which .* black and white"):
-        decoded([saved(pixels)], 8)
+    with pytest.raises(BadImage, match="picture 0 of 1 cannot be decoded: no format says which .* black and white"):
+        decode_images([saved(pixels)], 8)
 
 
 def test_an_endpoint_is_sent_the_picture_that_every_other_model_sees():
@@ -157,7 +157,7 @@ def test_an_endpoint_is_sent_the_picture_that_every_other_model_sees():
     exif[0x0112] = 6
     for content in (saved(COLOURS, "JPEG", exif=exif), saved(DEEP, "PNG")):
         kind = "image/png" if content.startswith(b"\x89PNG") else "image/jpeg"
-        (message,) = content_of([Shown(content, kind)])
+        (message,) = make_content([MediaPart(content, kind)])
         head, _, body = message["image_url"]["url"].partition(",")
         assert head == "data:image/png;base64"
         np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(b64decode(body)))), seen(content))

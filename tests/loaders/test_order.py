@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.core.errors import FarshiftError
-from farshift.loaders.batching.order import STORED_ROWS, GlobalBatches, IndexPermutation, epoch_order, index_order
+from farshift.loaders.batching.order import (
+    STORED_ROWS,
+    GlobalBatches,
+    IndexPermutation,
+    make_epoch_order,
+    make_index_order,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -52,7 +58,7 @@ def test_successive_turns_lie_evenly_over_the_rows_and_far_from_each_other(rows)
 
 def test_every_row_is_as_likely_as_any_to_come_first_over_seeds():
     rows = 1000
-    firsts = np.array([index_order("id", "train", seed, 0, rows).at(np.arange(2)) for seed in range(5000)])
+    firsts = np.array([make_index_order("id", "train", seed, 0, rows).at(np.arange(2)) for seed in range(5000)])
     assert uniform(np.bincount(firsts[:, 0] // 20, minlength=50))
     assert uniform(np.bincount(firsts[:, 0] // 200 * 5 + firsts[:, 1] // 200, minlength=25))
 
@@ -66,15 +72,15 @@ def test_orders_differ_by_seed_epoch_part_and_manifest_and_never_by_call():
         ("id", "val", 0, 0),
         ("other", "train", 0, 0),
     ]
-    firsts = {tuple(index_order(*name, rows).at(np.arange(20)).tolist()) for name in named * 2}
+    firsts = {tuple(make_index_order(*name, rows).at(np.arange(20)).tolist()) for name in named * 2}
     assert len(firsts) == len(named)
 
 
 def test_published_orders_never_change():
     ids = np.arange(8, dtype=np.uint64)
-    assert epoch_order("identity", "train", 0, 0, ids).tolist() == [0, 7, 2, 6, 1, 4, 5, 3]
-    assert epoch_order("identity", "train", 7, 3, ids).tolist() == [5, 6, 2, 4, 1, 3, 0, 7]
-    assert index_order("identity", "train", 0, 0, 2**24 + 1).at(np.arange(6)).tolist() == [
+    assert make_epoch_order("identity", "train", 0, 0, ids).tolist() == [0, 7, 2, 6, 1, 4, 5, 3]
+    assert make_epoch_order("identity", "train", 7, 3, ids).tolist() == [5, 6, 2, 4, 1, 3, 0, 7]
+    assert make_index_order("identity", "train", 0, 0, 2**24 + 1).at(np.arange(6)).tolist() == [
         13732871,
         6106117,
         14280142,

@@ -19,7 +19,7 @@ import pytest
 import tomli_w
 from encoded_files import folder, picture, tarred, zipped
 from farshift.core.errors import BadData, BadDefinition, FarshiftError, Unavailable
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.acquire.source import read_source
 from farshift.loaders.split import load
@@ -242,7 +242,7 @@ KINDS = {
 def test_a_csv_has_the_types_that_all_its_rows_look_like_and_they_are_told(home):
     (home / "rows.csv").write_text(CSV)
     told = Told()
-    with listening(told):
+    with report_to(told):
         made = pin_source(table_data(), "mine", home, home)
     assert kinds(made) == KINDS
     assert "[data] read as text string (input), stars int64 (label), id string (meta)" in told.lines[0]

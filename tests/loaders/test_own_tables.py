@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from farshift.core.errors import BadData, Unavailable
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.loaders.acquire.own_data import Data
 from own_source import pin_source
 
@@ -34,7 +34,7 @@ class Told(list):
 def pinned(home: Path, name: str, content: bytes, told: Told | None = None, **options):
     (home / name).write_bytes(content)
     said = {"files": [name], "inputs": ["text", "price"], "labels": ["kind"], "options": options}
-    with listening(told if told is not None else Told()):
+    with report_to(told if told is not None else Told()):
         return pin_source(Data.model_validate(said), name.replace(".", "_"), home, home)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from encoded_files import folder, picture, tarred, zipped
 from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.files.patterns import PathPattern, choose_paths, expand_numbers, find_files, select_paths
 from farshift.loaders.readers import image_folder, table
-from farshift.loaders.remote.sources import found
+from farshift.loaders.remote.sources import resolve_location
 from own_source import pin_source
 
 FILES = {
@@ -77,7 +77,7 @@ def test_a_missing_number_is_named(tmp_path):
 def test_hidden_files_that_a_wildcard_fits_are_left_out_and_counted(tmp_path):
     folder(tmp_path, dict.fromkeys(FILES, b""))
     heard = Heard()
-    with listening(heard):
+    with report_to(heard):
         assert len(find_files("**/*.csv", tmp_path)) == 14
     assert heard.lines == ["**/*.csv: 3 hidden files are left out, such as .hidden.csv"]
 
@@ -201,10 +201,12 @@ def test_members_and_ignored_files_are_chosen_alike_in_folders_and_archives(tmp_
 def test_a_stream_reads_numbered_files_of_a_folder_and_says_that_the_web_has_no_lists(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder(tmp_path, {**{f"d/s-{n:03}.tar": b"x" for n in range(12)}, "d/._s-000.tar": b"x", "r/q.tar": b"x"})
-    assert [file.name for file in found("d/s-{000..011}.tar").files] == [f"d/s-{n:03}.tar" for n in range(12)]
-    assert len(found("d").files) == 12
-    assert [file.name for file in found(str(tmp_path / "**" / "q.tar")).files] == [str(tmp_path / "r/q.tar")]
+    assert [file.name for file in resolve_location("d/s-{000..011}.tar").files] == [
+        f"d/s-{n:03}.tar" for n in range(12)
+    ]
+    assert len(resolve_location("d").files) == 12
+    assert [file.name for file in resolve_location(str(tmp_path / "**" / "q.tar")).files] == [str(tmp_path / "r/q.tar")]
     with pytest.raises(FarshiftError, match=r"no file d/s-012\.tar"):
-        found("d/s-{010..012}.tar")
+        resolve_location("d/s-{010..012}.tar")
     with pytest.raises(FarshiftError, match=r"a web server does not list its files: number them, as in shard-\{000"):
-        found("https://localhost/d/*.tar")
+        resolve_location("https://localhost/d/*.tar")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from encoded_files import picture
 from farshift.core.errors import BadData
-from farshift.loaders.batching.pictures import decoded
-from farshift.loaders.decoders import decoder
+from farshift.loaders.batching.pictures import decode_images
+from farshift.loaders.decoders import load_decoder
 from PIL import Image
 
 
@@ -22,7 +22,7 @@ def alone(content: bytes, side: int) -> np.ndarray:
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF"])
 def test_pictures_of_any_size_and_form_become_pixels_of_one_size(form):
     files = [picture(number, form, side) for number, side in enumerate((8, 16, 40, 100))]
-    found = decoded(files, 16)
+    found = decode_images(files, 16)
     assert found.shape == (4, 16, 16, 3)
     for content, pixels in zip(files, found, strict=True):
         np.testing.assert_array_equal(pixels, alone(content, 16))
@@ -30,7 +30,7 @@ def test_pictures_of_any_size_and_form_become_pixels_of_one_size(form):
 
 def test_many_threads_keep_the_order():
     files = [picture(number, "PNG", 4) for number in range(300)]
-    np.testing.assert_array_equal(decoded(files, 4), np.stack([alone(content, 4) for content in files]))
+    np.testing.assert_array_equal(decode_images(files, 4), np.stack([alone(content, 4) for content in files]))
 
 
 def test_grey_pictures_and_palettes_have_three_channels():
@@ -38,23 +38,23 @@ def test_grey_pictures_and_palettes_have_three_channels():
     for mode in ("L", "P", "1"):
         out = io.BytesIO()
         grey.convert(mode).save(out, "PNG")
-        pixels = decoded([out.getvalue()], 4)[0]
+        pixels = decode_images([out.getvalue()], 4)[0]
         assert (pixels == pixels[..., :1]).all()
 
 
 def test_no_pictures_are_no_pixels():
-    assert decoded([], 8).shape == (0, 8, 8, 3)
+    assert decode_images([], 8).shape == (0, 8, 8, 3)
 
 
 def test_a_picture_that_cannot_be_decoded_is_named_by_its_place():
     with pytest.raises(BadData, match="picture 2 of 3 cannot be decoded"):
-        decoded([picture(0), picture(1), b"no picture"], 8)
+        decode_images([picture(0), picture(1), b"no picture"], 8)
     with pytest.raises(BadData, match="picture 0 of 1 cannot be decoded"):
-        decoded([picture(0, "JPEG", 64)[:200]], 8)
+        decode_images([picture(0, "JPEG", 64)[:200]], 8)
 
 
 def test_the_decoder_is_named_with_its_version():
-    assert decoder().version.split()[0] == "Pillow"
+    assert load_decoder().version.split()[0] == "Pillow"
 
 
 def test_a_machine_without_memory_is_not_a_picture_that_is_broken(monkeypatch):
@@ -63,4 +63,4 @@ def test_a_machine_without_memory_is_not_a_picture_that_is_broken(monkeypatch):
 
     monkeypatch.setattr(Image.Image, "resize", full)
     with pytest.raises(MemoryError):
-        decoded([picture(0)], 8)
+        decode_images([picture(0)], 8)

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 from encoded_files import picture
 from farshift.core.errors import UnknownName
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.loaders.batching import pixels
-from farshift.loaders.batching.encoded import BadPicture
-from farshift.loaders.batching.pictures import decoded
-from farshift.loaders.cache.contents import clear, verify
-from farshift.loaders.cache.entries import entries
-from farshift.loaders.decoders import Decoder, decoder
+from farshift.loaders.batching.encoded import BadImage
+from farshift.loaders.batching.pictures import decode_images
+from farshift.loaders.cache.contents import clear_cache, verify_cache
+from farshift.loaders.cache.entries import list_entries
+from farshift.loaders.decoders import Decoder, load_decoder
 
 FILES = [picture(number, side=20) for number in range(40)]
 
@@ -56,88 +56,88 @@ def never(*_: object) -> None:
 
 @pytest.mark.parametrize("files", [FILES, pa.array(FILES, pa.binary()), pa.array(FILES, pa.large_binary())])
 def test_pixels_are_those_that_the_decoder_gives(cache, files):
-    found = pixels.opened(files, 8)
+    found = pixels.open_pixels(files, 8)
     assert found.shape == (40, 8, 8, 3)
     rows = np.array([3, 39, 0, 3])
-    np.testing.assert_array_equal(found.take(rows), decoded(FILES, 8)[rows])
-    np.testing.assert_array_equal(np.concatenate(list(pixels.pieces(found))), decoded(FILES, 8))
+    np.testing.assert_array_equal(found.take(rows), decode_images(FILES, 8)[rows])
+    np.testing.assert_array_equal(np.concatenate(list(pixels.iterate_pieces(found))), decode_images(FILES, 8))
     out = np.empty((4, 8, 8, 3), np.uint8)
     assert found.take(rows, out) is out
-    np.testing.assert_array_equal(out, decoded(FILES, 8)[rows])
+    np.testing.assert_array_equal(out, decode_images(FILES, 8)[rows])
 
 
 def test_many_pieces_keep_the_order(cache, monkeypatch):
     monkeypatch.setattr("farshift.loaders.batching.pictures._PIECE_BYTES", 8 * 8 * 3 * 7)
     monkeypatch.setattr("farshift.loaders.batching.pictures._AT_ONCE", 2)
-    whole = np.stack([decoder().decode(content, 8) for content in FILES])
-    np.testing.assert_array_equal(decoded(FILES, 8), whole)
-    np.testing.assert_array_equal(pixels.opened(FILES, 8).take(np.arange(40)), whole)
+    whole = np.stack([load_decoder().decode(content, 8) for content in FILES])
+    np.testing.assert_array_equal(decode_images(FILES, 8), whole)
+    np.testing.assert_array_equal(pixels.open_pixels(FILES, 8).take(np.arange(40)), whole)
 
 
 def test_the_second_time_nothing_is_decoded(cache, monkeypatch):
-    first = pixels.opened(FILES, 8).take(np.arange(40))
-    monkeypatch.setattr(pixels, "decoded_pieces", never)
-    again = pixels.opened(pa.array(FILES), 8)
-    assert isinstance(again, pixels.HeldPixels)
+    first = pixels.open_pixels(FILES, 8).take(np.arange(40))
+    monkeypatch.setattr(pixels, "iterate_decoded", never)
+    again = pixels.open_pixels(pa.array(FILES), 8)
+    assert isinstance(again, pixels.ArrayPixels)
     assert isinstance(again.array, np.memmap)
     np.testing.assert_array_equal(again.take(np.arange(40)), first)
 
 
 def test_other_pictures_sides_orders_and_versions_have_entries_of_their_own(cache, monkeypatch):
-    keys = {pixels.opened(FILES, 8).key, pixels.opened(FILES, 9).key, pixels.opened(FILES[1:], 8).key}
-    keys.add(pixels.opened(FILES[::-1], 8).key)
-    by = decoder()
-    monkeypatch.setattr(pixels, "decoder", lambda name: Decoder(name, "Pillow 0.0", by.decode))
-    keys.add(pixels.opened(FILES, 8).key)
-    assert len(keys) == len(entries("pictures")) == 5
+    keys = {pixels.open_pixels(FILES, 8).key, pixels.open_pixels(FILES, 9).key, pixels.open_pixels(FILES[1:], 8).key}
+    keys.add(pixels.open_pixels(FILES[::-1], 8).key)
+    by = load_decoder()
+    monkeypatch.setattr(pixels, "load_decoder", lambda name: Decoder(name, "Pillow 0.0", by.decode))
+    keys.add(pixels.open_pixels(FILES, 8).key)
+    assert len(keys) == len(list_entries("pictures")) == 5
 
 
 def test_decoded_pictures_are_listed_verified_and_removed_as_all_in_the_cache(cache):
-    pixels.opened(FILES, 8)
-    (entry,) = entries("pictures")
+    pixels.open_pixels(FILES, 8)
+    (entry,) = list_entries("pictures")
     assert entry.bytes > 40 * 8 * 8 * 3
-    assert [(verdict.kind, verdict.state) for verdict in verify()] == [("pictures", "intact")]
-    assert [entry.kind for entry in clear(["pictures"]).removed] == ["pictures"]
-    assert not entries("pictures")
+    assert [(verdict.kind, verdict.state) for verdict in verify_cache()] == [("pictures", "intact")]
+    assert [entry.kind for entry in clear_cache(["pictures"]).removed] == ["pictures"]
+    assert not list_entries("pictures")
 
 
 def test_a_file_that_was_cut_off_is_built_again(cache):
-    whole = pixels.opened(FILES, 8).take(np.arange(40))
-    (entry,) = entries("pictures")
+    whole = pixels.open_pixels(FILES, 8).take(np.arange(40))
+    (entry,) = list_entries("pictures")
     with entry.path.open("rb+") as file:
         file.truncate(500)
-    np.testing.assert_array_equal(pixels.opened(FILES, 8).take(np.arange(40)), whole)
+    np.testing.assert_array_equal(pixels.open_pixels(FILES, 8).take(np.arange(40)), whole)
 
 
 def test_what_would_not_fit_is_decoded_when_it_is_read_and_a_line_says_so(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "5kB")
     monkeypatch.setattr(pixels, "_TOLD_FROM", 0)
-    with listening(told := Told()):
-        found = pixels.opened(FILES, 8)
+    with report_to(told := Told()):
+        found = pixels.open_pixels(FILES, 8)
     assert told.lines == [
         "40 pictures are decoded whenever they are read: 7.7 kB decoded, and FARSHIFT_CACHE_LIMIT is 5.0 kB"
     ]
     assert isinstance(found, pixels.EncodedPixels)
     rows = np.array([7, 1])
-    np.testing.assert_array_equal(found.take(rows), decoded(FILES, 8)[rows])
-    np.testing.assert_array_equal(np.concatenate(list(pixels.pieces(found))), decoded(FILES, 8))
-    assert not entries("pictures")
+    np.testing.assert_array_equal(found.take(rows), decode_images(FILES, 8)[rows])
+    np.testing.assert_array_equal(np.concatenate(list(pixels.iterate_pieces(found))), decode_images(FILES, 8))
+    assert not list_entries("pictures")
     monkeypatch.delenv("FARSHIFT_CACHE_LIMIT")
-    assert pixels.opened(FILES, 8).key == found.key
+    assert pixels.open_pixels(FILES, 8).key == found.key
 
 
 def test_a_picture_that_cannot_be_decoded_is_named_and_leaves_nothing(cache):
     broken = [*FILES[:20], FILES[20][:150], *FILES[21:]]
-    with pytest.raises(BadPicture, match="picture 20 of 40 cannot be decoded") as refused:
-        pixels.opened(broken, 8)
+    with pytest.raises(BadImage, match="picture 20 of 40 cannot be decoded") as refused:
+        pixels.open_pixels(broken, 8)
     assert refused.value.place == 20
-    assert not entries("pictures")
+    assert not list_entries("pictures")
 
 
 def test_read_on_the_fly_a_broken_picture_is_named_by_its_place_among_all():
     broken = [*FILES[:20], FILES[20][:150]]
-    found = pixels.EncodedPixels(broken, 8, decoder(), "key")
-    with pytest.raises(BadPicture, match="picture 20 of 21 cannot be decoded"):
+    found = pixels.EncodedPixels(broken, 8, load_decoder(), "key")
+    with pytest.raises(BadImage, match="picture 20 of 21 cannot be decoded"):
         found.take(np.array([3, 20]))
 
 
@@ -164,11 +164,11 @@ def test_a_build_that_is_killed_leaves_nothing_half(cache, tmp_path, monkeypatch
     assert log.exists()
     assert not [path for path in (cache / "pictures").glob("*.npy")]
     place.write_text(SLOW.replace("LOG", repr(str(log))).replace("SECONDS", "0"))
-    found = pixels.opened(FILES, 8, "slow")
-    np.testing.assert_array_equal(found.take(np.arange(40)), decoded(FILES, 8))
+    found = pixels.open_pixels(FILES, 8, "slow")
+    np.testing.assert_array_equal(found.take(np.arange(40)), decode_images(FILES, 8))
     assert sorted(path.suffix for path in (cache / "pictures").iterdir()) == [".lock", ".npy", ".ok"]
 
 
 def test_a_decoder_that_there_is_not_is_refused():
     with pytest.raises(UnknownName, match="decoder"):
-        pixels.opened(FILES, 8, "no-such")
+        pixels.open_pixels(FILES, 8, "no-such")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.acquire.members import members
+from farshift.loaders.acquire.members import open_archive
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import cue_conflict
 from published_layouts import check_counts
@@ -21,7 +21,7 @@ FILES = {
 def rows(folder, files):
     laid(folder, files)
     (distribution,) = find_source("texture_shape").definition.distributions
-    trees = {pin.name: members(folder / pin.name) for pin in distribution.trees}
+    trees = {pin.name: open_archive(folder / pin.name) for pin in distribution.trees}
     tables = list(cue_conflict.pieces(trees, **distribution.options))
     return [row for table in tables for row in table.to_pylist()]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from encoded_files import folder
 from farshift.core.errors import BadData
-from farshift.loaders.acquire.members import members
+from farshift.loaders.acquire.members import open_archive
 from farshift.loaders.readers import digit_domains
 from farshift.loaders.readers._rdata import read_rdata
 from PIL import Image
@@ -53,7 +53,7 @@ def digits(tmp_path):
     (tmp_path / "zip.RData").write_bytes(saved("zip.train", matrix(numbers)))
     tree = folder(tmp_path / "m", {"train/0.png": png(colours), "labels.txt": b"0.png 3\n"})
     files = {name: tmp_path / name for name in ("images", "labels", "zip.RData")}
-    return files | {"m": members(tree)}, (grey, colours, numbers), tmp_path
+    return files | {"m": open_archive(tree)}, (grey, colours, numbers), tmp_path
 
 
 def read(files) -> pa.Table:
@@ -80,13 +80,13 @@ def test_what_is_cut_off_or_has_no_label_is_named(digits):
     files, _, place = digits
     (place / "m/train/1.png").write_bytes(b"\x89PNG")
     with pytest.raises(BadData, match=r"labels\.txt has no label for train/1\.png"):
-        read(files | {"m": members(place / "m")})
+        read(files | {"m": open_archive(place / "m")})
     (place / "m/labels.txt").write_bytes(b"0.png 3\n1.png 4\n")
     with pytest.raises(BadData, match=r"train/1\.png is no whole PNG: \S+"):
-        read(files | {"m": members(place / "m")})
+        read(files | {"m": open_archive(place / "m")})
     (place / "m/train/1.png").unlink()
     with pytest.raises(BadData, match=r"labels\.txt has 2 labels, and train 1 pictures"):
-        read(files | {"m": members(place / "m")})
+        read(files | {"m": open_archive(place / "m")})
 
 
 def test_a_file_of_r_that_holds_a_function_or_is_cut_off_is_refused(digits, tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from encoded_files import folder, picture, sound, tarred, zipped
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.acquire.members import members
+from farshift.loaders.acquire.members import open_archive
 from farshift.loaders.readers.files_of_table import pieces, read
 from farshift.loaders.readers.table import read as read_table
 from farshift.splits.schema import Field, Schema
@@ -52,7 +52,7 @@ def test_pictures_and_their_table_come_from_one_archive_or_from_two(tmp_path):
     for files in (
         {"it.tar.gz": tarred(tmp_path / "it.tar.gz", CAMELYON, "gz")},
         {"it.zip": zipped(tmp_path / "it.zip", CAMELYON)},
-        {"it": members(folder(tmp_path / "it", CAMELYON))},
+        {"it": open_archive(folder(tmp_path / "it", CAMELYON))},
         {"p.tar": tarred(tmp_path / "p.tar", pictures), "metadata.csv": tmp_path / "metadata.csv"},
     ):
         assert rows(files) == EXPECTED

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from encoded_files import folder, picture, sound, tarred, zipped
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.acquire.members import members
+from farshift.loaders.acquire.members import open_archive
 from farshift.loaders.readers import _file_rows, image_folder, wav
-from farshift.loaders.readers._file_checks import picture_problem, sound_problem
+from farshift.loaders.readers._file_checks import find_audio_problem, find_image_problem
 from PIL import Image
 
 PATTERN = "{domain}/{category}/{file}"
@@ -31,7 +31,7 @@ def by_path(found: list[dict]) -> dict[str, dict]:
 
 def test_a_folder_a_zip_and_tars_give_the_same_rows(tmp_path):
     tree = folder(tmp_path / "kfold", PACS)
-    copies = [members(tree), zipped(tmp_path / "a.zip", PACS)]
+    copies = [open_archive(tree), zipped(tmp_path / "a.zip", PACS)]
     copies += [tarred(tmp_path / f"a.tar.{kind}", PACS, kind) for kind in ("gz", "zst", "xz", "bz2")]
     for copy in [*copies, tarred(tmp_path / "a.tar", PACS)]:
         found = by_path(rows({"it": copy}, path="path"))
@@ -92,10 +92,10 @@ def test_tables_are_of_bounded_size(tmp_path, monkeypatch):
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF"])
 def test_a_whole_picture_is_whole_and_a_piece_of_it_is_not(form):
     content = picture(3, form)
-    assert picture_problem(content) == ""
-    assert picture_problem(content + b"\0" * 5) == ""
+    assert find_image_problem(content) == ""
+    assert find_image_problem(content + b"\0" * 5) == ""
     for length in (len(content) - 20, len(content) // 2, 30):
-        assert "cut off" in picture_problem(content[:length]), length
+        assert "cut off" in find_image_problem(content[:length]), length
 
 
 def test_a_jpeg_with_a_thumbnail_is_cut_off_behind_the_thumbnails_end():
@@ -104,8 +104,8 @@ def test_a_jpeg_with_a_thumbnail_is_cut_off_behind_the_thumbnails_end():
     Image.open(io.BytesIO(picture(1, side=64))).save(out, "JPEG", progressive=True, exif=exif.tobytes() + picture(2))
     content = out.getvalue()
     assert content.count(b"\xff\xd9") == 2
-    assert picture_problem(content) == ""
-    assert picture_problem(content[:-30]) == "is cut off: a JPEG without its end"
+    assert find_image_problem(content) == ""
+    assert find_image_problem(content[:-30]) == "is cut off: a JPEG without its end"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_sounds_are_named_by_their_paths_and_have_to_be_whole(tmp_path):
         (b"", "has no bytes"),
         (b"RIFX", "is no sound"),
     ):
-        assert problem in sound_problem(content)
+        assert problem in find_audio_problem(content)
         files = {"bad.zip": zipped(tmp_path / "bad.zip", digits | {"recordings/1_ann_0.wav": content})}
         with pytest.raises(BadData, match=r"bad\.zip/recordings: 1_ann_0\.wav (is|has) "):
             wav.read(files, **options)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from encoded_files import folder, picture
 from farshift.core.errors import BadData, BadDefinition, UnknownName
-from farshift.loaders.acquire.members import members
+from farshift.loaders.acquire.members import open_archive
 from farshift.loaders.readers import cifar10_pictures, qmnist, together
 from farshift.splits.schema import Field, Schema
 
@@ -42,7 +42,7 @@ def cifar(tmp_path):
     names = ["train/cat/0000.jpg", "train/cat/0001.jpg", "train/dog/0000.jpg", "test/cat/0000.jpg", "test/cat/0001.jpg"]
     tree = folder(tmp_path / "tree", {name: picture(place) for place, name in enumerate(names)} | {"README.md": b"x"})
     files = {name: tmp_path / name for name in ("human.pt", "truth.npy", "counts.npy", "said.json")}
-    return files | {"tree": members(tree)}, tmp_path
+    return files | {"tree": open_archive(tree)}, tmp_path
 
 
 def rows(files, **change):
@@ -71,7 +71,7 @@ def test_a_picture_that_is_cut_off_or_of_no_class_is_named(cifar):
     (place / "tree/train/cow").mkdir()
     (place / "tree/train/cow/0000.jpg").write_bytes(picture(1))
     with pytest.raises(BadData, match=r"train/cow/0000\.jpg is not part/class/number\.jpg"):
-        rows(files | {"tree": members(place / "tree")})
+        rows(files | {"tree": open_archive(place / "tree")})
 
 
 def idx(values: np.ndarray, code: int) -> bytes:

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.large import build_in_pieces
-from farshift.loaders.acquire.members import members
-from farshift.loaders.acquire.source import identified
+from farshift.loaders.acquire.members import open_archive
+from farshift.loaders.acquire.source import add_row_ids
 from farshift.loaders.readers import _separated, _text
 from farshift.loaders.readers.table import pieces, read
 from farshift.splits.schema import Field, Schema
@@ -113,7 +113,7 @@ def test_every_format_gives_the_same_rows_compressed_or_not_and_from_archives(tm
             archive.addfile(info, io.BytesIO(inside))
     assert rows({"one.zip": tmp_path / "one.zip"}, KINDS) == SAME
     assert rows({"two.tar.gz": tmp_path / "two.tar.gz"}, KINDS, members=f"*.{form}") == SAME
-    assert rows({"tree": members(tmp_path)}, KINDS, members=name) == SAME
+    assert rows({"tree": open_archive(tmp_path)}, KINDS, members=name) == SAME
 
 
 def test_an_archive_of_several_files_asks_which(tmp_path):
@@ -400,4 +400,4 @@ def test_a_source_gives_its_reader_the_schema_in_memory_and_on_disk(tmp_path, ca
     digest = build_in_pieces("table", arguments, wanted, "here", tmp_path / "built.arrow")
     with pa.OSFile(str(tmp_path / "built.arrow")) as built:
         assert sorted(pa.ipc.open_file(built).read_all()["text"].to_pylist()) == ["", "a"]
-    assert digest == identified(wanted.conform(read(schema=wanted, **arguments), "here"), wanted)[1]
+    assert digest == add_row_ids(wanted.conform(read(schema=wanted, **arguments), "here"), wanted)[1]

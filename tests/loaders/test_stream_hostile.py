@@ -22,7 +22,7 @@ from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import samples, tars
 from farshift.loaders.remote.folder import FolderFile
 from farshift.loaders.remote.http import HttpFile
-from farshift.loaders.remote.parquet import ParquetFiles, scan
+from farshift.loaders.remote.parquet import ParquetFiles, scan_rows
 from farshift.loaders.stream.open import stream
 from farshift.splits.schema import Field, Schema
 from range_server import serving
@@ -166,7 +166,7 @@ def test_lists_that_only_add_up_to_tensors_are_refused(tmp_path, values, kind):
     pq.write_table(pa.table({"x": pa.array(values, kind)}), tmp_path / "a.parquet")
     files = ParquetFiles.open([FolderFile.open(tmp_path / "a.parquet")], Schema((PIXELS,)), "x")
     with pytest.raises(BadData, match="column 'x' has"):
-        [files.typed(first, batch, [PIXELS]) for first, batch in scan(files, ["x"], 1 << 20)]
+        [files.typed(first, batch, [PIXELS]) for first, batch in scan_rows(files, ["x"], 1 << 20)]
 
 
 def test_a_text_that_repeats_a_million_times_is_decoded_some_rows_at_a_time(tmp_path):
@@ -175,7 +175,7 @@ def test_a_text_that_repeats_a_million_times_is_decoded_some_rows_at_a_time(tmp_
     pq.write_table(pa.table({"t": column}), tmp_path / "a.parquet", store_schema=False)
     texts = Schema((Field("t", "string", "input"),))
     files = ParquetFiles.open([FolderFile.open(tmp_path / "a.parquet")], texts, "t")
-    sizes = [batch.nbytes for _, batch in scan(files, ["t"], 1 << 20)]
+    sizes = [batch.nbytes for _, batch in scan_rows(files, ["t"], 1 << 20)]
     assert sum(sizes) > rows * len(text)
     assert max(sizes) < 50_000_000
 
@@ -199,7 +199,7 @@ def npy(header: str, data: bytes = b"abcd") -> bytes:
 )
 def test_an_npy_header_is_read_and_never_believed(header):
     with pytest.raises(BadData, match="here: the sample is damaged: field 'x' is") as error:
-        samples.rows({"x.npy": [npy(header)]}, [PIXELS], lambda row: "here")
+        samples.decode_samples({"x.npy": [npy(header)]}, [PIXELS], lambda row: "here")
     assert "\n" not in str(error.value)
 
 
@@ -210,14 +210,14 @@ def test_arrays_that_numpy_saved_are_read_in_either_order(order):
         file = io.BytesIO()
         np.save(file, np.array(value, order=order))
         contents.append(file.getvalue())
-    found = samples.rows({"x.npy": contents}, [PIXELS], lambda row: "here")
+    found = samples.decode_samples({"x.npy": contents}, [PIXELS], lambda row: "here")
     assert found["x"].to_pylist() == values.reshape(2, 4).tolist()
 
 
 @pytest.mark.parametrize(("field", "content"), [(TEXT, b'{"t":"\\ud800"}'), (TEXT, b"[" * 100_000), (NUMBER, b"3")])
 def test_json_that_is_no_row_is_one_error(field, content):
     with pytest.raises(BadData, match="here: the sample is damaged: "):
-        samples.rows({"json": [content]}, [field], lambda row: "here")
+        samples.decode_samples({"json": [content]}, [field], lambda row: "here")
 
 
 def member(name: str, content: bytes, kind: bytes = b"0") -> bytes:
@@ -250,7 +250,7 @@ SPARSE = extended("GNU.sparse.size", str(3 << 40)) + extended("GNU.sparse.map", 
 def test_a_tar_made_to_do_harm_is_one_error(tmp_path, content, message):
     (tmp_path / "a.tar").write_bytes(content)
     with pytest.raises(BadData, match=message) as error:
-        list(tars.scan([FolderFile.open(tmp_path / "a.tar")], Schema((NUMBER,)), 1 << 20))
+        list(tars.scan_samples([FolderFile.open(tmp_path / "a.tar")], Schema((NUMBER,)), 1 << 20))
     assert "\n" not in str(error.value)
 
 

@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from exported import export
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.export.checksums import assigned
-from farshift.loaders.remote.matching import Matching
+from farshift.loaders.export.checksums import make_manifest_rows
+from farshift.loaders.remote.matching import RowMatcher
 from farshift.loaders.split import open_split
 from farshift.loaders.stream import epoch as streamed_epoch
 from farshift.loaders.stream.open import stream
 from farshift.loaders.stream.verify import EpochTally
-from farshift.splits.assignment import part_digests
-from farshift.splits.rows import heads, occurrence_numbers, row_digests, row_ids
+from farshift.splits.assignment import compute_part_digests
+from farshift.splits.rows import compute_row_digests, compute_row_ids, find_occurrence_numbers, get_digest_prefixes
 from farshift.splits.schema import Field, Schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,7 +46,7 @@ def test_the_pinned_digest_recomputes_from_an_exports_index_alone(name, tmp_path
     for part in opened.parts[-1:]:
         folder = opened.part(part).to_webdataset(tmp_path / part)
         index = pq.read_table(next(folder.glob("*.index.parquet")))
-        found = part_digests(assigned(index, part))
+        found = compute_part_digests(make_manifest_rows(index, part))
         assert found[part]["digest"] == opened.manifest.definition.parts[part].digest
 
 
@@ -176,14 +176,14 @@ def test_open_proves_each_row_once_and_epoch_every_time(texts, monkeypatch):
 
 def test_an_epoch_that_loses_a_block_is_an_error(texts, monkeypatch):
     part = replace(stream("prefix_sums/32_to_64", "id_test", texts / "shards"), memory=1)
-    real = streamed_epoch.ahead
+    real = streamed_epoch.prefetch_tasks
 
     def losing(tasks, most) -> Iterator:
         blocks = real(tasks, most)
         next(blocks)
         yield from blocks
 
-    monkeypatch.setattr(streamed_epoch, "ahead", losing)
+    monkeypatch.setattr(streamed_epoch, "prefetch_tasks", losing)
     with pytest.raises(BadData, match="900 rows passed and 1000 were owed"):
         list(part.batches(100))
 
@@ -210,24 +210,24 @@ def test_rows_of_equal_inputs_are_found_whatever_order_they_pass_in(rows, data):
         columns = zip(*some, strict=True)
         return pa.table({f.name: pa.array(column, f.arrow()) for f, column in zip(SMALL.fields, columns, strict=True)})
 
-    ids, checks = row_ids(table(rows), SMALL), heads(row_digests(table(rows), SMALL))
+    ids, checks = compute_row_ids(table(rows), SMALL), get_digest_prefixes(compute_row_digests(table(rows), SMALL))
     wanted = np.array(data.draw(st.lists(st.sampled_from(range(len(rows))), unique=True)), np.int64)
     passing = data.draw(st.permutations(rows))
-    matching, step = Matching(ids[wanted], checks[wanted], SMALL, len(rows)), data.draw(st.integers(1, 9))
+    matching, step = RowMatcher(ids[wanted], checks[wanted], SMALL, len(rows)), data.draw(st.integers(1, 9))
     found = [matching.passes(table(passing[at : at + step]), at) for at in range(0, len(passing), step)]
     assert sorted(row for some in found for row in some.tolist()) == list(range(len(wanted)))
     assert len(set(matching.where.tolist())) == len(wanted), "no row stands for two"
     assert [passing[number] for number in matching.where] == [rows[row] for row in wanted]
-    alone = Matching(ids[wanted], checks[wanted], SMALL, len(rows))
+    alone = RowMatcher(ids[wanted], checks[wanted], SMALL, len(rows))
     if len(wanted):
         alone.passes(table([rows[row] for row in wanted]), 0)
     assert not len(alone.missing), "also where the source's other rows of these inputs never pass"
     if len(wanted):
-        numbers = occurrence_numbers(table([rows[row] for row in wanted]), SMALL, ids[wanted], len(rows))
+        numbers = find_occurrence_numbers(table([rows[row] for row in wanted]), SMALL, ids[wanted], len(rows))
         assert numbers.tolist() == matching.occurrence.tolist()
 
 
 def test_an_id_that_comes_of_no_inputs_is_refused():
     table = pa.table({"a": [1], "b": [0], "c": ["x"]})
     with pytest.raises(BadData, match="row 0000000000000001 does not recompute from its inputs"):
-        occurrence_numbers(table, SMALL, np.array([1], np.uint64), 50)
+        find_occurrence_numbers(table, SMALL, np.array([1], np.uint64), 50)

@@ -15,7 +15,7 @@ from farshift.core import retry
 from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http, ranges
 from farshift.loaders.remote.http import HttpFile
-from farshift.loaders.remote.ranges import together
+from farshift.loaders.remote.ranges import coalesce_ranges
 from farshift.loaders.split import open_split
 from farshift.loaders.stream.open import stream
 from hypothesis import given
@@ -50,7 +50,7 @@ places = st.tuples(st.integers(0, 2), st.integers(0, 10**6), st.integers(1, 10**
 @given(st.lists(places, max_size=60))
 def test_every_row_lies_in_one_range_and_ranges_hold_no_more_than_gaps_allow(rows):
     files, offsets, lengths = (np.array([row[place] for row in rows], np.int64) for place in range(3))
-    found = list(together(files, offsets, lengths))
+    found = list(coalesce_ranges(files, offsets, lengths))
     assert sorted(row for piece in found for row in piece.rows.tolist()) == list(range(len(rows)))
     for piece in found:
         mine = [rows[row] for row in piece.rows]

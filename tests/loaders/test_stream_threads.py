@@ -15,7 +15,7 @@ import pytest
 from farshift.core import retry
 from farshift.core.errors import BadData
 from farshift.loaders.remote import prefetch
-from farshift.loaders.remote.prefetch import THREADS, ahead
+from farshift.loaders.remote.prefetch import THREADS, prefetch_tasks
 from farshift.loaders.split import open_split
 from farshift.loaders.stream.open import stream
 from hypothesis import given, settings
@@ -126,7 +126,7 @@ def test_what_is_held_stays_within_its_bytes_and_comes_in_order(sizes, most):
         return size, read
 
     given_out = []
-    for size in ahead(map(task, sizes), most):
+    for size in prefetch_tasks(map(task, sizes), most):
         given_out.append(size)
         held[0] -= size
     assert given_out == sizes

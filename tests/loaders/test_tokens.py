@@ -16,14 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import FarshiftError
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.loaders.batching import tokens as cached
-from farshift.loaders.batching.buckets import BucketedOrder, padding
+from farshift.loaders.batching.buckets import BucketedOrder, compute_padding_share
 from farshift.loaders.batching.order import AsStored, GlobalBatches, StoredPermutation
-from farshift.loaders.batching.tokenizer import made
-from farshift.loaders.batching.tokens import Tokens, tokenised
-from farshift.loaders.cache.contents import clear, verify
-from farshift.loaders.cache.entries import entries
+from farshift.loaders.batching.tokenizer import load_tokenizer
+from farshift.loaders.batching.tokens import Tokens, tokenise_texts
+from farshift.loaders.cache.contents import clear_cache, verify_cache
+from farshift.loaders.cache.entries import list_entries
 from filelock import FileLock
 
 library = pytest.importorskip("tokenizers")
@@ -67,7 +67,7 @@ class Counting:
     """A tokenizer that remembers which texts it was given, and can end at one of its calls."""
 
     def __init__(self, last: int | None = None) -> None:
-        self.inner, self.asked, self.last = made(tokenizer()), [], last
+        self.inner, self.asked, self.last = load_tokenizer(tokenizer()), [], last
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -83,7 +83,7 @@ class Counting:
     "texts", [TEXTS, np.array(TEXTS, object), pa.array(TEXTS), pa.chunked_array([TEXTS[:5], TEXTS[5:]])]
 )
 def test_tokens_are_those_that_the_tokenizer_gives(texts: Any) -> None:
-    found = tokenised(texts, made(tokenizer()))
+    found = tokenise_texts(texts, load_tokenizer(tokenizer()))
     assert rows(found) == plain()
     assert found.lengths.tolist() == [len(one) for one in plain()]
     some = np.array([39, 0, 8, 7, 39])
@@ -95,48 +95,53 @@ def test_tokens_are_those_that_the_tokenizer_gives(texts: Any) -> None:
 
 
 def test_ids_are_mapped_and_as_narrow_as_they_can_be() -> None:
-    found = tokenised(TEXTS, made(tokenizer()))
+    found = tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
     assert [block.ids.dtype for block in found.blocks] == [np.uint16] * 5
     assert not found.blocks[0].ids.flags.owndata
     wide = tokenizer()
     wide.add_tokens([f"w{number}" for number in range(2**16)])
-    assert made(wide).dtype == np.uint32
-    assert tokenised(["walk w65535"], made(wide))[0].tolist() == [1, len(WORDS) + 65535]
+    assert load_tokenizer(wide).dtype == np.uint32
+    assert tokenise_texts(["walk w65535"], load_tokenizer(wide))[0].tolist() == [1, len(WORDS) + 65535]
 
 
 def test_no_rows_and_empty_texts_are_read() -> None:
-    by = made(tokenizer())
-    assert tokenised([], by).take(np.arange(0)).shape == (0, 1)
-    assert tokenised(["", ""], by).take(np.arange(2), pad=7).tolist() == [[7], [7]]
+    by = load_tokenizer(tokenizer())
+    assert tokenise_texts([], by).take(np.arange(0)).shape == (0, 1)
+    assert tokenise_texts(["", ""], by).take(np.arange(2), pad=7).tolist() == [[7], [7]]
 
 
 def test_the_second_time_nothing_is_tokenised() -> None:
     first, again = Counting(), Counting()
-    assert rows(tokenised(TEXTS, first)) == rows(tokenised(pa.array(TEXTS), again)) == plain()
+    assert rows(tokenise_texts(TEXTS, first)) == rows(tokenise_texts(pa.array(TEXTS), again)) == plain()
     assert first.asked == TEXTS
     assert again.asked == []
 
 
 def test_other_texts_tokenizers_and_lengths_have_entries_of_their_own() -> None:
-    by = made(tokenizer())
+    by = load_tokenizer(tokenizer())
     keys = [
-        tokenised(TEXTS, by).key,
-        tokenised(TEXTS[1:], by).key,
-        tokenised(TEXTS[::-1], by).key,
-        tokenised(TEXTS, made(tokenizer("?", "run", "walk"))).key,
-        tokenised(TEXTS, made(tokenizer(), most=3)).key,
+        tokenise_texts(TEXTS, by).key,
+        tokenise_texts(TEXTS[1:], by).key,
+        tokenise_texts(TEXTS[::-1], by).key,
+        tokenise_texts(TEXTS, load_tokenizer(tokenizer("?", "run", "walk"))).key,
+        tokenise_texts(TEXTS, load_tokenizer(tokenizer(), most=3)).key,
     ]
-    assert len(set(keys)) == len(entries("tokens")) == 5
-    assert tokenised(TEXTS, made(tokenizer())).key == keys[0]
-    assert rows(tokenised(TEXTS, made(tokenizer(), most=3))) == [ids[:3] for ids in plain()]
+    assert len(set(keys)) == len(list_entries("tokens")) == 5
+    assert tokenise_texts(TEXTS, load_tokenizer(tokenizer())).key == keys[0]
+    assert rows(tokenise_texts(TEXTS, load_tokenizer(tokenizer(), most=3))) == [ids[:3] for ids in plain()]
 
 
 def test_a_tokenizer_is_read_from_its_folder_and_what_becomes_of_it_changes_nothing(tmp_path: Path) -> None:
     own = tokenizer()
     own.save(str(tmp_path / "tokenizer.json"))
-    by = made(own)
+    by = load_tokenizer(own)
     own.enable_truncation(1)
-    assert made(tmp_path).digest == made(tmp_path / "tokenizer.json").digest == by.digest == made(own).digest
+    assert (
+        load_tokenizer(tmp_path).digest
+        == load_tokenizer(tmp_path / "tokenizer.json").digest
+        == by.digest
+        == load_tokenizer(own).digest
+    )
     assert by.ids(["walk walk"]) == [[1, 1]]
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "tokenizer.json").write_text("{}")
@@ -146,33 +151,33 @@ def test_a_tokenizer_is_read_from_its_folder_and_what_becomes_of_it_changes_noth
         (3, "int is no tokenizer"),
     ):
         with pytest.raises(FarshiftError, match=why):
-            made(given)
+            load_tokenizer(given)
 
 
 def test_tokens_are_listed_verified_and_removed_as_all_in_the_cache() -> None:
-    found = tokenised(TEXTS, made(tokenizer()))
-    (entry,) = entries("tokens")
+    found = tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
+    (entry,) = list_entries("tokens")
     assert entry.name.startswith("tokenizer-")
-    assert {verdict.state for verdict in verify()} == {"intact"}
-    assert [entry.kind for entry in clear(["tokens"]).removed] == ["tokens"]
-    assert not entries("tokens")
+    assert {verdict.state for verdict in verify_cache()} == {"intact"}
+    assert [entry.kind for entry in clear_cache(["tokens"]).removed] == ["tokens"]
+    assert not list_entries("tokens")
     assert rows(found) == plain()  # what was mapped stays
 
 
 def test_a_block_that_was_changed_is_made_again_alone(cache: Path) -> None:
-    tokenised(TEXTS, made(tokenizer()))
+    tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
     path = sorted(cache.glob("tokens/*/*.arrow"))[2]
     path.write_bytes(path.read_bytes()[:50])
     again = Counting()
-    assert rows(tokenised(TEXTS, again)) == plain()
+    assert rows(tokenise_texts(TEXTS, again)) == plain()
     assert again.asked == TEXTS[16:24]
 
 
 def test_a_build_that_ends_early_goes_on_after_its_last_block(cache: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        tokenised(TEXTS, Counting(last=16))
+        tokenise_texts(TEXTS, Counting(last=16))
     again = Counting()
-    assert rows(tokenised(TEXTS, again)) == plain()
+    assert rows(tokenise_texts(TEXTS, again)) == plain()
     assert again.asked == TEXTS[16:]
 
 
@@ -200,7 +205,7 @@ def test_a_killed_build_leaves_whole_blocks_and_nothing_half(cache: Path) -> Non
     assert ended.returncode == -signal.SIGKILL
     assert len(list(cache.glob("tokens/*/*.arrow"))) == 3
     again = Counting()
-    assert rows(tokenised(TEXTS, again)) == plain()
+    assert rows(tokenise_texts(TEXTS, again)) == plain()
     assert again.asked == TEXTS[24:]
     assert not list(cache.glob("tokens/*/.*.tmp"))
 
@@ -208,16 +213,16 @@ def test_a_killed_build_leaves_whole_blocks_and_nothing_half(cache: Path) -> Non
 def _tokenise(root: str, told: Any) -> None:
     os.environ["FARSHIFT_CACHE"], cached.BLOCK = root, 8
     counting = Counting()
-    found = tokenised(TEXTS, counting)
+    found = tokenise_texts(TEXTS, counting)
     told.put((len(counting.asked), rows(found) == plain()))
 
 
 def test_of_several_processes_one_tokenises_and_the_others_wait(cache: Path) -> None:
     context = multiprocessing.get_context("spawn")
     told: Any = context.Queue()
-    tokenised(TEXTS, made(tokenizer()))
-    (entry,) = entries("tokens")
-    clear(["tokens"])
+    tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
+    (entry,) = list_entries("tokens")
+    clear_cache(["tokens"])
     workers = [context.Process(target=_tokenise, args=(str(cache), told)) for _ in range(2)]
     with FileLock(f"{entry.path}.lock"):
         for worker in workers:
@@ -233,8 +238,8 @@ def test_where_the_cache_cannot_be_written_texts_are_tokenised_into_memory(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "file" / "cache"))
-    with listening(told := Told()):
-        assert rows(tokenised(TEXTS, made(tokenizer()))) == plain()
+    with report_to(told := Told()):
+        assert rows(tokenise_texts(TEXTS, load_tokenizer(tokenizer()))) == plain()
     assert len(told.lines) == 1
     assert told.lines[0].startswith("40 texts are tokenised into memory: ")
 
@@ -251,7 +256,7 @@ def test_buckets_are_the_same_rows_dealt_out_by_length() -> None:
         assert set(found[start : start + 128]) == set(SHUFFLED.sequence[start : start + 128])
     last = found[992:]
     assert set(last) == set(SHUFFLED.sequence[992:])  # by chance, whatever their lengths
-    assert padding(LENGTHS, order, 16) < padding(LENGTHS, SHUFFLED, 16) / 3
+    assert compute_padding_share(LENGTHS, order, 16) < compute_padding_share(LENGTHS, SHUFFLED, 16) / 3
     in_full = [LENGTHS[found[start : start + 16]] for start in range(0, 992, 16)]
     assert all(np.array_equal(np.sort(one), one) for one in in_full)
     first = [one.max() for one in in_full[:8]]
@@ -282,8 +287,8 @@ def test_global_batches_are_the_same_for_every_world(world: int) -> None:
 
 
 def test_padding_is_the_share_of_places_that_hold_no_token() -> None:
-    assert padding(np.array([1, 3, 2, 2, 5]), AsStored(), 2) == 1 - 13 / (6 + 4 + 5)
-    assert padding(np.zeros(0, np.int64), AsStored(), 2) == 0
+    assert compute_padding_share(np.array([1, 3, 2, 2, 5]), AsStored(), 2) == 1 - 13 / (6 + 4 + 5)
+    assert compute_padding_share(np.zeros(0, np.int64), AsStored(), 2) == 0
 
 
 @pytest.mark.parametrize("own", [{"batch_size": 0}, {"pool": 0}])

@@ -19,10 +19,10 @@ import torch
 from encoded_files import picture, sound
 from farshift.baselines.running.sweep import run_baseline
 from farshift.core.errors import FarshiftError
-from farshift.core.progress import listening
+from farshift.core.progress import report_to
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.freezing.freeze import freeze
-from farshift.splits.catalogue import find
+from farshift.splits.catalogue import find_manifest
 from own_benchmark import write_benchmark
 from own_source import pin_source
 from torch.utils.data import DataLoader
@@ -126,7 +126,7 @@ def build(home: Path, source: str, inputs: list[str], meta: list[str], **said: s
     draft = home / f"{source}.toml"
     draft.write_text(DRAFT.format(source=source, inputs=inputs, meta=meta, **(defaults | said)))
     freeze(draft, home / "splits" / "manifests")
-    write_benchmark(find(f"{source}/near"), {}, home)
+    write_benchmark(find_manifest(f"{source}/near"), {}, home)
 
 
 @pytest.fixture(scope="module")
@@ -441,7 +441,7 @@ def test_what_no_type_holds_is_refused_in_one_line_and_its_remedy_works(cache, t
     assert not (tmp_path / "loaders").exists()
     for number, (kind, values) in enumerate(case.remedies.items()):
         said = Said()
-        with listening(said):
+        with report_to(said):
             made = pin(tmp_path, case.columns, f"it{number}", types=types | {"x": kind})
         table = made.table()
         assert made.schema["x"].type == kind
@@ -482,7 +482,7 @@ def test_files_whose_types_differ_are_read_where_one_type_holds_both(cache, tmp_
 @pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
 def test_lists_that_float32_does_not_hold_are_announced(cache, tmp_path, types):
     said = Said()
-    with listening(said):
+    with report_to(said):
         made = pin(tmp_path, [pa.array([[0.1, 1.0]] * 10)], types=types)
     assert made.schema["x"].type == "float32[2]"
     assert "[data] x: the numbers of its lists are rounded to float32" in said

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 from farshift.benchmarks.statistics.aggregate import aggregate
-from farshift.benchmarks.statistics.concurrence import interval
-from farshift.benchmarks.statistics.detectable import assumed, measured
-from farshift.benchmarks.statistics.interval import paired_difference
-from farshift.benchmarks.statistics.iqm import interquartile_mean
-from farshift.benchmarks.statistics.margin import margin
+from farshift.benchmarks.statistics.concurrence import compute_tau_interval
+from farshift.benchmarks.statistics.detectable import assume_detectable, measure_detectable
+from farshift.benchmarks.statistics.interval import estimate_paired_difference
+from farshift.benchmarks.statistics.iqm import compute_interquartile_mean
+from farshift.benchmarks.statistics.margin import make_confidence_interval
 from farshift.benchmarks.statistics.normalised import Scale
 from farshift.benchmarks.statistics.sample import RowScores
 
@@ -64,7 +64,7 @@ class World:
 
     def iqm(self) -> float:
         values = self.quantiles().ravel()
-        return float(interquartile_mean(values, np.full(len(values), 1 / len(values))))
+        return float(compute_interquartile_mean(values, np.full(len(values), 1 / len(values))))
 
 
 def levels(count: int) -> tuple[float, ...]:
@@ -94,13 +94,13 @@ def covers_tau(entries: int, correlation: float, kind: str, source: np.random.Ge
     if kind == "heavy tails":
         both /= np.sqrt(source.chisquare(3, entries) / 3)
     x, y = both[0], correlation * both[0] + sqrt(1 - correlation**2) * both[1]
-    _, low, high = interval(x, y, DRAWS)
+    _, low, high = compute_tau_interval(x, y, DRAWS)
     return low <= 2 / np.pi * np.arcsin(correlation) <= high
 
 
 def finds_by_rows(rows: int, source: np.random.Generator) -> bool:
     """Whether a paired test of two entries that disagree on 10 % of the rows finds the detectable difference."""
-    true = assumed(rows).value
+    true = assume_detectable(rows).value
     share = np.array([(0.1 - true) / 2, 0.9, (0.1 + true) / 2])
     apart = source.choice([-1.0, 0.0, 1.0], size=(1, rows), p=share)
     return excludes_zero(RowScores(apart, (-1.0, 1.0)))
@@ -109,7 +109,7 @@ def finds_by_rows(rows: int, source: np.random.Generator) -> bool:
 def finds_by_clusters(clusters: int, size: int, within: float, source: np.random.Generator) -> bool:
     """The same where disagreements correlate within clusters of rows."""
     rows, codes = clusters * size, np.repeat(np.arange(clusters), size)
-    true = assumed(rows, codes, within=within).value
+    true = assume_detectable(rows, codes, within=within).value
     common = sqrt(0.1 * within) * source.standard_normal(clusters)[codes]
     apart = true + common + sqrt(0.1 * (1 - within)) * source.standard_normal(rows)
     return excludes_zero(RowScores(apart[None], (-np.inf, np.inf), codes))
@@ -118,9 +118,9 @@ def finds_by_clusters(clusters: int, size: int, within: float, source: np.random
 def finds_by_seeds(seeds: int, source: np.random.Generator) -> bool:
     """Whether the difference that eight entries say is detectable, whose seeds vary as much as their rows make their
     means vary, is found between two others."""
-    known = measured({f"entry {number}": trained(seeds, 0.0, source) for number in range(8)})
+    known = measure_detectable({f"entry {number}": trained(seeds, 0.0, source) for number in range(8)})
     left, right = trained(seeds, known.value, source), trained(seeds, 0.0, source)
-    found = paired_difference(left, right)
+    found = estimate_paired_difference(left, right)
     return not found.low <= 0 <= found.high
 
 
@@ -132,7 +132,7 @@ def trained(seeds: int, value: float, source: np.random.Generator) -> RowScores:
 
 
 def excludes_zero(apart: RowScores) -> bool:
-    found = margin(float(apart.scores.mean()), apart.spread())
+    found = make_confidence_interval(float(apart.scores.mean()), apart.spread())
     return not found.low <= 0 <= found.high
 
 

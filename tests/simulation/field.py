@@ -13,10 +13,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from farshift.benchmarks.statistics.joint_covariance import joint_covariance
-from farshift.benchmarks.statistics.ranks import rank_sets
+from farshift.benchmarks.statistics.joint_covariance import estimate_joint_covariance
+from farshift.benchmarks.statistics.ranks import compute_rank_sets
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.leaderboard.tables.field import field_of
+from farshift.leaderboard.tables.field import find_unranked_entries
 from farshift.leaderboard.tables.row_scores import EntryRows
 
 from .shares import shares
@@ -90,13 +90,13 @@ def in_field(truth: Truth, entries: list[Made]) -> list[Made]:
         table.append(SimpleNamespace(entry=one.name, score=score, **said))
     arrived = {one.name: place for place, one in enumerate(entries)}
     found: Any = SimpleNamespace(rows=table, better="higher")
-    left_out = field_of(found, rows, arrived)
+    left_out = find_unranked_entries(found, rows, arrived)
     return [one for one in entries if one.name not in left_out]
 
 
 def sets(truth: Truth, entries: list[Made]) -> dict[str, tuple[int, int]]:
     scores = [RowScores((one.ood == truth.labels[1]).astype(float)) for one in entries]
-    found = rank_sets(joint_covariance(scores))
+    found = compute_rank_sets(estimate_joint_covariance(scores))
     return {one.name: (int(low), int(high)) for one, low, high in zip(entries, found.low, found.high, strict=True)}
 
 

@@ -15,13 +15,19 @@ from typing import Any
 
 import numpy as np
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.measured import AnsweredRows
 from farshift.benchmarks.statistics.clusters import FEW
-from farshift.benchmarks.statistics.interval import Estimate, difference_of_gaps, gap, mean, paired_difference
-from farshift.benchmarks.statistics.sample import RowScores, Sample, deal, most_groups, replicates
-from farshift.benchmarks.statistics.streams import generator
+from farshift.benchmarks.statistics.interval import (
+    Estimate,
+    estimate_gap,
+    estimate_gap_difference,
+    estimate_mean,
+    estimate_paired_difference,
+)
+from farshift.benchmarks.statistics.sample import RowScores, Sample, count_jackknife_groups, deal_rows, make_replicates
+from farshift.benchmarks.statistics.streams import make_generator
 
 Source = np.random.Generator
 SIZE = 20
@@ -93,20 +99,20 @@ class World:
 
 
 def of_a_mean(world: World, source: Source) -> bool:
-    return _holds(mean(world.scores(source, world.rows_of(source))), world.truth)
+    return _holds(estimate_mean(world.scores(source, world.rows_of(source))), world.truth)
 
 
 def of_fixed_clusters(world: World, source: Source) -> bool:
     """The clusters' levels are the same in every trial, and known; rows are drawn anew within them."""
     levels = np.linspace(world.level - 0.3, world.level + 0.3, world.clusters)
     expected = np.repeat(levels, world.sizes())
-    return _holds(mean(world.scores(source, expected)), float(expected.mean()))
+    return _holds(estimate_mean(world.scores(source, expected)), float(expected.mean()))
 
 
 def of_right_or_wrong(world: World, source: Source) -> bool:
     """Rows that are equally hard, near the end of the scale or few."""
     scores = (source.uniform(size=(1, world.rows)) < world.level).astype(float)
-    return _holds(mean(RowScores(scores)), world.level)
+    return _holds(estimate_mean(RowScores(scores)), world.level)
 
 
 def of_a_gap(world: World, source: Source) -> bool:
@@ -114,42 +120,42 @@ def of_a_gap(world: World, source: Source) -> bool:
     seeds = world.seed_sd * source.standard_normal((world.seeds, 1))
     alone = replace(world, seed_sd=0.0)
     left, right = (alone.scores(source, alone.rows_of(source), seeds) for _ in range(2))
-    return _holds(gap(left, right), 0.0)
+    return _holds(estimate_gap(left, right), 0.0)
 
 
 def of_a_difference(world: World, source: Source) -> bool:
     """Two models on the same rows: the clusters' effect on both is the same by half."""
-    return _holds(paired_difference(*_two_models(world, source)), 0.0)
+    return _holds(estimate_paired_difference(*_two_models(world, source)), 0.0)
 
 
 def of_a_difference_of_gaps(world: World, source: Source) -> bool:
     inside, outside = _two_models(world, source), _two_models(world, source)
-    return _holds(difference_of_gaps((inside[0], outside[0]), (inside[1], outside[1])), 0.0)
+    return _holds(estimate_gap_difference((inside[0], outside[0]), (inside[1], outside[1])), 0.0)
 
 
 def of_a_square(world: World, source: Source) -> bool:
     """The square of a mean, a number that is not a mean of rows: by leaving out groups of rows, or whole clusters."""
     scores, codes = world.scores(source, world.rows_of(source)), world.codes()
     ids = np.arange(scores.rows, dtype=np.uint64)
-    groups = deal(ids, codes, most_groups(ids, codes))
+    groups = deal_rows(ids, codes, count_jackknife_groups(ids, codes))
     sizes = np.bincount(groups)
     sums = [np.bincount(groups, row) for row in scores.scores]
     states = [[np.array(pair) for pair in zip(row, sizes, strict=True)] for row in sums]
-    found = replicates(states, np.add, lambda state: float((state[0] / state[1]) ** 2), sizes, (0.0, 1.0))
-    return _holds(mean(found), world.truth**2)
+    found = make_replicates(states, np.add, lambda state: float((state[0] / state[1]) ** 2), sizes, (0.0, 1.0))
+    return _holds(estimate_mean(found), world.truth**2)
 
 
 def of_balanced_accuracy(world: World, source: Source) -> bool:
-    return _holds(mean(_of_classes("balanced_accuracy", world, source)), world.level)
+    return _holds(estimate_mean(_of_classes("balanced_accuracy", world, source)), world.level)
 
 
 def of_macro_f1(world: World, source: Source) -> bool:
     """Of two classes that are equally frequent, and equally hard: what is true of a model that is right so often."""
-    return _holds(mean(_of_classes("macro_f1", world, source)), world.level)
+    return _holds(estimate_mean(_of_classes("macro_f1", world, source)), world.level)
 
 
 def of_auroc(world: World, source: Source) -> bool:
-    return _holds(mean(_of_classes("auroc", world, source)), world.level)
+    return _holds(estimate_mean(_of_classes("auroc", world, source)), world.level)
 
 
 def of_a_difference_of_auroc(world: World, source: Source) -> bool:
@@ -157,7 +163,7 @@ def of_a_difference_of_auroc(world: World, source: Source) -> bool:
     truth = source.integers(0, 2, world.rows)
     shared = source.standard_normal(world.rows)
     left, right = (_ranked(world, source, truth, shared) for _ in range(2))
-    return _holds(paired_difference(left, right), 0.0)
+    return _holds(estimate_paired_difference(left, right), 0.0)
 
 
 def _of_classes(name: str, world: World, source: Source) -> Sample:
@@ -168,14 +174,14 @@ def _of_classes(name: str, world: World, source: Source) -> Sample:
     if name == "auroc":
         return _ranked(world, source, truth, source.standard_normal(world.rows))
     right = source.uniform(size=world.rows) < world.level
-    return _rows_of(truth, Answers.all_given(np.where(right, truth, 1 - truth))).by(metric(name))
+    return _rows_of(truth, Answers.all_given(np.where(right, truth, 1 - truth))).by(find_metric(name))
 
 
 def _ranked(world: World, source: Source, truth: np.ndarray, shared: np.ndarray) -> Sample:
     noise = (shared + source.standard_normal(world.rows)) / sqrt(2)
     found = 1 / (1 + np.exp(-noise - truth * sqrt(2) * NormalDist().inv_cdf(world.level)))
     scores = np.stack([1 - found, found], axis=1).astype(np.float32)
-    return _rows_of(truth, Answers.all_given(scores.argmax(axis=1), scores)).by(metric("auroc"))
+    return _rows_of(truth, Answers.all_given(scores.argmax(axis=1), scores)).by(find_metric("auroc"))
 
 
 def _rows_of(truth: np.ndarray, answers: Answers) -> AnsweredRows:
@@ -246,7 +252,7 @@ def coverage(name: str, trials: int) -> Iterator[dict[str, Any]]:
     """The rows of the report under one name of SETTINGS."""
     for trial, world in SETTINGS[name]:
         what = trial.__name__.removeprefix("of_").replace("_", " ")
-        source = generator(f"simulation/intervals/{what}/{world}")
+        source = make_generator(f"simulation/intervals/{what}/{world}")
         held = sum(trial(world, source) for _ in range(trials)) / trials
         yield {
             "what": what,

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from farshift.benchmarks.statistics.joint_covariance import joint_covariance
+from farshift.benchmarks.statistics.joint_covariance import estimate_joint_covariance
 from farshift.benchmarks.statistics.paired_test import compare_rows
-from farshift.benchmarks.statistics.ranks import rank_sets
+from farshift.benchmarks.statistics.ranks import compute_rank_sets
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.worst_group import worst_group
+from farshift.benchmarks.statistics.worst_group import estimate_worst_group
 
 from .shares import shares
 
@@ -71,7 +71,7 @@ def true_ranks(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def holds_all_ranks(world: World, true: np.ndarray, source: np.random.Generator) -> bool:
-    found = rank_sets(joint_covariance(world.scores(source, true)))
+    found = compute_rank_sets(estimate_joint_covariance(world.scores(source, true)))
     low, high = true_ranks(true)
     return bool((found.low <= low).all() and (found.high >= high).all())
 
@@ -98,7 +98,7 @@ def covers_worst(true: np.ndarray, seeds: int, source: np.random.Generator) -> t
     groups = np.repeat(np.arange(GROUPS), 200)
     chance = true[groups] + 0.02 * (seeds > 1) * source.standard_normal((seeds, 1))
     scores = (source.uniform(size=(seeds, len(groups))) < chance).astype(np.float64)
-    found = worst_group(RowScores(scores), groups, resamples=200)
+    found = estimate_worst_group(RowScores(scores), groups, resamples=200)
     return bool(found.low <= true.min() <= found.high), bool(((found.lows <= true) & (true <= found.highs)).all())
 
 

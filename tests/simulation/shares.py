@@ -7,7 +7,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from farshift.benchmarks.statistics.streams import generator
+from farshift.benchmarks.statistics.streams import make_generator
 
 Names = tuple[str, ...]
 Trials = tuple[Names, str, tuple[Any, ...], Callable[[np.random.Generator], Any]]
@@ -20,7 +20,7 @@ def shares(kinds: Iterable[Trials], trials: int) -> list[dict[str, Any]]:
     Carlo standard error, and the range that it should lie in (`goal`)."""
     rows = []
     for names, setting, goals, trial in kinds:
-        source = generator(f"simulation/{names[0]}/{setting}")
+        source = make_generator(f"simulation/{names[0]}/{setting}")
         held = np.array([trial(source) for _ in range(trials)]).mean(axis=0)
         for name, goal, share in zip(names, goals, held.tolist(), strict=True):
             error = sqrt(share * (1 - share) / trials)

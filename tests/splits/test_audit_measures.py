@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from audited import audited, rows_of
-from farshift.splits.audit import minimum_detectable_difference, same
-from farshift.splits.audit.duplicates import duplicate_inputs
-from farshift.splits.audit.features import features
+from farshift.splits.audit import is_same_audit, minimum_detectable_difference
+from farshift.splits.audit.duplicates import count_duplicate_inputs
+from farshift.splits.audit.features import compute_features
 from farshift.splits.audit.probe import auroc
-from farshift.splits.rows import repeated_inputs, with_repeated
+from farshift.splits.rows import mark_repeated_inputs, read_repeated_inputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, ks_2samp
@@ -179,21 +179,21 @@ def test_words_and_wide_tensors_become_columns_of_bounded_number():
     rng = np.random.default_rng(0)
     texts = [" ".join(f"w{k}" for k in rng.integers(0, 500, 20)) for _ in range(40)]
     columns = {"q": texts, "x": rng.random((40, 300)).astype(np.float32), "y": ["0"] * 40}
-    made = features(rows_of("domain", columns, ["train"] * 40, ["q", "x"]), np.arange(40), 64)
+    made = compute_features(rows_of("domain", columns, ["train"] * 40, ["q", "x"]), np.arange(40), 64)
     assert made.shape == (40, 128)
     # Signs keep the lengths of vectors on average.
     assert (made[:, :64] ** 2).sum() == pytest.approx((columns["x"] ** 2).sum(), rel=0.3)
-    few = features(rows_of("domain", columns, ["train"] * 40, ["x"]), np.arange(40), 400)
+    few = compute_features(rows_of("domain", columns, ["train"] * 40, ["x"]), np.arange(40), 400)
     assert np.sort(few.sum(1)) == pytest.approx(np.sort(columns["x"].sum(1)))
 
 
 def test_two_audits_agree_within_rounding_and_not_beyond():
     one = {"a": [0.5, 1], "b": {"c": "x", "d": 10_000.0}}
-    assert same(one, {"a": [0.5015, 1], "b": {"c": "x", "d": 10_000.009}})
-    assert not same(one, {"a": [0.503, 1], "b": {"c": "x", "d": 10_000.0}})
-    assert not same(one, {"a": [0.5, 2], "b": {"c": "x", "d": 10_000.0}})
-    assert not same(one, {"a": [0.5], "b": {"c": "x", "d": 10_000.0}})
-    assert not same(one, {"a": [0.5, 1], "b": {"c": "y", "d": 10_000.0}})
+    assert is_same_audit(one, {"a": [0.5015, 1], "b": {"c": "x", "d": 10_000.009}})
+    assert not is_same_audit(one, {"a": [0.503, 1], "b": {"c": "x", "d": 10_000.0}})
+    assert not is_same_audit(one, {"a": [0.5, 2], "b": {"c": "x", "d": 10_000.0}})
+    assert not is_same_audit(one, {"a": [0.5], "b": {"c": "x", "d": 10_000.0}})
+    assert not is_same_audit(one, {"a": [0.5, 1], "b": {"c": "y", "d": 10_000.0}})
 
 
 def test_a_large_part_is_thinned_for_what_costs_memory_and_rare_words_are_still_known(monkeypatch):
@@ -218,11 +218,11 @@ def test_equal_inputs_are_counted_alike_whether_the_source_names_them_or_not(dra
     rows = rows_of("domain", {"x": x, "y": [0] * len(x)}, part, ["x"])
     shared = np.array([value for value in x if x.count(value) > 1], np.int64)
     names = rows.table["row_id"].filter(pc.is_in(rows.table["x"], pa.array(shared))).to_numpy()
-    named = replace(rows, table=with_repeated(rows.table, names))
-    assert repeated_inputs(named.table) is not None
-    assert duplicate_inputs(named) == duplicate_inputs(rows)
+    named = replace(rows, table=mark_repeated_inputs(rows.table, names))
+    assert read_repeated_inputs(named.table) is not None
+    assert count_duplicate_inputs(named) == count_duplicate_inputs(rows)
     held = {name: [value for value, its in drawn if its == name] for name in rows.names}
-    assert duplicate_inputs(rows)["within"] == {name: len(its) - len(set(its)) for name, its in held.items()}
-    assert duplicate_inputs(rows)["across"] == {
+    assert count_duplicate_inputs(rows)["within"] == {name: len(its) - len(set(its)) for name, its in held.items()}
+    assert count_duplicate_inputs(rows)["across"] == {
         f"{a}/{b}": len(set(held[a]) & set(held[b])) for a, b in combinations(held, 2)
     }

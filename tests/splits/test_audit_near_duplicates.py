@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from audited import audited
-from farshift.splits.measures.near_duplicates import RESEMBLANCE, most_shared, shingled
+from farshift.splits.measures.near_duplicates import RESEMBLANCE, make_shingles, measure_max_overlap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,7 +37,7 @@ def column(texts: list[str]) -> pa.ChunkedArray:
 @settings(deadline=None)
 @given(TEXTS)
 def test_the_resemblance_of_two_texts_is_that_of_their_sets_of_three_words(texts):
-    found = shingled(column(texts))
+    found = make_shingles(column(texts))
     one, other = map(np.array, zip(*product(range(len(texts)), repeat=2), strict=True))
     expected = [jaccard(texts[a], texts[b]) for a, b in zip(one, other, strict=True)]
     assert found.jaccard(one, other).tolist() == pytest.approx(expected)
@@ -46,7 +46,7 @@ def test_the_resemblance_of_two_texts_is_that_of_their_sets_of_three_words(texts
 @settings(deadline=None)
 @given(TEXTS)
 def test_no_row_is_found_that_resembles_none(texts):
-    found = shingled(column(texts)).resembling(np.arange(len(texts)), np.arange(len(texts)))
+    found = make_shingles(column(texts)).resembling(np.arange(len(texts)), np.arange(len(texts)))
     close = [
         any(a != b and jaccard(texts[a], texts[b]) >= RESEMBLANCE for b in range(len(texts))) for a in range(len(texts))
     ]
@@ -58,18 +58,18 @@ def test_of_two_thousand_texts_with_two_words_in_thirty_replaced_nearly_all_are_
     # The last word takes part in one shingle of 28, the last but one in two.
     copies = [" ".join([*text.split()[:-2], "new", "words"]) for text in originals]
     assert min(map(jaccard, originals, copies)) >= RESEMBLANCE
-    found = shingled(column(originals + copies)).resembling(np.arange(2000, 4000), np.arange(2000))
+    found = make_shingles(column(originals + copies)).resembling(np.arange(2000, 4000), np.arange(2000))
     assert found.mean() > 0.99
 
 
 def test_unrelated_texts_are_not_found():
-    found = shingled(column(drawn(2000, 1))).resembling(np.arange(1000), np.arange(1000, 2000))
+    found = make_shingles(column(drawn(2000, 1))).resembling(np.arange(1000), np.arange(1000, 2000))
     assert not found.any()
 
 
 def test_a_template_shared_by_all_rows_costs_no_more_than_other_texts():
     texts = [f"the same sentence again and again until its end which is {k % 7}" for k in range(20_000)]
-    found = shingled(column(texts)).resembling(np.arange(10_000), np.arange(10_000, 20_000))
+    found = make_shingles(column(texts)).resembling(np.arange(10_000), np.arange(10_000, 20_000))
     assert found.all()
 
 
@@ -111,7 +111,7 @@ def test_rows_that_share_their_examples_with_a_training_row_are_found_where_thei
 @given(st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=5), min_size=1, max_size=7), st.randoms())
 def test_the_share_of_examples_is_that_of_the_nearest_training_row(rows, random):
     among = np.array([random.random() < 0.7 for _ in rows])
-    found = most_shared(["|".join(row) for row in rows], "|", among)
+    found = measure_max_overlap(["|".join(row) for row in rows], "|", among)
     for place, row in enumerate(rows):
         others = [set(other) for at, other in enumerate(rows) if among[at] and at != place]
         assert found[place] == max((len(set(row) & other) for other in others), default=0) / len(set(row))

@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 import pytest
 from audited import audited
-from farshift.splits.audit.picture import figure, png
+from farshift.splits.audit.picture import draw_figure, render_png
 from matplotlib.figure import Figure
 from pictures import faults, words
 from support import one_line_error
@@ -36,35 +36,35 @@ def texts(figure: Figure) -> list[str]:
     ids=["few groups", "many groups", "text alone", "noise alone"],
 )
 def test_no_text_is_cut_or_lies_over_another(audit):
-    assert faults(figure(audit)) == []
+    assert faults(draw_figure(audit)) == []
 
 
 def test_the_picture_says_which_split_it_is_and_why_it_holds_or_not():
     audit = made()
-    head = figure(audit).get_suptitle()
+    head = draw_figure(audit).get_suptitle()
     assert head.startswith("mine/split@1 (domain shift): DOES NOT HOLD\ndomains are shared, and the proportions of")
-    assert "train (200 rows)" in texts(figure(audit))
+    assert "train (200 rows)" in texts(draw_figure(audit))
 
 
 def test_bars_are_the_numbers_of_the_audit():
     audit = made()
-    labels = figure(audit).axes[1]
+    labels = draw_figure(audit).axes[1]
     heights = sorted(bar.get_height() for bar in labels.patches)
     shares = [share for part in audit["labels"]["shares"].values() for share in part.values()]
     assert heights == pytest.approx(sorted(shares))
 
 
 def test_classes_that_have_names_are_drawn_by_them():
-    labels = figure(made(), ["cat", "dog", "an animal of a long name", "fish"]).axes[1]
+    labels = draw_figure(made(), ["cat", "dog", "an animal of a long name", "fish"]).axes[1]
     drawn = [label.get_text() for label in labels.get_xticklabels()]
     assert drawn[:2] + drawn[3:] == ["cat", "dog", "fish"]
     assert drawn[2] == "an a… name"
-    assert [label.get_text() for label in figure(made()).axes[1].get_xticklabels()] == ["0", "1", "2", "3"]
+    assert [label.get_text() for label in draw_figure(made()).axes[1].get_xticklabels()] == ["0", "1", "2", "3"]
 
 
 def test_beyond_twelve_groups_the_others_are_one_bar():
     audit = made(names=40)
-    drawn = figure(audit).axes[2]
+    drawn = draw_figure(audit).axes[2]
     names = [label.get_text() for label in drawn.get_yticklabels()]
     assert len(names) == len(set(names)) == 13
     assert names[-1] == "(others)"
@@ -73,16 +73,16 @@ def test_beyond_twelve_groups_the_others_are_one_bar():
 
 def test_an_empty_panel_says_why_it_is_empty():
     audit = audited("length", {"k": [1, 2, 3], "y": ["a", "b", "c"]}, ["train", "train", "ood_test"], ["k"])
-    said = " ".join(" ".join(texts(figure(audit))).split())
+    said = " ".join(" ".join(texts(draw_figure(audit))).split())
     assert "rows of this split have no severity" in said
     assert "rows of this split have no group" in said
 
 
 def test_the_same_audit_gives_the_same_bytes_whatever_the_users_settings():
     audit = made()
-    first = png(audit)
+    first = render_png(audit)
     with matplotlib.rc_context({"font.size": 20}):
-        second = png(audit)
+        second = render_png(audit)
     assert first == second
     assert first.startswith(b"\x89PNG")
 

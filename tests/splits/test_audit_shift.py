@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from audited import audited
-from farshift.splits.audit.shift import shifts
+from farshift.splits.audit.shift import compute_shifts
 
 ROWS = 2000
 PART = ["train"] * ROWS + ["ood_test"] * ROWS
@@ -31,7 +31,7 @@ def test_the_shifts_of_counted_cells_are_those_of_the_formulas():
     test = np.arange(12) >= 6
     p, q = 4 / 6, 2 / 6
     given = (abs(3 / 4 - 0) + abs(1 / 4 - 1)) * np.sqrt(p * q) / 2
-    assert shifts(cell, label, test) == pytest.approx(((2 / 6 + 4 / 6) / 2, given))
+    assert compute_shifts(cell, label, test) == pytest.approx(((2 / 6 + 4 / 6) / 2, given))
 
 
 def test_equal_distributions_have_neither_shift_and_cannot_be_told_apart():

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadDefinition
-from farshift.core.files import cache_root
-from farshift.core.plugins import function
-from farshift.loaders.freezing.freeze import drafts, freeze_draft
+from farshift.core.files import get_cache_root
+from farshift.core.plugins import load_function
+from farshift.loaders.freezing.freeze import freeze_draft, read_drafts
 from farshift.splits import catalogue, rows
 from farshift.splits.assignment import Assignment
 from farshift.splits.manifest import check_parameters
@@ -72,7 +72,7 @@ def manifests(home: Path) -> list[str]:
 
 def unfinished() -> list[str]:
     """Temporary files that a build left in the cache."""
-    return sorted(path.name for path in cache_root().rglob("*") if ".tmp" in path.name or path.name.startswith("."))
+    return sorted(path.name for path in get_cache_root().rglob("*") if ".tmp" in path.name or path.name.startswith("."))
 
 
 def with_value(value: float) -> pa.Array:
@@ -152,7 +152,7 @@ def test_two_rows_whose_ids_collide_are_refused_and_named(home, build, monkeypat
     monkeypatch.setattr(rows, "sha256", FewDigests)
     error = one_line_error(build())
     named = re.search(r"have the same 64-bit row id, 0{14}(..): rows (\d+) and (\d+) in the order", error)
-    texts = rows.canonical_rows(table(), (Field("text", "string", "input"),))
+    texts = rows.iterate_canonical_rows(table(), (Field("text", "string", "input"),))
     first_of_its_inputs = bytes(8)
     ids = [FewDigests(bytes(text) + first_of_its_inputs).digest()[7] for text in texts]
     assert [ids[int(place)] for place in named.groups()[1:]] == [int(named[1], 16)] * 2
@@ -209,10 +209,10 @@ def test_a_rule_that_does_not_take_its_parameters_is_refused_before_the_data_are
 
 
 def test_every_shipped_definition_gives_its_rule_what_the_rule_takes():
-    for manifest in catalogue.manifests():
+    for manifest in catalogue.list_manifests():
         definition = manifest.definition
         given = definition.parameters | ({"files": {}} if definition.files else {})
-        rule = function("splits/rules", definition.rule, "rule")
+        rule = load_function("splits/rules", definition.rule, "rule")
         assert check_parameters(rule, given, manifest.full_name) is None
 
 
@@ -391,7 +391,7 @@ def test_a_label_of_a_million_classes_builds_and_its_audit_stays_small(home):
     data = {"text": names, "topic": pa.array(numbers), "hardness": pa.array((numbers % 11).astype(float))}
     pq.write_table(pa.table(data), home / "rows.parquet")
     (home / "split.toml").write_text(draft("easy-to-hard", "easy_to_hard/threshold", EASY.format(5, 1000)))
-    (only,) = drafts(home / "split.toml")
+    (only,) = read_drafts(home / "split.toml")
     manifest, audit = freeze_draft(only, home / "split.toml", home / "splits/manifests")
     assert sum(audit["labels"]["distinct"].values()) == count
     assert (manifest.folder / "audit.json").stat().st_size < 20_000

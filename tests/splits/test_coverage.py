@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.baselines.reproduce.facts import fact
+from farshift.baselines.reproduce.facts import compute_fact
 from farshift.core.errors import BadDefinition
-from farshift.splits.measures.coverage import covered, rows_to_cover
+from farshift.splits.measures.coverage import count_rows_to_cover, find_covered
 
 
 def by_search(train: np.ndarray, asked: np.ndarray, evidence: int) -> list[bool]:
@@ -30,17 +30,17 @@ def by_search(train: np.ndarray, asked: np.ndarray, evidence: int) -> list[bool]
 def test_a_fragment_is_exchanged_for_one_that_acts_alike_in_enough_contexts() -> None:
     train = np.array([[0, 1, 5], [0, 1, 6], [0, 2, 6], [0, 2, 7], [0, 3, 7], [0, 3, 8], [1, 4, 5], [1, 4, 9]])
     asked = np.array([[0, 1, 8], [0, 2, 5], [0, 1, 9], [1, 4, 6], [0, 9, 5], [1, 4, 5]])
-    assert covered(train, asked, 1).tolist() == [True, True, False, False, False, True]
-    assert covered(train, asked, 2).tolist() == [False, False, False, False, False, True]
+    assert find_covered(train, asked, 1).tolist() == [True, True, False, False, False, True]
+    assert find_covered(train, asked, 2).tolist() == [False, False, False, False, False, True]
     with pytest.raises(BadDefinition, match="evidence = 0"):
-        covered(train, asked, 0)
+        find_covered(train, asked, 0)
 
 
 @pytest.mark.parametrize(("evidence", "count"), [(1, 40), (2, 70), (3, 100)])
 def test_coverage_is_what_a_search_finds(evidence: int, count: int) -> None:
     rng = np.random.default_rng(evidence)
     rows = rng.permutation(np.stack(np.meshgrid(range(4), range(7), range(9)), axis=-1).reshape(-1, 3))
-    found = covered(rows[:count], rows, evidence)
+    found = find_covered(rows[:count], rows, evidence)
     assert found.tolist() == by_search(rows[:count], rows, evidence)
     assert count < found.sum() < len(rows)
 
@@ -48,19 +48,19 @@ def test_coverage_is_what_a_search_finds(evidence: int, count: int) -> None:
 def test_the_fewest_rows_that_cover_are_enough_and_one_less_is_not() -> None:
     rows = np.random.default_rng(0).permutation(np.stack(np.meshgrid(range(3), range(6), range(8)), -1).reshape(-1, 3))
     for share in (0.5, 0.9, 1.0):
-        count = rows_to_cover(rows, share, 2)
-        shares = [covered(rows[:some], rows, 2).mean() for some in (count - 1, count)]
+        count = count_rows_to_cover(rows, share, 2)
+        shares = [find_covered(rows[:some], rows, 2).mean() for some in (count - 1, count)]
         assert shares[0] < share <= shares[1]
 
 
 def test_rows_with_a_hop_that_training_has_not_are_not_covered() -> None:
     of = {"state": "bridge", "fragment": "x1,x2", "context": "x3", "evidence": 1}
-    assert fact("coverage", "coverage/n10000", of | {"part": "train"}) == 1
-    assert fact("coverage", "coverage/n10000", of | {"part": "ood_test"}) == 0
+    assert compute_fact("coverage", "coverage/n10000", of | {"part": "train"}) == 1
+    assert compute_fact("coverage", "coverage/n10000", of | {"part": "ood_test"}) == 0
 
 
 def test_growth_is_of_two_hops_in_a_chain() -> None:
     asked = {"tokens": [6, 12], "evidence": 1, "share": 0.9}
-    assert 1 < float(fact("growth_of_rows_to_cover", "coverage/n10000", asked)) < 4
+    assert 1 < float(compute_fact("growth_of_rows_to_cover", "coverage/n10000", asked)) < 4
     with pytest.raises(BadDefinition, match="coverage_non_tree/n10000 has non_tree"):
-        fact("growth_of_rows_to_cover", "coverage_non_tree/n10000", asked)
+        compute_fact("growth_of_rows_to_cover", "coverage_non_tree/n10000", asked)

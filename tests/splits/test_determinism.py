@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from farshift.loaders.acquire.source import Source, sources
+from farshift.loaders.acquire.source import Source, load_sources
 from support import ROOT
 
 LARGE = 14_000
@@ -16,12 +16,12 @@ LARGE = 14_000
 
 BUILD = """
 import sys
-from farshift.loaders.acquire.source import find_source, identified
+from farshift.loaders.acquire.source import find_source, add_row_ids
 for name in sys.argv[1:]:
     source = find_source(name)
     for distribution in source.definition.distributions:
         if distribution.generator:
-            digest = identified(source.read(distribution), source.schema)[1]
+            digest = add_row_ids(source.read(distribution), source.schema)[1]
             print(name, distribution.generator, digest)
 """
 """Prints the digest of what each generator gives now; no cache has a part in it."""
@@ -45,7 +45,7 @@ def generators(source: Source) -> list[str]:
 def smallest() -> dict[str, Source]:
     """For each generator that a source uses, the source of fewest rows that does."""
     found: dict[str, Source] = {}
-    for source in sources().values():
+    for source in load_sources().values():
         for name in generators(source):
             if name not in found or source.definition.rows < found[name].definition.rows:
                 found[name] = source
@@ -67,9 +67,9 @@ def test_every_generator_there_is_makes_a_source():
 @pytest.mark.parametrize("names", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)], ids=["quick", "slow"])
 def test_two_processes_that_share_nothing_give_the_pinned_digest(tmp_path: Path, names: list[str]):
     pinned = {
-        f"{name} {generator} {sources()[name].definition.digest}"
+        f"{name} {generator} {load_sources()[name].definition.digest}"
         for name in names
-        for generator in generators(sources()[name])
+        for generator in generators(load_sources()[name])
     }
     started = []
     for number, environment in enumerate(PROCESSES):

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import FarshiftError
-from farshift.splits.measures.divergence import chernoff, divergence, runs, words
+from farshift.splits.measures.divergence import chernoff_coefficient, find_runs, measure_divergence, split_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SHARED
@@ -28,20 +28,20 @@ TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=6).map(" ".join), ma
 def test_the_chernoff_coefficient_is_the_sum_that_defines_it(pairs, alpha):
     p, q = zip(*pairs, strict=True)
     expected = sum((a / sum(p)) ** alpha * (b / sum(q)) ** (1 - alpha) for a, b in pairs)
-    assert chernoff(p, q, alpha) == pytest.approx(expected)
-    assert 0 <= chernoff(p, q, alpha) <= 1 + 1e-12
+    assert chernoff_coefficient(p, q, alpha) == pytest.approx(expected)
+    assert 0 <= chernoff_coefficient(p, q, alpha) <= 1 + 1e-12
 
 
 @given(COUNTS, st.floats(0.01, 0.99))
 def test_exchanging_the_sides_exchanges_the_exponents(pairs, alpha):
     p, q = zip(*pairs, strict=True)
-    assert chernoff(p, q, alpha) == pytest.approx(chernoff(q, p, 1 - alpha))
-    assert chernoff(p, p, alpha) == pytest.approx(1)
+    assert chernoff_coefficient(p, q, alpha) == pytest.approx(chernoff_coefficient(q, p, 1 - alpha))
+    assert chernoff_coefficient(p, p, alpha) == pytest.approx(1)
 
 
 def test_disjoint_distributions_have_coefficient_zero_and_scale_does_not_matter():
-    assert chernoff([1, 0], [0, 3], 0.5) == 0
-    assert chernoff([1, 3], [2, 2], 0.1) == pytest.approx(chernoff([10, 30], [0.5, 0.5], 0.1))
+    assert chernoff_coefficient([1, 0], [0, 3], 0.5) == 0
+    assert chernoff_coefficient([1, 3], [2, 2], 0.1) == pytest.approx(chernoff_coefficient([10, 30], [0.5, 0.5], 0.1))
 
 
 @pytest.mark.parametrize(
@@ -56,30 +56,30 @@ def test_disjoint_distributions_have_coefficient_zero_and_scale_does_not_matter(
 )
 def test_what_is_no_distribution_is_refused_in_one_line(p, q, alpha, says):
     with pytest.raises(FarshiftError, match=says) as caught:
-        chernoff(p, q, alpha)
+        chernoff_coefficient(p, q, alpha)
     assert "\n" not in str(caught.value)
 
 
 def test_words_and_neighbouring_words_are_what_texts_consist_of_unless_told_otherwise():
-    found = divergence(["walk left", "jump"], ["jump left"])
+    found = measure_divergence(["walk left", "jump"], ["jump left"])
     assert found.unseen_atoms == 0
     assert found.unseen_compounds == 1
     assert found.compounds == 1
-    letters = divergence(["ab"], ["ba"], atoms=list, compounds=pairwise)
+    letters = measure_divergence(["ab"], ["ba"], atoms=list, compounds=pairwise)
     assert letters.atoms == pytest.approx(0)
     assert letters.compounds == 1
 
 
 def test_texts_without_compounds_cannot_diverge_in_them():
     with pytest.raises(FarshiftError, match="the test texts hold no compound"):
-        divergence(["a b"], ["a"])
+        measure_divergence(["a b"], ["a"])
 
 
 @settings(deadline=None)
 @given(TEXTS, st.integers(1, 4))
 def test_the_runs_of_a_column_are_those_of_its_texts_and_no_others(texts, length):
     column = pa.chunked_array([texts[:2], texts[2:]], pa.string())
-    found = runs(words(column), length)
+    found = find_runs(split_words(column), length)
     assert found.rows == len(texts)
     expected = [(row, run) for row, text in enumerate(texts) for run in _runs(text.split(), length)]
     assert found.row.tolist() == [row for row, _ in expected]
@@ -120,7 +120,7 @@ def test_compound_divergences_of_geoquery_are_the_published_ones(split, publishe
     }
     ids = json.loads((folder / "splits" / f"{split}.json").read_text("utf-8"))
     train, test = ([programs[k] for k in ids[part]] for part in ("train", "test"))
-    found = divergence(train, test, atoms=_symbols, compounds=_applications)
+    found = measure_divergence(train, test, atoms=_symbols, compounds=_applications)
     assert round(found.compounds, 3) == published
     assert found.unseen_atoms == unseen
 
@@ -191,8 +191,8 @@ def test_scan_mcd_diverges_in_its_triples_of_words_while_its_atoms_hardly_do(spl
         ]
         for part in ("train", "test")
     ]
-    found = divergence(*commands)
+    found = measure_divergence(*commands)
     assert found.atoms < 0.02
     assert found.compounds == pytest.approx(pairs, abs=0.0005)
-    longer = divergence(*commands, compounds=lambda text: list(_runs(text.split(), 3)))
+    longer = measure_divergence(*commands, compounds=lambda text: list(_runs(text.split(), 3)))
     assert longer.compounds == pytest.approx(triples, abs=0.0005)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadDefinition, UnknownName
-from farshift.splits.measures.divergence import Units, divergence, runs, words
-from farshift.splits.measures.mcd import search
+from farshift.splits.measures.divergence import Units, find_runs, measure_divergence, split_words
+from farshift.splits.measures.mcd import search_split
 from farshift.splits.rules.divergence import mcd, tmcd
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,8 +25,8 @@ TEXTS = st.lists(st.lists(st.sampled_from("abcde"), min_size=2, max_size=5).map(
 
 
 def units(texts: list[str]) -> tuple[Units, Units]:
-    atoms = words(pa.chunked_array([texts]))
-    return atoms, runs(atoms, 2)
+    atoms = split_words(pa.chunked_array([texts]))
+    return atoms, find_runs(atoms, 2)
 
 
 def sides(texts: list[str], test: np.ndarray) -> tuple[list[str], list[str]]:
@@ -43,12 +43,12 @@ def commands(texts: list[str] = COMMANDS) -> pa.Table:
 @given(TEXTS, st.integers(1, 4), st.integers(0, 3))
 def test_a_found_split_has_the_divergences_it_states_and_every_atom_in_training(texts, test_rows, seed):
     try:
-        found = search(*units(texts), test_rows, seed=str(seed))
+        found = search_split(*units(texts), test_rows, seed=str(seed))
     except BadDefinition as error:
         assert "can be spared" in str(error)
         return
     train, test = sides(texts, found.test)
-    measured = divergence(train, test)
+    measured = measure_divergence(train, test)
     assert len(test) == test_rows
     assert measured.unseen_atoms == 0
     assert found.atoms == pytest.approx(measured.atoms, abs=1e-9)
@@ -78,7 +78,7 @@ def found_and_best(texts: list[str], test_rows: int) -> tuple[float, float]:
     """The compound divergence of the split that is found, and the greatest of all splits whose atoms are all in
     training; zeros where there is none."""
     try:
-        found = search(*units(texts), test_rows, seed="x", starts=64).compounds
+        found = search_split(*units(texts), test_rows, seed="x", starts=64).compounds
     except BadDefinition:
         return 0.0, 0.0
     splits = (_measured(texts, chosen) for chosen in combinations(range(len(texts)), test_rows))
@@ -87,19 +87,19 @@ def found_and_best(texts: list[str], test_rows: int) -> tuple[float, float]:
 
 def _measured(texts, chosen):
     held = np.isin(np.arange(len(texts)), chosen)
-    return divergence(*sides(texts, held))
+    return measure_divergence(*sides(texts, held))
 
 
 def test_the_bound_on_atoms_is_kept_and_costs_compound_divergence():
-    loose = search(*units(COMMANDS), 12, seed="x")
-    tight = search(*units(COMMANDS), 12, seed="x", atom_bound=0.005)
+    loose = search_split(*units(COMMANDS), 12, seed="x")
+    tight = search_split(*units(COMMANDS), 12, seed="x", atom_bound=0.005)
     assert tight.atoms <= 0.005
     assert tight.compounds <= loose.compounds
     assert tight.compounds > 2 * _random(12).compounds
 
 
 def test_a_search_finds_far_more_divergence_than_a_random_split():
-    assert search(*units(COMMANDS), 12, seed="x").compounds > 2 * _random(12).compounds > 0
+    assert search_split(*units(COMMANDS), 12, seed="x").compounds > 2 * _random(12).compounds > 0
 
 
 def _random(test_rows: int):
@@ -148,7 +148,7 @@ def test_target_maximum_compound_divergence_has_no_bound_on_atoms():
 def test_longer_compounds_are_runs_of_more_words():
     outcome = tmcd(commands(), field="command", seed="s", test_rows=12, compound_words=3)
     train, test = sides(COMMANDS, outcome.part == "ood_test")
-    triples = divergence(
+    triples = measure_divergence(
         train, test, compounds=lambda text: list(zip(*(text.split()[k:] for k in range(3)), strict=False))
     )
     assert outcome.notes["compound_divergence"] == pytest.approx(triples.compounds)

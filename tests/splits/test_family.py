@@ -7,10 +7,10 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from farshift.benchmarks.benchmark import benchmarks
+from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.core.errors import BadDefinition
-from farshift.core.family import members
-from farshift.loaders.freezing.freeze import drafts, freeze
+from farshift.core.family import expand_family
+from farshift.loaders.freezing.freeze import freeze, read_drafts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ HERE = Path("family.toml")
 
 def test_a_file_without_axes_stands_for_itself():
     record = {"name": "scan/{word}", "parameters": {"at_most": 3}}
-    assert list(members(record, HERE)) == [record]
+    assert list(expand_family(record, HERE)) == [record]
 
 
 def test_axes_are_multiplied_and_the_lists_of_one_axis_read_side_by_side():
@@ -28,7 +28,7 @@ def test_axes_are_multiplied_and_the_lists_of_one_axis_read_side_by_side():
         "parameters": {"rate": "{rate}", "seed": "draw {draw}", "table": ["{rate}", "{noise}"]},
         "vary": [{"noise": ["pair", "flip"]}, {"percent": [20, 40], "rate": [0.2, 0.4]}, {"draw": [1, 2, 3]}],
     }
-    found = list(members(record, HERE))
+    found = list(expand_family(record, HERE))
     expected = [
         {
             "name": f"digits/{noise}_{percent}_d{draw}",
@@ -42,13 +42,13 @@ def test_axes_are_multiplied_and_the_lists_of_one_axis_read_side_by_side():
 @given(st.dictionaries(st.sampled_from("abc"), st.lists(st.integers(), min_size=1, max_size=4), min_size=1, max_size=3))
 def test_a_family_has_as_many_members_as_its_axes_have_combinations(axes):
     record = {"vary": [{name: values} for name, values in axes.items()], "all": [f"{{{name}}}" for name in axes]}
-    found = [member["all"] for member in members(record, HERE)]
+    found = [member["all"] for member in expand_family(record, HERE)]
     assert found == [list(combination) for combination in product(*axes.values())]
 
 
 def test_a_place_that_no_axis_names_is_left_as_it_is():
     record = {"prompt": {"query": "{a} + {b} {sign}"}, "vary": [{"sign": ["=", "->"]}]}
-    assert [member["prompt"]["query"] for member in members(record, HERE)] == ["{a} + {b} =", "{a} + {b} ->"]
+    assert [member["prompt"]["query"] for member in expand_family(record, HERE)] == ["{a} + {b} =", "{a} + {b} ->"]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_place_that_no_axis_names_is_left_as_it_is():
 )
 def test_axes_that_do_not_fit_are_refused(axes, complaint):
     with pytest.raises(BadDefinition, match=complaint):
-        list(members({"name": "{x}", "vary": axes}, HERE))
+        list(expand_family({"name": "{x}", "vary": axes}, HERE))
 
 
 FAMILY = """
@@ -112,7 +112,7 @@ def test_a_split_read_from_published_files_must_ship_its_rows(tmp_path):
     pin = f'[[files]]\nname = "list.txt"\nsha256 = "{"0" * 64}"\nbytes = 3\n'
     path.write_text(path.read_text() + pin)
     with pytest.raises(BadDefinition, match="must have ships_rows = true"):
-        drafts(path)
+        read_drafts(path)
 
 
 def test_one_file_defines_many_benchmarks(tmp_path, monkeypatch):
@@ -131,7 +131,7 @@ task = ["length", "addprim_jump"]
 """
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    found = benchmarks()
+    found = load_benchmarks()
     assert found["own/length"].definition.split == "scan/length@1"
     assert found["own/addprim_jump"].definition.split == "scan/addprim_jump@1"
     assert found["own/length"].identity("full") != found["own/addprim_jump"].identity("full")
@@ -139,7 +139,7 @@ task = ["length", "addprim_jump"]
 
 def test_one_definition_of_a_family_may_have_keys_of_its_own():
     record = {"name": "{x}/{y}", "suites": ["full"], "vary": [{"x": ["a", "b"]}, {"y": [1, 2]}]}
-    found = list(members(record | {"only": {"b/1": {"suites": ["core", "full"], "notes": "{x} stays"}}}, HERE))
+    found = list(expand_family(record | {"only": {"b/1": {"suites": ["core", "full"], "notes": "{x} stays"}}}, HERE))
     assert [one["name"] for one in found] == ["a/1", "a/2", "b/1", "b/2"]
     assert [one["suites"] for one in found] == [["full"], ["full"], ["core", "full"], ["full"]]
     assert [one.get("notes") for one in found] == [None, None, "{x} stays", None]
@@ -155,4 +155,4 @@ def test_one_definition_of_a_family_may_have_keys_of_its_own():
 )
 def test_keys_of_a_definition_that_is_not_there_are_refused(only, said):
     with pytest.raises(BadDefinition, match=said):
-        list(members({"name": "a/1", "only": only}, HERE))
+        list(expand_family({"name": "a/1", "only": only}, HERE))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from farshift.splits.catalogue import listing, manifests
-from farshift.splits.folding import by_family, family, headline, name_of
+from farshift.splits.catalogue import list_manifests, list_split_records
+from farshift.splits.folding import format_family_name, format_headline, get_family, group_by_family
 
-RECORDS = listing()
+RECORDS = list_split_records()
 
 
 def record(name: str, version: int = 1, of: str = "", source: str = "a") -> dict:
@@ -31,35 +31,35 @@ def test_splits_of_other_kinds_are_families_of_their_own(kind):
 
 
 def test_labels_that_people_gave_are_not_rates_of_one_rule():
-    assert family(next(one for one in manifests() if one.name == "cifar10_pictures/human_worst").definition) == (
-        "cifar10_pictures/human_worst"
-    )
+    assert get_family(
+        next(one for one in list_manifests() if one.name == "cifar10_pictures/human_worst").definition
+    ) == ("cifar10_pictures/human_worst")
 
 
 def test_a_family_is_of_one_source_kind_and_rule():
     found = {one["family"]: (one["source"], one["kind"]) for one in RECORDS}
     rules: dict[str, set[str]] = {}
-    for one in manifests():
-        rules.setdefault(family(one.definition), set()).add(one.definition.rule)
+    for one in list_manifests():
+        rules.setdefault(get_family(one.definition), set()).add(one.definition.rule)
     assert all((one["source"], one["kind"]) == found[one["family"]] for one in RECORDS)
     assert {name: of for name, of in rules.items() if len(of) > 1} == {}
 
 
 def test_no_record_is_lost_by_folding():
-    folded = [one for members in by_family(RECORDS) for one in members]
+    folded = [one for members in group_by_family(RECORDS) for one in members]
     assert sorted(folded, key=repr) == sorted(RECORDS, key=repr)
 
 
 def test_a_family_is_named_by_its_first_split_and_the_newest_version():
-    (members,) = by_family([record("a/b", 1), record("a/b", 2), record("a/b", 3)])
-    assert name_of(members) == "a/b@3 and 2 older"
-    (members,) = by_family([record("a/n_1", of="a/n"), record("a/n_2", of="a/n")])
-    assert name_of(members) == "a/n_1@1 and 1 more"
-    assert name_of([record("a/b")]) == "a/b@1"
+    (members,) = group_by_family([record("a/b", 1), record("a/b", 2), record("a/b", 3)])
+    assert format_family_name(members) == "a/b@3 and 2 older"
+    (members,) = group_by_family([record("a/n_1", of="a/n"), record("a/n_2", of="a/n")])
+    assert format_family_name(members) == "a/n_1@1 and 1 more"
+    assert format_family_name([record("a/b")]) == "a/b@1"
 
 
 def test_a_headline_counts_families_manifests_and_sources():
     several = [record("a/n_1", of="a/n"), record("a/n_2", of="a/n"), record("b/c", source="b")]
-    assert headline(several) == "2 families (3 manifests) over 2 sources"
-    assert headline(several[:1]) == "1 family (1 manifest) over 1 source"
-    assert headline([]) == "0 families (0 manifests) over 0 sources"
+    assert format_headline(several) == "2 families (3 manifests) over 2 sources"
+    assert format_headline(several[:1]) == "1 family (1 manifest) over 1 source"
+    assert format_headline([]) == "0 families (0 manifests) over 0 sources"

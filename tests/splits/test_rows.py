@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.acquire.source import identified
+from farshift.loaders.acquire.source import add_row_ids
 from farshift.splits.rows import (
-    canonical_rows,
-    first_ids,
-    heads,
-    numbered_ids,
-    repeated_inputs,
-    row_digests,
-    row_ids,
-    set_digest,
+    compute_first_ids,
+    compute_numbered_ids,
+    compute_row_digests,
+    compute_row_ids,
+    compute_set_digest,
+    get_digest_prefixes,
+    iterate_canonical_rows,
+    read_repeated_inputs,
 )
 from farshift.splits.schema import Field, Schema
 from hypothesis import given, settings
@@ -79,8 +79,8 @@ def test_canonical_bytes_are_those_written_by_hand(rows):
     columns = dict(zip(("count", "mean", "name", "grid", "flag"), map(list, zip(*rows, strict=True)), strict=True))
     table = pa.table(columns, schema=MIXED.arrow())
     expected = [by_hand(row) for row in rows]
-    assert [bytes(row) for row in canonical_rows(table, MIXED.fields)] == expected
-    assert row_digests(table, MIXED).tobytes() == b"".join(sha256(row).digest() for row in expected)
+    assert [bytes(row) for row in iterate_canonical_rows(table, MIXED.fields)] == expected
+    assert compute_row_digests(table, MIXED).tobytes() == b"".join(sha256(row).digest() for row in expected)
 
 
 @given(rows_of_texts, st.randoms(use_true_random=False))
@@ -89,16 +89,16 @@ def test_order_changes_neither_ids_nor_the_set_digest(rows, shuffler):
     shuffled = rows.copy()
     shuffler.shuffle(shuffled)
     one, other = texts(rows), texts(shuffled)
-    assert set_digest(row_digests(one, TEXTS)) == set_digest(row_digests(other, TEXTS))
-    assert sorted(zip(row_ids(one, TEXTS).tolist(), rows, strict=True)) == sorted(
-        zip(row_ids(other, TEXTS).tolist(), shuffled, strict=True)
+    assert compute_set_digest(compute_row_digests(one, TEXTS)) == compute_set_digest(compute_row_digests(other, TEXTS))
+    assert sorted(zip(compute_row_ids(one, TEXTS).tolist(), rows, strict=True)) == sorted(
+        zip(compute_row_ids(other, TEXTS).tolist(), shuffled, strict=True)
     )
 
 
 @given(rows_of_texts)
 @settings(max_examples=60, deadline=None)
 def test_equal_inputs_get_different_ids(rows):
-    ids = row_ids(texts(rows + rows), TEXTS)
+    ids = compute_row_ids(texts(rows + rows), TEXTS)
     assert len(set(ids.tolist())) == 2 * len(rows)
 
 
@@ -108,12 +108,20 @@ def test_long_rows_are_hashed_as_short_ones_are(rows):
     columns = dict(zip(("count", "mean", "name", "grid", "flag"), map(list, zip(*rows, strict=True)), strict=True))
     table = pa.table(columns, schema=MIXED.arrow())
     numbers = np.arange(len(rows))
-    short = row_digests(table, MIXED), first_ids(table, MIXED), numbered_ids(table, MIXED, numbers)
+    short = (
+        compute_row_digests(table, MIXED),
+        compute_first_ids(table, MIXED),
+        compute_numbered_ids(table, MIXED, numbers),
+    )
     with patch("farshift.splits.rows._LONG", 0):
-        long = row_digests(table, MIXED), first_ids(table, MIXED), numbered_ids(table, MIXED, numbers)
+        long = (
+            compute_row_digests(table, MIXED),
+            compute_first_ids(table, MIXED),
+            compute_numbered_ids(table, MIXED, numbers),
+        )
     for one, other in zip(short, long, strict=True):
         assert np.array_equal(one, other)
-    inputs = list(canonical_rows(table, MIXED.of_role("input")))
+    inputs = list(iterate_canonical_rows(table, MIXED.of_role("input")))
     by_row = [sha256(row + struct.pack("<Q", number)).digest()[:8] for number, row in enumerate(inputs)]
     assert [value.to_bytes(8, "big") for value in short[2].tolist()] == by_row
 
@@ -123,15 +131,15 @@ def test_the_set_digest_is_that_of_the_sorted_digests(ends):
     """Digests that begin alike and end differently are as good as never drawn: made here, they are sorted in full."""
     digests = [head + bytes(22) + bytes([end, 0]) for head, end in ends]
     found = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 32)
-    assert set_digest(found) == sha256(b"".join(sorted(digests))).hexdigest()
+    assert compute_set_digest(found) == sha256(b"".join(sorted(digests))).hexdigest()
 
 
 @given(rows_of_texts)
 @settings(max_examples=60, deadline=None)
 def test_a_source_says_which_rows_share_their_inputs(rows):
-    table = identified(texts(rows), TEXTS)[0]
+    table = add_row_ids(texts(rows), TEXTS)[0]
     questions = [question for question, _ in rows]
-    repeated = set(repeated_inputs(table).tolist())
+    repeated = set(read_repeated_inputs(table).tolist())
     assert sorted(question for question in questions if questions.count(question) > 1) == sorted(
         question
         for one, question in zip(table["row_id"].to_pylist(), table["question"].to_pylist(), strict=True)
@@ -141,15 +149,15 @@ def test_a_source_says_which_rows_share_their_inputs(rows):
 
 def test_a_source_with_too_many_repeats_does_not_name_them():
     with patch("farshift.splits.rows._MOST_REPEATED", 3):
-        assert repeated_inputs(identified(texts([("q", "a")] * 4), TEXTS)[0]) is None
-        assert len(repeated_inputs(identified(texts([("q", "a")] * 3), TEXTS)[0])) == 3
-    assert repeated_inputs(texts([("q", "a")])) is None
+        assert read_repeated_inputs(add_row_ids(texts([("q", "a")] * 4), TEXTS)[0]) is None
+        assert len(read_repeated_inputs(add_row_ids(texts([("q", "a")] * 3), TEXTS)[0])) == 3
+    assert read_repeated_inputs(texts([("q", "a")])) is None
 
 
 def test_an_id_says_nothing_of_the_label():
     left, right = texts([("q", "a"), ("r", "b")]), texts([("q", "x"), ("r", "y")])
-    assert row_ids(left, TEXTS).tolist() == row_ids(right, TEXTS).tolist()
-    assert set_digest(row_digests(left, TEXTS)) != set_digest(row_digests(right, TEXTS))
+    assert compute_row_ids(left, TEXTS).tolist() == compute_row_ids(right, TEXTS).tolist()
+    assert compute_set_digest(compute_row_digests(left, TEXTS)) != compute_set_digest(compute_row_digests(right, TEXTS))
 
 
 @given(rows_of_texts)
@@ -157,29 +165,29 @@ def test_an_id_says_nothing_of_the_label():
 def test_slices_and_chunks_of_a_table_have_the_same_digests(rows):
     table = texts(rows)
     chunked = pa.concat_tables([table.slice(start, 3) for start in range(0, len(rows), 3)])
-    assert row_digests(chunked, TEXTS).tobytes() == row_digests(table, TEXTS).tobytes()
+    assert compute_row_digests(chunked, TEXTS).tobytes() == compute_row_digests(table, TEXTS).tobytes()
     sliced = texts([("before", "it"), *rows]).slice(1)
-    assert row_ids(sliced, TEXTS).tolist() == row_ids(table, TEXTS).tolist()
+    assert compute_row_ids(sliced, TEXTS).tolist() == compute_row_ids(table, TEXTS).tolist()
 
 
 def test_text_in_two_fields_cannot_be_confused():
-    assert row_ids(texts([("ab", "c")]), TEXTS) != row_ids(texts([("a", "bc")]), TEXTS)
+    assert compute_row_ids(texts([("ab", "c")]), TEXTS) != compute_row_ids(texts([("a", "bc")]), TEXTS)
 
 
 def test_negative_zero_is_zero_and_nan_is_refused():
     schema = Schema((Field("x", "float64", "input"),))
     zero, minus = (pa.table({"x": [value]}) for value in (0.0, -0.0))
-    assert row_ids(zero, schema).tolist() == row_ids(minus, schema).tolist()
+    assert compute_row_ids(zero, schema).tolist() == compute_row_ids(minus, schema).tolist()
     with pytest.raises(BadData, match="'x' holds NaN"):
-        row_ids(pa.table({"x": [float("nan")]}), schema)
+        compute_row_ids(pa.table({"x": [float("nan")]}), schema)
 
 
 def test_frozen_values_never_change():
     """Golden: if these move, every published manifest is void."""
     table = texts([("walk", "I_WALK"), ("look", "I_LOOK")])
-    assert [f"{value:016x}" for value in row_ids(table, TEXTS)] == GOLDEN_IDS
-    assert set_digest(row_digests(table, TEXTS)) == GOLDEN_SET
-    assert heads(row_digests(table, TEXTS)).dtype == np.uint64
+    assert [f"{value:016x}" for value in compute_row_ids(table, TEXTS)] == GOLDEN_IDS
+    assert compute_set_digest(compute_row_digests(table, TEXTS)) == GOLDEN_SET
+    assert get_digest_prefixes(compute_row_digests(table, TEXTS)).dtype == np.uint64
 
 
 GOLDEN_IDS = ["528dff311304c4d1", "d119c29c0b6735c9"]

@@ -7,11 +7,11 @@ import tomllib
 
 import pytest
 from farshift.core.errors import UnknownName
-from farshift.core.plugins import function
-from farshift.splits.catalogue import manifests
-from farshift.splits.manifest import check_parameters, rule_of
-from farshift.splits.pages.rule_docs import SHARED, find_rule, rules
-from farshift.splits.pages.rules import as_toml, example_of
+from farshift.core.plugins import load_function
+from farshift.splits.catalogue import list_manifests
+from farshift.splits.manifest import check_parameters, load_rule
+from farshift.splits.pages.rule_docs import SHARED, find_rule, list_rules
+from farshift.splits.pages.rules import format_example, to_toml
 from support import ROOT
 
 OWN = '''
@@ -33,7 +33,7 @@ def by_number(table, *, field: str, below: int = 7) -> Assignment:
 
 @pytest.fixture(scope="module")
 def known():
-    return rules()
+    return list_rules()
 
 
 def test_every_rule_says_what_it_does_and_what_each_parameter_means(known):
@@ -45,14 +45,14 @@ def test_every_rule_says_what_it_does_and_what_each_parameter_means(known):
 
 def test_every_rule_has_an_example_that_it_takes(known):
     for name, rule in known.items():
-        example = tomllib.loads("\n".join(example_of(rule)))
+        example = tomllib.loads("\n".join(format_example(rule)))
         given = example["parameters"] | ({"files": {}} if any(one.name == "files" for one in rule.parameters) else {})
-        check_parameters(function("splits/rules", name, "rule"), given, name)
+        check_parameters(load_function("splits/rules", name, "rule"), given, name)
 
 
 def test_every_rule_that_a_split_of_the_catalogue_names_is_known_with_that_split(known):
-    for manifest in manifests():
-        rule_of(manifest.definition)
+    for manifest in list_manifests():
+        load_rule(manifest.definition)
         rule = known[manifest.definition.rule]
         assert manifest.definition.kind in rule.kinds
         assert rule.splits
@@ -75,7 +75,7 @@ def test_types_and_defaults_are_those_of_the_function():
 
 def test_values_are_written_as_toml_reads_them():
     value = {"a": [1, "x", True], "b c": {"1": 0.4}}
-    assert tomllib.loads(f"value = {as_toml(value)}")["value"] == value
+    assert tomllib.loads(f"value = {to_toml(value)}")["value"] == value
 
 
 def test_the_page_is_what_the_command_prints(farshift):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from browsing import overflow, serious, served, visit
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.publish.write import write_site
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from made_runs import three_runs
 
@@ -18,7 +18,7 @@ def real(tmp_path_factory):
     """A small real board, and its site: three entries, two of one table."""
     base = tmp_path_factory.mktemp("real")
     board = Board.init(base / "board", "A board <i>")
-    submit(board, pack(three_runs(base), base / "one.zip", team="us", note="a <note>"))
+    submit_runs(board, pack_runs(three_runs(base), base / "one.zip", team="us", note="a <note>"))
     site = Site(take_snapshot(board), board)
     write_site(site, board.path / "site")
     return board, site

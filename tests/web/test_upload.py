@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from browsing import visit
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.pack import pack_runs
 from made_runs import three_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "leaderboard" / "server"))
@@ -32,7 +32,7 @@ def server(tmp_path_factory):
 
 
 def test_a_good_file_is_entered_and_its_entry_is_linked(browser, server, tmp_path):
-    good = pack(three_runs(tmp_path)[:1], tmp_path / "good.zip", team="us")
+    good = pack_runs(three_runs(tmp_path)[:1], tmp_path / "good.zip", team="us")
     with visit(browser, server.url + "/", "submit.html") as page:
         page.get_by_label("Submission").set_input_files(good)
         page.get_by_role("button", name="Submit", exact=True).click()

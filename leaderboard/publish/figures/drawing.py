@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import ceil, floor, log10
 from typing import Literal
 
-from ....core.listings.visible import LINES, visible
+from ....core.listings.visible import LINES, escape_untrusted
 
 WIDTH, HEIGHT = 560, 330
 """The size of a figure in its own units; a page scales it."""
@@ -18,7 +18,7 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44
 """The room around the axes."""
 
 SERIES = 7
-"""How many colours and shapes of marker the style sheet and `marker` have."""
+"""How many colours and shapes of marker the style sheet and `draw_marker` have."""
 
 Anchor = Literal["start", "middle", "end"]
 
@@ -48,52 +48,60 @@ class Axis:
     def at(self, value: float) -> float:
         """The place of a value; one beyond the ends lies at the end."""
         share = (value - self.low) / ((self.high - self.low) or 1.0)
-        return place(self.first + (self.last - self.first) * min(1.0, max(0.0, share)))
+        return round_coordinate(self.first + (self.last - self.first) * min(1.0, max(0.0, share)))
 
 
-def across(low: float, high: float, width: int = WIDTH) -> Axis:
+def make_x_axis(low: float, high: float, width: int = WIDTH) -> Axis:
     """The axis along the bottom."""
     return Axis(low, high, LEFT, width - RIGHT)
 
 
-def up(low: float, high: float, height: int = HEIGHT) -> Axis:
+def make_y_axis(low: float, high: float, height: int = HEIGHT) -> Axis:
     """The axis along the left side, which grows upwards."""
     return Axis(low, high, height - BOTTOM, TOP)
 
 
-def place(value: float) -> float:
+def round_coordinate(value: float) -> float:
     """A coordinate with one decimal, and never a negative zero."""
     return round(value, 1) + 0.0
 
 
-def number(value: float) -> str:
+def format_coordinate(value: float) -> str:
     """A coordinate as SVG writes it, in as few characters as hold it."""
-    return f"{place(value):g}"
+    return f"{round_coordinate(value):g}"
 
 
-def text(value: str) -> str:
+def escape_text(value: str) -> str:
     """A text that strangers may have written, as SVG and HTML hold it."""
-    return escape(visible(value, LINES))
+    return escape(escape_untrusted(value, LINES))
 
 
-def label(x: float, y: float, said: str, anchor: Anchor = "middle", name: str = "") -> str:
+def draw_label(x: float, y: float, content: str, anchor: Anchor = "middle", name: str = "") -> str:
     """Words at a place."""
     kind = f' class="{name}"' if name else ""
-    return f'<text{kind} x="{number(x)}" y="{number(y)}" text-anchor="{anchor}">{text(said)}</text>'
+    return (
+        f'<text{kind} x="{format_coordinate(x)}" y="{format_coordinate(y)}" '
+        f'text-anchor="{anchor}">{escape_text(content)}</text>'
+    )
 
 
-def line(name: str, x1: float, y1: float, x2: float, y2: float) -> str:
+def draw_line(name: str, x1: float, y1: float, x2: float, y2: float) -> str:
     """A straight line of a class."""
-    ends = f'x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}"'
+    ends = (
+        f'x1="{format_coordinate(x1)}" y1="{format_coordinate(y1)}" x2="{format_coordinate(x2)}" '
+        f'y2="{format_coordinate(y2)}"'
+    )
     return f'<line class="{name}" {ends}/>'
 
 
-def path(name: str, points: Sequence[tuple[float, float]]) -> str:
+def draw_path(name: str, points: Sequence[tuple[float, float]]) -> str:
     """A line through points."""
-    return f'<path class="{name}" d="M{" ".join(f"{number(x)},{number(y)}" for x, y in points)}"/>'
+    return (
+        f'<path class="{name}" d="M{" ".join(f"{format_coordinate(x)},{format_coordinate(y)}" for x, y in points)}"/>'
+    )
 
 
-def steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def make_step_corners(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """The corners of the line that keeps each height until the next point."""
     corners = list(points[:1])
     for (_, before), (x, y) in pairwise(points):
@@ -101,43 +109,46 @@ def steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return corners
 
 
-def marker(series: int, x: float, y: float, said: str = "", hollow: bool = False) -> str:
-    """The marker of a series: colour and shape both tell which. `said` is shown when it is pointed at."""
+def draw_marker(series: int, x: float, y: float, tooltip: str = "", hollow: bool = False) -> str:
+    """The marker of a series: colour and shape both tell which. `tooltip` is shown when it is pointed at."""
     shape = series % SERIES
     size = 4.5
     outlines = [
         "",
-        f"M{number(x - size)},{number(y - size)}h{2 * size:g}v{2 * size:g}h-{2 * size:g}z",
-        f"M{number(x)},{number(y - 5.5)}l5.2,9.5h-10.4z",
-        f"M{number(x)},{number(y - 6)}l6,6l-6,6l-6,-6z",
-        f"M{number(x)},{number(y + 5.5)}l5.2,-9.5h-10.4z",
-        f"M{number(x - 1.8)},{number(y - 5.5)}h3.6v3.7h3.7v3.6h-3.7v3.7h-3.6v-3.7h-3.7v-3.6h3.7z",
-        f"M{number(x - 2.5)},{number(y - 5)}h5l3,5l-3,5h-5l-3,-5z",
+        f"M{format_coordinate(x - size)},{format_coordinate(y - size)}h{2 * size:g}v{2 * size:g}h-{2 * size:g}z",
+        f"M{format_coordinate(x)},{format_coordinate(y - 5.5)}l5.2,9.5h-10.4z",
+        f"M{format_coordinate(x)},{format_coordinate(y - 6)}l6,6l-6,6l-6,-6z",
+        f"M{format_coordinate(x)},{format_coordinate(y + 5.5)}l5.2,-9.5h-10.4z",
+        f"M{format_coordinate(x - 1.8)},{format_coordinate(y - 5.5)}h3.6v3.7h3.7v3.6h-3.7v3.7h-3.6v-3.7h-3.7v-3.6h3.7z",
+        f"M{format_coordinate(x - 2.5)},{format_coordinate(y - 5)}h5l3,5l-3,5h-5l-3,-5z",
     ]
     name = f"c{shape} hollow" if hollow else f"c{shape} mark"
-    title = f"<title>{text(said)}</title>" if said else ""
+    title = f"<title>{escape_text(tooltip)}</title>" if tooltip else ""
     if shape == 0:
-        return f'<circle class="{name}" cx="{number(x)}" cy="{number(y)}" r="4.5">{title}</circle>'
+        return (
+            f'<circle class="{name}" cx="{format_coordinate(x)}" cy="{format_coordinate(y)}" r="4.5">{title}</circle>'
+        )
     return f'<path class="{name}" d="{outlines[shape]}">{title}</path>'
 
 
-def key(series: int) -> str:
+def draw_legend_key(series: int) -> str:
     """The marker of a series as a small picture for a legend."""
     return (
-        f'<svg class="key" width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">{marker(series, 8, 8)}</svg>'
+        '<svg class="key" width="16" height="16" viewBox="0 0 16 16" '
+        f'aria-hidden="true">{draw_marker(series, 8, 8)}</svg>'
     )
 
 
-def drawn(content: Sequence[str], title: str, width: int = WIDTH, height: int = HEIGHT) -> str:
+def draw_svg(content: Sequence[str], title: str, width: int = WIDTH, height: int = HEIGHT) -> str:
     """The whole picture, with its title for those who do not see it."""
     body = "".join(content)
     return (
-        f'<svg class="figure" viewBox="0 0 {width} {height}" role="img" aria-label="{text(title)}">'
-        f"<title>{text(title)}</title>{body}</svg>"
+        f'<svg class="figure" viewBox="0 0 {width} {height}" role="img" aria-label="{escape_text(title)}">'
+        f"<title>{escape_text(title)}</title>{body}</svg>"
     )
 
 
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
+def list_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Round values between `low` and `high`: at most `most`, in steps of 1, 2 or 5 times a power of ten."""
     if high <= low:
         return [low]
@@ -149,28 +160,28 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     return [round(number * step, 10) + 0.0 for number in range(first, last + 1)]
 
 
-def frame(
-    x: Axis, y: Axis, names: tuple[str, str], across_at: Sequence[tuple[float, str]], up_at: Sequence[tuple[float, str]]
+def draw_axes(
+    x: Axis, y: Axis, names: tuple[str, str], x_ticks: Sequence[tuple[float, str]], y_ticks: Sequence[tuple[float, str]]
 ) -> list[str]:
     """The axes with their ticks and names: grid lines across, words below and to the left."""
-    made = []
-    for value, said in up_at:
-        made.append(line("grid", x.first, y.at(value), x.last, y.at(value)))
-        made.append(label(x.first - 6, y.at(value) + 4, said, "end"))
-    made.append(line("axis", x.first, y.first, x.last, y.first))
-    for value, said in across_at:
-        made.append(line("axis", x.at(value), y.first, x.at(value), y.first + 4))
-        made.append(label(x.at(value), y.first + 17, said, _within(x, x.at(value), said)))
+    elements = []
+    for value, tick_label in y_ticks:
+        elements.append(draw_line("grid", x.first, y.at(value), x.last, y.at(value)))
+        elements.append(draw_label(x.first - 6, y.at(value) + 4, tick_label, "end"))
+    elements.append(draw_line("axis", x.first, y.first, x.last, y.first))
+    for value, tick_label in x_ticks:
+        elements.append(draw_line("axis", x.at(value), y.first, x.at(value), y.first + 4))
+        elements.append(draw_label(x.at(value), y.first + 17, tick_label, _choose_anchor(x, x.at(value), tick_label)))
     middle = (y.first + y.last) / 2
-    made.append(label((x.first + x.last) / 2, y.first + 36, names[0], name="name"))
-    made.append(
-        f'<text class="name" transform="translate(14 {number(middle)}) rotate(-90)" text-anchor="middle">'
-        f"{text(names[1])}</text>"
+    elements.append(draw_label((x.first + x.last) / 2, y.first + 36, names[0], name="name"))
+    elements.append(
+        f'<text class="name" transform="translate(14 {format_coordinate(middle)}) rotate(-90)" text-anchor="middle">'
+        f"{escape_text(names[1])}</text>"
     )
-    return made
+    return elements
 
 
-def _within(x: Axis, at: float, said: str) -> Anchor:
+def _choose_anchor(x: Axis, at: float, tick_label: str) -> Anchor:
     """How words stand at a tick, so that long ones do not leave the picture."""
-    half = 3.5 * len(said)
+    half = 3.5 * len(tick_label)
     return "end" if at + half > x.last + RIGHT else "start" if at - half < x.first - LEFT else "middle"

@@ -4,51 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .drawing import Axis, Figure, drawn, label, line, marker
+from .drawing import Axis, Figure, draw_label, draw_line, draw_marker, draw_svg
 
 WIDE = 560
 _X = Axis(0.0, 100.0, 120, WIDE - 24)
 
 
-def explained() -> dict[str, Figure]:
+def make_explanations() -> dict[str, Figure]:
     """The pictures by their names."""
     return {
-        "interval": _interval(),
-        "gap": _gap(),
-        "paired": _paired(),
-        "ranks": _ranks(),
-        "ties": _ties(),
-        "line": _line(),
+        "interval": _make_interval_figure(),
+        "gap": _make_gap_figure(),
+        "paired": _make_paired_figure(),
+        "ranks": _make_ranks_figure(),
+        "ties": _make_ties_figure(),
+        "line": _make_line_figure(),
     }
 
 
-def _bars(rows: Sequence[tuple[str, float, float, float, int]], high: int) -> list[str]:
+def _draw_bars(rows: Sequence[tuple[str, float, float, float, int]], high: int) -> list[str]:
     """A line of each name, value and interval, below each other over a scale from 0 to 100."""
     content = []
     for tick in (0, 25, 50, 75, 100):
-        content.append(line("grid", _X.at(tick), 10, _X.at(tick), high - 26))
-        content.append(label(_X.at(tick), high - 10, str(tick)))
+        content.append(draw_line("grid", _X.at(tick), 10, _X.at(tick), high - 26))
+        content.append(draw_label(_X.at(tick), high - 10, str(tick)))
     for k, (name, value, low, up, series) in enumerate(rows):
         y = 26 + 26 * k
-        content.append(label(112, y + 4, name, "end", "said"))
-        content.append(line(f"c{series} bar", _X.at(low), y, _X.at(up), y))
-        content.append(marker(series, _X.at(value), y, hollow=series == 0))
+        content.append(draw_label(112, y + 4, name, "end", "said"))
+        content.append(draw_line(f"c{series} bar", _X.at(low), y, _X.at(up), y))
+        content.append(draw_marker(series, _X.at(value), y, hollow=series == 0))
     return content
 
 
-def _figure(
+def _make_figure(
     content: Sequence[str], high: int, title: str, caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> Figure:
-    return Figure(drawn(content, title, WIDE, high), title, caption, tuple(head), tuple(tuple(row) for row in rows))
+    return Figure(draw_svg(content, title, WIDE, high), title, caption, tuple(head), tuple(tuple(row) for row in rows))
 
 
-def _interval() -> Figure:
+def _make_interval_figure() -> Figure:
     draws = [(61.0, 4.2), (58.4, 4.0), (63.1, 4.4), (55.2, 4.1), (60.3, 3.9), (64.9, 4.2)]
     rows = [(f"repeat {k + 1}", value, value - half, value + half, 1) for k, (value, half) in enumerate(draws)]
     high = 26 * len(rows) + 44
-    content = _bars(rows, high)
-    content.append(line("equal", _X.at(60), 10, _X.at(60), high - 26))
-    return _figure(
+    content = _draw_bars(rows, high)
+    content.append(draw_line("equal", _X.at(60), 10, _X.at(60), high - 26))
+    return _make_figure(
         content,
         high,
         "An interval",
@@ -59,15 +59,15 @@ def _interval() -> Figure:
     )
 
 
-def _gap() -> Figure:
+def _make_gap_figure() -> Figure:
     rows = [
         ("ID", 92.0, 90.0, 94.0, 0),
         ("OOD", 61.0, 55.0, 67.0, 1),
         ("gap", 31.0, 26.5, 35.5, 2),
     ]
     high = 26 * len(rows) + 44
-    return _figure(
-        _bars(rows, high),
+    return _make_figure(
+        _draw_bars(rows, high),
         high,
         "The gap has an interval of its own",
         "The gap is ID minus OOD. A seed that is good on ID is often good on OOD too, so that the gap of each seed "
@@ -78,15 +78,15 @@ def _gap() -> Figure:
     )
 
 
-def _paired() -> Figure:
+def _make_paired_figure() -> Figure:
     rows = [
         ("model A", 61.0, 56.0, 66.0, 1),
         ("model B", 57.0, 52.0, 62.0, 1),
         ("A minus B", 4.0, 2.2, 5.8, 2),
     ]
     high = 26 * len(rows) + 44
-    return _figure(
-        _bars(rows, high),
+    return _make_figure(
+        _draw_bars(rows, high),
         high,
         "Paired differences",
         "The intervals of A and B overlap, and yet A is better: both answered the same rows, and a row that is hard "
@@ -106,18 +106,18 @@ _RANKED = (
 )
 
 
-def _ranks() -> Figure:
+def _make_ranks_figure() -> Figure:
     content = []
     at = Axis(1.0, 5.0, 160, WIDE - 60)
     for rank in range(1, 6):
-        content.append(line("grid", at.at(rank), 14, at.at(rank), 150))
-        content.append(label(at.at(rank), 166, f"rank {rank}"))
+        content.append(draw_line("grid", at.at(rank), 14, at.at(rank), 150))
+        content.append(draw_label(at.at(rank), 166, f"rank {rank}"))
     for k, (name, value, low, high, _) in enumerate(_RANKED):
         y = 26 + 26 * k
-        content.append(label(112, y + 4, f"{name} ({value:g})", "end", "said"))
+        content.append(draw_label(112, y + 4, f"{name} ({value:g})", "end", "said"))
         first, last = at.at(low) - 14, at.at(high) + 14
         content.append(f'<rect class="c2 fill" x="{first:g}" y="{y - 6}" width="{last - first:g}" height="12" rx="5"/>')
-    return _figure(
+    return _make_figure(
         content,
         180,
         "Rank sets",
@@ -129,20 +129,20 @@ def _ranks() -> Figure:
     )
 
 
-def _ties() -> Figure:
+def _make_ties_figure() -> Figure:
     content = []
     columns = "abcd"
     for k, (name, value, _, _, ties) in enumerate(_RANKED):
         y = 26 + 26 * k
-        content.append(label(112, y + 4, f"{name} ({value:g})", "end", "said"))
-        for place, letter in enumerate(columns):
+        content.append(draw_label(112, y + 4, f"{name} ({value:g})", "end", "said"))
+        for column, letter in enumerate(columns):
             if letter in ties:
-                content.append(label(160 + 40 * place, y + 4, letter, name="said"))
-    for place, letter in enumerate(columns):
-        held = [k for k, one in enumerate(_RANKED) if letter in one[4]]
-        x = 172 + 40 * place
-        content.append(line("c2 bar", x, 18 + 26 * held[0], x, 34 + 26 * held[-1]))
-    return _figure(
+                content.append(draw_label(160 + 40 * column, y + 4, letter, name="said"))
+    for column, letter in enumerate(columns):
+        rows = [k for k, entry in enumerate(_RANKED) if letter in entry[4]]
+        x = 172 + 40 * column
+        content.append(draw_line("c2 bar", x, 18 + 26 * rows[0], x, 34 + 26 * rows[-1]))
+    return _make_figure(
         content,
         156,
         "Tie groups",
@@ -153,20 +153,23 @@ def _ties() -> Figure:
     )
 
 
-def _line() -> Figure:
+def _make_line_figure() -> Figure:
     points = ((55, 30), (63, 37), (70, 44), (78, 52), (86, 61), (93, 70), (74, 62))
     x, y = Axis(40, 100, 60, 300), Axis(20, 90, 210, 14)
-    content = [line("axis", x.first, y.first, x.last, y.first), line("axis", x.first, y.first, x.first, y.last)]
+    content = [
+        draw_line("axis", x.first, y.first, x.last, y.first),
+        draw_line("axis", x.first, y.first, x.first, y.last),
+    ]
     content += [
-        line("equal", x.at(40), y.at(40), x.at(90), y.at(90)),
-        line("fit", x.at(48), y.at(23), x.at(97), y.at(73)),
+        draw_line("equal", x.at(40), y.at(40), x.at(90), y.at(90)),
+        draw_line("fit", x.at(48), y.at(23), x.at(97), y.at(73)),
     ]
     for k, (on_id, on_ood) in enumerate(points):
-        content.append(marker(1 if k == 6 else 0, x.at(on_id), y.at(on_ood)))
-    content.append(label((x.first + x.last) / 2, 236, "ID score", name="name"))
-    content.append(label(x.first - 8, 24, "OOD", "end", "name"))
-    content.append(label(x.at(74) - 8, y.at(62) - 10, "above the line", name="said"))
-    return _figure(
+        content.append(draw_marker(1 if k == 6 else 0, x.at(on_id), y.at(on_ood)))
+    content.append(draw_label((x.first + x.last) / 2, 236, "ID score", name="name"))
+    content.append(draw_label(x.first - 8, 24, "OOD", "end", "name"))
+    content.append(draw_label(x.at(74) - 8, y.at(62) - 10, "above the line", name="said"))
+    return _make_figure(
         content,
         246,
         "Above the line",

@@ -7,9 +7,9 @@ from math import isfinite
 
 from ....benchmarks.scoring.record import Score
 from ....benchmarks.statistics.interval import Estimate
-from ..page_pictures import SHARE, shown
-from .drawing import WIDTH, Figure, drawn, label, number, text
-from .severity import spoken
+from ..page_pictures import SHARE, format_score
+from .drawing import WIDTH, Figure, draw_label, draw_svg, escape_text, format_coordinate
+from .severity import format_severity
 
 MOST = 40
 """So many rows are drawn; the table of data has all."""
@@ -18,83 +18,90 @@ _NAMES, _ROW, _HEAD, _SCALE = 190, 17, 22, 34
 _LETTERS = 27
 
 
-def group_map(score: Score) -> Figure | None:
+def make_group_map(score: Score) -> Figure | None:
     """The OOD groups, worst first; None where there are none."""
     if score.worst_group is None:
         return None
     sign = 1 if score.better == "higher" else -1
-    found = sorted(score.worst_group.groups.items(), key=lambda item: (sign * item[1].value, item[0]))
-    return _map("Score of each OOD group in each seed", "group", dict(found), score)
+    groups = sorted(score.worst_group.groups.items(), key=lambda item: (sign * item[1].value, item[0]))
+    return _make_map("Score of each OOD group in each seed", "group", dict(groups), score)
 
 
-def severity_map(score: Score) -> Figure | None:
+def make_severity_map(score: Score) -> Figure | None:
     """The severities, those of training first; None where there are under two."""
     if len(score.severity) < 2:
         return None
     points = sorted(score.severity, key=lambda point: (point.middle, point.view))
-    found = {f"{spoken(point)} ({point.view.upper()})": point.estimate for point in points}
-    return _map("Score at each severity in each seed", "severity", found, score)
+    estimates = {f"{format_severity(point)} ({point.view.upper()})": point.estimate for point in points}
+    return _make_map("Score at each severity in each seed", "severity", estimates, score)
 
 
-def _map(title: str, what: str, lines: Mapping[str, Estimate], score: Score) -> Figure | None:
-    known = {name: one for name, one in lines.items() if len(one.per_seed) == len(score.seeds)}
+def _make_map(title: str, what: str, lines: Mapping[str, Estimate], score: Score) -> Figure | None:
+    known = {name: estimate for name, estimate in lines.items() if len(estimate.per_seed) == len(score.seeds)}
     if not known:
         return None
     drawn_lines = list(known.items())[:MOST]
-    low, high = _ends([value for _, one in drawn_lines for value in one.per_seed], score)
+    low, high = _compute_range([value for _, estimate in drawn_lines for value in estimate.per_seed], score)
     width = (WIDTH - _NAMES) / len(score.seeds)
     content = [
-        label(_NAMES + (k + 0.5) * width, 14, str(seed))
+        draw_label(_NAMES + (k + 0.5) * width, 14, str(seed))
         for k, seed in enumerate(score.seeds)
         if len(score.seeds) <= 20 or k % 5 == 0
     ]
-    content.append(label(_NAMES - 6, 14, "seed", "end"))
-    for row, (name, one) in enumerate(drawn_lines):
+    content.append(draw_label(_NAMES - 6, 14, "seed", "end"))
+    for row, (name, estimate) in enumerate(drawn_lines):
         y = _HEAD + row * _ROW
-        content.append(label(_NAMES - 6, y + 12, _short(name), "end"))
-        for k, value in enumerate(one.per_seed):
-            said = f"{name}, seed {score.seeds[k]}: {shown(value, score.bounds) if isfinite(value) else 'n/a'}"
-            content.append(_cell(_NAMES + k * width, y, width, value, (low, high), said))
+        content.append(draw_label(_NAMES - 6, y + 12, _shorten_name(name), "end"))
+        for k, value in enumerate(estimate.per_seed):
+            tooltip = (
+                f"{name}, seed {score.seeds[k]}: {format_score(value, score.bounds) if isfinite(value) else 'n/a'}"
+            )
+            content.append(_draw_cell(_NAMES + k * width, y, width, value, (low, high), tooltip))
     foot = _HEAD + len(drawn_lines) * _ROW
-    content += _scale(foot + 10, (low, high), score)
+    content += _draw_scale(foot + 10, (low, high), score)
     caption = "The fuller the colour, the higher" + ("" if score.better == "higher" else "; lower is better")
     if what == "group":
         caption += ". The worst of many noisy groups looks worse than it is"
     if len(known) > len(drawn_lines):
         caption += f". The first {len(drawn_lines)} of {len(known)} are drawn; the table has all"
     rows = tuple(
-        (name, shown(one.value, score.bounds), str(one.rows), *(_said(value, score) for value in one.per_seed))
-        for name, one in known.items()
+        (
+            name,
+            format_score(estimate.value, score.bounds),
+            str(estimate.rows),
+            *(_format_value(value, score) for value in estimate.per_seed),
+        )
+        for name, estimate in known.items()
     )
     head = (what, "mean", "rows", *(f"seed {seed}" for seed in score.seeds))
-    return Figure(drawn(content, title, height=foot + _SCALE), title, f"{caption}.", head, rows)
+    return Figure(draw_svg(content, title, height=foot + _SCALE), title, f"{caption}.", head, rows)
 
 
-def _said(value: float, score: Score) -> str:
-    return shown(value, score.bounds) if isfinite(value) else "n/a"
+def _format_value(value: float, score: Score) -> str:
+    return format_score(value, score.bounds) if isfinite(value) else "n/a"
 
 
-def _ends(values: Sequence[float], score: Score) -> tuple[float, float]:
+def _compute_range(values: Sequence[float], score: Score) -> tuple[float, float]:
     finite = [value for value in values if isfinite(value)]
     return (0.0, 1.0) if score.bounds == SHARE or not finite else (min(finite), max(finite))
 
 
-def _cell(x: float, y: float, width: float, value: float, ends: tuple[float, float], said: str) -> str:
-    title = f"<title>{text(said)}</title>" if said else ""
-    where = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{_ROW}"'
+def _draw_cell(x: float, y: float, width: float, value: float, ends: tuple[float, float], tooltip: str) -> str:
+    title = f"<title>{escape_text(tooltip)}</title>" if tooltip else ""
+    where = f'x="{format_coordinate(x)}" y="{format_coordinate(y)}" width="{format_coordinate(width)}" height="{_ROW}"'
     if not isfinite(value):
         return f'<rect class="cell none" {where}>{title}</rect>'
     share = (value - ends[0]) / ((ends[1] - ends[0]) or 1.0)
     return f'<rect class="cell" {where} fill-opacity="{0.05 + 0.95 * min(1.0, max(0.0, share)):.2f}">{title}</rect>'
 
 
-def _scale(y: float, ends: tuple[float, float], score: Score) -> list[str]:
+def _draw_scale(y: float, ends: tuple[float, float], score: Score) -> list[str]:
     """What the shades mean."""
-    made = [label(_NAMES - 6, y + 12, shown(ends[0], score.bounds), "end")]
+    elements = [draw_label(_NAMES - 6, y + 12, format_score(ends[0], score.bounds), "end")]
     for k in range(11):
-        made.append(_cell(_NAMES + 16 * k, y, 16, ends[0] + (ends[1] - ends[0]) * k / 10, ends, ""))
-    return [*made, label(_NAMES + 16 * 11 + 6, y + 12, shown(ends[1], score.bounds), "start")]
+        elements.append(_draw_cell(_NAMES + 16 * k, y, 16, ends[0] + (ends[1] - ends[0]) * k / 10, ends, ""))
+    return [*elements, draw_label(_NAMES + 16 * 11 + 6, y + 12, format_score(ends[1], score.bounds), "start")]
 
 
-def _short(name: str) -> str:
+def _shorten_name(name: str) -> str:
     return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"

@@ -6,48 +6,66 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ....benchmarks.scoring.record import Score
-from ..page_pictures import SHARE, shown
-from .drawing import Figure, across, drawn, frame, line, marker, path, steps, ticks, up
+from ..page_pictures import SHARE, format_score
+from .drawing import (
+    Figure,
+    draw_axes,
+    draw_line,
+    draw_marker,
+    draw_path,
+    draw_svg,
+    list_ticks,
+    make_step_corners,
+    make_x_axis,
+    make_y_axis,
+)
 
 
-def history(times: Sequence[str], scores: Sequence[Score], names: Sequence[str]) -> Figure | None:
+def make_history_figure(times: Sequence[str], scores: Sequence[Score], names: Sequence[str]) -> Figure | None:
     """The OOD scores of one table by the times of the ledger's records, and the best until each; None for fewer than
     two entries, or where all came at one moment."""
     if len(scores) < 2 or len(set(times)) < 2:
         return None
-    came = sorted(
+    chronological = sorted(
         zip((datetime.fromisoformat(time).timestamp() for time in times), times, names, scores, strict=True),
-        key=lambda one: (one[0], one[2]),
+        key=lambda entry: (entry[0], entry[2]),
     )
     higher, bounds = scores[0].better == "higher", scores[0].bounds
     best: list[tuple[float, float, str, str, Score]] = []
-    for moment, time, name, one in came:
-        value = one.ood.value
+    for moment, time, name, entry in chronological:
+        value = entry.ood.value
         if not best or (value > best[-1][1] if higher else value < best[-1][1]):
-            best.append((moment, value, time, name, one))
+            best.append((moment, value, time, name, entry))
     share = bounds == SHARE
     low, high = (0.0, 1.0) if share else (min(s.ood.low for s in scores), max(s.ood.high for s in scores))
-    x, y = across(came[0][0], came[-1][0]), up(low, high)
-    days = _days(came[0][1], came[-1][1])
-    content = frame(
+    x, y = make_x_axis(chronological[0][0], chronological[-1][0]), make_y_axis(low, high)
+    days = _list_day_ticks(chronological[0][1], chronological[-1][1])
+    content = draw_axes(
         x,
         y,
         ("when it was entered (UTC)", "OOD score (%)" if share else scores[0].metric),
         days,
-        [(value, f"{100 * value:g}" if share else f"{value:g}") for value in ticks(low, high, 5)],
+        [(value, f"{100 * value:g}" if share else f"{value:g}") for value in list_ticks(low, high, 5)],
     )
-    content += [marker(0, x.at(moment), y.at(one.ood.value), hollow=True) for moment, _, _, one in came]
-    reached = [(x.at(moment), y.at(value)) for moment, value, *_ in best]
-    content.append(path("c1 curve", steps([*reached, (x.last, reached[-1][1])])))
-    for moment, value, _, name, one in best:
-        content.append(line("c1 bar", x.at(moment), y.at(one.ood.low), x.at(moment), y.at(one.ood.high)))
-        content.append(marker(1, x.at(moment), y.at(value), f"{name}: {shown(value, bounds)}"))
+    content += [
+        draw_marker(0, x.at(moment), y.at(entry.ood.value), hollow=True) for moment, _, _, entry in chronological
+    ]
+    best_points = [(x.at(moment), y.at(value)) for moment, value, *_ in best]
+    content.append(draw_path("c1 curve", make_step_corners([*best_points, (x.last, best_points[-1][1])])))
+    for moment, value, _, name, entry in best:
+        content.append(draw_line("c1 bar", x.at(moment), y.at(entry.ood.low), x.at(moment), y.at(entry.ood.high)))
+        content.append(draw_marker(1, x.at(moment), y.at(value), f"{name}: {format_score(value, bounds)}"))
     rows = tuple(
-        (time, name, shown(value, bounds), f"[{shown(one.ood.low, bounds)}, {shown(one.ood.high, bounds)}]")
-        for _, value, time, name, one in best
+        (
+            time,
+            name,
+            format_score(value, bounds),
+            f"[{format_score(entry.ood.low, bounds)}, {format_score(entry.ood.high, bounds)}]",
+        )
+        for _, value, time, name, entry in best
     )
     return Figure(
-        drawn(content, "The best OOD score over time"),
+        draw_svg(content, "The best OOD score over time"),
         "History of the best",
         "Squares and line: the best OOD score until then, with 95 % intervals; circles: every entry. A new best need "
         "not differ significantly from the one before: see the table.",
@@ -56,10 +74,10 @@ def history(times: Sequence[str], scores: Sequence[Score], names: Sequence[str])
     )
 
 
-def _days(first: str, last: str) -> list[tuple[float, str]]:
+def _list_day_ticks(first: str, last: str) -> list[tuple[float, str]]:
     """Where the axis of time is marked: at both ends, by their days, or by their minutes within one day."""
     length = 10 if first[:10] != last[:10] else 16
-    found = []
+    marks = []
     for time in (first, last):
-        found.append((datetime.fromisoformat(time).timestamp(), time[:length].replace("T", " ")))
-    return found
+        marks.append((datetime.fromisoformat(time).timestamp(), time[:length].replace("T", " ")))
+    return marks

@@ -22,15 +22,15 @@ BLOCK = 65_535
 """The most bytes of a stored block (RFC 1951, 3.2.4)."""
 
 
-def data_uri(values: Sequence[int], shape: tuple[int, ...]) -> str:
+def make_data_uri(values: Sequence[int], shape: tuple[int, ...]) -> str:
     """A picture of (height, width) or (height, width, 1 or 3) bytes, in C order, as an address."""
     pixels = np.asarray(values, np.uint8).reshape(shape)
     if 0 < int(pixels.max(initial=0)) < DARK:  # of few grey values, as scans of 0 to 16
         pixels = pixels * np.uint8(255 // int(pixels.max()))
-    return "data:image/png;base64," + b64encode(png(pixels)).decode()
+    return "data:image/png;base64," + b64encode(encode_png(pixels)).decode()
 
 
-def encoded_uri(content: bytes) -> str:
+def make_encoded_uri(content: bytes) -> str:
     """A picture as it was published, as an address, by its first bytes: PNG, JPEG or GIF of at most `MOST_ENCODED`
     bytes; empty for any other."""
     known = next((name for head, name in _FORMATS if content.startswith(head)), "")
@@ -38,22 +38,22 @@ def encoded_uri(content: bytes) -> str:
     return f"data:image/{known};base64,{b64encode(content).decode()}" if fits else ""
 
 
-def png(pixels: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> bytes:
+def encode_png(pixels: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> bytes:
     """A PNG file (ISO/IEC 15948) of grey or RGB pixels, (height, width[, channels])."""
     height, width = pixels.shape[:2]
     colour = 2 if pixels.ndim == 3 and pixels.shape[2] == 3 else 0
     lines = pixels.reshape(height, -1)
     raw = np.concatenate([np.zeros((height, 1), np.uint8), lines], axis=1).tobytes()
     head = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    chunks = ((b"IHDR", head), (b"IDAT", _stored(raw)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, content) for name, content in chunks)
+    chunks = ((b"IHDR", head), (b"IDAT", _encode_stored_blocks(raw)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_encode_chunk(name, content) for name, content in chunks)
 
 
-def _chunk(name: bytes, content: bytes) -> bytes:
+def _encode_chunk(name: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + name + content + struct.pack(">I", crc32(name + content))
 
 
-def _stored(raw: bytes) -> bytes:
+def _encode_stored_blocks(raw: bytes) -> bytes:
     """A zlib stream of stored blocks (RFC 1950, RFC 1951)."""
     pieces = [raw[at : at + BLOCK] for at in range(0, len(raw), BLOCK)] or [b""]
     blocks = [

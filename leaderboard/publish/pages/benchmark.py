@@ -7,42 +7,42 @@ from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from ....benchmarks.benchmark import Benchmark, benchmarks
+from ....benchmarks.benchmark import Benchmark, load_benchmarks
 from ....core.errors import FarshiftError
 from ....splits.pages.rule_docs import find_rule
-from ...tables.suite_table import who
+from ...tables.suite_table import format_model_name
 from ...tables.table_view import TableView
-from ..examples import examples_of
-from ..figures.audit import audit_figures
+from ..examples import find_examples
+from ..figures.audit import make_audit_figures
 from ..figures.drawing import Figure
-from ..figures.history import history
-from ..figures.scatter import scatter
-from ..figures.severity import severity_curves
+from ..figures.history import make_history_figure
+from ..figures.scatter import make_scatter_figure
+from ..figures.severity import make_severity_figure
 from ..leaders import WHAT
 from ..page import Page
-from ..page_pictures import axis_of
-from ..shown_rows import credit_of
+from ..page_pictures import describe_severity_axis
+from ..shown_rows import format_credit
 
 if TYPE_CHECKING:
     from ..site import Site
 
 
-def place(benchmark: str) -> str:
+def make_benchmark_path(benchmark: str) -> str:
     """Where the page of a benchmark lies."""
     return f"benchmarks/{benchmark}.html"
 
 
 def pages(site: Site) -> Iterator[Page]:
     """The pages of all benchmarks with a table."""
-    found: dict[str, list[TableView]] = {}
+    views_by_benchmark: dict[str, list[TableView]] = {}
     for view in site.snapshot.views:
-        found.setdefault(view.table.benchmark, []).append(view)
-    for name in sorted(found):
-        context = partial(_context, site, name, found[name])
-        yield Page(place(name), "benchmark.html", context)
+        views_by_benchmark.setdefault(view.table.benchmark, []).append(view)
+    for name in sorted(views_by_benchmark):
+        context = partial(_make_context, site, name, views_by_benchmark[name])
+        yield Page(make_benchmark_path(name), "benchmark.html", context)
 
 
-def _context(site: Site, name: str, views: list[TableView]) -> dict[str, Any]:
+def _make_context(site: Site, name: str, views: list[TableView]) -> dict[str, Any]:
     now = [view for view in views if view.table.current]
     main = (now or views)[0]
     return {
@@ -53,27 +53,27 @@ def _context(site: Site, name: str, views: list[TableView]) -> dict[str, Any]:
         "what": WHAT[main.table.kind],
         "now": now,
         "old": [view for view in views if not view.table.current],
-        "gone": [one for one in site.snapshot.apart if one.score.benchmark == name],
-        "figures": _figures(main),
+        "gone": [entry for entry in site.snapshot.apart if entry.score.benchmark == name],
+        "figures": _make_figures(main),
         "figured": main.table.heading if len(views) > 1 else "",
-        **_known(benchmarks().get(name)),
+        **_describe_benchmark(load_benchmarks().get(name)),
     }
 
 
-def _figures(view: TableView) -> list[Figure]:
+def _make_figures(view: TableView) -> list[Figure]:
     """What a table's entries can be drawn as."""
     scores = [row.standing.score for row in view.rows]
-    names = [who(row.standing) for row in view.rows]
+    names = [format_model_name(row.standing) for row in view.rows]
     times = [row.standing.time for row in view.rows]
-    found = (
-        scatter(scores, names),
-        severity_curves(scores, names, axis_of(view.table.benchmark)),
-        history(times, scores, names),
+    figures = (
+        make_scatter_figure(scores, names),
+        make_severity_figure(scores, names, describe_severity_axis(view.table.benchmark)),
+        make_history_figure(times, scores, names),
     )
-    return [one for one in found if one is not None]
+    return [figure for figure in figures if figure is not None]
 
 
-def _known(benchmark: Benchmark | None) -> dict[str, Any]:
+def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
     """What a benchmark's definition and its split's manifest say; empty for one that this version does not know."""
     if benchmark is None:
         return {
@@ -84,25 +84,25 @@ def _known(benchmark: Benchmark | None) -> dict[str, Any]:
         }
     manifest = benchmark.manifest
     definition, audit = manifest.definition, manifest.audit()
-    examples, why = examples_of(benchmark)
+    examples, why = find_examples(benchmark)
     return {
-        "rule": _in_words(_rule(definition.rule), definition.parameters),
+        "rule": _format_rule(_describe_rule(definition.rule), definition.parameters),
         "split": manifest.full_name,
         "split_page": f"splits/{definition.name}/v{definition.version}.html",
-        "notes": " ".join(one for one in (benchmark.definition.notes, definition.notes) if one),
-        "facts": _facts(benchmark),
-        "audit": audit_figures(audit, benchmark.definition.task.names),
+        "notes": " ".join(note for note in (benchmark.definition.notes, definition.notes) if note),
+        "facts": _list_facts(benchmark),
+        "audit": make_audit_figures(audit, benchmark.definition.task.names),
         "summary": manifest.audit_summary(),
         "references": benchmark.definition.references,
         "papers": definition.references,
         "examples": examples,
-        "credit": credit_of(benchmark) if examples else "",
+        "credit": format_credit(benchmark) if examples else "",
         "no_examples": why,
     }
 
 
 @cache
-def _rule(name: str) -> str:
+def _describe_rule(name: str) -> str:
     """The first sentence of a rule's description; empty where the rule is not known here."""
     try:
         return find_rule(name).title
@@ -110,33 +110,33 @@ def _rule(name: str) -> str:
         return ""
 
 
-def _in_words(title: str, parameters: Mapping[str, Any]) -> str:
+def _format_rule(title: str, parameters: Mapping[str, Any]) -> str:
     """A rule's sentence with the values of its parameters, where they are short, to go on after a colon."""
 
-    def value(name: re.Match[str]) -> str:
-        found = parameters.get(name[1], name[1])
-        return str(found) if isinstance(found, str | int | float) and len(str(found)) <= 40 else name[1]
+    def substitute(name: re.Match[str]) -> str:
+        parameter = parameters.get(name[1], name[1])
+        return str(parameter) if isinstance(parameter, str | int | float) and len(str(parameter)) <= 40 else name[1]
 
-    said = re.sub(r"`(\w+)`", value, title).replace("`", "")
-    return said if said[1:2].isupper() else said[:1].lower() + said[1:]
+    sentence = re.sub(r"`(\w+)`", substitute, title).replace("`", "")
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
-def _facts(benchmark: Benchmark) -> list[tuple[str, str]]:
+def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
     definition, task = benchmark.manifest.definition, benchmark.definition.task
     rows = ", ".join(f"{part} {pin.rows:,}" for part, pin in definition.parts.items())
     protocol = benchmark.definition.protocol
-    found = [
+    facts = [
         ("Task", f"{task.type}: {', '.join(task.inputs)} to {task.label}"),
         ("Rows", rows),
         ("Metric", benchmark.metrics[0].signature),
         ("Seeds", f"{protocol.seeds} (quick budget: {protocol.quick_seeds})"),
         ("Selection", ", ".join(protocol.selection)),
-        ("Severity", _described(definition.severity)),
-        ("Groups", _described(definition.group)),
+        ("Severity", _format_axis(definition.severity)),
+        ("Groups", _format_axis(definition.group)),
         ("Licence of the data", definition.licence),
     ]
-    return [(term, said) for term, said in found if said]
+    return [(term, text) for term, text in facts if text]
 
 
-def _described(one: Any) -> str:
-    return "" if one is None else f"{one.name} ({one.unit})" if one.unit else str(one.name)
+def _format_axis(axis: Any) -> str:
+    return "" if axis is None else f"{axis.name} ({axis.unit})" if axis.unit else str(axis.name)

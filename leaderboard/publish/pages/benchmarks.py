@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....benchmarks.benchmark import benchmarks
+from ....benchmarks.benchmark import load_benchmarks
 from ....splits.manifest import KINDS
 from ...tables.table_view import TableView
 from ..leaders import WHAT
 from ..page import Page
-from ..page_pictures import shown
-from ..source_fields import fields_of
-from .benchmark import place
+from ..page_pictures import format_score
+from ..source_fields import classify_benchmarks
+from .benchmark import make_benchmark_path
 
 if TYPE_CHECKING:
     from ..site import Site
@@ -20,38 +20,40 @@ if TYPE_CHECKING:
 
 def pages(site: Site) -> Iterator[Page]:
     """The index of benchmarks."""
-    yield Page("benchmarks/index.html", "benchmarks.html", lambda: _context(site))
+    yield Page("benchmarks/index.html", "benchmarks.html", lambda: _make_context(site))
 
 
-def _context(site: Site) -> dict[str, Any]:
+def _make_context(site: Site) -> dict[str, Any]:
     tables: dict[str, list[TableView]] = {}
     for view in site.snapshot.views:
         tables.setdefault(view.table.benchmark, []).append(view)
-    fields = fields_of(tables)
+    fields = classify_benchmarks(tables)
     kinds = [
         {
             "kind": kind,
             "what": WHAT[kind],
-            "rows": [_row(name, of, fields[name]) for name, of in sorted(tables.items()) if of[0].table.kind == kind],
+            "rows": [
+                _make_row(name, of, fields[name]) for name, of in sorted(tables.items()) if of[0].table.kind == kind
+            ],
         }
         for kind in KINDS
     ]
-    return {"board": site.snapshot, "kinds": kinds, "without": sorted(set(benchmarks()) - set(tables))}
+    return {"board": site.snapshot, "kinds": kinds, "without": sorted(set(load_benchmarks()) - set(tables))}
 
 
-def _row(name: str, views: Sequence[TableView], field: str) -> dict[str, Any]:
+def _make_row(name: str, views: Sequence[TableView], field: str) -> dict[str, Any]:
     """A benchmark in the index, by the first of its tables that is of this version."""
-    view = next((one for one in views if one.table.current), views[0])
+    view = next((table_view for table_view in views if table_view.table.current), views[0])
     first = [row.standing.score.model for row in view.rows if row.rank is not None and row.rank[0] == 1]
     best = view.rows[0].standing.score
-    low, high = shown(best.ood.low, best.bounds), shown(best.ood.high, best.bounds)
+    low, high = format_score(best.ood.low, best.bounds), format_score(best.ood.high, best.bounds)
     named = ", ".join(first[:2]) + (f" and {len(first) - 2} more" if len(first) > 2 else "")
     return {
         "name": name,
-        "path": place(name),
+        "path": make_benchmark_path(name),
         "title": view.table.title,
         "field": field,
-        "entries": sum(len(one.rows) for one in views),
+        "entries": sum(len(table_view.rows) for table_view in views),
         "leaders": f"{named} ({len(first)} of {view.ranked})" if first else "none ranked",
-        "best": f"{shown(best.ood.value, best.bounds)} [{low}, {high}]",
+        "best": f"{format_score(best.ood.value, best.bounds)} [{low}, {high}]",
     }

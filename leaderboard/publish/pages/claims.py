@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ....benchmarks.claims.claim import judged
+from ....benchmarks.claims.claim import list_judged_quantities
 from ....benchmarks.claims.listing import (
     NOT_RUN,
-    Listed,
-    cost_in_words,
-    evidence,
-    meaning,
-    published_in_words,
-    shipped,
+    ClaimEntry,
+    describe_evidence,
+    describe_quantity,
+    format_cost,
+    format_published,
+    list_shipped_claims,
 )
-from ....benchmarks.claims.measured import Measured, shown
+from ....benchmarks.claims.measured import Measurement, format_measurement
 from ....benchmarks.claims.outcome import Outcome
 from ..page import Page
 
@@ -44,69 +44,79 @@ _SHORT = 3
 
 def pages(site: Site) -> Iterator[Page]:
     """The page; the same on every board."""
-    yield Page("claims.html", "claims.html", _context)
+    yield Page("claims.html", "claims.html", _make_context)
 
 
 @cache
-def _context() -> dict[str, Any]:
-    found = shipped()
-    counts = Counter(one.verdict for one in found)
-    kinds = dict.fromkeys(one.claim.kind for one in found)
+def _make_context() -> dict[str, Any]:
+    entries = list_shipped_claims()
+    counts = Counter(entry.verdict for entry in entries)
+    kinds = dict.fromkeys(entry.claim.kind for entry in entries)
     return {
-        "total": len(found),
-        "verdicts": [(verdict, counts[verdict], said) for verdict, said in MEANS.items() if counts[verdict]],
+        "total": len(entries),
+        "verdicts": [
+            (verdict, counts[verdict], explanation) for verdict, explanation in MEANS.items() if counts[verdict]
+        ],
         "kinds": [
-            ("any kind" if kind == "any" else kind, [_shown(one) for one in found if one.claim.kind == kind])
+            (
+                "any kind" if kind == "any" else kind,
+                [_describe_claim(entry) for entry in entries if entry.claim.kind == kind],
+            )
             for kind in kinds
         ],
     }
 
 
-def _shown(one: Listed) -> dict[str, Any]:
-    claim, outcome = one.claim, one.outcome
-    decisive = dict.fromkeys(name for rule in claim.rules for name in judged(rule))
-    held = {} if outcome is None else outcome.quantities
-    said = [published_in_words(each) for each in claim.published.values()]
-    ours = [(name, shown(held[name])) for name in decisive if name in held]
+def _describe_claim(entry: ClaimEntry) -> dict[str, Any]:
+    claim, outcome = entry.claim, entry.outcome
+    decisive = dict.fromkeys(name for rule in claim.rules for name in list_judged_quantities(rule))
+    quantities = {} if outcome is None else outcome.quantities
+    published = [format_published(each) for each in claim.published.values()]
+    ours = [(name, format_measurement(quantities[name])) for name in decisive if name in quantities]
     paper = _ARXIV.search(claim.citation)
     return {
         "name": claim.name,
         "title": claim.title,
         "citation": claim.citation,
         "paper": "" if paper is None else f"https://arxiv.org/abs/{paper[1]}",
-        "verdict": one.verdict,
-        "remark": "" if outcome is None else _remark(outcome),
-        "published": said,
-        "briefly": [each.says or _number(each.value) for each in claim.published.values()][:_SHORT],
-        "more_published": max(0, len(said) - _SHORT),
+        "verdict": entry.verdict,
+        "remark": "" if outcome is None else _make_remark(outcome),
+        "published": published,
+        "briefly": [each.says or _format_number(each.value) for each in claim.published.values()][:_SHORT],
+        "more_published": max(0, len(published) - _SHORT),
         "ours": ours[:_SHORT],
         "more_ours": max(0, len(ours) - _SHORT),
         "quantities": [
-            (name, meaning(claim, quantity), shown(held[name]), _over(held[name]))
+            (
+                name,
+                describe_quantity(claim, quantity),
+                format_measurement(quantities[name]),
+                _describe_interval(quantities[name]),
+            )
             for name, quantity in claim.quantities.items()
-            if name in held
+            if name in quantities
         ],
         "judged": []
         if outcome is None
         else [(True, each) for each in outcome.premises] + [(False, each) for each in outcome.rules],
         "benchmarks": sorted({run.on for run in claim.runs.values()}),
-        "rests": "" if outcome is None else evidence(claim, outcome),
-        "cost": cost_in_words(claim),
+        "rests": "" if outcome is None else describe_evidence(claim, outcome),
+        "cost": format_cost(claim),
         "notes": claim.notes,
     }
 
 
-def _remark(outcome: Outcome) -> str:
+def _make_remark(outcome: Outcome) -> str:
     """What the reason of a verdict says beyond its rules, which are listed: why there is none."""
-    said = outcome.reason
-    unmet = any(one.verdict != "reproduced" for one in outcome.premises)
-    return said[:1].upper() + said[1:] if unmet or outcome.verdict == "comparison" else ""
+    reason = outcome.reason
+    unmet = any(premise.verdict != "reproduced" for premise in outcome.premises)
+    return reason[:1].upper() + reason[1:] if unmet or outcome.verdict == "comparison" else ""
 
 
-def _number(value: float | str | None) -> str:
+def _format_number(value: float | str | None) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _over(found: Measured) -> str:
+def _describe_interval(measurement: Measurement) -> str:
     """What an interval is over; nothing where there is no value."""
-    return "" if found.why else found.interval
+    return "" if measurement.why else measurement.interval

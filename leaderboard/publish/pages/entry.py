@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...entries import Rescored, submission_path
+from ...entries import RescoreRecord, get_submission_path
 from ...tables.table_view import Row, TableView
-from ...teams import team_of
-from ..figures.heat import group_map, severity_map
-from ..figures.severity import severity_curves
+from ...teams import identify_team
+from ..figures.heat import make_group_map, make_severity_map
+from ..figures.severity import make_severity_figure
 from ..page import Page
-from ..page_pictures import axis_of
-from .compare import pair_path, pairs_of
-from .split import manifest_of, split_path
-from .team import team_slug
+from ..page_pictures import describe_severity_axis
+from .compare import list_pairs, make_pair_path
+from .split import find_benchmark_manifest, make_split_path
+from .team import make_team_slug
 
 if TYPE_CHECKING:
     from ..site import Site
@@ -25,23 +25,23 @@ def pages(site: Site) -> Iterator[Page]:
     """The pages of all entries."""
     for table_view in site.snapshot.views:
         for row in table_view.rows:
-            yield _page(site, row, table_view)
-    for one in site.snapshot.apart:
-        yield _page(site, Row(standing=one), None)
+            yield _make_page(site, row, table_view)
+    for entry in site.snapshot.apart:
+        yield _make_page(site, Row(standing=entry), None)
 
 
-def _page(site: Site, row: Row, table_view: TableView | None) -> Page:
+def _make_page(site: Site, row: Row, table_view: TableView | None) -> Page:
     where = f"entries/{row.standing.entry}.html"
-    return Page(where, "entry.html", partial(_context, site, row, table_view))
+    return Page(where, "entry.html", partial(_make_context, site, row, table_view))
 
 
-def _context(site: Site, row: Row, table_view: TableView | None) -> dict[str, Any]:
+def _make_context(site: Site, row: Row, table_view: TableView | None) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
-    manifest = manifest_of(score.benchmark)
+    manifest = find_benchmark_manifest(score.benchmark)
     figures = [
-        severity_curves([score], [score.model], axis_of(score.benchmark)),
-        severity_map(score),
-        group_map(score),
+        make_severity_figure([score], [score.model], describe_severity_axis(score.benchmark)),
+        make_severity_map(score),
+        make_group_map(score),
     ]
     return {
         "board": site.snapshot,
@@ -49,40 +49,41 @@ def _context(site: Site, row: Row, table_view: TableView | None) -> dict[str, An
         "s": score,
         "table_view": table_view,
         "left": standing.left,
-        "figures": [one for one in figures if one is not None],
-        "card": facts(row),
+        "figures": [item for item in figures if item is not None],
+        "card": list_facts(row),
         "declared": row.card.get("declared", {}),
         "links": [
-            one for one in row.card.get("declared", {}).get("links", ()) if one.startswith(("https://", "http://"))
+            item for item in row.card.get("declared", {}).get("links", ()) if item.startswith(("https://", "http://"))
         ],
-        "rescores": [one for one in standing.scores if isinstance(one, Rescored)],
-        "file": submission_path(standing.submission),
-        "split": None if manifest is None or table_view is None else (manifest.full_name, split_path(manifest)),
-        "slug": team_slug(team_of(standing)),
-        "beside": [] if table_view is None else beside(row, table_view),
+        "rescores": [item for item in standing.scores if isinstance(item, RescoreRecord)],
+        "file": get_submission_path(standing.submission),
+        "split": None if manifest is None or table_view is None else (manifest.full_name, make_split_path(manifest)),
+        "slug": make_team_slug(identify_team(standing)),
+        "beside": [] if table_view is None else list_comparisons(row, table_view),
     }
 
 
-def beside(row: Row, table_view: TableView) -> list[tuple[str, str]]:
+def list_comparisons(row: Row, table_view: TableView) -> list[tuple[str, str]]:
     """The comparisons of an entry that have a page: with whom, and where."""
-    mine = [pair for pair in pairs_of(table_view) if row in pair]
+    pairs = [pair for pair in list_pairs(table_view) if row in pair]
     return [
-        (str((right if left is row else left).standing.score.model), pair_path(left, right)) for left, right in mine
+        (str((right if left is row else left).standing.score.model), make_pair_path(left, right))
+        for left, right in pairs
     ]
 
 
-def facts(row: Row) -> list[tuple[str, str]]:
+def list_facts(row: Row) -> list[tuple[str, str]]:
     """What an entry's cards say, each in a line; what they do not say is not there."""
     card, score = row.card, row.standing.score
     declared = card.get("declared", {})
     size = card.get("parameters")
-    said = [
+    lines = [
         ("Protocol", f"{score.budget} budget" + (f", {score.steps} steps set by hand" if score.steps else "")),
         ("Seeds", f"{', '.join(map(str, score.seeds))} (the protocol asks for {score.protocol_seeds})"),
         ("Selection", f"{score.candidates} candidates, chosen by {score.selection}" if score.candidates > 1 else ""),
         ("Data touched besides training", ", ".join(score.touched) or "none"),
-        ("Declared training data", _names(declared.get("training_data"))),
-        ("Declared pretraining", _names(declared.get("pretraining"))),
+        ("Declared training data", _join_names(declared.get("training_data"))),
+        ("Declared pretraining", _join_names(declared.get("pretraining"))),
         ("Parameters", "" if size is None else f"{size:,}"),
         ("Steps trained", f"{card['steps']:,}" if "steps" in card else ""),
         (
@@ -99,8 +100,8 @@ def facts(row: Row) -> list[tuple[str, str]]:
         ("Declared protocol", declared.get("protocol", "")),
         ("Contact", declared.get("contact", "")),
     ]
-    return [(name, value) for name, value in said if value]
+    return [(name, value) for name, value in lines if value]
 
 
-def _names(names: list[str] | None) -> str:
+def _join_names(names: list[str] | None) -> str:
     return "" if names is None else ", ".join(names) or "none"

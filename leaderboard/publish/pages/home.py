@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..home_rows import home_rows
-from ..leaders import by_kind, leads
+from ..home_rows import make_home_rows
+from ..leaders import count_by_kind, find_leads
 from ..page import Page
 
 if TYPE_CHECKING:
     from ..site import Site
 
-SAID = (("none", "none"), ("declared", "declared"), ("unknown", "not said"))
+DATA_DECLARATIONS = (("none", "none"), ("declared", "declared"), ("unknown", "not said"))
 """What a card can say of other training data, as values and in words."""
 
 SIZES = (
@@ -27,26 +27,26 @@ SIZES = (
 
 def pages(site: Site) -> Iterator[Page]:
     """The first page."""
-    yield Page("index.html", "index.html", lambda: _context(site))
+    yield Page("index.html", "index.html", lambda: _make_context(site))
 
 
-def _context(site: Site) -> dict[str, Any]:
-    rows = home_rows(site.snapshot)
-    columns = by_kind(rows)
+def _make_context(site: Site) -> dict[str, Any]:
+    rows = make_home_rows(site.snapshot)
+    columns = count_by_kind(rows)
     return {
         "board": site.snapshot,
         "rows": rows,
         "columns": columns,
-        "leads": leads(rows),
+        "leads": find_leads(rows),
         "kinds": [(kind, f"{kind} ({count})") for kind, count in columns.items()],
-        "fields": _same({name for row in rows for name in row.fields}),
-        "budgets": _same({row.budget for row in rows}),
-        "protocols": _same({row.protocol for row in rows}),
-        "said": SAID,
+        "fields": _make_choices({name for row in rows for name in row.fields}),
+        "budgets": _make_choices({row.budget for row in rows}),
+        "protocols": _make_choices({row.protocol for row in rows}),
+        "said": DATA_DECLARATIONS,
         "sizes": SIZES,
     }
 
 
-def _same(values: set[str]) -> list[tuple[str, str]]:
+def _make_choices(values: set[str]) -> list[tuple[str, str]]:
     """Choices that are called what they are, sorted."""
     return [(value, value) for value in sorted(values)]

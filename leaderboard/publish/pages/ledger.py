@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ....core.listings.visible import visible_json
+from ....core.listings.visible import escape_untrusted_json
 from ...ledger import Record
 from ..page import Page
 
@@ -34,21 +34,21 @@ def pages(site: Site) -> Iterator[Page]:
     full page has its successor."""
     if not site.records:
         return
-    yield Page("ledger.html", "ledger.html", partial(_head, site))
-    for number in range(ranges(len(site.records))):
-        yield Page(f"ledger/{number}.html", "ledger_range.html", partial(_range, site, number))
+    yield Page("ledger.html", "ledger.html", partial(_make_head_context, site))
+    for number in range(count_ranges(len(site.records))):
+        yield Page(f"ledger/{number}.html", "ledger_range.html", partial(_make_range_context, site, number))
 
 
-def ranges(records: int) -> int:
+def count_ranges(records: int) -> int:
     """How many pages some records take."""
     return records // SIZE + 1
 
 
-def _head(site: Site) -> dict[str, Any]:
+def _make_head_context(site: Site) -> dict[str, Any]:
     records, key = site.records, site.key
-    numbers = range(ranges(len(records)) - 1, -1, -1)
+    numbers = range(count_ranges(len(records)) - 1, -1, -1)
     gone = [
-        (f"ledger/{record.seq // SIZE}.html#record-{record.seq}", line_of(record, site.models))
+        (f"ledger/{record.seq // SIZE}.html#record-{record.seq}", format_record(record, site.models))
         for record in records
         if record.kind in BY
     ]
@@ -61,24 +61,24 @@ def _head(site: Site) -> dict[str, Any]:
         "ranges": [(number, number * SIZE, min(len(records), (number + 1) * SIZE) - 1) for number in numbers],
         "gone": gone[-MOST_GONE:][::-1],
         "more_gone": max(0, len(gone) - MOST_GONE),
-        "newest": [line_of(record, site.models) for record in reversed(records[-10:])],
+        "newest": [format_record(record, site.models) for record in reversed(records[-10:])],
     }
 
 
-def _range(site: Site, number: int) -> dict[str, Any]:
-    held = site.records[number * SIZE : (number + 1) * SIZE]
+def _make_range_context(site: Site, number: int) -> dict[str, Any]:
+    records = site.records[number * SIZE : (number + 1) * SIZE]
     return {
         "board": site.snapshot,
         "number": number,
         "first": number * SIZE,
         "last": (number + 1) * SIZE - 1,
-        "full": len(held) == SIZE,
-        "lines": [line_of(record, site.models) for record in reversed(held)],
+        "full": len(records) == SIZE,
+        "lines": [format_record(record, site.models) for record in reversed(records)],
     }
 
 
 @dataclass(frozen=True)
-class Line:
+class RecordLine:
     """A record as a page shows it. text: what happened; entries: those that it is about, by name, and what to call
     each; more: how many others; window: of a sealed draw; said: words of somebody's own; json: the record."""
 
@@ -92,40 +92,40 @@ class Line:
     cut: bool = False
 
 
-def line_of(record: Record, models: Mapping[str, str]) -> Line:
+def format_record(record: Record, models: Mapping[str, str]) -> RecordLine:
     """A record in words; `models`: what to call an entry, by its name. A record of an unknown kind, or without what
     its kind has, is shown by its kind alone."""
     try:
-        text, entries, said = _WORDS.get(record.kind, _kind_alone)(record)
+        text, entries, remark = _WORDS.get(record.kind, _format_kind)(record)
     except (KeyError, TypeError, AttributeError):
-        text, entries, said = _kind_alone(record)
-    whole = visible_json(json.dumps(json.loads(record.line()), indent=1, ensure_ascii=False))
-    named = [str(one) for one in entries]
-    return Line(
+        text, entries, remark = _format_kind(record)
+    full_json = escape_untrusted_json(json.dumps(json.loads(record.line()), indent=1, ensure_ascii=False))
+    names = [str(entry) for entry in entries]
+    return RecordLine(
         record,
         text,
-        tuple((one, models[one]) for one in named[:MOST_LINKS] if one in models),
-        max(0, len(named) - MOST_LINKS),
+        tuple((entry, models[entry]) for entry in names[:MOST_LINKS] if entry in models),
+        max(0, len(names) - MOST_LINKS),
         str(record.body.get("window", "")),
-        said,
-        whole[:LONGEST],
-        len(whole) > LONGEST,
+        remark,
+        full_json[:LONGEST],
+        len(full_json) > LONGEST,
     )
 
 
 Words = tuple[str, list[Any], str]
 
 
-def _kind_alone(record: Record) -> Words:
+def _format_kind(record: Record) -> Words:
     words = record.kind.replace("_", " ")
     return words[:1].upper() + words[1:], [], ""
 
 
-def _opened(record: Record) -> Words:
+def _format_opened(record: Record) -> Words:
     return f"The board is opened, with the key {record.body['key']}", [], str(record.body["name"])
 
 
-def _submitted(record: Record) -> Words:
+def _format_submitted(record: Record) -> Words:
     body = record.body
     if "window" in body:
         return f"Answers to a sealed window, signed by {body.get('signed_by') or 'nobody'}", [], str(body["team"])
@@ -138,38 +138,38 @@ def _submitted(record: Record) -> Words:
     )
 
 
-def _scored(record: Record) -> Words:
+def _format_scored(record: Record) -> Words:
     if "window" in record.body:
         return f"Answers to a sealed window are scored: {record.body['model']} of {record.body['team']}", [], ""
     return f"Scored by scorer {record.body['scorer']}", [record.body["entry"]], ""
 
 
-def _rescored(record: Record) -> Words:
+def _format_rescored(record: Record) -> Words:
     body = record.body
     before, after = body["before"], body["after"]
     words = f"OOD {before['ood']:.4f} before, {after['ood']:.4f} after; ID {before['id']:.4f}, {after['id']:.4f}"
     return f"Scored again, by scorer {body['scorer']} after {body['replaces']}: {words}", [body["entry"]], ""
 
 
-def _left(record: Record) -> Words:
+def _format_removal(record: Record) -> Words:
     return f"{record.kind.capitalize()}", [record.body["entry"]], record.body["reason"]
 
 
-def _referenced(record: Record) -> Words:
+def _format_referenced(record: Record) -> Words:
     return "Declared to be of their tables' fields", list(record.body["declared"]), ""
 
 
-def _key_rotated(record: Record) -> Words:
+def _format_key_rotated(record: Record) -> Words:
     return f"What follows is signed by the key {record.body.get('key')}", [], str(record.body.get("reason", ""))
 
 
 _WORDS = {
-    "opened": _opened,
-    "submitted": _submitted,
-    "scored": _scored,
-    "rescored": _rescored,
-    "withdrawn": _left,
-    "removed": _left,
-    "referenced": _referenced,
-    "key_rotated": _key_rotated,
+    "opened": _format_opened,
+    "submitted": _format_submitted,
+    "scored": _format_scored,
+    "rescored": _format_rescored,
+    "withdrawn": _format_removal,
+    "removed": _format_removal,
+    "referenced": _format_referenced,
+    "key_rotated": _format_key_rotated,
 }

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ....benchmarks.benchmark import benchmarks
+from ....benchmarks.benchmark import load_benchmarks
 from ....core.errors import FarshiftError
 from ....splits.manifest import Manifest
 from ...tables.table_view import TableView
 from ..page import Page
-from ..split_card import split_card
+from ..split_card import make_split_card
 
 if TYPE_CHECKING:
     from ..site import Site
@@ -24,34 +24,36 @@ def pages(site: Site) -> Iterator[Page]:
     """The pages of all splits of the board's tables, by name and version, and the list of them."""
     used: dict[str, tuple[Manifest, list[TableView]]] = {}
     for view in site.snapshot.views:
-        manifest = manifest_of(view.table.benchmark)
+        manifest = find_benchmark_manifest(view.table.benchmark)
         if manifest is not None:
             used.setdefault(manifest.full_name, (manifest, []))[1].append(view)
-    yield Page("splits/index.html", "split_list.html", lambda: _list(site, [used[name] for name in sorted(used)]))
+    yield Page(
+        "splits/index.html", "split_list.html", lambda: _make_list_context(site, [used[name] for name in sorted(used)])
+    )
     for name in sorted(used):
         manifest, views = used[name]
-        yield Page(split_path(manifest), "split.html", partial(_context, site, manifest, views))
+        yield Page(make_split_path(manifest), "split.html", partial(_make_context, site, manifest, views))
 
 
-def split_path(manifest: Manifest) -> str:
+def make_split_path(manifest: Manifest) -> str:
     """Where a split's page lies."""
     return f"splits/{manifest.name}/v{manifest.definition.version}.html"
 
 
-def manifest_of(benchmark: str) -> Manifest | None:
+def find_benchmark_manifest(benchmark: str) -> Manifest | None:
     """The split of a benchmark; None where benchmark or split are not known here."""
-    known = benchmarks().get(benchmark)
+    known = load_benchmarks().get(benchmark)
     try:
         return None if known is None else known.manifest
     except FarshiftError:
         return None
 
 
-def _list(site: Site, used: list[tuple[Manifest, list[TableView]]]) -> dict[str, Any]:
+def _make_list_context(site: Site, used: list[tuple[Manifest, list[TableView]]]) -> dict[str, Any]:
     rows = [
         {
             "manifest": manifest,
-            "path": split_path(manifest),
+            "path": make_split_path(manifest),
             "parts": [(part, pin.rows) for part, pin in manifest.definition.parts.items()],
             "entries": sum(len(view.rows) for view in views),
         }
@@ -60,13 +62,15 @@ def _list(site: Site, used: list[tuple[Manifest, list[TableView]]]) -> dict[str,
     return {"board": site.snapshot, "rows": rows}
 
 
-def _context(site: Site, manifest: Manifest, views: list[TableView]) -> dict[str, Any]:
+def _make_context(site: Site, manifest: Manifest, views: list[TableView]) -> dict[str, Any]:
     over = sorted(
-        name for name, one in benchmarks().items() if one.definition.split in (manifest.full_name, manifest.name)
+        name
+        for name, benchmark in load_benchmarks().items()
+        if benchmark.definition.split in (manifest.full_name, manifest.name)
     )
     return {
         "board": site.snapshot,
-        **split_card(manifest),
+        **make_split_card(manifest),
         "over": over,
         "tables": [(view, view.rows[:BEST]) for view in views if view.table.current],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..figures.explained import explained
+from ..figures.explained import make_explanations
 from ..page import Page
 
 if TYPE_CHECKING:
@@ -76,4 +76,6 @@ WORDS = (
 
 def pages(site: Site) -> Iterator[Page]:
     """The page; the same on every board."""
-    yield Page("statistics.html", "statistics.html", lambda: {"parts": PARTS, "words": WORDS, "figures": explained()})
+    yield Page(
+        "statistics.html", "statistics.html", lambda: {"parts": PARTS, "words": WORDS, "figures": make_explanations()}
+    )

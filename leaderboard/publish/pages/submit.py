@@ -17,10 +17,10 @@ EXAMPLE = "scan/length"
 
 def pages(site: Site) -> Iterator[Page]:
     """The one page."""
-    yield Page("submit.html", "submit.html", lambda: _context(site))
+    yield Page("submit.html", "submit.html", lambda: _make_context(site))
 
 
-def _context(site: Site) -> dict[str, Any]:
+def _make_context(site: Site) -> dict[str, Any]:
     current = [view.table.benchmark for view in site.snapshot.views if view.table.current]
     return {
         "board": site.snapshot,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...sealed.window import Window, windows
-from ...teams import team_of
+from ...sealed.window import Window, read_windows
+from ...teams import identify_team
 from ..page import Page
-from .team import Signer, team_slug
+from .team import Signer, make_team_slug
 
 if TYPE_CHECKING:
     from ..site import Site
@@ -24,40 +24,43 @@ _STEPS = {
 
 def pages(site: Site) -> Iterator[Page]:
     """The one page of all windows; also where there are none, for it says what they are."""
-    yield Page("windows.html", "sealed_windows.html", lambda: _context(site))
+    yield Page("windows.html", "sealed_windows.html", lambda: _make_context(site))
 
 
-def _context(site: Site) -> dict[str, Any]:
-    known = windows(site.records)
+def _make_context(site: Site) -> dict[str, Any]:
+    known = read_windows(site.records)
     return {
         "board": site.snapshot,
-        "windows": [shown(one, known.get(one["terms"]["window"])) for one in reversed(site.snapshot.windows)],
+        "windows": [
+            describe_window(results, known.get(results["terms"]["window"]))
+            for results in reversed(site.snapshot.windows)
+        ],
         "key": site.key,
     }
 
 
-def shown(one: Mapping[str, Any], window: Window | None) -> dict[str, Any]:
+def describe_window(results: Mapping[str, Any], window: Window | None) -> dict[str, Any]:
     """A window as the page shows it. one: its results (sealed/results.py); window: as the ledger has it. No clock is
     read: what stands here changes when a record is added, and at no other time."""
-    terms = one["terms"]
+    terms = results["terms"]
     return {
-        **one,
+        **results,
         "name": terms["window"],
-        "anchor": anchor(terms["window"]),
-        "state": state_of(one, window),
+        "anchor": make_anchor(terms["window"]),
+        "state": describe_state(results, window),
         "steps": []
         if window is None
-        else [(said, window.when[kind]) for kind, said in _STEPS.items() if kind in window.when],
+        else [(title, window.when[kind]) for kind, title in _STEPS.items() if kind in window.when],
         "takes_answers": window is not None and window.opened is not None and window.closed is None,
-        "revealed": bool(one["seed"]),
-        "receipts": [] if window is None else [receipt_of(window, digest) for digest in window.answers],
+        "revealed": bool(results["seed"]),
+        "receipts": [] if window is None else [describe_receipt(window, digest) for digest in window.answers],
     }
 
 
-def state_of(one: Mapping[str, Any], window: Window | None) -> str:
+def describe_state(results: Mapping[str, Any], window: Window | None) -> str:
     """Where a window stands by its records alone."""
-    terms = one["terms"]
-    if one["seed"]:
+    terms = results["terms"]
+    if results["seed"]:
         return "Revealed"
     if window is None or window.opened is None:
         return "Committed: not drawn yet"
@@ -66,16 +69,16 @@ def state_of(one: Mapping[str, Any], window: Window | None) -> str:
     return f"Open for answers from {terms['opens']} until {terms['closes']}"
 
 
-def anchor(name: str) -> str:
+def make_anchor(name: str) -> str:
     """A window's name as an id in the page."""
     return "window-" + re.sub("[^A-Za-z0-9_-]+", "-", name)
 
 
-def receipt_of(window: Window, digest: str) -> dict[str, str]:
+def describe_receipt(window: Window, digest: str) -> dict[str, str]:
     """What the ledger says of some answers: their digest, when they were taken, and by whom."""
     body = window.answers[digest]
     signer = Signer(str(body["team"]), str(body.get("signed_by", "")))
-    slug = team_slug(team_of(signer))
+    slug = make_team_slug(identify_team(signer))
     return {
         "submission": digest,
         "time": window.times[digest],

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...ledger.store import Store
-from ..refusal import Refusal
+from ..refusal import HTTPProblem
 from ..settings import ServerSettings
-from .audit import noted
-from .rates import Rates
-from .tokens import find
+from .audit import commit_event
+from .rates import RequestRates
+from .tokens import find_token
 
 
 @dataclass(frozen=True)
@@ -33,36 +33,36 @@ class Accounts:
 
     def __init__(self, store: Store, settings: ServerSettings) -> None:
         self.store, self.settings = store, settings
-        self.rates = Rates(settings.requests_a_minute)
+        self.rates = RequestRates(settings.requests_a_minute)
 
     def admit(self, address: str) -> None:
-        """Count a request of an address. Raises `Refusal` (429) where there were too many."""
+        """Count a request of an address. Raises `HTTPProblem` (429) where there were too many."""
         self._count(f"address {address}")
 
     def sender(self, authorisation: str, address: str, scope: str) -> Sender:
-        """Who sends a request with this `Authorization` header, for something that needs `scope`. Raises `Refusal`:
+        """Who sends a request with this `Authorization` header, for something that needs `scope`. Raises `HTTPProblem`:
         401 without a valid token, 403 where it is not for this, 429 after too many requests."""
         self.admit(address)
         if not authorisation:
             if self.settings.open:
                 return Sender(f"address {address}")
-            raise Refusal.because(401, "a token of your team is needed: ask whoever runs this board for one")
+            raise HTTPProblem.because(401, "a token of your team is needed: ask whoever runs this board for one")
         scheme, _, given = authorisation.partition(" ")
-        found = find(self.store, given.strip()) if scheme.lower() == "bearer" else None
-        if found is None:
-            raise Refusal.because(401, "this token is unknown here")
-        token, state = found
+        match = find_token(self.store, given.strip()) if scheme.lower() == "bearer" else None
+        if match is None:
+            raise HTTPProblem.because(401, "this token is unknown here")
+        token, state = match
         if state != "valid":
-            raise Refusal.because(401, f"this token is {state}: ask whoever runs this board for another")
+            raise HTTPProblem.because(401, f"this token is {state}: ask whoever runs this board for another")
         self._count(f"token {token.id}")
         if scope not in token.scopes:
-            raise Refusal.because(403, f"this token is for {', '.join(token.scopes)}, not for {scope}")
+            raise HTTPProblem.because(403, f"this token is for {', '.join(token.scopes)}, not for {scope}")
         return Sender(token.owner, token.team, token.team_key, token.id)
 
     def refused(self, sender: Sender, what: str, why: str) -> None:
         """Note a refusal for the audit."""
-        noted(self.store, sender.name, what, owner=sender.owner, why=why)
+        commit_event(self.store, sender.name, what, owner=sender.owner, why=why)
 
     def _count(self, name: str) -> None:
         if after := self.rates.wait(name):
-            raise Refusal.because(429, "too many requests: wait a little", after)
+            raise HTTPProblem.because(429, "too many requests: wait a little", after)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import insert, select
 
 from ...ledger.store import Store
-from ..intake.job import iso
-from ..tables import AUDIT, now
+from ..intake.job import format_iso_time
+from ..tables import AUDIT, read_database_time
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -29,26 +29,28 @@ class Event:
     detail: dict[str, Any]
 
 
-def note(connection: Connection, who: str, what: str, **detail: Any) -> None:
+def record_event(connection: Connection, who: str, what: str, **detail: Any) -> None:
     """Write an event down, in the transaction of what it tells of."""
-    said = json.dumps(detail, sort_keys=True, ensure_ascii=False)
-    connection.execute(insert(AUDIT).values(time=now(connection), who=who, what=what, detail=said))
+    detail_json = json.dumps(detail, sort_keys=True, ensure_ascii=False)
+    connection.execute(
+        insert(AUDIT).values(time=read_database_time(connection), who=who, what=what, detail=detail_json)
+    )
 
 
-def noted(store: Store, who: str, what: str, **detail: Any) -> None:
+def commit_event(store: Store, who: str, what: str, **detail: Any) -> None:
     """The same, in a transaction of its own."""
     with store.committing() as connection:
-        note(connection, who, what, **detail)
+        record_event(connection, who, what, **detail)
 
 
-def audit(store: Store) -> list[Event]:
+def read_events(store: Store) -> list[Event]:
     """Every event, the oldest first."""
     with store.reading() as connection:
         rows = connection.execute(select(AUDIT).order_by(AUDIT.c.number)).mappings().all()
-    return [Event(iso(row["time"]), row["who"], row["what"], json.loads(row["detail"])) for row in rows]
+    return [Event(format_iso_time(row["time"]), row["who"], row["what"], json.loads(row["detail"])) for row in rows]
 
 
-def operator() -> str:
+def get_operator() -> str:
     """Who runs a command on the board's machine."""
     try:
         return f"operator {getpass.getuser()}"

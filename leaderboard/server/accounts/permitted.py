@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....core.listings.visible import visible
+from ....core.listings.visible import escape_untrusted
 from ...submission.validate import Submission
-from ...teams import fingerprint
+from ...teams import compute_fingerprint
 from ...validation.archive import CARD
 from ...validation.problem import Problems
 
@@ -14,11 +14,11 @@ def require_team(submission: Submission, team: str, team_key: str) -> None:
     sign. Raises `BadSubmission`."""
     problems = Problems()
     if submission.team != team:
-        what = f"is of the team {visible(submission.team)!r}, and the token is of {visible(team)!r}"
+        what = f"is of the team {escape_untrusted(submission.team)!r}, and the token is of {escape_untrusted(team)!r}"
         problems.add("team-other", CARD, what, "team")
     if team_key and submission.team_key != team_key:
-        whose = f"signed by the key {fingerprint(submission.team_key)}" if submission.team_key else "not signed"
+        whose = f"signed by the key {compute_fingerprint(submission.team_key)}" if submission.team_key else "not signed"
         problems.add(
-            "team-other", CARD, f"is {whose}, and the token is for the key {fingerprint(team_key)}", "signature"
+            "team-other", CARD, f"is {whose}, and the token is for the key {compute_fingerprint(team_key)}", "signature"
         )
     problems.refuse_if_any("the submission")

@@ -31,14 +31,14 @@ class QuotaExceeded(FarshiftError):
         return error
 
 
-def charge(connection: Connection, settings: ServerSettings, owner: str, size: int, job: str, at: float) -> None:
+def charge_quota(connection: Connection, settings: ServerSettings, owner: str, size: int, job: str, at: float) -> None:
     """Count a submission against its owner's quotas. `QuotaExceeded` where one would be exceeded."""
     connection.execute(delete(CHARGES).where(CHARGES.c.time <= at - DAY))
-    require_left(connection, settings, owner, size, at)
+    check_quota(connection, settings, owner, size, at)
     connection.execute(insert(CHARGES).values(owner=owner, time=at, size=size, job=job))
 
 
-def require_left(connection: Connection, settings: ServerSettings, owner: str, size: int, at: float) -> None:
+def check_quota(connection: Connection, settings: ServerSettings, owner: str, size: int, at: float) -> None:
     """`QuotaExceeded` where a submission would exceed one of its owner's quotas."""
     whose = and_(CHARGES.c.owner == owner, CHARGES.c.time > at - DAY)
     query = select(CHARGES.c.time, CHARGES.c.size).where(whose).order_by(CHARGES.c.time)
@@ -68,6 +68,6 @@ def require_left(connection: Connection, settings: ServerSettings, owner: str, s
         )
 
 
-def refund(connection: Connection, job: str) -> None:
+def refund_quota(connection: Connection, job: str) -> None:
     """Give back what a job was charged."""
     connection.execute(delete(CHARGES).where(CHARGES.c.job == job))

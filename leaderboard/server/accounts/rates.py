@@ -11,7 +11,7 @@ _MOST = 100_000
 """Names that are remembered; then those that have been silent are forgotten."""
 
 
-class Rates:
+class RequestRates:
     """a_minute: requests of each name, in the long run and at once."""
 
     def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -24,7 +24,7 @@ class Rates:
         with self._lock:
             at = self._clock()
             if len(self._left) >= _MOST:
-                self._left = {one: had for one, had in self._left.items() if self._filled(had, at) < self.a_minute}
+                self._left = {key: had for key, had in self._left.items() if self._filled(had, at) < self.a_minute}
             left = self._filled(self._left.get(name, (float(self.a_minute), at)), at)
             if left >= 1:
                 self._left[name] = (left - 1, at)

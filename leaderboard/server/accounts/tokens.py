@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import insert, select, update
 
 from ....core.errors import FarshiftError, UnknownName
-from ....core.listings.visible import visible
+from ....core.listings.visible import escape_untrusted
 from ...ledger.store import Store
-from ..intake.job import iso
-from ..tables import TOKENS, now
-from .audit import note, operator
+from ..intake.job import format_iso_time
+from ..tables import TOKENS, read_database_time
+from .audit import get_operator, record_event
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,11 +56,11 @@ class Token:
     def record(self) -> dict[str, Any]:
         """Plain JSON."""
         times = {name: getattr(self, name) for name in ("created", "expires", "revoked")}
-        shown = {name: None if time is None else iso(time) for name, time in times.items()}
+        shown = {name: None if time is None else format_iso_time(time) for name, time in times.items()}
         return {"id": self.id, "team": self.team, "key": self.team_key, "scopes": list(self.scopes), **shown}
 
 
-def create(
+def create_token(
     store: Store, team: str, key: str = "", scopes: tuple[str, ...] = SCOPES, expires: str = ""
 ) -> tuple[str, Token]:
     """Make a token: itself, which is told this once, and what is kept of it. expires: days, such as `90d`."""
@@ -69,60 +69,62 @@ def create(
     if key and not re.fullmatch(r"[0-9a-f]{64}", key):
         raise FarshiftError("a team's public key has 64 hexadecimal digits: farshift team prints it")
     if unknown := sorted(set(scopes) - set(SCOPES)):
-        raise FarshiftError(f"no scope is called {visible(unknown[0])!r}: there are {', '.join(SCOPES)}")
+        raise FarshiftError(f"no scope is called {escape_untrusted(unknown[0])!r}: there are {', '.join(SCOPES)}")
     if not scopes:
         raise FarshiftError(f"a token without a scope is of no use: there are {', '.join(SCOPES)}")
     days = _DAYS.fullmatch(expires)
     if expires and days is None:
-        raise FarshiftError(f"--expires {visible(expires)} is no number of days, such as 90d")
+        raise FarshiftError(f"--expires {escape_untrusted(expires)} is no number of days, such as 90d")
     token = PREFIX + secrets.token_urlsafe(32)
     with store.committing() as connection:
-        at = now(connection)
+        at = read_database_time(connection)
         ends = None if days is None else at + int(days[1]) * 86400
-        made = Token(secrets.token_hex(4), team, key, tuple(sorted(set(scopes))), at, ends, None)
-        row = {**vars(made), "scopes": " ".join(made.scopes), "hash": _hash(token)}
+        record = Token(secrets.token_hex(4), team, key, tuple(sorted(set(scopes))), at, ends, None)
+        row = {**vars(record), "scopes": " ".join(record.scopes), "hash": _hash_token(token)}
         connection.execute(insert(TOKENS).values(row))
-        note(connection, operator(), "token-created", token=made.id, team=team, scopes=list(made.scopes))
-    return token, made
+        record_event(
+            connection, get_operator(), "token-created", token=record.id, team=team, scopes=list(record.scopes)
+        )
+    return token, record
 
 
-def tokens(store: Store) -> list[Token]:
+def list_tokens(store: Store) -> list[Token]:
     """Every token there was, the oldest first."""
     with store.reading() as connection:
-        return [_of(row) for row in connection.execute(select(TOKENS).order_by(TOKENS.c.created)).mappings()]
+        return [_read_row(row) for row in connection.execute(select(TOKENS).order_by(TOKENS.c.created)).mappings()]
 
 
-def revoke(store: Store, id: str, reason: str = "") -> Token:
+def revoke_token(store: Store, id: str, reason: str = "") -> Token:
     """From now on nothing is taken with a token."""
-    known = {one.id: one for one in tokens(store)}
+    known = {item.id: item for item in list_tokens(store)}
     if id not in known:
         raise UnknownName("token", id, known, "(farshift board token list)")
     with store.committing() as connection:
         if known[id].revoked is None:
-            connection.execute(update(TOKENS).where(TOKENS.c.id == id).values(revoked=now(connection)))
-            note(connection, operator(), "token-revoked", token=id, team=known[id].team, reason=reason)
-        return _of(connection.execute(select(TOKENS).where(TOKENS.c.id == id)).mappings().one())
+            connection.execute(update(TOKENS).where(TOKENS.c.id == id).values(revoked=read_database_time(connection)))
+            record_event(connection, get_operator(), "token-revoked", token=id, team=known[id].team, reason=reason)
+        return _read_row(connection.execute(select(TOKENS).where(TOKENS.c.id == id)).mappings().one())
 
 
-def find(store: Store, token: str) -> tuple[Token, str] | None:
+def find_token(store: Store, token: str) -> tuple[Token, str] | None:
     """What is known of a token that somebody shows, and its state; None where there is no such token."""
     if not _TOKEN.fullmatch(token):
         return None
-    hash = _hash(token)
+    hash = _hash_token(token)
     with store.reading() as connection:
         row = connection.execute(select(TOKENS).where(TOKENS.c.hash == hash)).mappings().first()
-        at = now(connection)
+        at = read_database_time(connection)
     # The database compared digests, whose bytes nobody can choose; this says so once more, in constant time.
     if row is None or not compare_digest(row["hash"], hash):
         return None
-    found = _of(row)
-    return found, found.state(at)
+    record = _read_row(row)
+    return record, record.state(at)
 
 
-def _hash(token: str) -> str:
+def _hash_token(token: str) -> str:
     return sha256(token.encode()).hexdigest()
 
 
-def _of(row: Mapping[Any, Any]) -> Token:
-    found = {name: row[name] for name in Token.__dataclass_fields__}
-    return Token(**found | {"scopes": tuple(str(row["scopes"]).split())})
+def _read_row(row: Mapping[Any, Any]) -> Token:
+    fields = {name: row[name] for name in Token.__dataclass_fields__}
+    return Token(**fields | {"scopes": tuple(str(row["scopes"]).split())})

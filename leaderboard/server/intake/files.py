@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....core.durable import ADVICE, flush_folder
-from ....core.files import plain_disk_errors
+from ....core.durable import ADVICE, fsync_folder
+from ....core.files import translate_os_errors
 from ...storage.board_files import UPLOADS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class UploadFiles:
     def new(self) -> str:
         """An id that nobody can guess, and an empty file for it."""
         id = secrets.token_hex(32)
-        with plain_disk_errors(self.folder, ADVICE):
+        with translate_os_errors(self.folder, ADVICE):
             self.folder.mkdir(mode=0o700, exist_ok=True)
             os.close(os.open(self.part(id), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         return id
@@ -60,11 +60,11 @@ class UploadFiles:
 
     def settle(self, id: str) -> None:
         """What came in is whole, and on the disk of this machine when this returns."""
-        with plain_disk_errors(self.folder, ADVICE):
+        with translate_os_errors(self.folder, ADVICE):
             with self.part(id).open("rb") as file:
                 os.fsync(file.fileno())
             self.part(id).replace(self.whole(id))
-            flush_folder(self.folder)
+            fsync_folder(self.folder)
 
     def drop(self, id: str) -> None:
         """Nothing of it is needed any more."""
@@ -77,7 +77,7 @@ class UploadFiles:
 
     def ids(self) -> dict[str, float]:
         """Every id with a file, and for how many seconds nothing was written to it that is known of."""
-        found: dict[str, float] = {}
+        ages: dict[str, float] = {}
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             name = _FILE.fullmatch(path.name)
             try:
@@ -85,11 +85,11 @@ class UploadFiles:
             except FileNotFoundError:  # just cleared away
                 continue
             if name is not None:
-                found[name[1]] = min(age, found.get(name[1], age))
-        return found
+                ages[name[1]] = min(age, ages.get(name[1], age))
+        return ages
 
 
-def not_here(queue: Queue, files: UploadFiles) -> str:
+def describe_missing_files(queue: Queue, files: UploadFiles) -> str:
     """What to say where submissions are queued whose files are not on this machine; else nothing."""
     lost = sum(files.here(job.id) is None for job in queue.jobs(("queued",)))
     if not lost:
@@ -100,7 +100,7 @@ def not_here(queue: Queue, files: UploadFiles) -> str:
     )
 
 
-def sweep(queue: Queue, files: UploadFiles) -> None:
+def sweep_files(queue: Queue, files: UploadFiles) -> None:
     """Clear away what killed processes and clients that went away left: files of no job, once an hour old."""
     queue.settle()
     needed = {job.id for job in queue.jobs(("queued", "running"))}

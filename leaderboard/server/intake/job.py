@@ -41,27 +41,27 @@ class Job:
     @classmethod
     def of(cls, row: Mapping[Any, Any], position: int = 0) -> Job:
         """The job in a row of the table."""
-        found = {name: row[name] for name in cls.__dataclass_fields__ if name != "position"}
+        values = {name: row[name] for name in cls.__dataclass_fields__ if name != "position"}
         lists = {name: tuple(json.loads(row[name])) for name in ("entries", "problems")}
-        return cls(**found | lists, position=position)
+        return cls(**values | lists, position=position)
 
     def record(self) -> dict[str, Any]:
         """What whoever knows its id is told."""
-        said: dict[str, Any] = {
+        record: dict[str, Any] = {
             "id": self.id,
             "state": self.state,
             "digest": self.digest,
             "bytes": self.size,
-            "received": iso(self.created),
-            "updated": iso(self.updated),
+            "received": format_iso_time(self.created),
+            "updated": format_iso_time(self.updated),
             "attempts": self.attempts,
             "entries": list(self.entries),
             "problems": list(self.problems),
             "reason": self.reason,
         }
-        return said | ({"position": self.position} if self.state == QUEUED else {})
+        return record | ({"position": self.position} if self.state == QUEUED else {})
 
 
-def iso(seconds: float) -> str:
+def format_iso_time(seconds: float) -> str:
     """A time as people and programs read it, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

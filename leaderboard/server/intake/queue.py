@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, func, insert, or_, select, update
 
 from ...ledger.store import Store
-from ..accounts.quotas import charge, refund, require_left
+from ..accounts.quotas import charge_quota, check_quota, refund_quota
 from ..settings import ServerSettings
-from ..tables import JOBS, now
+from ..tables import JOBS, read_database_time
 from .job import ENDED, ENTERED, FAILED, QUEUED, REFUSED, RUNNING, Job
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ class Queue:
             if connection.dialect.name == "postgresql":  # two servers count one quota one after the other
                 connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
             self._settle(connection, at)
-            mine = and_(JOBS.c.owner == owner, JOBS.c.digest == digest)
-            there = self._find(connection, mine)
+            is_same_upload = and_(JOBS.c.owner == owner, JOBS.c.digest == digest)
+            there = self._find(connection, is_same_upload)
             if there is not None and there.state not in (REFUSED, FAILED):
                 return there, False
-            charge(connection, self.settings, owner, size, id, at)
+            charge_quota(connection, self.settings, owner, size, id, at)
             fresh = {
                 "owner": owner,
                 "team": team,
@@ -70,30 +70,30 @@ class Queue:
                 "reason": "",
             }
             if there is not None:
-                connection.execute(delete(JOBS).where(mine))
+                connection.execute(delete(JOBS).where(is_same_upload))
             connection.execute(insert(JOBS).values(id=id, **fresh))
-            made = self._find(connection, JOBS.c.id == id)
-        assert made is not None
-        return made, True
+            job = self._find(connection, JOBS.c.id == id)
+        assert job is not None
+        return job, True
 
     def require_left(self, owner: str, size: int) -> None:
         """`QuotaExceeded` where this much of an owner would not be taken now: asked before its bytes are."""
         with self.store.reading() as connection:
-            require_left(connection, self.settings, owner, size, self._now(connection))
+            check_quota(connection, self.settings, owner, size, self._now(connection))
 
     def charge(self, owner: str, size: int, what: str) -> None:
         """Count something that is not queued. Raises `QuotaExceeded`."""
         with self._changing() as (connection, at):
             if connection.dialect.name == "postgresql":
                 connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
-            charge(connection, self.settings, owner, size, what, at)
+            charge_quota(connection, self.settings, owner, size, what, at)
 
     def known(self, owner: str, digest: str) -> Job | None:
         """The owner's job of these bytes, unless it is to be handed in again."""
         self._settle_what_is_late()
         with self.store.reading() as connection:
-            found = self._find(connection, and_(JOBS.c.owner == owner, JOBS.c.digest == digest))
-        return found if found is not None and found.state not in (REFUSED, FAILED) else None
+            job = self._find(connection, and_(JOBS.c.owner == owner, JOBS.c.digest == digest))
+        return job if job is not None and job.state not in (REFUSED, FAILED) else None
 
     def find(self, id: str) -> Job | None:
         """The job of this id."""
@@ -108,7 +108,7 @@ class Queue:
             query = select(JOBS).where(JOBS.c.state.in_(states)).order_by(JOBS.c.number)
             rows = connection.execute(query).mappings().all()
         waiting = [row["id"] for row in rows if row["state"] == QUEUED]
-        places = {id: place for place, id in enumerate(waiting, 1)}
+        places = {id: position for position, id in enumerate(waiting, 1)}
         return [Job.of(row, places.get(row["id"], 0)) for row in rows]
 
     def counts(self) -> dict[str, int]:
@@ -116,8 +116,8 @@ class Queue:
         self._settle_what_is_late()
         with self.store.reading() as connection:
             rows = connection.execute(select(JOBS.c.state, func.count()).group_by(JOBS.c.state)).all()
-        found = {str(state): int(count) for state, count in rows}
-        return {state: found.get(state, 0) for state in (QUEUED, RUNNING, *ENDED)}
+        counts = {str(state): int(count) for state, count in rows}
+        return {state: counts.get(state, 0) for state in (QUEUED, RUNNING, *ENDED)}
 
     def take(self, worker: str) -> Job | None:
         """The next job, now this worker's until its lease ends; None where there is nothing to do."""
@@ -143,7 +143,7 @@ class Queue:
         """Extend a worker's lease of a job; False where it is no longer its worker's."""
         with self._changing() as (connection, at):
             lease = {"lease": at + self.settings.lease_seconds}
-            return connection.execute(update(JOBS).where(_held(job)).values(lease)).rowcount == 1
+            return connection.execute(update(JOBS).where(_match_attempt(job)).values(lease)).rowcount == 1
 
     def entered(self, job: Job, entries: Sequence[str]) -> bool:
         """The ledger has it. False where the job is no longer its worker's, as for the others below."""
@@ -156,7 +156,7 @@ class Queue:
     def broke(self, job: Job, reason: str) -> bool:
         """An attempt ended with neither: there is another, or the job has failed."""
         with self._changing() as (connection, at):
-            row = connection.execute(select(JOBS).where(_held(job)).with_for_update()).mappings().first()
+            row = connection.execute(select(JOBS).where(_match_attempt(job)).with_for_update()).mappings().first()
             if row is not None:
                 self._again(connection, row, at, reason)
             return row is not None
@@ -165,7 +165,7 @@ class Queue:
         """A worker that is stopped gives its job back; it is no attempt."""
         with self._changing() as (connection, at):
             back = {"state": QUEUED, "lease": None, "worker": "", "updated": at, "attempts": JOBS.c.attempts - 1}
-            return connection.execute(update(JOBS).where(_held(job)).values(back)).rowcount == 1
+            return connection.execute(update(JOBS).where(_match_attempt(job)).values(back)).rowcount == 1
 
     def settle(self) -> None:
         """Put what leases ran out of back into the queue."""
@@ -191,13 +191,13 @@ class Queue:
         values: dict[str, Any] = {"state": QUEUED, "lease": None, "worker": "", "updated": at, "due": due}
         if ends:
             values |= {"state": FAILED, "reason": f"{row['attempts']} attempts failed: {reason}"[:MAX_REASON]}
-            refund(connection, row["id"])
+            refund_quota(connection, row["id"])
         connection.execute(update(JOBS).where(JOBS.c.id == row["id"]).values(values))
 
     def _end(self, job: Job, state: str, **values: str) -> bool:
         with self._changing() as (connection, at):
             ended = {"state": state, "lease": None, "updated": at, **values}
-            return connection.execute(update(JOBS).where(_held(job)).values(ended)).rowcount == 1
+            return connection.execute(update(JOBS).where(_match_attempt(job)).values(ended)).rowcount == 1
 
     def _find(self, connection: Connection, which: ColumnElement[bool]) -> Job | None:
         row = connection.execute(select(JOBS).where(which)).mappings().first()
@@ -205,8 +205,8 @@ class Queue:
             return None
         before = and_(JOBS.c.state == QUEUED, JOBS.c.number <= row["number"])
         queued = row["state"] == QUEUED
-        place = connection.execute(select(func.count()).where(before)).scalar_one() if queued else 0
-        return Job.of(row, int(place))
+        position = connection.execute(select(func.count()).where(before)).scalar_one() if queued else 0
+        return Job.of(row, int(position))
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Connection, float]]:
@@ -214,10 +214,10 @@ class Queue:
             yield connection, self._now(connection)
 
     def _now(self, connection: Connection) -> float:
-        return now(connection) if self._clock is None else self._clock()
+        return read_database_time(connection) if self._clock is None else self._clock()
 
 
-def _held(job: Job) -> ColumnElement[bool]:
+def _match_attempt(job: Job) -> ColumnElement[bool]:
     """The row of a job while it is its worker's, in this very attempt."""
     return and_(
         JOBS.c.id == job.id,

@@ -17,8 +17,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from ....core.durable import ADVICE
-from ....core.files import plain_disk_errors
-from ..refusal import Refusal
+from ....core.files import translate_os_errors
+from ..refusal import HTTPProblem
 from ..settings import ServerSettings
 
 _BLOCK = 1 << 18
@@ -38,12 +38,12 @@ class Body:
         return self.sha256.hexdigest()
 
 
-async def receive(stream: AsyncIterator[bytes], path: Path, most: int, settings: ServerSettings) -> Body:
-    """Write a body into an empty file, and flush it to the disk. Raises `Refusal`: 413 past `most` bytes, before they
-    are written; 408 after silence, or slower than the settings bear. A client that goes away leaves a body that is not
-    whole."""
+async def receive_body(stream: AsyncIterator[bytes], path: Path, most: int, settings: ServerSettings) -> Body:
+    """Write a body into an empty file, and flush it to the disk. Raises `HTTPProblem`: 413 past `most` bytes, before
+    they are written; 408 after silence, or slower than the settings bear. A client that goes away leaves a body that is
+    not whole."""
     body, began = Body(), time.monotonic()
-    with plain_disk_errors(path, ADVICE), path.open("r+b") as file:
+    with translate_os_errors(path, ADVICE), path.open("r+b") as file:
         pieces = aiter(stream)
         waiting = bytearray()
         try:
@@ -54,50 +54,50 @@ async def receive(stream: AsyncIterator[bytes], path: Path, most: int, settings:
                     body.whole = True
                     break
                 except TimeoutError:
-                    raise Refusal.because(408, f"no byte came for {settings.silence_seconds:g} s") from None
+                    raise HTTPProblem.because(408, f"no byte came for {settings.silence_seconds:g} s") from None
                 if body.received + len(waiting) + len(piece) > most:
-                    raise Refusal.because(413, f"the body has over {most} bytes: pack fewer runs into one file")
+                    raise HTTPProblem.because(413, f"the body has over {most} bytes: pack fewer runs into one file")
                 waiting += piece
                 took = time.monotonic() - began
                 if took > settings.silence_seconds and (
                     body.received + len(waiting) < took * settings.slowest_bytes_a_second
                 ):
-                    raise Refusal.because(
+                    raise HTTPProblem.because(
                         408, f"the body came slower than {settings.slowest_bytes_a_second} bytes a second"
                     )
                 if len(waiting) >= _BLOCK:
-                    await run_in_threadpool(_written, file, bytes(waiting), body)
+                    await run_in_threadpool(_write_block, file, bytes(waiting), body)
                     waiting.clear()
         except ClientDisconnect:
             pass
         finally:
-            await run_in_threadpool(_flushed, file, bytes(waiting), body)
+            await run_in_threadpool(_write_and_flush, file, bytes(waiting), body)
     return body
 
 
-def _written(file: BinaryIO, content: bytes, body: Body) -> None:
+def _write_block(file: BinaryIO, content: bytes, body: Body) -> None:
     file.write(content)
     body.sha256.update(content)
     body.received += len(content)
 
 
-def _flushed(file: BinaryIO, content: bytes, body: Body) -> None:
-    _written(file, content, body)
+def _write_and_flush(file: BinaryIO, content: bytes, body: Body) -> None:
+    _write_block(file, content, body)
     file.flush()
     os.fsync(file.fileno())
 
 
-def stated_digest(header: str) -> str:
+def parse_digest_header(header: str) -> str:
     """The sha256 that a Content-Digest header states (RFC 9530), as hexadecimal; empty where there is none. Raises
-    `Refusal` (400) for one that states something else."""
+    `HTTPProblem` (400) for one that states something else."""
     if not header:
         return ""
-    found = _DIGEST.fullmatch(header.strip())
+    match = _DIGEST.fullmatch(header.strip())
     try:
-        return base64.b64decode(found[1], validate=True).hex() if found is not None else _unreadable()
+        return base64.b64decode(match[1], validate=True).hex() if match is not None else _raise_unreadable()
     except binascii.Error:
-        return _unreadable()
+        return _raise_unreadable()
 
 
-def _unreadable() -> str:
-    raise Refusal.because(400, "Content-Digest is not of the form sha-256=:<base64>:")
+def _raise_unreadable() -> str:
+    raise HTTPProblem.because(400, "Content-Digest is not of the form sha-256=:<base64>:")

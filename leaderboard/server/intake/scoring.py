@@ -19,17 +19,17 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from ....core.errors import BadSubmission, FarshiftError, NotTaken
+from ....core.errors import BadSubmission, FarshiftError, SubmissionRejected
 from ...board import Board
-from ...operations.submit import submit
+from ...operations.submit import submit_runs
 from ...submission.validate import Submission
-from ...validation.problem import problems_of
+from ...validation.problem import to_problem_records
 from ..accounts.permitted import require_team
 
 log = logging.getLogger("farshift.scoring")
 
 
-def answer(board: Path, request: dict[str, Any]) -> dict[str, Any]:
+def answer_request(board: Path, request: dict[str, Any]) -> dict[str, Any]:
     """What became of a submission: its `entries`, why it is `refused`, or how this attempt `broke`."""
 
     def allowed(submission: Submission) -> None:
@@ -37,13 +37,13 @@ def answer(board: Path, request: dict[str, Any]) -> dict[str, Any]:
             require_team(submission, request["team"], request["team_key"])
 
     try:
-        entries, _ = submit(Board(board), Path(request["file"]), allowed)
+        entries, _ = submit_runs(Board(board), Path(request["file"]), allowed)
     except BadSubmission as error:
-        return {"refused": _plain(error, request), "problems": problems_of(error)}
-    except NotTaken as error:
-        return {"refused": _plain(error, request), "problems": []}
+        return {"refused": _format_error(error, request), "problems": to_problem_records(error)}
+    except SubmissionRejected as error:
+        return {"refused": _format_error(error, request), "problems": []}
     except FarshiftError as error:
-        return {"broke": _plain(error, request)}
+        return {"broke": _format_error(error, request)}
     except MemoryError:
         return {"broke": "it needs more memory than a submission is given here"}
     except Exception as error:
@@ -53,7 +53,7 @@ def answer(board: Path, request: dict[str, Any]) -> dict[str, Any]:
     return {"entries": entries}
 
 
-def _plain(error: FarshiftError, request: dict[str, Any]) -> str:
+def _format_error(error: FarshiftError, request: dict[str, Any]) -> str:
     """What an error says, without where the file lies on this machine."""
     path = request["file"]
     return str(error).replace(path, "the submission").replace(Path(path).name, "the submission")
@@ -61,7 +61,7 @@ def _plain(error: FarshiftError, request: dict[str, Any]) -> str:
 
 def main() -> None:
     board, memory = Path(sys.argv[1]), int(sys.argv[2])
-    _bound(memory)
+    _limit_memory(memory)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever else is printed must not be taken for an answer
@@ -75,12 +75,12 @@ def main() -> None:
     Thread(target=listen, daemon=True).start()
     while True:
         request = requests.get()
-        _alarm(request["seconds"])
-        out.write(json.dumps(answer(board, request)) + "\n")
+        _set_alarm(request["seconds"])
+        out.write(json.dumps(answer_request(board, request)) + "\n")
         out.flush()
 
 
-def _bound(memory: int) -> None:
+def _limit_memory(memory: int) -> None:
     import resource
 
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -89,7 +89,7 @@ def _bound(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
 
 
-def _alarm(seconds: float) -> None:
+def _set_alarm(seconds: float) -> None:
     """The system ends this process some time after its worker should have."""
     import signal
 

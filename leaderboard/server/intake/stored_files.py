@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....core.durable import ADVICE
-from ....core.files import plain_disk_errors
+from ....core.files import translate_os_errors
 from ...storage.board_files import UPLOADS
 from ...storage.object_store import ObjectStore
 from .files import UploadFiles
@@ -18,10 +18,10 @@ from .files import UploadFiles
 if TYPE_CHECKING:
     from ...board import Board
 
-WHOLE = "whole"
+COMPLETE = "whole"
 
 
-def upload_files(board: Board) -> UploadFiles:
+def open_upload_files(board: Board) -> UploadFiles:
     """Where a board keeps what is handed in."""
     if board.objects is None:
         return UploadFiles(board.path)
@@ -37,34 +37,34 @@ class StoredFiles(UploadFiles):
         self._seen: dict[str, float] = {}
 
     def here(self, id: str) -> Path | None:
-        there = super().here(id) is not None or self._fetched(_whole(id), self.whole(id))
+        there = super().here(id) is not None or self._fetched(_get_object_path(id), self.whole(id))
         return self.whole(id) if there else None
 
     def _fetched(self, path: str, file: Path) -> bool:
         """Bring an object into a file, whole or not at all; False where there is none."""
         coming = self.folder / f".{file.name.strip('.').partition('.')[0]}.{secrets.token_hex(4)}"
-        with plain_disk_errors(self.folder, ADVICE):
+        with translate_os_errors(self.folder, ADVICE):
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            found = self.objects.fetch(path, coming)
-            if found:
+            fetched = self.objects.fetch(path, coming)
+            if fetched:
                 coming.replace(file)
-        return found
+        return fetched
 
     def finish(self, id: str) -> None:
         self.settle(id)
-        self.objects.send(_whole(id), self.whole(id))
+        self.objects.send(_get_object_path(id), self.whole(id))
 
     def drop(self, id: str) -> None:
         self.clear(id)
-        self.objects.delete(_whole(id))
+        self.objects.delete(_get_object_path(id))
 
     def ids(self) -> dict[str, float]:
         """As of a folder. Stores say in ways of their own when an object was written: here it is since when this
         process knows of it."""
-        there = {path.split("/")[1].removesuffix(".zip") for path in self.objects.paths({WHOLE})}
+        there = {path.split("/")[1].removesuffix(".zip") for path in self.objects.paths({COMPLETE})}
         self._seen = {id: self._seen.get(id, time.monotonic()) for id in there}
         return super().ids() | {id: time.monotonic() - since for id, since in self._seen.items()}
 
 
-def _whole(id: str) -> str:
-    return f"{WHOLE}/{id}.zip"
+def _get_object_path(id: str) -> str:
+    return f"{COMPLETE}/{id}.zip"

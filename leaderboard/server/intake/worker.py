@@ -19,14 +19,14 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from ....core.errors import FarshiftError, first_line
-from ....core.progress import say
+from ....core.errors import FarshiftError, get_first_line
+from ....core.progress import log_message
 from ...board import Board
-from ..settings import ServerSettings, server_settings
-from .files import not_here, sweep
+from ..settings import ServerSettings, read_server_settings
+from .files import describe_missing_files, sweep_files
 from .job import Job
 from .queue import Queue
-from .stored_files import upload_files
+from .stored_files import open_upload_files
 
 _IDLE = 0.5
 _SWEEP = 600.0
@@ -72,8 +72,8 @@ class Scorer:
         self._said += piece
         if not self._said.endswith(b"\n"):
             return None
-        found: dict[str, Any] = json.loads(self._said)
-        return found
+        answer: dict[str, Any] = json.loads(self._said)
+        return answer
 
     def end(self) -> None:
         """End the process, whatever it does."""
@@ -107,7 +107,7 @@ class Worker:
     """One worker of a board. `run` works until `stop` is set, or, with `once`, until nothing is due."""
 
     def __init__(self, board: Board, queue: Queue, number: int = 0) -> None:
-        self.queue, self.files = queue, upload_files(board)
+        self.queue, self.files = queue, open_upload_files(board)
         self.name = f"{socket.gethostname()[:40]}-{os.getpid()}-{number}"
         self._scorer = Scorer(board.path, queue.settings)
         self._swept = 0.0
@@ -128,7 +128,7 @@ class Worker:
                 except FarshiftError as error:  # such as a database that is away for a while
                     if once:
                         raise
-                    say(f"a worker waits: {first_line(error)}")
+                    log_message(f"a worker waits: {get_first_line(error)}")
                     stop.wait(_IDLE * 10)
         finally:
             self._scorer.end()
@@ -137,7 +137,7 @@ class Worker:
     def _next(self) -> Job | None:
         if time.monotonic() - self._swept > _SWEEP or not self._swept:
             self._swept = time.monotonic()
-            sweep(self.queue, self.files)
+            sweep_files(self.queue, self.files)
         return self.queue.take(self.name)
 
     def _work(self, job: Job, stop: Event) -> bool:
@@ -148,27 +148,27 @@ class Worker:
             raise
         if file is None:
             return self.queue.broke(job, "its file is missing")
-        found = self._scored(job, file, stop)
-        if found is None:
+        result = self._scored(job, file, stop)
+        if result is None:
             return False
-        if "entries" in found:
-            done = self.queue.entered(job, found["entries"])
-            said = f"entered: {', '.join(found['entries'])}"
-        elif "refused" in found:
-            done = self.queue.refused(job, found["refused"], found["problems"])
-            said = f"refused: {found['refused'][:300]}"
+        if "entries" in result:
+            done = self.queue.entered(job, result["entries"])
+            message = f"entered: {', '.join(result['entries'])}"
+        elif "refused" in result:
+            done = self.queue.refused(job, result["refused"], result["problems"])
+            message = f"refused: {result['refused'][:300]}"
         else:
-            done = self.queue.broke(job, found["broke"])
-            said = f"attempt {job.attempts} of {self.queue.settings.attempts} broke: {found['broke'][:300]}"
+            done = self.queue.broke(job, result["broke"])
+            message = f"attempt {job.attempts} of {self.queue.settings.attempts} broke: {result['broke'][:300]}"
         if done:
             self._clear(job)
-            say(f"{job.id[:12]} of {job.owner}: {said}")
+            log_message(f"{job.id[:12]} of {job.owner}: {message}")
         return done
 
     def _clear(self, job: Job) -> None:
         """Its file is not needed once it has ended; not in a file of the same id that is queued again."""
-        found = self.queue.find(job.id)
-        if found is None or found.state in ("entered", "refused", "failed"):
+        current = self.queue.find(job.id)
+        if current is None or current.state in ("entered", "refused", "failed"):
             self.files.drop(job.id)
 
     def _scored(self, job: Job, file: Path, stop: Event) -> dict[str, Any] | None:
@@ -180,7 +180,7 @@ class Worker:
         except OSError as error:
             self._scorer.end()
             return {"broke": f"the process that scores could not be started: {error.strerror}"}
-        while (found := self._scorer.hear(_TICK)) is None:
+        while (result := self._scorer.hear(_TICK)) is None:
             now = time.monotonic()
             if stop.is_set():
                 self._scorer.end()
@@ -195,23 +195,23 @@ class Worker:
                         self._scorer.end()
                         return None
                     extended = now
-        return found
+        return result
 
 
 class Workers:
     """Some workers of a board, each in a thread."""
 
     def __init__(self, board: Board, number: int, queue: Queue | None = None) -> None:
-        self.queue = queue or Queue(board.ledger.store, server_settings(board.path))
-        self._files = upload_files(board)
+        self.queue = queue or Queue(board.ledger.store, read_server_settings(board.path))
+        self._files = open_upload_files(board)
         self._stop, self.ended = Event(), 0
-        self._workers = [Worker(board, self.queue, place) for place in range(number)]
+        self._workers = [Worker(board, self.queue, index) for index in range(number)]
         self._threads: list[Thread] = []
 
     def start(self, once: bool = False) -> Workers:
         """Begin to work."""
-        if why := not_here(self.queue, self._files):
-            say(why)
+        if why := describe_missing_files(self.queue, self._files):
+            log_message(why)
         self._threads = [Thread(target=self._run, args=(worker, once), daemon=True) for worker in self._workers]
         for thread in self._threads:
             thread.start()

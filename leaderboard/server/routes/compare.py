@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from ....core.errors import FarshiftError, UnknownName
-from ...publish.pages.compare import compare_page
+from ...publish.pages.compare import make_compare_page
 from ...publish.site import Site
-from ..answers import Stored, stored_answer
+from ..answers import ResponseBody, make_body_response
 from ..reading import Now
-from ..refusal import Refusal
+from ..refusal import HTTPProblem
 
 router = APIRouter(tags=["compare"])
 
@@ -31,9 +31,9 @@ def compare(
 ) -> Response:
     """The page that compares two to five entries of one table."""
     try:
-        page = compare_page(Site(shown.snapshot, shown.view), [one[:MOST] for one in entry], "api/v1/compare")
+        page = make_compare_page(Site(shown.snapshot, shown.view), [name[:MOST] for name in entry], "api/v1/compare")
     except UnknownName:
         raise
     except FarshiftError as error:
-        raise Refusal.because(400, str(error)) from error
-    return stored_answer(request, Stored(page.render(), "text/html; charset=utf-8"))
+        raise HTTPProblem.because(400, str(error)) from error
+    return make_body_response(request, ResponseBody(page.render(), "text/html; charset=utf-8"))

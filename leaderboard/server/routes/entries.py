@@ -7,18 +7,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import HTTPException
 
-from ...entries import Entry, submission_path
-from ..answers import as_json, file_answer, stored_answer
+from ...entries import Entry, get_submission_path
+from ..answers import make_body_response, make_file_response, to_json_body
 from ..history import History
-from ..models import Entries, EntryFound, refused
-from ..reading import Board, entry_item, entry_of, head, team_names
+from ..models import Entries, EntryFound, describe_refusals
+from ..reading import Board, find_entry, get_team_names, make_entry_item, make_head_record
 
 router = APIRouter(tags=["entries"])
 
 MOST = 500
 
 
-@router.get("/entries", response_model=Entries, responses=refused(404))
+@router.get("/entries", response_model=Entries, responses=describe_refusals(404))
 def entries(
     request: Request,
     board: Board,
@@ -34,53 +34,53 @@ def entries(
     every = list(history.entries.values())
     first = 0
     if cursor:
-        entry_of(history, cursor)
-        first = 1 + next(place for place, one in enumerate(every) if one.entry == cursor)
-    found: list[Entry] = []
+        find_entry(history, cursor)
+        first = 1 + next(index for index, item in enumerate(every) if item.entry == cursor)
+    matches: list[Entry] = []
     more = False
-    for one in every[first:]:
-        if not one.scores or not _wanted(history, one, benchmark, team, model):
+    for item in every[first:]:
+        if not item.scores or not _matches_filters(history, item, benchmark, team, model):
             continue
-        if kind and board.standing(history, one).score.kind != kind:
+        if kind and board.standing(history, item).score.kind != kind:
             continue
-        if len(found) == limit:
+        if len(matches) == limit:
             more = True
             break
-        found.append(one)
-    following = found[-1].entry if more else None
+        matches.append(item)
+    following = matches[-1].entry if more else None
     answer = {
-        "head": head(history.head),
-        "entries": [entry_item(board, history, one) for one in found],
+        "head": make_head_record(history.head),
+        "entries": [make_entry_item(board, history, item) for item in matches],
         "next": following,
     }
     link = {"Link": f'<{request.url.include_query_params(cursor=following)}>; rel="next"'} if following else {}
-    return stored_answer(request, as_json(answer), headers=link)
+    return make_body_response(request, to_json_body(answer), headers=link)
 
 
-@router.get("/entries/{entry}", response_model=EntryFound, responses=refused(404))
+@router.get("/entries/{entry}", response_model=EntryFound, responses=describe_refusals(404))
 def entry(request: Request, entry: str, board: Board) -> Response:
     """An entry with its row of the table, and its scores."""
     history = board.history()
-    found = _scored(history, entry)
+    match = _find_scored_entry(history, entry)
     shown = board.ready
     rows = [row for view in shown.snapshot.views for row in view.rows if row.standing.entry == entry] if shown else []
     answer = {
-        "head": head(history.head),
-        "entry": entry_item(board, history, found),
+        "head": make_head_record(history.head),
+        "entry": make_entry_item(board, history, match),
         "row": rows[0].record() if rows else None,
-        "table_head": head(shown.snapshot.head) if shown and rows else None,
+        "table_head": make_head_record(shown.snapshot.head) if shown and rows else None,
         "scores": [
-            {"scorer": one.scorer, "entry_identity": one.entry_identity, "path": one.path, "sha256": one.digest}
-            for one in found.scores
+            {"scorer": item.scorer, "entry_identity": item.entry_identity, "path": item.path, "sha256": item.digest}
+            for item in match.scores
         ],
     }
-    return stored_answer(request, as_json(answer))
+    return make_body_response(request, to_json_body(answer))
 
 
 @router.get(
     "/entries/{entry}/score",
     response_class=Response,
-    responses=refused(404) | {200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
+    responses=describe_refusals(404) | {200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
 )
 def score(
     request: Request,
@@ -89,17 +89,17 @@ def score(
     scorer: Annotated[int | None, Query(description="The scorer's version; the newest by default.")] = None,
 ) -> Response:
     """The file of its score, byte for byte as the ledger's digest says."""
-    found = _scored(board.history(), entry)
-    chosen = [one for one in found.scores if scorer in (None, one.scorer)]
+    match = _find_scored_entry(board.history(), entry)
+    chosen = [item for item in match.scores if scorer in (None, item.scorer)]
     if not chosen:
         raise HTTPException(404, f"entry {entry} has no score by scorer {scorer}")
-    return _file(request, board, chosen[-1].path, lasting=scorer is not None)
+    return _make_file_response(request, board, chosen[-1].path, lasting=scorer is not None)
 
 
 @router.get(
     "/entries/{entry}/submission",
     response_class=Response,
-    responses=refused(404)
+    responses=describe_refusals(404)
     | {
         status: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
         for status in (200, 206)
@@ -107,28 +107,32 @@ def score(
 )
 def submission(request: Request, entry: str, board: Board) -> Response:
     """The zip that it came in: predictions and cards. Ranges of it can be asked for."""
-    found = entry_of(board.history(), entry)
-    return _file(request, board, submission_path(found.submission), f"{found.submission[:16]}.zip")
+    match = find_entry(board.history(), entry)
+    return _make_file_response(request, board, get_submission_path(match.submission), f"{match.submission[:16]}.zip")
 
 
-def _file(request: Request, board: Board, path: str, name: str = "", lasting: bool = True) -> Response:
+def _make_file_response(request: Request, board: Board, path: str, name: str = "", lasting: bool = True) -> Response:
     digest = board.history().file(path)
     file = board.file(path) if digest is not None else None
     if digest is None or file is None:
         raise HTTPException(404, f"{path} is not here")
-    answer = file_answer(request, file, digest, name)
+    answer = make_file_response(request, file, digest, name)
     if not lasting:
         answer.headers["Cache-Control"] = "public, no-cache"
     return answer
 
 
-def _scored(history: History, name: str) -> Entry:
-    found = entry_of(history, name)
-    if not found.scores:
+def _find_scored_entry(history: History, name: str) -> Entry:
+    match = find_entry(history, name)
+    if not match.scores:
         raise HTTPException(404, f"entry {name} has no score yet")
-    return found
+    return match
 
 
-def _wanted(history: History, one: Entry, benchmark: str, team: str, model: str) -> bool:
-    shown: Any = team_names(history)[one.team, one.team_key]
-    return benchmark in ("", one.benchmark) and model in ("", one.model) and team in ("", one.team, shown, one.team_key)
+def _matches_filters(history: History, item: Entry, benchmark: str, team: str, model: str) -> bool:
+    shown: Any = get_team_names(history)[item.team, item.team_key]
+    return (
+        benchmark in ("", item.benchmark)
+        and model in ("", item.model)
+        and team in ("", item.team, shown, item.team_key)
+    )

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import HTTPException
 
-from ..answers import FOREVER, as_json, stored_answer
-from ..models import Ledger, refused
+from ..answers import FOREVER, make_body_response, to_json_body
+from ..models import Ledger, describe_refusals
 from ..reading import Board
 
 router = APIRouter(tags=["ledger"])
@@ -17,7 +17,7 @@ PAGE = 500
 """Records of a full page."""
 
 
-@router.get("/ledger", response_model=Ledger, responses=refused(404))
+@router.get("/ledger", response_model=Ledger, responses=describe_refusals(404))
 def ledger(request: Request, board: Board, page: Annotated[int, Query(ge=0, le=1 << 40)] = 0) -> Response:
     """A page of records. Full pages never change, and may be kept for ever; the page after the last may be empty."""
     history = board.history()
@@ -28,7 +28,7 @@ def ledger(request: Request, board: Board, page: Annotated[int, Query(ge=0, le=1
     answer = {
         "page": page,
         "size": last if full else history.size,
-        "records": [one.__dict__ for one in history.records[first:last]],
+        "records": [record.__dict__ for record in history.records[first:last]],
         "next": page + 1 if full else None,
     }
-    return stored_answer(request, as_json(answer), FOREVER if full else "public, no-cache")
+    return make_body_response(request, to_json_body(answer), FOREVER if full else "public, no-cache")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from ....core.version import version
-from ..answers import as_json, stored_answer
-from ..models import Start, refused
-from ..reading import Board, head
+from ....core.version import get_version
+from ..answers import make_body_response, to_json_body
+from ..models import Start, describe_refusals
+from ..reading import Board, make_head_record
 
 router = APIRouter(tags=["board"])
 
@@ -26,21 +26,21 @@ _LINKS = {
 
 
 @router.get("", include_in_schema=False)
-@router.get("/", response_model=Start, responses=refused(503))
+@router.get("/", response_model=Start, responses=describe_refusals(503))
 def start(request: Request, board: Board) -> Response:
     """The board, its key, and where its parts are."""
     history = board.history()
     opened = history.records[0]
-    return stored_answer(
+    return make_body_response(
         request,
-        as_json(
+        to_json_body(
             {
                 "name": str(opened.body.get("name", "")),
                 "opened": opened.time,
                 "key": history.key,
-                "farshift": version(),
+                "farshift": get_version(),
                 "read_only": board.board is None,
-                "head": head(history.head),
+                "head": make_head_record(history.head),
                 "entries": len(history.entries),
                 "links": _LINKS,
             }

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Header, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from ....core.errors import BadSubmission, FarshiftError, NotTaken, UnknownName
+from ....core.errors import BadSubmission, FarshiftError, SubmissionRejected, UnknownName
 from ...sealed.receipt import Receipt
 from ...sealed.submit import submit_answers
 from ...sealed.window import find_window
 from ...submission.validate import Submission
-from ...validation.problem import problems_of
+from ...validation.problem import to_problem_records
 from ..accounts.accounts import Sender
 from ..accounts.permitted import require_team
 from ..accounts.quotas import QuotaExceeded
 from ..intake.files import ID
 from ..intake.job import ENDED, Job
-from ..intake.receiving import Body, receive, stated_digest
+from ..intake.receiving import Body, parse_digest_header, receive_body
 from ..intake.worker import Workers
-from ..refusal import Refusal
-from ..routing import IntakeRoute, address_of, job_said, refusals, said
-from ..state import State, found_state, state_of
+from ..refusal import HTTPProblem
+from ..routing import IntakeRoute, describe_problems, get_client_address, make_job_response, make_json_response
+from ..state import State, find_state, require_state
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -43,9 +43,9 @@ Digest = Annotated[str, Header(alias="Content-Digest", description="RFC 9530: sh
 def on_start(app: FastAPI) -> Callable[[], None] | None:
     """Begin to score what is queued, with as many workers as `app.state.workers` says, by default the board's settings:
     none where processes of their own do it."""
-    state = found_state(app)
-    told = getattr(app.state, "workers", None)
-    workers = 0 if state is None else state.settings.workers if told is None else int(told)
+    state = find_state(app)
+    configured = getattr(app.state, "workers", None)
+    workers = 0 if state is None else state.settings.workers if configured is None else int(configured)
     if state is None or not workers:
         return None
     return Workers(state.board, workers, state.queue).start().stop
@@ -55,21 +55,21 @@ def on_start(app: FastAPI) -> Callable[[], None] | None:
     "/submissions",
     status_code=202,
     response_class=Response,
-    responses=refusals(400, 401, 403, 408, 413, 415, 429, 503, 507) | {200: {"description": "Known already."}},
+    responses=describe_problems(400, 401, 403, 408, 413, 415, 429, 503, 507) | {200: {"description": "Known already."}},
     openapi_extra=_BODY,
 )
 async def hand_in(request: Request, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
     """Hand a submission in: the zip is the body. 202, and where its state is: `queued`, `running`, `entered`,
     `refused`, or `failed`. The same bytes again are the same submission."""
-    state = state_of(request)
-    sender = await _sender(request, state, bearer, "submit")
-    await _require_left(state, sender, sender.owner, _size(request, state))
-    id, body = await _received(request, state, content_digest)
-    job, new = await run_in_threadpool(_queued, state, sender, id, body)
-    return job_said(job, new, f"submissions/{job.id}")
+    state = require_state(request)
+    sender = await _identify_sender(request, state, bearer, "submit")
+    await _check_quota(state, sender, sender.owner, _read_content_length(request, state))
+    id, body = await _receive_upload(request, state, content_digest)
+    job, new = await run_in_threadpool(_enqueue_submission, state, sender, id, body)
+    return make_job_response(job, new, f"submissions/{job.id}")
 
 
-def _queued(state: State, sender: Sender, id: str, body: Body) -> tuple[Job, bool]:
+def _enqueue_submission(state: State, sender: Sender, id: str, body: Body) -> tuple[Job, bool]:
     state.files.finish(id)
     try:
         job, new = state.queue.enqueue(
@@ -85,22 +85,22 @@ def _queued(state: State, sender: Sender, id: str, body: Body) -> tuple[Job, boo
     return job, new
 
 
-@router.get("/submissions/{id}", response_class=Response, responses=refusals(404, 429))
+@router.get("/submissions/{id}", response_class=Response, responses=describe_problems(404, 429))
 def submission(request: Request, id: Annotated[str, Path(description="As handing in answered.")]) -> Response:
     """The state of a submission, with its entries, or with what is wrong with it."""
-    state = state_of(request)
-    state.accounts.admit(address_of(request))
+    state = require_state(request)
+    state.accounts.admit(get_client_address(request))
     job = state.queue.find(id) if ID.fullmatch(id) else None
     if job is None:
-        raise Refusal.because(404, "no submission has this id")
-    return said(200, job.record(), **({} if job.state in ENDED else {"Retry_After": str(_POLL)}))
+        raise HTTPProblem.because(404, "no submission has this id")
+    return make_json_response(200, job.record(), **({} if job.state in ENDED else {"Retry_After": str(_POLL)}))
 
 
 @router.post(
     "/windows/{window}/answers",
     status_code=201,
     response_class=Response,
-    responses=refusals(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
+    responses=describe_problems(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
     | {200: {"description": "Known already."}},
     openapi_extra=_BODY,
 )
@@ -108,26 +108,26 @@ async def answers(request: Request, window: str, bearer: Authorisation = "", con
     """Hand answers to an open sealed window in, signed by the team's key: 201, and the board's receipt. The same
     answers again are taken once, and give the receipt again (200). Whether anything is right nobody is told before the
     window closes."""
-    state = state_of(request)
-    sender = await _sender(request, state, bearer, "hand-in")
-    await run_in_threadpool(_known_window, state, window)
-    await _require_left(state, sender, f"{sender.owner}, sealed answers", _size(request, state))
-    id, body = await _received(request, state, content_digest)
+    state = require_state(request)
+    sender = await _identify_sender(request, state, bearer, "hand-in")
+    await run_in_threadpool(_check_window, state, window)
+    await _check_quota(state, sender, f"{sender.owner}, sealed answers", _read_content_length(request, state))
+    id, body = await _receive_upload(request, state, content_digest)
     try:
-        receipt = await run_in_threadpool(_taken, state, sender, window, id, body)
+        receipt = await run_in_threadpool(_accept_answers, state, sender, window, id, body)
     finally:
         state.files.clear(id)
-    return said(201 if receipt.new else 200, receipt.record() | {"new": receipt.new})
+    return make_json_response(201 if receipt.new else 200, receipt.record() | {"new": receipt.new})
 
 
-def _known_window(state: State, window: str) -> None:
+def _check_window(state: State, window: str) -> None:
     try:
         find_window(state.board.ledger.records(), window)
     except UnknownName as error:
-        raise Refusal.because(404, str(error)) from error
+        raise HTTPProblem.because(404, str(error)) from error
 
 
-def _taken(state: State, sender: Sender, window: str, id: str, body: Body) -> Receipt:
+def _accept_answers(state: State, sender: Sender, window: str, id: str, body: Body) -> Receipt:
     """The receipt of answers, which are checked here: a queue might be longer than the window is open."""
 
     def allowed(submission: Submission) -> None:
@@ -135,7 +135,7 @@ def _taken(state: State, sender: Sender, window: str, id: str, body: Body) -> Re
             require_team(submission, sender.team, sender.team_key)
 
     if not state.checking.acquire(blocking=False):
-        raise Refusal.because(503, "other answers are being checked: try again in a moment", 2)
+        raise HTTPProblem.because(503, "other answers are being checked: try again in a moment", 2)
     try:
         try:
             state.queue.charge(f"{sender.owner}, sealed answers", body.received, id)
@@ -145,26 +145,26 @@ def _taken(state: State, sender: Sender, window: str, id: str, body: Body) -> Re
         state.files.settle(id)
         return submit_answers(state.board, window, state.files.whole(id), allowed=allowed)
     except BadSubmission as error:
-        raise Refusal.because(422, _plain(error, id), problems=problems_of(error)) from error
-    except (Refusal, QuotaExceeded):
+        raise HTTPProblem.because(422, _format_error(error, id), problems=to_problem_records(error)) from error
+    except (HTTPProblem, QuotaExceeded):
         raise
-    except NotTaken as error:
-        raise Refusal.because(409, _plain(error, id)) from error
+    except SubmissionRejected as error:
+        raise HTTPProblem.because(409, _format_error(error, id)) from error
     except FarshiftError as error:
-        raise Refusal.because(503, "the board cannot take this in now: try again later", 10) from error
+        raise HTTPProblem.because(503, "the board cannot take this in now: try again later", 10) from error
     finally:
         state.checking.release()
 
 
-def _plain(error: FarshiftError, id: str) -> str:
+def _format_error(error: FarshiftError, id: str) -> str:
     return str(error).replace(f"{id}.zip", "the answers")
 
 
-async def _sender(request: Request, state: State, authorisation: str, scope: str) -> Sender:
-    return await run_in_threadpool(state.accounts.sender, authorisation, address_of(request), scope)
+async def _identify_sender(request: Request, state: State, authorisation: str, scope: str) -> Sender:
+    return await run_in_threadpool(state.accounts.sender, authorisation, get_client_address(request), scope)
 
 
-async def _require_left(state: State, sender: Sender, owner: str, size: int) -> None:
+async def _check_quota(state: State, sender: Sender, owner: str, size: int) -> None:
     """Refuse, before its bytes come, what would not be taken after them."""
     try:
         await run_in_threadpool(state.queue.require_left, owner, size)
@@ -172,31 +172,34 @@ async def _require_left(state: State, sender: Sender, owner: str, size: int) -> 
         await run_in_threadpool(state.accounts.refused, sender, "quota-exceeded", str(error))
         raise
     if not state.files.has_room(size):
-        raise Refusal.because(507, "the board's disk is full: try again later", 600)
+        raise HTTPProblem.because(507, "the board's disk is full: try again later", 600)
 
 
-def _size(request: Request, state: State) -> int:
-    """The length that a request states, 0 where it states none. Raises `Refusal` where it cannot be a submission."""
+def _read_content_length(request: Request, state: State) -> int:
+    """The length that a request states, 0 where it states none. Raises `HTTPProblem` where it cannot be a
+    submission."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != ZIP:
-        raise Refusal.because(415, f"a submission is sent as {ZIP}")
+        raise HTTPProblem.because(415, f"a submission is sent as {ZIP}")
     stated = request.headers.get("content-length", "0")
     size = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else 0
     if size > state.settings.submission_bytes:
-        raise Refusal.because(413, f"{size} bytes; at most {state.settings.submission_bytes} are taken")
+        raise HTTPProblem.because(413, f"{size} bytes; at most {state.settings.submission_bytes} are taken")
     return size
 
 
-async def _received(request: Request, state: State, content_digest: str) -> tuple[str, Body]:
+async def _receive_upload(request: Request, state: State, content_digest: str) -> tuple[str, Body]:
     """The body of a request in a file of its own, as its sender meant it."""
-    stated = stated_digest(content_digest)
+    stated = parse_digest_header(content_digest)
     id = state.files.new()
     try:
-        body = await receive(request.stream(), state.files.part(id), state.settings.submission_bytes, state.settings)
+        body = await receive_body(
+            request.stream(), state.files.part(id), state.settings.submission_bytes, state.settings
+        )
         if not body.whole or not body.received:
-            raise Refusal.because(400, "the body is empty, or was cut off")
+            raise HTTPProblem.because(400, "the body is empty, or was cut off")
         if stated and stated != body.digest:
-            raise Refusal.because(400, "the body is not what Content-Digest says")
+            raise HTTPProblem.because(400, "the body is not what Content-Digest says")
     except BaseException:
         state.files.clear(id)
         raise

@@ -7,87 +7,87 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.exceptions import HTTPException
 
-from ...exports import exported
+from ...exports import make_export_files
 from ...tables.table_view import TableView
-from ..answers import Stored, as_json, detect_media, stored_answer
-from ..models import Benchmarks, Standings, TableFound, Tables, refused
-from ..published import Shown
-from ..reading import Now, head
+from ..answers import ResponseBody, detect_media, make_body_response, to_json_body
+from ..models import Benchmarks, Standings, TableFound, Tables, describe_refusals
+from ..published import RenderedBoard
+from ..reading import Now, make_head_record
 
 router = APIRouter(tags=["tables"])
 
 _ITEM = ("benchmark", "title", "kind", "budget", "steps", "selection", "metric", "better", "identity", "current")
 
 
-@router.get("/benchmarks", response_model=Benchmarks, responses=refused(503))
+@router.get("/benchmarks", response_model=Benchmarks, responses=describe_refusals(503))
 def benchmarks(request: Request, shown: Now) -> Response:
     """The benchmarks that have entries here."""
-    return stored_answer(request, shown.stored("benchmarks", lambda: as_json(_benchmarks(shown))))
+    return make_body_response(request, shown.stored("benchmarks", lambda: to_json_body(_list_benchmarks(shown))))
 
 
-@router.get("/tables", response_model=Tables, responses=refused(503))
+@router.get("/tables", response_model=Tables, responses=describe_refusals(503))
 def tables(request: Request, shown: Now) -> Response:
     """The tables, without their rows."""
-    return stored_answer(request, shown.stored("tables", lambda: as_json(_tables(shown))))
+    return make_body_response(request, shown.stored("tables", lambda: to_json_body(_list_tables(shown))))
 
 
-@router.get("/tables/{identity}", response_model=TableFound, responses=refused(404, 503))
+@router.get("/tables/{identity}", response_model=TableFound, responses=describe_refusals(404, 503))
 def table(
     request: Request,
     identity: Annotated[str, Path(description="The table's identity, or the first digits of it.", min_length=8)],
     shown: Now,
 ) -> Response:
     """A table with its rows."""
-    found = [view for view in shown.snapshot.views if view.table.identity.startswith(identity)]
-    if len(found) != 1:
-        raise HTTPException(404, f"{len(found) or 'no'} tables have the identity {identity[:64]}")
-    answer = {"head": head(shown.snapshot.head), "table": found[0].record()}
-    return stored_answer(request, shown.stored(f"table {found[0].table.identity}", lambda: as_json(answer)))
+    matches = [view for view in shown.snapshot.views if view.table.identity.startswith(identity)]
+    if len(matches) != 1:
+        raise HTTPException(404, f"{len(matches) or 'no'} tables have the identity {identity[:64]}")
+    answer = {"head": make_head_record(shown.snapshot.head), "table": matches[0].record()}
+    return make_body_response(request, shown.stored(f"table {matches[0].table.identity}", lambda: to_json_body(answer)))
 
 
-@router.get("/standings", response_model=Standings, responses=refused(503))
+@router.get("/standings", response_model=Standings, responses=describe_refusals(503))
 def standings(request: Request, shown: Now) -> Response:
     """All tables with their rows, aggregates over benchmarks, and what is listed separately."""
-    made = shown.stored("standings.json", lambda: as_json(shown.snapshot.record()))
-    return stored_answer(request, made)
+    body = shown.stored("standings.json", lambda: to_json_body(shown.snapshot.record()))
+    return make_body_response(request, body)
 
 
 @router.get(
     "/standings.csv",
     response_class=Response,
-    responses=refused(503) | {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    responses=describe_refusals(503) | {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
 def standings_csv(request: Request, shown: Now) -> Response:
     """A line for each entry of every table, numbers unrounded (RFC 4180)."""
-    return _exported(request, shown, "csv")
+    return _make_export_response(request, shown, "csv")
 
 
 @router.get(
     "/standings.parquet",
     response_class=Response,
-    responses=refused(503)
+    responses=describe_refusals(503)
     | {200: {"content": {"application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}}}}},
 )
 def standings_parquet(request: Request, shown: Now) -> Response:
     """The same lines as an Apache Parquet file."""
-    return _exported(request, shown, "parquet")
+    return _make_export_response(request, shown, "parquet")
 
 
-def _exported(request: Request, shown: Shown, form: str) -> Response:
-    def made() -> Stored:
-        ((name, content),) = exported(shown.snapshot, form).items()
-        return Stored(content, detect_media(name))
+def _make_export_response(request: Request, shown: RenderedBoard, form: str) -> Response:
+    def make_body() -> ResponseBody:
+        ((name, content),) = make_export_files(shown.snapshot, form).items()
+        return ResponseBody(content, detect_media(name))
 
     named = {"Content-Disposition": f'attachment; filename="standings.{form}"'}
-    return stored_answer(request, shown.stored(f"standings.{form}", made), headers=named)
+    return make_body_response(request, shown.stored(f"standings.{form}", make_body), headers=named)
 
 
-def _benchmarks(shown: Shown) -> dict[str, Any]:
+def _list_benchmarks(shown: RenderedBoard) -> dict[str, Any]:
     grouped: dict[str, list[TableView]] = {}
     for view in shown.snapshot.views:
         grouped.setdefault(view.table.benchmark, []).append(view)
     return {
-        "head": head(shown.snapshot.head),
+        "head": make_head_record(shown.snapshot.head),
         "benchmarks": [
             {
                 "benchmark": name,
@@ -100,11 +100,14 @@ def _benchmarks(shown: Shown) -> dict[str, Any]:
     }
 
 
-def _tables(shown: Shown) -> dict[str, Any]:
-    return {"head": head(shown.snapshot.head), "tables": [_summary(view) for view in shown.snapshot.views]}
+def _list_tables(shown: RenderedBoard) -> dict[str, Any]:
+    return {
+        "head": make_head_record(shown.snapshot.head),
+        "tables": [_summarise_table(view) for view in shown.snapshot.views],
+    }
 
 
-def _summary(view: TableView) -> dict[str, Any]:
+def _summarise_table(view: TableView) -> dict[str, Any]:
     return {
         **{name: getattr(view.table, name) for name in _ITEM},
         "ranked": view.ranked,

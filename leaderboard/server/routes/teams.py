@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from ...entries import Entry
-from ...teams import labels, team_of
-from ..answers import as_json, stored_answer
+from ...teams import identify_team, make_team_labels
+from ..answers import make_body_response, to_json_body
 from ..models import Teams
-from ..reading import Board, head
+from ..reading import Board, make_head_record
 
 router = APIRouter(tags=["teams"])
 
@@ -20,19 +20,19 @@ def teams(request: Request, board: Board) -> Response:
     """The teams, by the name that is shown of each."""
     history = board.history()
     grouped: dict[str, list[Entry]] = {}
-    for one in history.entries.values():
-        grouped.setdefault(team_of(one), []).append(one)
-    shown = labels(history.entries.values())
-    found: list[dict[str, Any]] = [
+    for item in history.entries.values():
+        grouped.setdefault(identify_team(item), []).append(item)
+    shown = make_team_labels(history.entries.values())
+    records: list[dict[str, Any]] = [
         {
             "team": shown[team],
             "team_key": entries[-1].team_key,
             "entries": len(entries),
-            "benchmarks": sorted({one.benchmark for one in entries}),
-            "models": sorted({one.model for one in entries}),
+            "benchmarks": sorted({item.benchmark for item in entries}),
+            "models": sorted({item.model for item in entries}),
             "newest": entries[-1].time,
         }
         for team, entries in grouped.items()
     ]
-    found.sort(key=lambda one: (one["team"], one["team_key"]))
-    return stored_answer(request, as_json({"head": head(history.head), "teams": found}))
+    records.sort(key=lambda item: (item["team"], item["team_key"]))
+    return make_body_response(request, to_json_body({"head": make_head_record(history.head), "teams": records}))

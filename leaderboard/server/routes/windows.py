@@ -7,12 +7,12 @@ from typing import Any, Literal
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import HTTPException
 
-from ...sealed.results import results
-from ...sealed.times import utc_now
-from ...sealed.window import Places, Window
-from ..answers import as_json, file_answer, stored_answer
-from ..models import WindowFound, Windows, refused
-from ..reading import Board, head
+from ...sealed.results import make_window_results
+from ...sealed.times import get_utc_time
+from ...sealed.window import Window, WindowPaths
+from ..answers import make_body_response, make_file_response, to_json_body
+from ..models import WindowFound, Windows, describe_refusals
+from ..reading import Board, make_head_record
 
 router = APIRouter(tags=["windows"])
 
@@ -24,54 +24,54 @@ SEEN = ("open", "due", "revealed")
 @router.get("/windows", response_model=Windows)
 def windows(request: Request, board: Board) -> Response:
     """The windows, in the ledger's order."""
-    history, now = board.history(), utc_now()
-    found = [
+    history, now = board.history(), get_utc_time()
+    records = [
         {
-            "window": one.name,
-            "benchmark": one.terms.benchmark,
-            "state": one.state(now),
-            "opens": one.terms.opens,
-            "closes": one.terms.closes,
-            "answers": len(one.answers),
+            "window": item.name,
+            "benchmark": item.terms.benchmark,
+            "state": item.state(now),
+            "opens": item.terms.opens,
+            "closes": item.terms.closes,
+            "answers": len(item.answers),
         }
-        for one in history.windows.values()
+        for item in history.windows.values()
     ]
-    return stored_answer(request, as_json({"head": head(history.head), "windows": found}))
+    return make_body_response(request, to_json_body({"head": make_head_record(history.head), "windows": records}))
 
 
-@router.get("/windows/{window}", response_model=WindowFound, responses=refused(404))
+@router.get("/windows/{window}", response_model=WindowFound, responses=describe_refusals(404))
 def window(request: Request, window: str, board: Board) -> Response:
     """A window: its terms, and its results once it is revealed."""
     history = board.history()
-    found = _window(board, window)
-    answer: dict[str, Any] = results(board.view(history), found.name)
-    answer["head"] = head(history.head)
-    open = found.state(utc_now()) in SEEN
-    answer["files"] = {name: f"windows/{found.name}/draw/{name}" for name in DRAW} if open else {}
-    return stored_answer(request, as_json(answer))
+    match = _get_window(board, window)
+    answer: dict[str, Any] = make_window_results(board.view(history), match.name)
+    answer["head"] = make_head_record(history.head)
+    open = match.state(get_utc_time()) in SEEN
+    answer["files"] = {name: f"windows/{match.name}/draw/{name}" for name in DRAW} if open else {}
+    return make_body_response(request, to_json_body(answer))
 
 
 @router.get(
     "/windows/{window}/draw/{name}",
     response_class=Response,
-    responses=refused(404) | {200: {"content": {"application/octet-stream": {}}}},
+    responses=describe_refusals(404) | {200: {"content": {"application/octet-stream": {}}}},
 )
 def draw(request: Request, window: str, name: Literal["draw.toml", "inputs.parquet"], board: Board) -> Response:
     """A file of its draw, once it is open: row ids and inputs, no labels."""
-    found = _window(board, window)
-    state = found.state(utc_now())
-    path: str = getattr(Places(found.name), DRAW[name])
+    match = _get_window(board, window)
+    state = match.state(get_utc_time())
+    path: str = getattr(WindowPaths(match.name), DRAW[name])
     digest = board.history().file(path)
     if state not in SEEN or digest is None:
-        raise HTTPException(404, f"window {found.name} is {state}: its draw is published from {found.terms.opens}")
+        raise HTTPException(404, f"window {match.name} is {state}: its draw is published from {match.terms.opens}")
     file = board.file(path)
     if file is None:
         raise HTTPException(404, f"{path} is not here")
-    return file_answer(request, file, digest, name)
+    return make_file_response(request, file, digest, name)
 
 
-def _window(board: Board, name: str) -> Window:
-    found = board.history().windows
-    if name not in found:
+def _get_window(board: Board, name: str) -> Window:
+    known = board.history().windows
+    if name not in known:
         raise HTTPException(404, f"there is no window {name[:80]}")
-    return found[name]
+    return known[name]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....core.draws import bits
+from ....core.draws import draw_bits
 from ....core.errors import BadDefinition
 
 _PLACES = 20
@@ -27,7 +27,7 @@ class Draws:
     def bits(self, name: str, width: int) -> NDArray[np.uint64]:
         """64 random bits per row and place, shape (rows, width)."""
         rows, places = np.arange(self.rows, dtype=np.uint64), np.arange(width, dtype=np.uint64)
-        return bits(f"{self.stream}/{name}", (rows << np.uint64(_PLACES))[:, None] + places)
+        return draw_bits(f"{self.stream}/{name}", (rows << np.uint64(_PLACES))[:, None] + places)
 
     def below(self, name: str, bound: int | NDArray[np.int64], width: int = 1) -> NDArray[np.int64]:
         """Whole numbers in [0, bound), shape (rows, width); an array of bounds is broadcast, each <= 2^31."""
@@ -61,7 +61,7 @@ class Tape:
         """The next whole number in [0, bound); bound <= 2^31."""
         if not self._ready:
             counters = np.arange(self._next, self._next + self._AHEAD, dtype=np.uint64)
-            self._ready = bits(self._stream, counters)[::-1].tolist()
+            self._ready = draw_bits(self._stream, counters)[::-1].tolist()
             self._next += self._AHEAD
         return (self._ready.pop() >> 32) * bound >> 32
 

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from ._contract import Examples
 
 
-def traced(inputs: Sequence[str], answers: Sequence[str], steps: Sequence[Sequence[str]], trace: bool) -> Examples:
+def make_traced_examples(
+    inputs: Sequence[str], answers: Sequence[str], steps: Sequence[Sequence[str]], trace: bool
+) -> Examples:
     """The answers alone, or behind their steps: "step ; step = answer"."""
     if not trace:
         return Examples(inputs, answers)
-    return Examples(inputs, [f"{' ; '.join(done)} = {answer}" for done, answer in zip(steps, answers, strict=True)])
+    return Examples(
+        inputs, [f"{' ; '.join(row_steps)} = {answer}" for row_steps, answer in zip(steps, answers, strict=True)]
+    )

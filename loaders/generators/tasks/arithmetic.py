@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._contract import Draws, Examples, require
-from ._text import texts, words
+from ._text import format_numbers, format_words
 
 Digits = NDArray[np.int64]
 
@@ -32,65 +32,67 @@ class _Sum:
     carry_chain: NDArray[np.int64]
 
     def examples(self, inputs: Sequence[str], outputs: Sequence[str]) -> Examples:
-        items = words(np.concatenate([self.left, self.right], axis=1))
+        items = format_words(np.concatenate([self.left, self.right], axis=1))
         return Examples(inputs, outputs, items=items, meta={"carry_chain": self.carry_chain})
 
 
 def addition(draws: Draws, length: int) -> Examples:
     """The sum of two numbers, highest digit first: its first digit depends on all digits of the input."""
-    drawn = _sum(draws, length)
-    return drawn.examples(_plain(drawn), words(drawn.total))
+    drawn = _draw_sum(draws, length)
+    return drawn.examples(_format_sum(drawn), format_words(drawn.total))
 
 
 def addition_reversed(draws: Draws, length: int) -> Examples:
     """`addition` with the sum's lowest digit first: the order in which carries are known."""
-    drawn = _sum(draws, length)
-    return drawn.examples(_plain(drawn), words(drawn.total[:, ::-1]))
+    drawn = _draw_sum(draws, length)
+    return drawn.examples(_format_sum(drawn), format_words(drawn.total[:, ::-1]))
 
 
 def addition_hinted(draws: Draws, length: int, *, hints: int) -> Examples:
     """`addition` with an index hint before each digit, from a supply of `hints`."""
-    drawn = _sum(draws, length)
-    places = _hints(draws, length + 1, hints)
-    return drawn.examples(_marked_sum(drawn, places), _marked(places, drawn.total))
+    drawn = _draw_sum(draws, length)
+    places = _draw_hints(draws, length + 1, hints)
+    return drawn.examples(_format_hinted_sum(drawn, places), _format_hinted(places, drawn.total))
 
 
 def addition_reversed_hinted(draws: Draws, length: int, *, hints: int) -> Examples:
     """`addition_reversed` with an index hint before each digit, from a supply of `hints`."""
-    drawn = _sum(draws, length)
-    places = _hints(draws, length + 1, hints)
-    return drawn.examples(_marked_sum(drawn, places), _marked(places[:, ::-1], drawn.total[:, ::-1]))
+    drawn = _draw_sum(draws, length)
+    places = _draw_hints(draws, length + 1, hints)
+    return drawn.examples(_format_hinted_sum(drawn, places), _format_hinted(places[:, ::-1], drawn.total[:, ::-1]))
 
 
 def parity(draws: Draws, length: int) -> Examples:
     """The number of ones among bits, modulo 2."""
     bits = draws.below("bits", 2, length)
-    return Examples(words(bits), texts(bits.sum(axis=1) % 2))
+    return Examples(format_words(bits), format_numbers(bits.sum(axis=1) % 2))
 
 
 def parity_scratchpad(draws: Draws, length: int) -> Examples:
     """`parity`, with the parity of the bits so far written for every bit; the last one is the answer."""
     bits = draws.below("bits", 2, length)
-    return Examples(words(bits), words(np.cumsum(bits, axis=1) % 2))
+    return Examples(format_words(bits), format_words(np.cumsum(bits, axis=1) % 2))
 
 
 def parity_hinted_scratchpad(draws: Draws, length: int, *, hints: int) -> Examples:
     """`parity` with an index hint before each bit, and a scratchpad that names the hint of every one and the parity so
     far; after "=" stands the answer."""
     bits = draws.below("bits", 2, length)
-    places = _hints(draws, length, hints)
+    places = _draw_hints(draws, length, hints)
     notes = []
     for row, names in zip(bits.tolist(), places.tolist(), strict=True):
         ones = [name for bit, name in zip(row, names, strict=True) if bit]
         steps = [f"i{name} {number % 2}" for number, name in enumerate(ones, start=1)]
         notes.append(" ".join([*steps, "=", str(len(ones) % 2)]))
-    return Examples(_marked(places, bits), notes, items=words(bits))
+    return Examples(_format_hinted(places, bits), notes, items=format_words(bits))
 
 
 def modular_sum(draws: Draws, length: int, *, modulus: int) -> Examples:
     """The sum of numbers below `modulus`, modulo it."""
     numbers = draws.below("numbers", modulus, length)
-    return Examples([text.replace(" ", " + ") for text in words(numbers)], texts(numbers.sum(axis=1) % modulus))
+    return Examples(
+        [text.replace(" ", " + ") for text in format_words(numbers)], format_numbers(numbers.sum(axis=1) % modulus)
+    )
 
 
 def polynomial(draws: Draws, length: int) -> Examples:
@@ -103,17 +105,17 @@ def polynomial(draws: Draws, length: int) -> Examples:
         f"x = {at} : " + " + ".join(f"{c} x ^ {e}" for c, e in zip(row, powers, strict=True))
         for at, row, powers in zip(x.tolist(), factors.tolist(), exponents.tolist(), strict=True)
     ]
-    return Examples(inputs, texts(values))
+    return Examples(inputs, format_numbers(values))
 
 
-def _sum(draws: Draws, length: int) -> _Sum:
+def _draw_sum(draws: Draws, length: int) -> _Sum:
     """Half of the rows have a stretch of places whose digits sum to nine, along which a carry runs on: among
     independent digits long carries are too rare to be learned or tested."""
     left, right = draws.below("left", 10, length), draws.below("right", 10, length)
     start = draws.number("start", length)
     stop = np.where(draws.number("stretch", 2) == 1, start + 1 + draws.number("reach", length - start), start)
-    place = np.arange(length)
-    right = np.where((place >= start[:, None]) & (place < stop[:, None]), 9 - left, right)
+    positions = np.arange(length)
+    right = np.where((positions >= start[:, None]) & (positions < stop[:, None]), 9 - left, right)
     total = np.zeros((draws.rows, length + 1), np.int64)
     carry, run, longest = (np.zeros(draws.rows, np.int64) for _ in range(3))
     for at in range(length - 1, -1, -1):
@@ -125,24 +127,26 @@ def _sum(draws: Draws, length: int) -> _Sum:
     return _Sum(left, right, total, longest)
 
 
-def _plain(drawn: _Sum) -> list[str]:
-    return [f"{left} + {right}" for left, right in zip(words(drawn.left), words(drawn.right), strict=True)]
+def _format_sum(drawn: _Sum) -> list[str]:
+    return [
+        f"{left} + {right}" for left, right in zip(format_words(drawn.left), format_words(drawn.right), strict=True)
+    ]
 
 
-def _marked_sum(drawn: _Sum, places: Digits) -> list[str]:
-    left, right = _marked(places[:, 1:], drawn.left), _marked(places[:, 1:], drawn.right)
-    return [f"{one} + {other}" for one, other in zip(left, right, strict=True)]
+def _format_hinted_sum(drawn: _Sum, hints: Digits) -> list[str]:
+    left, right = _format_hinted(hints[:, 1:], drawn.left), _format_hinted(hints[:, 1:], drawn.right)
+    return [f"{first} + {second}" for first, second in zip(left, right, strict=True)]
 
 
-def _hints(draws: Draws, width: int, supply: int) -> Digits:
+def _draw_hints(draws: Draws, width: int, supply: int) -> Digits:
     """Consecutive hints, shape (rows, width), from a drawn place of the supply on."""
     require(width <= supply, width, f"there are {supply} index hints")
     return draws.number("hint", supply - width + 1)[:, None] + np.arange(width)
 
 
-def _marked(places: Digits, values: Digits) -> list[str]:
+def _format_hinted(hints: Digits, values: Digits) -> list[str]:
     """Each value with its hint before it, such as "i17 3 i18 5"."""
     return [
-        " ".join([f"i{place} {value}" for place, value in zip(*row, strict=True)])
-        for row in zip(places.tolist(), values.tolist(), strict=True)
+        " ".join([f"i{hint} {value}" for hint, value in zip(*row, strict=True)])
+        for row in zip(hints.tolist(), values.tolist(), strict=True)
     ]

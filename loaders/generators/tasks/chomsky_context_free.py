@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 
 from ._contract import Draws, Examples, Tape, require
-from ._text import characters, texts
+from ._text import format_characters, format_numbers
 from .chomsky_regular import MODULUS
 
 
 def reverse_string(draws: Draws, length: int) -> Examples:
     """A string of 0 and 1, backwards."""
     string = draws.below("string", 2, length)
-    return Examples(characters(string), characters(string[:, ::-1]))
+    return Examples(format_characters(string), format_characters(string[:, ::-1]))
 
 
 def stack_manipulation(draws: Draws, length: int) -> Examples:
@@ -24,7 +24,9 @@ def stack_manipulation(draws: Draws, length: int) -> Examples:
     heights = (1 + draws.number("height", max(length - 1, 1))).tolist()
     stacks, actions = draws.below("stack", 2, length), draws.below("actions", 3, length)
     inputs, outputs = [], []
-    for height, symbols, orders in zip(heights, characters(stacks), characters(actions, "-ab"), strict=True):
+    for height, symbols, orders in zip(
+        heights, format_characters(stacks), format_characters(actions, "-ab"), strict=True
+    ):
         stack = list(symbols[:height])
         for order in orders[height:]:
             if order != "-":
@@ -38,8 +40,8 @@ def stack_manipulation(draws: Draws, length: int) -> Examples:
 
 def modular_arithmetic_brackets(draws: Draws, length: int) -> Examples:
     """The value modulo 5 of an expression with brackets, signs, +, - and *."""
-    drawn = [_expression(tape, length, "+-*") for tape in draws.tapes("expression")]
-    return Examples([text for text, _ in drawn], texts(value for _, value in drawn))
+    drawn = [_draw_expression(tape, length, "+-*") for tape in draws.tapes("expression")]
+    return Examples([text for text, _ in drawn], format_numbers(value for _, value in drawn))
 
 
 def solve_equation(draws: Draws, length: int) -> Examples:
@@ -50,7 +52,7 @@ def solve_equation(draws: Draws, length: int) -> Examples:
     require(length >= 3, length, 'the shortest equation, such as "x=1", has 3 characters')
     equations, solutions = [], []
     for tape in draws.tapes("equation"):
-        text, value = _expression(tape, length - 2, "+-")
+        text, value = _draw_expression(tape, length - 2, "+-")
         digits = [match.start() for match in re.finditer(r"\d", text)]
         at = digits[tape.below(len(digits))]
         equations.append(f"{text[:at]}x{text[at + 1 :]}={value}")
@@ -58,7 +60,7 @@ def solve_equation(draws: Draws, length: int) -> Examples:
     return Examples(equations, solutions)
 
 
-def _expression(tape: Tape, length: int, operators: str) -> tuple[str, int]:
+def _draw_expression(tape: Tape, length: int, operators: str) -> tuple[str, int]:
     """An expression of exactly `length` characters and its value modulo 5: d, -d, (d), (-d) or (left operator right).
 
     Built with a stack of its own, since 500 characters may nest deeper than Python likes to recurse.

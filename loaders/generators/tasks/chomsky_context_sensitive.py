@@ -12,12 +12,12 @@ from operator import add, mul
 import numpy as np
 
 from ._contract import Draws, Examples, require
-from ._text import characters
+from ._text import format_characters
 
 
 def duplicate_string(draws: Draws, length: int) -> Examples:
     """A string of 0 and 1, twice."""
-    string = characters(draws.below("string", 2, length))
+    string = format_characters(draws.below("string", 2, length))
     return Examples(string, [text * 2 for text in string])
 
 
@@ -29,43 +29,45 @@ def missing_duplicate(draws: Draws, length: int) -> Examples:
     at = (np.arange(draws.rows), gap)
     missing = twice[at]
     twice[at] = 2
-    return Examples(characters(twice, "01_"), characters(missing[:, None]))
+    return Examples(format_characters(twice, "01_"), format_characters(missing[:, None]))
 
 
 def odds_first(draws: Draws, length: int) -> Examples:
     """The symbols of a string of 0 and 1 at the odd places (counted from 0), then those at the even ones."""
     string = draws.below("string", 2, length)
-    return Examples(characters(string), characters(np.concatenate([string[:, 1::2], string[:, ::2]], axis=1)))
+    return Examples(
+        format_characters(string), format_characters(np.concatenate([string[:, 1::2], string[:, ::2]], axis=1))
+    )
 
 
 def bucket_sort(draws: Draws, length: int) -> Examples:
     """A string over an ordered alphabet of five symbols, sorted."""
     string = draws.below("string", 5, length)
-    return Examples(characters(string), characters(np.sort(string, axis=1)))
+    return Examples(format_characters(string), format_characters(np.sort(string, axis=1)))
 
 
 def compute_sqrt(draws: Draws, length: int) -> Examples:
     """The square root of a binary number (highest bit first), rounded down, in half as many digits, rounded up."""
-    numbers = characters(draws.below("number", 2, length))
+    numbers = format_characters(draws.below("number", 2, length))
     width = (length + 1) // 2
     return Examples(numbers, [f"{isqrt(int(number, 2)):0{width}b}" for number in numbers])
 
 
 def binary_addition(draws: Draws, length: int) -> Examples:
     """The sum of two binary numbers, all lowest bit first; `length` >= 3 counts the sign between them too."""
-    return _binary(draws, length, add, "+")
+    return _make_binary_examples(draws, length, add, "+")
 
 
 def binary_multiplication(draws: Draws, length: int) -> Examples:
     """The product of two binary numbers, all lowest bit first; `length` >= 3 counts the sign between them too."""
-    return _binary(draws, length, mul, "*")
+    return _make_binary_examples(draws, length, mul, "*")
 
 
-def _binary(draws: Draws, length: int, operate: Callable[[int, int], int], sign: str) -> Examples:
+def _make_binary_examples(draws: Draws, length: int, operate: Callable[[int, int], int], sign: str) -> Examples:
     """Two numbers of any two lengths that fit, zero included; the result without zeros behind its highest bit."""
     require(length >= 3, length, "two numbers and the sign between them have at least 3 characters")
     signs_at: Sequence[int] = (1 + draws.number("sign", length - 2)).tolist()
-    strings = characters(draws.below("digits", 2, length))
+    strings = format_characters(draws.below("digits", 2, length))
     inputs = [f"{text[:at]}{sign}{text[at + 1 :]}" for text, at in zip(strings, signs_at, strict=True)]
     outputs = []
     for text in inputs:

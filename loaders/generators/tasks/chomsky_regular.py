@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._contract import Draws, Examples, require
-from ._text import characters, texts
+from ._text import format_characters, format_numbers
 
 MODULUS = 5
 
@@ -16,19 +16,19 @@ MODULUS = 5
 def even_pairs(draws: Draws, length: int) -> Examples:
     """Whether the pairs of unlike neighbours in a string of 0 and 1 are even (0) or odd (1) in number."""
     string = draws.below("string", 2, length)
-    return Examples(characters(string), texts((string[:, 1:] != string[:, :-1]).sum(axis=1) % 2))
+    return Examples(format_characters(string), format_numbers((string[:, 1:] != string[:, :-1]).sum(axis=1) % 2))
 
 
 def parity_check(draws: Draws, length: int) -> Examples:
     """The number of ones in a string of 0 and 1, modulo 2."""
     string = draws.below("string", 2, length)
-    return Examples(characters(string), texts(string.sum(axis=1) % 2))
+    return Examples(format_characters(string), format_numbers(string.sum(axis=1) % 2))
 
 
 def cycle_navigation(draws: Draws, length: int) -> Examples:
     """Where a walk of steps - (back), = (stay) and + (on) from place 0 of a circle of five places ends."""
     steps = draws.below("steps", 3, length)
-    return Examples(characters(steps, "-=+"), texts((steps - 1).sum(axis=1) % MODULUS))
+    return Examples(format_characters(steps, "-=+"), format_numbers((steps - 1).sum(axis=1) % MODULUS))
 
 
 def modular_arithmetic(draws: Draws, length: int) -> Examples:
@@ -40,8 +40,8 @@ def modular_arithmetic(draws: Draws, length: int) -> Examples:
     text[:, ::2], text[:, 1::2] = digits, operators + MODULUS
     total = np.zeros(draws.rows, np.int64)
     term = digits[:, 0]
-    for place in range(length // 2):
-        operator, digit = operators[:, place], digits[:, place + 1]
+    for index in range(length // 2):
+        operator, digit = operators[:, index], digits[:, index + 1]
         total = np.where(operator == 2, total, total + term) % MODULUS
         term = np.choose(operator, [digit, -digit, term * digit]) % MODULUS
-    return Examples(characters(text, "01234+-*"), texts((total + term) % MODULUS))
+    return Examples(format_characters(text, "01234+-*"), format_numbers((total + term) % MODULUS))

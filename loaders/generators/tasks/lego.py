@@ -29,44 +29,44 @@ class _Chain:
 
 def chain(draws: Draws, length: int) -> Examples:
     """The value of one variable; the clauses stand in the order of the chain."""
-    chains = _chains(draws, length)
-    return Examples([one.ordered for one in chains], [one.answer for one in chains])
+    chains = _draw_chains(draws, length)
+    return Examples([item.ordered for item in chains], [item.answer for item in chains])
 
 
 def chain_shuffled(draws: Draws, length: int) -> Examples:
     """`chain` with the clauses in a drawn order."""
-    chains = _chains(draws, length)
-    return _shuffled(chains, [one.answer for one in chains])
+    chains = _draw_chains(draws, length)
+    return _make_shuffled_examples(chains, [item.answer for item in chains])
 
 
 def chain_shuffled_scratchpad(draws: Draws, length: int) -> Examples:
     """`chain_shuffled`, with the value of every variable up to the one asked for, in the order of the chain; the last
     value is the answer."""
-    chains = _chains(draws, length)
-    return _shuffled(chains, [" ; ".join(one.resolved) for one in chains])
+    chains = _draw_chains(draws, length)
+    return _make_shuffled_examples(chains, [" ; ".join(item.resolved) for item in chains])
 
 
-def _shuffled(chains: list[_Chain], outputs: list[str]) -> Examples:
-    return Examples([one.shuffled for one in chains], outputs, items=[one.ordered for one in chains])
+def _make_shuffled_examples(chains: list[_Chain], outputs: list[str]) -> Examples:
+    return Examples([item.shuffled for item in chains], outputs, items=[item.ordered for item in chains])
 
 
-def _chains(draws: Draws, length: int) -> list[_Chain]:
+def _draw_chains(draws: Draws, length: int) -> list[_Chain]:
     require(length <= _NAMES, length, f"there are {_NAMES} names of variables")
     names = draws.permutations("names", _NAMES)[:, :length].tolist()
     signs = (2 * draws.below("signs", 2, length) - 1).tolist()
     orders = draws.permutations("order", length).tolist()
     half = length // 2
-    asked = (half + draws.number("asked", length - half)).tolist()
-    return [_chain(*row) for row in zip(names, signs, orders, asked, strict=True)]
+    targets = (half + draws.number("asked", length - half)).tolist()
+    return [_make_chain(*row) for row in zip(names, signs, orders, targets, strict=True)]
 
 
-def _chain(names: list[int], signs: list[int], order: list[int], asked: int) -> _Chain:
+def _make_chain(names: list[int], signs: list[int], order: list[int], target: int) -> _Chain:
     clauses, resolved, before, value = [], [], "1", 1
     for name, sign in zip(names, signs, strict=True):
         value *= sign
         clauses.append(f"v{name} = {'+' if sign > 0 else '-'} {before}")
         resolved.append(f"v{name} {value:+d}")
         before = f"v{name}"
-    question = f"v{names[asked]} ?"
-    shuffled = [clauses[place] for place in order]
-    return _Chain(" ; ".join([*clauses, question]), " ; ".join([*shuffled, question]), resolved[: asked + 1])
+    question = f"v{names[target]} ?"
+    shuffled = [clauses[index] for index in order]
+    return _Chain(" ; ".join([*clauses, question]), " ; ".join([*shuffled, question]), resolved[: target + 1])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ._contract import Draws, Examples, Tape
-from ._text import texts
+from ._text import format_numbers
 
 OPERATORS = ("MAX", "MED", "MIN", "SM")
 
@@ -32,14 +32,14 @@ def nested(draws: Draws, depth: int, *, arguments: int) -> Examples:
     inputs, values, tokens, nestings = [], [], [], []
     for tape in draws.tapes("expression"):
         expression = _Expression()
-        values.append(_grow(expression, tape, depth, arguments, ""))
+        values.append(_grow_expression(expression, tape, depth, arguments, ""))
         inputs.append(" ".join(expression.tokens))
         tokens.append(len(expression.tokens))
         nestings.append(" ".join(sorted(expression.nestings)))
-    return Examples(inputs, texts(values), meta={"tokens": tokens, "nestings": nestings})
+    return Examples(inputs, format_numbers(values), meta={"tokens": tokens, "nestings": nestings})
 
 
-def _grow(expression: _Expression, tape: Tape, depth: int, arguments: int, parent: str) -> int:
+def _grow_expression(expression: _Expression, tape: Tape, depth: int, arguments: int, parent: str) -> int:
     """Write a sub-expression of this depth (0 is a digit) and return its value."""
     if depth == 0:
         digit = tape.below(10)
@@ -52,15 +52,15 @@ def _grow(expression: _Expression, tape: Tape, depth: int, arguments: int, paren
     count = 2 + tape.below(arguments - 1)
     deepest = tape.below(count)
     values = []
-    for place in range(count):
+    for index in range(count):
         shallow = min(depth - 1, 1) if tape.below(3) == 0 else 0
-        below = depth - 1 if place == deepest else shallow
-        values.append(_grow(expression, tape, below, arguments, operator))
+        below = depth - 1 if index == deepest else shallow
+        values.append(_grow_expression(expression, tape, below, arguments, operator))
     expression.tokens.append("]")
     return _APPLY[operator](values)
 
 
-def _median(values: list[int]) -> int:
+def _compute_median(values: list[int]) -> int:
     """The middle value, or the mean of the two middle ones, rounded down."""
     ordered = sorted(values)
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) // 2
@@ -68,7 +68,7 @@ def _median(values: list[int]) -> int:
 
 _APPLY: dict[str, Callable[[list[int]], int]] = {
     "MAX": max,
-    "MED": _median,
+    "MED": _compute_median,
     "MIN": min,
     "SM": lambda values: sum(values) % 10,
 }

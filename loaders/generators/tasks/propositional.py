@@ -35,27 +35,33 @@ class _Statement:
 def entailment(draws: Draws, depth: int, *, breadths: list[int]) -> Examples:
     """Whether the goal follows: "true" or "false". The breadth of each statement is drawn from `breadths`, and given
     as a further column."""
-    statements = _statements(draws, depth, breadths)
-    return _examples(statements, [one.verdict for one in statements])
+    statements = _draw_statements(draws, depth, breadths)
+    return _make_examples(statements, [statement.verdict for statement in statements])
 
 
 def entailment_proof(draws: Draws, depth: int, *, breadths: list[int]) -> Examples:
     """`entailment`, with a proof first: each case of the disjunction, atom by atom, then the verdict."""
-    statements = _statements(draws, depth, breadths)
-    return _examples(statements, [" ; ".join([*map(" ".join, one.lanes), one.verdict]) for one in statements])
+    statements = _draw_statements(draws, depth, breadths)
+    return _make_examples(
+        statements, [" ; ".join([*map(" ".join, statement.lanes), statement.verdict]) for statement in statements]
+    )
 
 
-def _examples(statements: list[_Statement], outputs: list[str]) -> Examples:
-    return Examples([one.text for one in statements], outputs, meta={"breadth": [len(one.lanes) for one in statements]})
+def _make_examples(statements: list[_Statement], outputs: list[str]) -> Examples:
+    return Examples(
+        [statement.text for statement in statements],
+        outputs,
+        meta={"breadth": [len(statement.lanes) for statement in statements]},
+    )
 
 
-def _statements(draws: Draws, depth: int, breadths: list[int]) -> list[_Statement]:
+def _draw_statements(draws: Draws, depth: int, breadths: list[int]) -> list[_Statement]:
     deepest = (_ATOMS - 2) // (max(breadths) + 1)
     require(depth <= deepest, depth, f"{_ATOMS} atoms make lanes of at most {deepest} for {max(breadths)} cases")
-    return [_statement(tape, depth, breadths[tape.below(len(breadths))]) for tape in draws.tapes("statement")]
+    return [_draw_statement(tape, depth, breadths[tape.below(len(breadths))]) for tape in draws.tapes("statement")]
 
 
-def _statement(tape: Tape, depth: int, breadth: int) -> _Statement:
+def _draw_statement(tape: Tape, depth: int, breadth: int) -> _Statement:
     goal, other, *names = (f"p{atom}" for atom in tape.shuffled(range(_ATOMS)))
     lanes = [names[lane * depth : (lane + 1) * depth] for lane in range(breadth + 1)]
     holds = tape.below(2) == 1

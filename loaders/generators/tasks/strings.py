@@ -10,42 +10,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._contract import Draws, Examples, require
-from ._text import characters, words
+from ._text import format_characters, format_words
 
 _LETTERS = "abcdefghij"
 
 
 def copy(draws: Draws, length: int, *, symbols: int) -> Examples:
     """A sequence of numbers below `symbols`, as it is. Repeats make the place in the sequence hard to find again."""
-    sequence = words(draws.below("sequence", symbols, length))
+    sequence = format_words(draws.below("sequence", symbols, length))
     return Examples(sequence, sequence)
 
 
 def copy_distinct(draws: Draws, length: int, *, symbols: int) -> Examples:
     """A sequence of different numbers below `symbols`, as it is: each token says what follows it."""
     require(length <= symbols, length, f"there are {symbols} different numbers")
-    sequence = words(draws.permutations("sequence", symbols)[:, :length])
+    sequence = format_words(draws.permutations("sequence", symbols)[:, :length])
     return Examples(sequence, sequence)
 
 
 def reverse(draws: Draws, length: int, *, symbols: int) -> Examples:
     """A sequence of numbers below `symbols`, backwards."""
     sequence = draws.below("sequence", symbols, length)
-    return Examples(words(sequence), words(sequence[:, ::-1]))
+    return Examples(format_words(sequence), format_words(sequence[:, ::-1]))
 
 
 def sort_distinct(draws: Draws, length: int, *, symbols: int) -> Examples:
     """Different numbers below `symbols`, each one token, in ascending order."""
     require(length <= symbols, length, f"there are {symbols} different numbers")
     sequence = draws.permutations("sequence", symbols)[:, :length]
-    return Examples(words(sequence), words(np.sort(sequence, axis=1)))
+    return Examples(format_words(sequence), format_words(np.sort(sequence, axis=1)))
 
 
 def sort_digits(draws: Draws, length: int) -> Examples:
     """Numbers of one to four digits, in ascending order: to compare them is to read their digits."""
     magnitude = 10 ** (1 + draws.below("digits", 4, length))
     sequence = draws.below("sequence", magnitude, length)
-    return Examples(words(sequence), words(np.sort(sequence, axis=1)))
+    return Examples(format_words(sequence), format_words(np.sort(sequence, axis=1)))
 
 
 def count(draws: Draws, length: int, *, symbols: int) -> Examples:
@@ -53,35 +53,39 @@ def count(draws: Draws, length: int, *, symbols: int) -> Examples:
     require(length <= symbols, length, f"there are {symbols} different numbers")
     first = draws.number("first", symbols - length + 1)
     numbers = first[:, None] + np.arange(length)
-    return Examples(words(numbers[:, [0, -1]]), words(numbers))
+    return Examples(format_words(numbers[:, [0, -1]]), format_words(numbers))
 
 
 def mode(draws: Draws, length: int) -> Examples:
     """The letter that stands most often in a sequence of ten letters; it is the only one that often."""
-    sequence, counts = _letters(draws, length)
+    sequence, counts = _draw_letters(draws, length)
     winners = counts.argmax(axis=1)
-    return Examples(characters(sequence, _LETTERS), characters(winners[:, None], _LETTERS), kept=_one_winner(counts))
+    return Examples(
+        format_characters(sequence, _LETTERS),
+        format_characters(winners[:, None], _LETTERS),
+        kept=_has_one_winner(counts),
+    )
 
 
 def mode_scratchpad(draws: Draws, length: int) -> Examples:
     """`mode`, with the letters sorted into runs first, in the order of the alphabet.
 
     Runs stand for the counts: numbers would have digits that no short sequence shows."""
-    sequence, counts = _letters(draws, length)
+    sequence, counts = _draw_letters(draws, length)
     outputs = []
     for row in counts.tolist():
         runs = " ".join(letter * number for letter, number in zip(_LETTERS, row, strict=True) if number)
         outputs.append(f"{runs} {_LETTERS[row.index(max(row))]}")
-    return Examples(characters(sequence, _LETTERS), outputs, kept=_one_winner(counts))
+    return Examples(format_characters(sequence, _LETTERS), outputs, kept=_has_one_winner(counts))
 
 
-def _letters(draws: Draws, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _draw_letters(draws: Draws, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Sequences of letters, shape (rows, length), and how often each letter stands in them, shape (rows, 10)."""
     sequence = draws.below("sequence", len(_LETTERS), length)
     return sequence, (sequence[:, :, None] == np.arange(len(_LETTERS))).sum(axis=1)
 
 
-def _one_winner(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _has_one_winner(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     ordered = np.sort(counts, axis=1)
     unique: NDArray[np.bool_] = ordered[:, -1] > ordered[:, -2]
     return unique

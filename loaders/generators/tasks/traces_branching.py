@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ._contract import Draws, Examples, Tape, require
-from ._text import words
-from ._traced import traced
+from ._text import format_words
+from ._traced import make_traced_examples
 
 _LABELS = 100
 
@@ -25,7 +25,9 @@ def inorder_traversal(draws: Draws, length: int, *, trace: bool) -> Examples:
     require(length <= _LABELS, length, f"there are {_LABELS} labels")
     trees = [_Traversal(tape, length) for tape in draws.tapes("tree")]
     answers = [" ".join(tree.order) for tree in trees]
-    return traced([" ".join(tree.given) for tree in trees], answers, [tree.moves for tree in trees], trace)
+    return make_traced_examples(
+        [" ".join(tree.given) for tree in trees], answers, [tree.moves for tree in trees], trace
+    )
 
 
 class _Traversal:
@@ -66,7 +68,7 @@ def merge_sort(draws: Draws, length: int, *, trace: bool) -> Examples:
             rounds.append(" | ".join(" ".join(map(str, run)) for run in runs))
             width *= 2
         steps.append(rounds)
-    return traced(words(numbers), words(np.sort(numbers, axis=1)), steps, trace)
+    return make_traced_examples(format_words(numbers), format_words(np.sort(numbers, axis=1)), steps, trace)
 
 
 def pair_sums(draws: Draws, length: int, *, trace: bool) -> Examples:
@@ -74,18 +76,18 @@ def pair_sums(draws: Draws, length: int, *, trace: bool) -> Examples:
 
     A step of the trace is a number, what it makes with each one after it, and the number of pairs so far.
     """
-    numbers, wanted = draws.below("numbers", 10, length), draws.number("wanted", 10).tolist()
+    numbers, targets = draws.below("numbers", 10, length), draws.number("wanted", 10).tolist()
     inputs, answers, steps = [], [], []
-    for row, target in zip(numbers.tolist(), wanted, strict=True):
-        found, done = 0, []
-        for place, number in enumerate(row[:-1]):
-            sums = [(number + other) % 10 for other in row[place + 1 :]]
-            found = (found + sums.count(target)) % 10
-            done.append(f"{number} : {' '.join(map(str, sums))} : {found}")
+    for row, target in zip(numbers.tolist(), targets, strict=True):
+        count, row_steps = 0, []
+        for index, number in enumerate(row[:-1]):
+            sums = [(number + other) % 10 for other in row[index + 1 :]]
+            count = (count + sums.count(target)) % 10
+            row_steps.append(f"{number} : {' '.join(map(str, sums))} : {count}")
         inputs.append(f"{' '.join(map(str, row))} : {target}")
-        answers.append(str(found))
-        steps.append(done)
-    return traced(inputs, answers, steps, trace)
+        answers.append(str(count))
+        steps.append(row_steps)
+    return make_traced_examples(inputs, answers, steps, trace)
 
 
 def tree_search(draws: Draws, length: int, *, trace: bool) -> Examples:
@@ -113,4 +115,4 @@ def tree_search(draws: Draws, length: int, *, trace: bool) -> Examples:
         inputs.append(" ; ".join([*(f"{parent} > {child}" for parent, child in edges), f"{labels[0]} to {target}"]))
         answers.append(" ".join(map(str, path)))
         steps.append([str(node) for node in visited])
-    return traced(inputs, answers, steps, trace)
+    return make_traced_examples(inputs, answers, steps, trace)

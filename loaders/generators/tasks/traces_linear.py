@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from ._contract import Draws, Examples
-from ._text import texts, words
-from ._traced import traced
+from ._text import format_numbers, format_words
+from ._traced import make_traced_examples
 
 _REGISTERS = "abcd"
 
@@ -29,17 +29,17 @@ def register_machine(draws: Draws, length: int, *, trace: bool) -> Examples:
     by_register = draws.below("by_register", 2, length)
     inputs, answers, steps = [], [], []
     for row in zip(*(x.tolist() for x in (targets, sources, adds, numbers, by_register)), strict=True):
-        values, program, done = [0] * 4, [], []
+        values, program, row_steps = [0] * 4, [], []
         for target, source, add, number, register in zip(*row, strict=True):
             operand = values[source] if register else number
             values[target] = (values[target] * add + operand) % 10
-            said = _REGISTERS[source] if register else number
-            program.append(f"{_REGISTERS[target]} {'+' if add else '='} {said}")
-            done.append(f"{_REGISTERS[target]} {values[target]}")
+            source_text = _REGISTERS[source] if register else number
+            program.append(f"{_REGISTERS[target]} {'+' if add else '='} {source_text}")
+            row_steps.append(f"{_REGISTERS[target]} {values[target]}")
         inputs.append(" ; ".join(program))
         answers.append(" ".join(map(str, values)))
-        steps.append(done)
-    return traced(inputs, answers, steps, trace)
+        steps.append(row_steps)
+    return make_traced_examples(inputs, answers, steps, trace)
 
 
 def digit_product(draws: Draws, length: int, *, trace: bool) -> Examples:
@@ -54,10 +54,10 @@ def digit_product(draws: Draws, length: int, *, trace: bool) -> Examples:
     for at in range(length - 1, -1, -1):
         before, column = carry, digits[:, at] * factor + carry
         product[:, at + 1], carry = column % 10, column // 10
-        moves.append(words(np.stack([digits[:, at], before, product[:, at + 1], carry], axis=1)))
+        moves.append(format_words(np.stack([digits[:, at], before, product[:, at + 1], carry], axis=1)))
     product[:, 0] = carry
-    inputs = [f"{number} * {by}" for number, by in zip(words(digits), factor.tolist(), strict=True)]
-    return traced(inputs, words(product), list(zip(*moves, strict=True)), trace)
+    inputs = [f"{number} * {by}" for number, by in zip(format_words(digits), factor.tolist(), strict=True)]
+    return make_traced_examples(inputs, format_words(product), list(zip(*moves, strict=True)), trace)
 
 
 def interval_schedule(draws: Draws, length: int, *, trace: bool) -> Examples:
@@ -74,16 +74,16 @@ def interval_schedule(draws: Draws, length: int, *, trace: bool) -> Examples:
     starts = chosen - ends * (ends - 1) // 2
     inputs, answers, steps = [], [], []
     for row_starts, row_ends in zip(starts.tolist(), ends.tolist(), strict=True):
-        free, taken, done = 0, [], []
+        free, selected_ends, row_steps = 0, [], []
         for start, end in zip(row_starts, row_ends, strict=True):
-            done.append(f"{start} {free} {'take' if start >= free else 'skip'}")
+            row_steps.append(f"{start} {free} {'take' if start >= free else 'skip'}")
             if start >= free:
                 free = end
-                taken.append(str(end))
+                selected_ends.append(str(end))
         inputs.append(" ; ".join(f"{start} {end}" for start, end in zip(row_starts, row_ends, strict=True)))
-        answers.append(" ".join(taken))
-        steps.append(done)
-    return replace(traced(inputs, answers, steps, trace), kept=different)
+        answers.append(" ".join(selected_ends))
+        steps.append(row_steps)
+    return replace(make_traced_examples(inputs, answers, steps, trace), kept=different)
 
 
 def increasing_subsequences(draws: Draws, length: int, *, trace: bool) -> Examples:
@@ -96,5 +96,7 @@ def increasing_subsequences(draws: Draws, length: int, *, trace: bool) -> Exampl
     for at in range(1, length):
         smaller = numbers[:, :at] < numbers[:, at : at + 1]
         ending[:, at] = (1 + np.where(smaller, ending[:, :at], 0).sum(axis=1)) % 10
-    moves = [words(np.stack([numbers[:, at], ending[:, at]], axis=1)) for at in range(length)]
-    return traced(words(numbers), texts(ending.sum(axis=1) % 10), list(zip(*moves, strict=True)), trace)
+    moves = [format_words(np.stack([numbers[:, at], ending[:, at]], axis=1)) for at in range(length)]
+    return make_traced_examples(
+        format_words(numbers), format_numbers(ending.sum(axis=1) % 10), list(zip(*moves, strict=True)), trace
+    )

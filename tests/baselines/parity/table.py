@@ -10,7 +10,7 @@ import ast
 import sys
 from pathlib import Path
 
-from farshift.baselines.recipe import files
+from farshift.baselines.recipe import find_plugin_files
 
 from .problems import of
 from .reference import Reference, references
@@ -32,8 +32,8 @@ def table(kept: list[Reference]) -> str:
 
 def unheld(kept: list[Reference]) -> dict[str, str | None]:
     """The algorithms that are held to none, and why, as their docstrings say; None where one does not."""
-    rest = sorted(set(files("algorithms")) - {one.algorithm for one in kept})
-    return {name: reason(files("algorithms")[name]) for name in rest}
+    rest = sorted(set(find_plugin_files("algorithms")) - {one.algorithm for one in kept})
+    return {name: reason(find_plugin_files("algorithms")[name]) for name in rest}
 
 
 def reason(file: Path) -> str | None:

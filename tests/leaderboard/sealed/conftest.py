@@ -16,8 +16,8 @@ from farshift.leaderboard.sealed import seal as sealing
 from farshift.leaderboard.sealed import submit as collecting
 from farshift.leaderboard.sealed import verify as verifying
 from farshift.leaderboard.sealed.answers import check_answers
-from farshift.leaderboard.sealed.close import close
-from farshift.leaderboard.sealed.drawing import draw
+from farshift.leaderboard.sealed.close import close_window
+from farshift.leaderboard.sealed.drawing import draw_sealed_rows
 from farshift.leaderboard.sealed.submit import submit_answers
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -68,14 +68,14 @@ def handed(coins: Path, answers: Handed) -> Handed:
 @pytest.fixture(autouse=True)
 def _verified_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verification is made when the windows of these tests are over: their records are not of times yet to come."""
-    monkeypatch.setattr("farshift.leaderboard.operations.verify_shown.now", lambda: "2031-12-31T00:00:00Z")
+    monkeypatch.setattr("farshift.leaderboard.operations.verify_shown.get_utc_now", lambda: "2031-12-31T00:00:00Z")
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """A clock before the window opens, which the ledger goes by too."""
     made = Clock(BEFORE)
-    monkeypatch.setattr("farshift.leaderboard.ledger.book.now", made.written)
+    monkeypatch.setattr("farshift.leaderboard.ledger.book.get_utc_now", made.written)
     return made
 
 
@@ -100,14 +100,14 @@ def over(answers: Handed, coins_home: Path, tmp_path_factory: pytest.TempPathFac
     clock = Clock(BEFORE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FARSHIFT_PATH", str(coins_home))
-        patch.setattr("farshift.leaderboard.ledger.book.now", clock.written)
+        patch.setattr("farshift.leaderboard.ledger.book.get_utc_now", clock.written)
         made = Board.init(tmp_path_factory.mktemp("over") / "board", "A board of windows")
         sealed(made, clock)
         clock.set(OPENS, seconds=60)
         for file in answers.answers.values():
             submit_answers(made, WINDOW, file, clock=clock)
         clock.set(CLOSES, seconds=1)
-        close(made, WINDOW, clock)
+        close_window(made, WINDOW, clock)
     return made.path
 
 
@@ -135,7 +135,7 @@ def decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def drawn(benchmark: Benchmark, seed: bytes) -> Any:
         key = (benchmark.manifest.identity, seed)
         if key not in _DRAWN:
-            _DRAWN[key] = draw(benchmark, seed)
+            _DRAWN[key] = draw_sealed_rows(benchmark, seed)
         return _DRAWN[key]
 
     for user in (collecting, closing, verifying):

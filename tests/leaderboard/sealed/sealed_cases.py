@@ -13,9 +13,9 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.keys import SigningKey, create_key
 from farshift.leaderboard.sealed.answers import pack_answers
 from farshift.leaderboard.sealed.predicting import predict_draw
-from farshift.leaderboard.sealed.seal import seal
-from farshift.leaderboard.sealed.window import Places, Window
-from farshift.loaders.acquire.source import identified, read_source
+from farshift.leaderboard.sealed.seal import seal_benchmark
+from farshift.leaderboard.sealed.window import Window, WindowPaths
+from farshift.loaders.acquire.source import add_row_ids, read_source
 from farshift.loaders.freezing.freeze import freeze
 
 ON = "coins/longer"
@@ -25,7 +25,7 @@ SEED = bytes(range(32))
 
 GENERATOR = '''
 import pyarrow as pa
-from farshift.core.draws import bits
+from farshift.core.draws import draw_bits
 import numpy as np
 
 def rows(*, seed, counts):
@@ -34,7 +34,7 @@ def rows(*, seed, counts):
     found = []
     for part, lengths in sorted(counts.items()):
         for length, count in sorted((int(length), count) for length, count in lengths.items()):
-            drawn = bits(f"{seed}/{part}/{length}", np.arange(64 * count, dtype=np.uint64))
+            drawn = draw_bits(f"{seed}/{part}/{length}", np.arange(64 * count, dtype=np.uint64))
             seen, kept = set(), ([], [])
             for value in (drawn >> np.uint64(64 - length)).tolist():
                 odd = bin(value).count("1") % 2
@@ -130,7 +130,7 @@ def make_home(home: Path, label: str = HONEST, rule: str = "") -> Path:
         (home / name).write_text(content)
     path = home / "loaders/sources/coins.toml"
     source = read_source(path)
-    table, digest = identified(source.read(source.definition.distributions[0]), source.schema)
+    table, digest = add_row_ids(source.read(source.definition.distributions[0]), source.schema)
     path.write_text(SOURCE.format(pin=f'rows = {table.num_rows}\ndigest = "{digest}"\n'))
     freeze(home / "draft.toml", home / "splits" / "manifests")
     return home
@@ -162,7 +162,7 @@ class Handed:
 
 
 def sealed(board: Board, clock: Clock, seed: bytes = SEED, on: str = ON) -> Window:
-    return seal(board, on, OPENS, CLOSES, clock, lambda size: seed[:size])
+    return seal_benchmark(board, on, OPENS, CLOSES, clock, lambda size: seed[:size])
 
 
 def kinds(board: Board) -> list[str]:
@@ -171,7 +171,7 @@ def kinds(board: Board) -> list[str]:
 
 
 def draw_folder(board: Board, window: Window) -> Path:
-    return (board.path / Places(window.name).card).parent
+    return (board.path / WindowPaths(window.name).card).parent
 
 
 def chance(text: str, name: str) -> float:

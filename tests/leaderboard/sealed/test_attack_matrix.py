@@ -17,12 +17,12 @@ import pyarrow as pa
 import pytest
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.core.errors import FarshiftError
-from farshift.core.plugins import files, module
-from farshift.core.secret_draws import stream_name
+from farshift.core.plugins import find_plugin_files, load_module
+from farshift.core.secret_draws import make_stream_name
 from farshift.leaderboard.sealed.drawing import check_sealable
-from farshift.loaders.acquire.source import Source, find_source, identified
-from farshift.loaders.freezing.redraw import seeded
-from farshift.splits.rows import first_ids
+from farshift.loaders.acquire.source import Source, add_row_ids, find_source
+from farshift.loaders.freezing.redraw import find_seeded_distribution
+from farshift.splits.rows import compute_first_ids
 from numpy.typing import NDArray
 from sealed_cases import SEED
 from test_attacks import asked_of_each, lowest_bits, share_right
@@ -64,21 +64,21 @@ class Attacked:
 
     def rows(self, seed: str) -> pa.Table:
         """In the generator's own order."""
-        drawn = seeded(self.source)
+        drawn = find_seeded_distribution(self.source)
         options = drawn.options | SMALL[self.benchmark.name] | {"seed": seed}
         return self.source.read(drawn.model_copy(update={"options": options}))
 
     def shown(self, table: pa.Table) -> pa.Table:
         """As a board hands them out: by ascending id."""
-        return identified(table, self.source.schema)[0]
+        return add_row_ids(table, self.source.schema)[0]
 
     @property
     def published_seed(self) -> str:
-        return str(seeded(self.source).options["seed"])
+        return str(find_seeded_distribution(self.source).options["seed"])
 
     @cached_property
     def sealed(self) -> pa.Table:
-        return self.shown(self.rows(stream_name(SEED)))
+        return self.shown(self.rows(make_stream_name(SEED)))
 
     def bit(self, table: pa.Table) -> NDArray[np.int64]:
         """One bit of each label: of a class its lowest, of a number the side of the median, of a text a checksum's."""
@@ -119,14 +119,16 @@ REFUSED = {
 
 def test_the_matrix_has_every_generator_that_can_be_sealed():
     found = set()
-    for path in files("loaders/generators", "[a-z]*.py"):
-        generator = module("loaders/generators", path.stem, "generator")
+    for path in find_plugin_files("loaders/generators", "[a-z]*.py"):
+        generator = load_module("loaders/generators", path.stem, "generator")
         if "seed" in signature(generator.rows).parameters and not getattr(generator, "SEED_MAKES", ""):
             found.add(path.stem)
     for name in REFUSED.values():
         with pytest.raises(FarshiftError, match="cannot be sealed"):
             check_sealable(find_benchmark(name))
-    assert found - set(REFUSED) == {seeded(Attacked(find_benchmark(name)).source).generator for name in SMALL}
+    assert found - set(REFUSED) == {
+        find_seeded_distribution(Attacked(find_benchmark(name)).source).generator for name in SMALL
+    }
 
 
 @EVERY
@@ -149,7 +151,7 @@ def test_no_guessed_seed_gives_the_rows_of_a_draw(under):
 def test_no_seed_of_a_dictionary_gives_the_rows_of_a_draw(under):
     name = under.published_seed.partition("@")[0]
     dictionary = [f"{name}@{number}" for number in range(2, 20)] + [str(number) for number in range(40)]
-    for guess in (*dictionary, SEED.hex(), SEED.hex().upper(), f"/{stream_name(SEED)}", "secret:" + "00" * 32):
+    for guess in (*dictionary, SEED.hex(), SEED.hex().upper(), f"/{make_stream_name(SEED)}", "secret:" + "00" * 32):
         assert found_by(under, guess, under.sealed) < 0.05, guess
 
 
@@ -177,7 +179,7 @@ def test_places_ids_and_lowest_bits_of_a_draw_tell_no_label(under):
 def test_the_counter_of_a_published_row_of_slabs_tells_its_label(made):
     """The control: in the generator's own order the label is the counter's lowest bit."""
     slabs = made.setdefault("slabs_5/shuffled", Attacked(find_benchmark("slabs_5/shuffled")))
-    for seed in (slabs.published_seed, stream_name(SEED)):
+    for seed in (slabs.published_seed, make_stream_name(SEED)):
         rows = slabs.rows(seed)
         assert share_right(bits_of(np.arange(rows.num_rows), 11), slabs.bit(rows)) == 1
 
@@ -186,8 +188,8 @@ def test_the_counter_of_a_published_row_of_slabs_tells_its_label(made):
 @EVERY
 def test_the_order_of_a_draw_does_not_show_the_counters(under):
     """Which would tell the labels of slabs, and the blocks of every generator."""
-    rows = under.rows(stream_name(SEED))
-    counters = np.argsort(first_ids(rows, under.source.schema))
+    rows = under.rows(make_stream_name(SEED))
+    counters = np.argsort(compute_first_ids(rows, under.source.schema))
     places = np.arange(len(counters))
     assert abs(np.corrcoef(places, counters)[0, 1]) < 4 / np.sqrt(len(counters))
 
@@ -196,6 +198,6 @@ def test_the_order_of_a_draw_does_not_show_the_counters(under):
 @EVERY
 def test_every_number_of_a_draw_comes_from_the_cipher(under, monkeypatch):
     """Of a stream that is not mixed there is no 64-bit key to recover, by any budget."""
-    mixed, enciphered = asked_of_each(lambda: under.rows(stream_name(SEED)), monkeypatch)
+    mixed, enciphered = asked_of_each(lambda: under.rows(make_stream_name(SEED)), monkeypatch)
     assert mixed == []
     assert enciphered

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core import draws
-from farshift.core.secret_draws import stream_name
-from farshift.leaderboard.sealed.draw_folder import inputs_of
-from farshift.leaderboard.sealed.drawing import Drawn, draw
-from farshift.loaders.freezing.redraw import redrawn_rows
+from farshift.core.secret_draws import make_stream_name
+from farshift.leaderboard.sealed.draw_folder import select_inputs
+from farshift.leaderboard.sealed.drawing import SealedDraw, draw_sealed_rows
+from farshift.loaders.freezing.redraw import redraw_rows
 from numpy.typing import NDArray
 from sealed_cases import SEED
 from sklearn.linear_model import LogisticRegression
@@ -40,7 +40,7 @@ def unmixed(values: WORDS) -> WORDS:
 def keys_of(shown: WORDS) -> set[int]:
     """The keys of a mixed stream that agree with three shown draws of it, whatever their counters. (Of two there are
     two, as either may have either counter.)"""
-    inner = draws._mix(np.arange(COUNTERS, dtype=np.uint64) + draws._GOLDEN)
+    inner = draws._mix_bits(np.arange(COUNTERS, dtype=np.uint64) + draws._GOLDEN)
     first, *others = (set(np.bitwise_xor(inner, one).tolist()) for one in unmixed(shown[:3]))
     return first.intersection(*others)
 
@@ -56,23 +56,23 @@ def sums():
 
 
 @pytest.fixture(scope="module")
-def sums_drawn(sums) -> Drawn:
-    return draw(sums, SEED)
+def sums_drawn(sums) -> SealedDraw:
+    return draw_sealed_rows(sums, SEED)
 
 
 def test_the_key_of_a_published_stream_is_found_from_three_rows_and_gives_all_others(sums):
     """The control: the attack works where it can."""
-    rows = redrawn_rows(sums.split.source, "some published seed")
+    rows = redraw_rows(sums.split.source, "some published seed")
     shown = words_of([text for text in rows["bits"].to_pylist() if len(text) == 64])
     (key,) = keys_of(shown)
-    assert key == draws.key("some published seed/64")
-    inner = draws._mix(np.arange(COUNTERS, dtype=np.uint64) + draws._GOLDEN)
-    assert np.isin(shown, draws._mix(inner ^ np.uint64(key))).all()
+    assert key == draws.derive_key("some published seed/64")
+    inner = draws._mix_bits(np.arange(COUNTERS, dtype=np.uint64) + draws._GOLDEN)
+    assert np.isin(shown, draws._mix_bits(inner ^ np.uint64(key))).all()
 
 
 @pytest.mark.attack("entrant", "the key of a sealed stream from whole draws")
 def test_the_same_attack_on_a_draw_finds_no_key(sums, sums_drawn):
-    texts = inputs_of(sums_drawn.rows, sums)["bits"].to_pylist()
+    texts = select_inputs(sums_drawn.rows, sums)["bits"].to_pylist()
     shown = words_of([text for text in texts if len(text) == 64])
     assert len(shown) == 250
     for at in range(0, 45, 3):
@@ -96,7 +96,7 @@ def share_right(known: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
 @pytest.mark.attack("entrant", "labels of slabs from lowest bits and the order of ids")
 def test_neither_lowest_bits_nor_the_order_of_ids_tell_the_labels_of_slabs():
     benchmark = find_benchmark("slabs_5/shuffled")
-    drawn = draw(benchmark, SEED)
+    drawn = draw_sealed_rows(benchmark, SEED)
     truth = drawn.rows.truth()
     chance = max(truth.mean(), 1 - truth.mean())
     bound = chance + 4 * np.sqrt(0.25 / (len(truth) // 2))
@@ -114,7 +114,7 @@ def test_neither_lowest_bits_nor_the_order_of_ids_tell_the_labels_of_slabs():
 @pytest.mark.parametrize("name", ONE_OF_EACH_GENERATOR)
 def test_no_number_of_a_draw_of_any_sort_of_generator_comes_from_the_mixing_function(name, monkeypatch):
     source = find_benchmark(name).split.source
-    mixed, enciphered = asked_of_each(lambda: redrawn_rows(source, stream_name(SEED)), monkeypatch)
+    mixed, enciphered = asked_of_each(lambda: redraw_rows(source, make_stream_name(SEED)), monkeypatch)
     assert mixed == []
     assert enciphered
 
@@ -124,8 +124,10 @@ def asked_of_each(drawing: Callable[[], object], monkeypatch: pytest.MonkeyPatch
     that divides rows afterwards draws by public names.)"""
     mixed: list[str] = []
     enciphered: list[str] = []
-    by_mixing, by_cipher = draws.key, draws.secret_bits
-    monkeypatch.setattr(draws, "key", lambda stream: (mixed.append(stream), by_mixing(stream))[1])
-    monkeypatch.setattr(draws, "secret_bits", lambda stream, at: (enciphered.append(stream), by_cipher(stream, at))[1])
+    by_mixing, by_cipher = draws.derive_key, draws.draw_secret_bits
+    monkeypatch.setattr(draws, "derive_key", lambda stream: (mixed.append(stream), by_mixing(stream))[1])
+    monkeypatch.setattr(
+        draws, "draw_secret_bits", lambda stream, at: (enciphered.append(stream), by_cipher(stream, at))[1]
+    )
     drawing()
     return mixed, enciphered

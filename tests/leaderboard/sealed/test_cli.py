@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.sealed.seal import seal
-from farshift.leaderboard.sealed.times import stamp
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.sealed.seal import seal_benchmark
+from farshift.leaderboard.sealed.times import format_time
 from sealed_cases import ON, key_of
 from support import one_line_error
 
@@ -32,7 +32,7 @@ def test_a_window_from_its_announcement_to_its_verification(coins, farshift, far
     (tmp_path / "model.py").write_text(MODEL)
     farshift_json("board", "init", board)
     closes = datetime.now(UTC) + timedelta(seconds=90)
-    told = farshift_json("board", "sealed", "create", ON, "--board", board, "--closes", stamp(closes))
+    told = farshift_json("board", "sealed", "create", ON, "--board", board, "--closes", format_time(closes))
     assert told["profile"]["ood"]["equal"]
     draw = farshift_json("board", "sealed", "draw", ON, "--board", board, "--out", tmp_path / "draw")["draw"]
     for team, model in (("a", f"{tmp_path / 'model.py'}:Model"), ("b", "baseline:most-frequent")):
@@ -61,9 +61,9 @@ def test_a_window_from_its_announcement_to_its_verification(coins, farshift, far
 KILLED = """
 import sys
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.sealed.seal import seal
+from farshift.leaderboard.sealed.seal import seal_benchmark
 print("ready", flush=True)
-seal(Board(sys.argv[1]), sys.argv[2], "now", "2040-01-01")
+seal_benchmark(Board(sys.argv[1]), sys.argv[2], "now", "2040-01-01")
 print("sealed", flush=True)
 """
 
@@ -82,10 +82,10 @@ def test_kill_9_while_sealing_leaves_a_window_that_is_carried_on(coins, tmp_path
         before = [record for record in board.ledger.records() if record.kind == "seed_committed"]
         if "window_opened" not in [record.kind for record in board.ledger.records()]:
             cut_off += 1
-            seal(board, ON, "now", "2040-01-01")
+            seal_benchmark(board, ON, "now", "2040-01-01")
         after = board.ledger.records()
         assert [record.kind for record in after] == ["opened", "seed_committed", "window_opened"]
         assert not before or before[0].hash == after[1].hash
-        assert verify(board).differences == []
+        assert verify_board(board).differences == []
         assert not done or before
     assert cut_off > 0

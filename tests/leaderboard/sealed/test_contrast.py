@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
-from farshift.leaderboard.sealed.contrast import difference, flagged, within_cells
+from farshift.leaderboard.sealed.contrast import estimate_cell_variance, estimate_difference, flag_contrasts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ def trial(generator: np.random.Generator, learnt: float = 0.0) -> dict[str, obje
         hard = generator.normal(0, 0.2, len(skill))
         right = generator.random((SEEDS, len(skill))) < np.clip(skill + hard + shift, 0, 1)
         samples.append(RowScores((right | (generator.random(len(skill)) < known)).astype(float)))
-    return difference(samples, [NAMES, NAMES])
+    return estimate_difference(samples, [NAMES, NAMES])
 
 
 def test_the_interval_covers_no_difference_and_the_test_has_its_size():
@@ -47,7 +47,7 @@ def test_a_fifth_of_the_public_rows_learnt_by_heart_is_seen():
 def test_cells_of_different_difficulty_are_no_noise():
     generator = np.random.Generator(np.random.PCG64(9))
     scores = RowScores((generator.random((1, len(NAMES))) < np.linspace(1, 0, len(NAMES))).astype(float))
-    apart, together = within_cells(scores, NAMES), within_cells(scores, ["all"] * len(NAMES))
+    apart, together = estimate_cell_variance(scores, NAMES), estimate_cell_variance(scores, ["all"] * len(NAMES))
     assert apart.variance < 0.8 * together.variance
     assert apart.df == len(NAMES) - CELLS
     assert together.variance == pytest.approx(scores.spread().variance, rel=1e-9)
@@ -55,25 +55,25 @@ def test_cells_of_different_difficulty_are_no_noise():
 
 def test_a_score_of_one_keeps_a_width():
     certain = RowScores(np.ones((2, len(NAMES))))
-    found = difference([certain, certain], [NAMES, NAMES])
+    found = estimate_difference([certain, certain], [NAMES, NAMES])
     assert found["low"] < 0 == found["value"] < found["high"]
 
 
 def test_rows_that_each_are_a_cell_are_taken_as_independent():
     scores = RowScores(np.array([[1.0, 0.0, 1.0, 1.0]]))
-    assert within_cells(scores, list("abcd")) == scores.spread()
+    assert estimate_cell_variance(scores, list("abcd")) == scores.spread()
 
 
 def test_a_metric_that_is_no_mean_of_rows_has_the_jackknifes_variance():
     sample = Replicates([0.5, 0.7], np.array([[0.4, 0.6, 0.5], [0.7, 0.6, 0.8]]), np.array([5, 5, 5]), (0.0, 1.0))
-    assert within_cells(sample, NAMES[:15]) == sample.pooled().spread()
+    assert estimate_cell_variance(sample, NAMES[:15]) == sample.pooled().spread()
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.booleans())
 def test_flags_are_those_of_holms_correction_and_say_which_side_is_better(p_values, higher_is_better):
     better = "higher" if higher_is_better else "lower"
     contrasts = [{"id": {"value": 0.1, "p": p, "better": better}, "ood": {"n/a": "none"}} for p in p_values]
-    told = flagged(contrasts)
+    told = flag_contrasts(contrasts)
     order = np.argsort(p_values, kind="stable")
     running = 0.0
     for rank, place in enumerate(order):

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 from farshift.core.errors import FarshiftError
-from farshift.leaderboard.sealed.close import close
-from farshift.leaderboard.sealed.seal import seal
+from farshift.leaderboard.sealed.close import close_window
+from farshift.leaderboard.sealed.seal import seal_benchmark
 from farshift.leaderboard.sealed.verify import verify_sealed
-from farshift.leaderboard.sealed.window import windows
+from farshift.leaderboard.sealed.window import read_windows
 from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, Clock, sealed
 from test_window_verify import Folder
 
@@ -29,7 +29,7 @@ def problems(board, records=None, clock=CLOSES):
 
 
 def test_a_board_that_keeps_to_its_times_is_right(revealed):
-    assert windows(revealed.ledger.records())[WINDOW].terms.reveals == REVEALS
+    assert read_windows(revealed.ledger.records())[WINDOW].terms.reveals == REVEALS
     assert problems(revealed, clock="2040-01-01T00:00:00Z") == []
 
 
@@ -113,17 +113,17 @@ def test_times_that_are_none_are_named(revealed):
 
 def test_a_board_closes_a_late_window_all_the_same(opened, clock):
     clock.set("2031-03-01T00:00:00Z")
-    close(opened, WINDOW, clock)
+    close_window(opened, WINDOW, clock)
     (found,) = problems(opened)
     assert "that was due by" in found
 
 
 def test_a_deadline_of_the_reveal_is_announced_and_bound_by_the_commitment(board, clock):
-    terms = windows(board.ledger.records())[WINDOW].terms
+    terms = read_windows(board.ledger.records())[WINDOW].terms
     assert terms.record()["reveals"] == REVEALS
     assert replace(terms, reveals="2032-01-01T00:00:00Z").commitment(SEED) != terms.commitment(SEED)
     with pytest.raises(FarshiftError, match="before it closes"):
-        seal(board, ON, OPENS, CLOSES, clock, reveals=OPENS)
+        seal_benchmark(board, ON, OPENS, CLOSES, clock, reveals=OPENS)
 
 
 def test_windows_of_earlier_versions_have_no_deadline_and_keep_their_commitment(coins, clock, tmp_path, monkeypatch):
@@ -139,7 +139,7 @@ def test_windows_of_earlier_versions_have_no_deadline_and_keep_their_commitment(
     body = next(record.body for record in made.ledger.records() if record.kind == "seed_committed")
     names = {"window", "benchmark", "split", "manifest", "opens", "closes", "cipher", "commitment"}
     assert set(body) == names
-    found = windows(made.ledger.records())[WINDOW]
+    found = read_windows(made.ledger.records())[WINDOW]
     assert found.terms.commitment(SEED) == old.commitment == body["commitment"]
     assert found.sources == "the board's randomness alone"
     monkeypatch.setenv("FARSHIFT_PATH", str(coins))

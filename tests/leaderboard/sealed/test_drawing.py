@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import FarshiftError
-from farshift.leaderboard.sealed.draw_folder import inputs_of
-from farshift.leaderboard.sealed.drawing import VIEWS, draw
-from farshift.leaderboard.sealed.profile import two_sample
-from farshift.splits.rows import first_ids
+from farshift.leaderboard.sealed.draw_folder import select_inputs
+from farshift.leaderboard.sealed.drawing import VIEWS, draw_sealed_rows
+from farshift.leaderboard.sealed.profile import compare_samples
+from farshift.splits.rows import compute_first_ids
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import kolmogorov
@@ -24,7 +24,7 @@ def benchmark(coins):
 
 @pytest.fixture(scope="module")
 def drawn(benchmark):
-    return draw(benchmark, SEED)
+    return draw_sealed_rows(benchmark, SEED)
 
 
 def test_every_cell_has_as_many_rows_as_in_the_public_test(benchmark, drawn):
@@ -46,12 +46,12 @@ def test_no_input_of_a_draw_stands_in_the_published_source(benchmark, drawn):
     drawn_texts = drawn.rows.numpy(["coins"])["coins"].tolist()
     assert not published & set(drawn_texts)
     assert len(set(drawn_texts)) == len(drawn_texts)
-    assert np.array_equal(first_ids(drawn.rows.arrow(["coins"]), source.schema), drawn.rows.row_ids)
+    assert np.array_equal(compute_first_ids(drawn.rows.arrow(["coins"]), source.schema), drawn.rows.row_ids)
 
 
 def test_the_same_seed_gives_the_same_draw_and_another_seed_others(benchmark, drawn):
-    again, other = draw(benchmark, SEED), draw(benchmark, bytes(32))
-    assert inputs_of(again.rows, benchmark) == inputs_of(drawn.rows, benchmark)
+    again, other = draw_sealed_rows(benchmark, SEED), draw_sealed_rows(benchmark, bytes(32))
+    assert select_inputs(again.rows, benchmark) == select_inputs(drawn.rows, benchmark)
     assert again.rows.truth().tolist() == drawn.rows.truth().tolist()
     assert not set(other.rows.row_ids.tolist()) & set(drawn.rows.row_ids.tolist())
     assert other.profile["ood"]["cells"] == drawn.profile["ood"]["cells"]
@@ -69,14 +69,14 @@ def test_the_same_seed_gives_the_same_draw_and_another_seed_others(benchmark, dr
 )
 def test_what_cannot_be_sealed_is_refused_in_one_line(name, why):
     with pytest.raises(FarshiftError, match=why) as refused:
-        draw(find_benchmark(name), SEED)
+        draw_sealed_rows(find_benchmark(name), SEED)
     assert str(refused.value).startswith(f"{name} cannot be sealed: ")
     assert "\n" not in str(refused.value)
 
 
 def test_a_cell_that_the_generator_cannot_fill_is_left_out_on_both_sides():
     benchmark = find_benchmark("chomsky_parity_check/length")
-    drawn = draw(benchmark, SEED)
+    drawn = draw_sealed_rows(benchmark, SEED)
     told = drawn.profile["id"]
     assert told["left_out"]["rows"] > 0
     assert told["equal"]
@@ -92,7 +92,7 @@ def test_a_generator_whose_seed_gives_published_inputs_other_labels_is_refused(t
     monkeypatch.setattr("sealed_cases.GENERATOR", GENERATOR.replace("{seed}/{part}", "fixed/{part}"))
     make_home(tmp_path, TURNED)
     with pytest.raises(FarshiftError, match="makes more than rows"):
-        draw(find_benchmark(ON), SEED)
+        draw_sealed_rows(find_benchmark(ON), SEED)
 
 
 HALVES = '''
@@ -112,7 +112,7 @@ def test_a_rule_that_divides_rows_by_the_others_is_refused(tmp_path, monkeypatch
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     make_home(tmp_path, "odd", HALVES)
     with pytest.raises(FarshiftError, match="divides rows by what else there is"):
-        draw(find_benchmark(ON), SEED)
+        draw_sealed_rows(find_benchmark(ON), SEED)
 
 
 values = st.lists(st.integers(0, 30).map(float), min_size=1, max_size=60).map(np.array)
@@ -120,7 +120,7 @@ values = st.lists(st.integers(0, 30).map(float), min_size=1, max_size=60).map(np
 
 @given(values, values)
 def test_the_two_sample_distance_is_scipys(left, right):
-    found = two_sample(left, right)
+    found = compare_samples(left, right)
     assert found["distance"] == pytest.approx(ks_2samp(left, right).statistic, abs=1e-6)
     scaled = np.sqrt(len(left) * len(right) / (len(left) + len(right))) * ks_2samp(left, right).statistic
     assert found["p"] == pytest.approx(kolmogorov(scaled), abs=1e-6)
@@ -147,7 +147,7 @@ ONE_OF_EACH_GENERATOR = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_OF_EACH_GENERATOR)
 def test_draws_of_every_sort_of_generator_are_as_hard_as_the_public_test(name):
-    drawn = draw(find_benchmark(name), SEED)
+    drawn = draw_sealed_rows(find_benchmark(name), SEED)
     for view in VIEWS:
         assert drawn.profile[view]["equal"], view
         assert drawn.profile[view]["left_out"]["rows"] <= 0.2 * drawn.profile[view]["public_rows"]

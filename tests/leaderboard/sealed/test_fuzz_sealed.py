@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 from farshift.core.errors import FarshiftError
-from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.sealed.submit import submit_answers
 from fuzz.draw import Draw
 from fuzz.folders import CASES, bound, failures, outcome_of, verified
@@ -58,7 +58,7 @@ def test_many_damaged_answers_are_refused(opened, clock, handed, tmp_path):
 
 
 def of_a_window(revealed, tmp_path, cases: int, name: str) -> None:
-    place = export(revealed, tmp_path / "export").out
+    place = export_board(revealed, tmp_path / "export").out
 
     whole = bound(place)
     failed, seen = failures(place, cases, name, lambda: verified(place, whole))

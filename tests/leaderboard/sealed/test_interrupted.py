@@ -6,13 +6,13 @@ import shutil
 
 import pytest
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.sealed import close as closing
 from farshift.leaderboard.sealed import seal as sealing
-from farshift.leaderboard.sealed.close import close
-from farshift.leaderboard.sealed.seal import seed_file
+from farshift.leaderboard.sealed.close import close_window
+from farshift.leaderboard.sealed.seal import get_seed_path
 from farshift.leaderboard.sealed.submit import submit_answers
-from farshift.leaderboard.sealed.window import windows
+from farshift.leaderboard.sealed.window import read_windows
 from sealed_cases import CLOSES, WINDOW, kinds, sealed
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
@@ -57,18 +57,18 @@ def test_sealing_that_is_cut_off_anywhere_is_carried_on_with_its_own_seed(coins,
                 pass
         after = Board(tmp_path / str(step))
         committed = [record.body["commitment"] for record in after.ledger.records() if record.kind == "seed_committed"]
-        seed = seed_file(after, WINDOW)
+        seed = get_seed_path(after, WINDOW)
         begun = seed.read_text() if seed.exists() else None
         window = (
             sealed(after, clock, bytes(32))
             if "window_opened" not in kinds(after)
-            else windows(after.ledger.records())[WINDOW]
+            else read_windows(after.ledger.records())[WINDOW]
         )
         assert kinds(after) == ["opened", "seed_committed", "window_opened"], step
         assert window.terms.commitment(bytes.fromhex(seed.read_text())) == window.commitment
         assert begun in (None, seed.read_text())
         assert not committed or committed == [window.commitment]
-        assert verify(after).differences == []
+        assert verify_board(after).differences == []
         if finished:
             break
     assert finished and step >= 8
@@ -84,15 +84,15 @@ def test_a_close_that_is_cut_off_anywhere_is_carried_on(opened, handed, clock, t
         with pytest.MonkeyPatch.context() as patch:
             interrupted(patch, step, [(made.ledger, "append"), (made.ledger.store, "append"), (closing, "result")])
             try:
-                close(made, WINDOW, clock)
+                close_window(made, WINDOW, clock)
                 finished = True
             except Killed:
                 pass
         after = Board(tmp_path / f"copy-{step}")
         if not finished:
-            close(after, WINDOW, clock)
+            close_window(after, WINDOW, clock)
         assert kinds(after)[3:] == ["submitted", "window_closed", "scored", "seed_revealed"], step
-        assert verify(after).differences == []
+        assert verify_board(after).differences == []
         if finished:
             break
     assert finished and step >= 6

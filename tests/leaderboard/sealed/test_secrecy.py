@@ -18,14 +18,14 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.sealed.draw_folder import read_draw
-from farshift.leaderboard.sealed.drawing import draw
+from farshift.leaderboard.sealed.drawing import draw_sealed_rows
 from farshift.leaderboard.sealed.export import export_draw
-from farshift.leaderboard.sealed.results import results
-from farshift.leaderboard.sealed.seal import seed_file
+from farshift.leaderboard.sealed.results import make_window_results
+from farshift.leaderboard.sealed.seal import get_seed_path
 from farshift.leaderboard.sealed.submit import submit_answers
-from farshift.splits.rows import first_ids
+from farshift.splits.rows import compute_first_ids
 from sealed_cases import ON, OPENS, SEED, TURNED, WINDOW, draw_folder, make_home, sealed
 
 
@@ -62,9 +62,9 @@ def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, objec
         with pytest.raises(FarshiftError) as refused:
             submit_answers(made, WINDOW, file, clock=clock)
         said[f"refusal {number}"] = str(refused.value)
-    said["results"] = results(made, WINDOW)
+    said["results"] = make_window_results(made, WINDOW)
     said["ledger"] = [(record.seq, record.time, record.kind, record.body) for record in made.ledger.records()[1:]]
-    export(made, folder / "export")
+    export_board(made, folder / "export")
     for where in ("board", "draw", "export"):
         for path in sorted((folder / where).rglob("*")):
             name = path.relative_to(folder).as_posix()
@@ -83,12 +83,12 @@ def test_every_byte_served_before_the_close_is_the_same_whatever_the_labels(hand
         answers.with_name("missing.zip"),
     ]
     here = served(tmp_path / "one", clock, handed, odd_ones)
-    truth = draw(find_benchmark(ON), SEED).rows.truth()
+    truth = draw_sealed_rows(find_benchmark(ON), SEED).rows.truth()
     other_home = tmp_path / "other"
     monkeypatch.setenv("FARSHIFT_PATH", str(other_home))
     other_home.mkdir()
     make_home(other_home, TURNED)
-    other_truth = draw(find_benchmark(ON), SEED).rows.truth()
+    other_truth = draw_sealed_rows(find_benchmark(ON), SEED).rows.truth()
     there = served(tmp_path / "two", clock, handed, odd_ones)
     assert (truth == 1 - other_truth).all()  # the labels do differ, every one of them
     assert sorted(here) == sorted(there)
@@ -122,7 +122,7 @@ def test_a_row_id_is_a_hash_of_the_inputs_alone_also_where_an_input_has_two_labe
     given = read_draw(draw_folder(opened, sealed_window(opened)))
     texts = given.inputs["coins"].to_pylist()
     assert len(set(texts)) == len(texts)
-    ids = first_ids(given.inputs, benchmark.split.source.schema)
+    ids = compute_first_ids(given.inputs, benchmark.split.source.schema)
     assert np.array_equal(ids, given.inputs["row_id"].to_numpy())
 
 
@@ -135,15 +135,15 @@ def test_ids_carry_no_order_by_label_or_part(benchmark_draw):
 
 @pytest.fixture(scope="module")
 def benchmark_draw(coins):
-    return draw(find_benchmark(ON), SEED)
+    return draw_sealed_rows(find_benchmark(ON), SEED)
 
 
 @pytest.mark.attack("entrant", "the seed of a draw in records, pages, exports or logs")
 def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock, tmp_path):
     submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
-    export(opened, tmp_path / "export")
+    export_board(opened, tmp_path / "export")
     export_draw(opened, WINDOW, tmp_path / "draw", clock)
-    secret = seed_file(opened, WINDOW)
+    secret = get_seed_path(opened, WINDOW)
     assert secret.read_text() == SEED.hex()
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     assert stat.S_IMODE(secret.parent.stat().st_mode) == 0o700
@@ -157,18 +157,18 @@ def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock,
 
 def test_answers_of_an_open_window_are_in_no_export(opened, handed, clock, tmp_path):
     receipt = submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
-    export(opened, tmp_path / "export")
+    export_board(opened, tmp_path / "export")
     assert not list((tmp_path / "export").rglob(f"{receipt.submission}*"))
     assert list((tmp_path / "export").rglob("draw.toml"))
 
 
 def test_a_seed_that_others_may_read_is_not_used(opened, clock):
-    from farshift.leaderboard.sealed.close import close
+    from farshift.leaderboard.sealed.close import close_window
 
-    seed_file(opened, WINDOW).chmod(0o644)
+    get_seed_path(opened, WINDOW).chmod(0o644)
     clock.set("2031-01-09T00:00:00Z")
     with pytest.raises(FarshiftError, match="may be read by others"):
-        close(opened, WINDOW, clock)
+        close_window(opened, WINDOW, clock)
 
 
 def test_a_draw_that_was_changed_is_not_answered(opened, tmp_path):

@@ -15,16 +15,16 @@ import typer
 from farshift.cli.sealed import sealed_verify
 from farshift.core.errors import BadData, BadSubmission, FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.ledger.record import Record, hash_of
-from farshift.leaderboard.operations.export import export
-from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.ledger.record import Record, hash_record
+from farshift.leaderboard.operations.export import export_board
+from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.sealed.answers import pack_answers
-from farshift.leaderboard.sealed.close import close
-from farshift.leaderboard.sealed.receipt import Receipt, held_to, read_receipt
-from farshift.leaderboard.sealed.results import results
+from farshift.leaderboard.sealed.close import close_window
+from farshift.leaderboard.sealed.receipt import Receipt, find_receipt_problems, read_receipt
+from farshift.leaderboard.sealed.results import make_window_results
 from farshift.leaderboard.sealed.submit import submit_answers
 from farshift.leaderboard.sealed.verify import verify_sealed
-from farshift.leaderboard.submission.signature import signed
+from farshift.leaderboard.submission.signature import sign_card
 from sealed_cases import CLOSES, OPENS, WINDOW, Clock, key_of, kinds
 from test_window_verify import Folder, changed
 
@@ -38,7 +38,7 @@ def packed_again(answers, out, key=None, **changes):
     card = {name: value for name, value in tomllib.loads(files["submission.toml"].decode()).items()}
     card.pop("signature")
     card |= changes
-    files["submission.toml"] = tomli_w.dumps(card if key is None else signed(card, key)).encode()
+    files["submission.toml"] = tomli_w.dumps(card if key is None else sign_card(card, key)).encode()
     with zipfile.ZipFile(out, "w") as bundle:
         for name, content in files.items():
             bundle.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
@@ -65,11 +65,11 @@ def test_a_squatter_of_a_name_locks_nobody_out(opened, handed, clock, tmp_path):
     submit_answers(opened, WINDOW, packed_again(bob, tmp_path / "squat.zip", key, team="ann"), clock)
     assert submit_answers(opened, WINDOW, handed.answers["ann"], clock).new
     clock.set(CLOSES)
-    close(opened, WINDOW, clock)
-    names = [entry["team"] for entry in results(opened, WINDOW)["entries"]]
+    close_window(opened, WINDOW, clock)
+    names = [entry["team"] for entry in make_window_results(opened, WINDOW)["entries"]]
     assert len(set(names)) == 2
     assert all(name.startswith("ann [") for name in names)  # with the fingerprints of their keys
-    assert verify(opened).differences == []
+    assert verify_board(opened).differences == []
 
 
 @pytest.mark.attack("entrant", "answers unsigned, or with another team's signature")
@@ -105,19 +105,19 @@ def copied(opened, handed, clock, tmp_path):
     submit_answers(opened, WINDOW, copy, clock)
     submit_answers(opened, WINDOW, handed.answers["cheat"], clock)
     clock.set(CLOSES)
-    close(opened, WINDOW, clock)
+    close_window(opened, WINDOW, clock)
     return opened
 
 
 @pytest.mark.attack("entrant", "the same answers to a window again, under another key")
 def test_equal_answers_are_one_whoever_sends_them(copied):
     """A friend who sends a team's answers once more, under another key: shown as equal, and counted once."""
-    ann, eve, cheat = results(copied, WINDOW)["entries"]
+    ann, eve, cheat = make_window_results(copied, WINDOW)["entries"]
     assert [one["equal_to"] for one in (ann, eve, cheat)] == ["", "ann", ""]
     assert eve["contrast"] == ann["contrast"]
     for view in ("id", "ood"):  # Holm's correction is over two, not three
         assert cheat["contrast"][view]["p_holm"] <= 2 * cheat["contrast"][view]["p"] + 1e-6
-    assert verify(copied).differences == []
+    assert verify_board(copied).differences == []
 
 
 @pytest.mark.attack("operator", "equal answers passed off as different, or under another key")
@@ -150,7 +150,7 @@ def test_a_receipt_is_signed_and_names_what_was_taken(taken, handed):
     )
     assert said["signed_by"] == key_of(handed.answers["ann"].parent, "ann").public
     assert said["submission"] == receipt.submission
-    assert held_to(receipt, board.ledger.records(), board.ledger.key) == []
+    assert find_receipt_problems(receipt, board.ledger.records(), board.ledger.key) == []
 
 
 @pytest.mark.attack("entrant", "a changed receipt, to accuse a board")
@@ -171,7 +171,7 @@ def test_a_receipt_of_another_key_is_refused(taken, tmp_path):
     stranger = key_of(tmp_path, "stranger")
     record = board.ledger.records()[-1]
     body = record.body | {"team": "eve"}
-    hash = hash_of(record.seq, record.time, record.kind, body, record.previous)
+    hash = hash_record(record.seq, record.time, record.kind, body, record.previous)
     forged = Receipt(board.ledger.key, replace(record, body=body, hash=hash, signature=stranger.sign(hash)))
     forged.write(file)
     with pytest.raises(BadData, match="is not signed by the board"):
@@ -182,7 +182,7 @@ def rewritten(board, kept):
     """The ledger as its operator might write it anew: these records, chained and signed by the board's own key."""
     previous, found = "0" * 64, []
     for seq, record in enumerate(kept):
-        hash = hash_of(seq, record.time, record.kind, record.body, previous)
+        hash = hash_record(seq, record.time, record.kind, record.body, previous)
         found.append(
             Record(seq, record.time, record.kind, record.body, previous, hash, board.ledger.signing.sign(hash))
         )
@@ -198,14 +198,14 @@ def test_answers_that_a_board_dropped_are_proved_by_the_receipt(taken, clock, ha
     clock.set(OPENS, seconds=600)
     submit_answers(board, WINDOW, handed.answers["bob"], clock)
     honest = board.ledger.records()
-    assert held_to(receipt, honest, key) == []
+    assert find_receipt_problems(receipt, honest, key) == []
     without = rewritten(board, [record for record in honest if record.body.get("team") != "ann"])
-    (problem,) = held_to(receipt, without, key)
+    (problem,) = find_receipt_problems(receipt, without, key)
     assert f"record {receipt.seq} of the ledger is another (submitted at 2031-01-01T00:10:00Z)" in problem
     clock.set(CLOSES)
     late = board.ledger.append([("window_closed", {"window": WINDOW})])[0]
     short = rewritten(board, [*honest[: receipt.seq - 1], late])
-    (problem,) = held_to(receipt, short, key)
+    (problem,) = find_receipt_problems(receipt, short, key)
     assert "is not in the ledger, which goes on after" in problem
 
 
@@ -214,22 +214,22 @@ def test_an_older_or_forged_copy_of_the_ledger_proves_nothing(taken, tmp_path):
     board, file = taken
     receipt, records = read_receipt(file), board.ledger.records()
     with pytest.raises(FarshiftError, match="get a newer one"):
-        held_to(receipt, records[:-1], board.ledger.key)
+        find_receipt_problems(receipt, records[:-1], board.ledger.key)
     with pytest.raises(FarshiftError, match="not as the board signed it"):
-        held_to(receipt, [*records[:-1], replace(records[-1], kind="withdrawn")], board.ledger.key)
+        find_receipt_problems(receipt, [*records[:-1], replace(records[-1], kind="withdrawn")], board.ledger.key)
     other = Board.init(tmp_path / "other", "Other")
     with pytest.raises(FarshiftError, match="is of the board with the key"):
-        held_to(receipt, other.ledger.records(), other.ledger.key)
+        find_receipt_problems(receipt, other.ledger.records(), other.ledger.key)
 
 
 @pytest.mark.attack("operator", "answers taken and never scored")
 def test_answers_that_were_taken_and_never_scored_are_named(taken, clock):
     board, file = taken
     clock.set(CLOSES)
-    close(board, WINDOW, clock)
-    assert held_to(read_receipt(file), board.ledger.records(), board.ledger.key) == []
+    close_window(board, WINDOW, clock)
+    assert find_receipt_problems(read_receipt(file), board.ledger.records(), board.ledger.key) == []
     left = rewritten(board, [record for record in board.ledger.records() if record.kind != "scored"])
-    (problem,) = held_to(read_receipt(file), left, board.ledger.key)
+    (problem,) = find_receipt_problems(read_receipt(file), left, board.ledger.key)
     assert "never scored" in problem
 
 
@@ -254,7 +254,7 @@ def test_a_receipt_is_checked_against_a_board_or_an_export_by_command(taken, cap
     board, file = taken
     sealed_verify(file, str(board.path))
     assert "The ledger has them." in capsys.readouterr().out
-    export(board, tmp_path / "export")
+    export_board(board, tmp_path / "export")
     kept = [record for record in board.ledger.records() if record.kind != "submitted"]
     later = replace(kept[-1], kind="withdrawn", time="2031-02-01T00:00:00Z", body={"entry": "a", "reason": "b"})
     lines = [record.line() + b"\n" for record in rewritten(board, [*kept, later])]

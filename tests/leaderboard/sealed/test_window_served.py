@@ -12,15 +12,15 @@ import farshift as fs
 import pytest
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.export import export
-from farshift.leaderboard.operations.places import verify_at, viewed
-from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.operations.export import export_board
+from farshift.leaderboard.operations.places import open_board_view, verify_at
+from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.sealed import times
-from farshift.leaderboard.sealed.close import close
+from farshift.leaderboard.sealed.close import close_window
 from farshift.leaderboard.sealed.export import export_draw
-from farshift.leaderboard.sealed.hand_in import hand_in_at
-from farshift.leaderboard.sealed.receipt import held_to
-from farshift.leaderboard.server.accounts.tokens import create
+from farshift.leaderboard.sealed.hand_in import submit_to_board
+from farshift.leaderboard.sealed.receipt import find_receipt_problems
+from farshift.leaderboard.server.accounts.tokens import create_token
 from farshift.leaderboard.storage.readers import ExportReader
 from sealed_cases import CLOSES, OPENS, WINDOW, Clock, Handed
 
@@ -43,7 +43,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
             return made()
 
     monkeypatch.setattr(times, "datetime", Told)
-    monkeypatch.setattr("farshift.leaderboard.ledger.book.now", made.written)
+    monkeypatch.setattr("farshift.leaderboard.ledger.book.get_utc_now", made.written)
     return made
 
 
@@ -55,7 +55,7 @@ def site(board: Board) -> Iterator[Running]:
 
 
 def drawn(place: str, out: Path) -> dict[str, bytes]:
-    with viewed(place) as found:
+    with open_board_view(place) as found:
         folder = export_draw(found, WINDOW, out)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -77,10 +77,10 @@ def test_a_window_from_its_announcement_to_its_verification(
     board: Board, site: Running, handed: Handed, clock: Clock, tmp_path: Path
 ) -> None:
     answers = handed.answers["ann"]
-    token, _ = create(board.ledger.store, "ann", scopes=("hand-in",))
+    token, _ = create_token(board.ledger.store, "ann", scopes=("hand-in",))
 
     def hand_in(file: Path) -> Any:
-        return hand_in_at(site.url, WINDOW, file, token)
+        return submit_to_board(site.url, WINDOW, file, token)
 
     said = window(site)
     assert (said["state"], said["files"], said["seed"]) == ("announced", {}, None)
@@ -101,17 +101,17 @@ def test_a_window_from_its_announcement_to_its_verification(
     refused(lambda: hand_in(handed.answers["bob"]), "is of the team 'bob', and the token is of 'ann'")
     assert window(site)["answers"] == 1
     assert site.get(f"sealed/{WINDOW}/answers/{receipt.submission}.zip").status_code == 404
-    refused(lambda: close(board, WINDOW), f"closes at {CLOSES}: it is open now")
+    refused(lambda: close_window(board, WINDOW), f"closes at {CLOSES}: it is open now")
 
     clock.set(CLOSES, seconds=1)
     refused(lambda: hand_in(handed.answers["cheat"]), "it is due now|is of the team")
-    close(board, WINDOW)
+    close_window(board, WINDOW)
     said = window(site)
     assert said["state"] == "revealed"
     (entry,) = said["entries"]
     assert (entry["team"], entry["submission"]) == ("ann", receipt.submission)
     assert [one["seed"] for one in fs.Board(site.url).windows()] == [said["seed"]]
-    assert held_to(receipt, board.ledger.records(), board.ledger.key) == []
+    assert find_receipt_problems(receipt, board.ledger.records(), board.ledger.key) == []
     found = verify_at(site.url)
     assert (found.differences, found.not_recomputed) == ([], [])
 
@@ -123,21 +123,21 @@ def test_a_draw_is_in_no_export_and_at_no_address_before_its_window_opens(
     board: Board, site: Running, clock: Clock, tmp_path: Path
 ) -> None:
     paths = [f"sealed/{WINDOW}/draw/{name}" for name in DRAW]
-    there = export(board, tmp_path / "export").out
+    there = export_board(board, tmp_path / "export").out
     assert not [path for path in paths if (there / path).exists()]
     assert {site.get(path).status_code for path in paths} == {404}
     for copy in (ExportReader(there), site.url):
-        found = verify_at(copy) if isinstance(copy, str) else verify(copy)
+        found = verify_at(copy) if isinstance(copy, str) else verify_board(copy)
         assert (found.differences, found.not_recomputed) == ([], [])
 
     clock.set(OPENS, seconds=60)
-    older = verify(ExportReader(there))
+    older = verify_board(ExportReader(there))
     assert older.differences == []
     assert [line.split(" ")[0] for line in older.not_recomputed] == sorted(paths)
     assert "its window is open by now: take a newer copy" in older.not_recomputed[0]
-    assert export(board, there).new == len(paths)
+    assert export_board(board, there).new == len(paths)
     assert [site.get(path).content for path in paths] == [(there / path).read_bytes() for path in paths]
-    found = verify(ExportReader(there))
+    found = verify_board(ExportReader(there))
     assert (found.differences, found.not_recomputed) == ([], [])
 
 
@@ -147,6 +147,6 @@ def test_a_draw_that_is_missing_once_the_ledger_went_on_after_the_opening_is_a_d
 ) -> None:
     clock.set(OPENS, seconds=60)
     board.ledger.append([("referenced", {"declared": []})])
-    there = export(board, tmp_path / "export").out
+    there = export_board(board, tmp_path / "export").out
     (there / f"sealed/{WINDOW}/draw/inputs.parquet").unlink()
-    assert f"sealed/{WINDOW}/draw/inputs.parquet is missing" in verify(ExportReader(there)).differences
+    assert f"sealed/{WINDOW}/draw/inputs.parquet is missing" in verify_board(ExportReader(there)).differences

@@ -12,18 +12,18 @@ from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger import HISTORY, KINDS, book
-from farshift.leaderboard.operations.export import export
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.publish.write import build
+from farshift.leaderboard.operations.export import export_board
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.publish.write import build_site
 from farshift.leaderboard.sealed import seal as sealing
-from farshift.leaderboard.sealed.close import close
+from farshift.leaderboard.sealed.close import close_window
 from farshift.leaderboard.sealed.draw_folder import read_draw
-from farshift.leaderboard.sealed.drawing import draw
-from farshift.leaderboard.sealed.results import results
-from farshift.leaderboard.sealed.seal import opening_files
+from farshift.leaderboard.sealed.drawing import draw_sealed_rows
+from farshift.leaderboard.sealed.results import make_window_results
+from farshift.leaderboard.sealed.seal import make_opening_files
 from farshift.leaderboard.sealed.submit import submit_answers
 from farshift.leaderboard.sealed.verify import verify_sealed
-from farshift.leaderboard.sealed.window import Places, Terms, windows
+from farshift.leaderboard.sealed.window import Terms, WindowPaths, read_windows
 from farshift.leaderboard.storage.readers import ExportReader
 from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, answered, draw_folder, sealed
 
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.usefixtures("decoded_once")
 
 
 def test_a_revealed_window_verifies_on_the_board_and_from_an_export(revealed, tmp_path):
-    assert verify(revealed).differences == []
-    export(revealed, tmp_path / "export")
-    found = verify(ExportReader(tmp_path / "export"))
+    assert verify_board(revealed).differences == []
+    export_board(revealed, tmp_path / "export")
+    found = verify_board(ExportReader(tmp_path / "export"))
     assert (found.differences, found.not_recomputed) == ([], [])
     assert list((tmp_path / "export").rglob("answers/*.zip"))
 
@@ -44,9 +44,9 @@ def test_a_changed_or_missing_file_is_found(revealed, what):
     path = next(iter(sorted(place.iterdir()))) if place.is_dir() else place
     content = path.read_bytes()
     path.write_bytes(content + b" ")
-    assert any(path.name in line and "changed" in line for line in verify(revealed).differences)
+    assert any(path.name in line and "changed" in line for line in verify_board(revealed).differences)
     path.unlink()
-    assert any(path.name in line and "missing" in line for line in verify(revealed).differences)
+    assert any(path.name in line and "missing" in line for line in verify_board(revealed).differences)
 
 
 class Folder:
@@ -81,13 +81,13 @@ def test_terms_that_were_changed_after_the_commitment_are_found(revealed):
 @pytest.mark.attack("operator", "rows of the board's choice, and the committed seed")
 def test_other_inputs_than_the_seed_gives_are_found(revealed, tmp_path):
     """A board that hands out rows of its own choice and reveals the committed seed."""
-    window = windows(revealed.ledger.records())[WINDOW]
+    window = read_windows(revealed.ledger.records())[WINDOW]
     benchmark = find_benchmark(ON)
-    forged = opening_files(window.terms, SEED, draw(benchmark, bytes(32)), benchmark)
+    forged = make_opening_files(window.terms, SEED, draw_sealed_rows(benchmark, bytes(32)), benchmark)
     shutil.copytree(revealed.path / "sealed", tmp_path / "sealed")
     for path, content in forged.items():
         (tmp_path / path).write_bytes(content)
-    digest = read_draw((tmp_path / Places(WINDOW).card).parent).digest
+    digest = read_draw((tmp_path / WindowPaths(WINDOW).card).parent).digest
     records = changed(revealed, "window_opened", inputs=digest)
     differences, _ = verify_sealed(Folder(tmp_path), records)
     assert any("gives another draw than the published one" in line for line in differences)
@@ -129,7 +129,7 @@ def test_a_window_of_public_randomness_of_an_earlier_version_is_drawn_by_it_and_
     public = "fe290beca10872ef2fb164d2aa4442de4566183ec51c56ff3cd603d930e54fdd"
     seed = bytes.fromhex("16f8ea9194990ee9cf97fe4df4ee54e07c3e38415c47a8aeb3cc950054e6c2c9")
     monkeypatch.setattr(sealing, "Terms", partial(Terms, randomness={"source": "drand", "round": 1000}))
-    monkeypatch.setattr(sealing, "draw", lambda benchmark, secret: draw(benchmark, seed))
+    monkeypatch.setattr(sealing, "draw_sealed_rows", lambda benchmark, secret: draw_sealed_rows(benchmark, seed))
     monkeypatch.setattr(book, "KINDS", (*KINDS, *HISTORY))
     board = Board.init(tmp_path / "board", "Old")
     window = sealed(board, clock)
@@ -140,19 +140,19 @@ def test_a_window_of_public_randomness_of_an_earlier_version_is_drawn_by_it_and_
     clock.set(OPENS, seconds=60)
     submit_answers(board, WINDOW, answered(draw_folder(board, window), tmp_path, "ann"), clock=clock)
     clock.set(CLOSES, seconds=1)
-    assert close(board, WINDOW, clock).drawn_by(SEED) == seed
+    assert close_window(board, WINDOW, clock).drawn_by(SEED) == seed
 
-    found = verify(board)
+    found = verify_board(board)
     assert found.whole
     assert found.notes == [
         "records of earlier versions, of which only chain, signature and files are checked: "
         "1 randomness, 1 share_committed"
     ]
-    shown = results(board, WINDOW)
+    shown = make_window_results(board, WINDOW)
     assert shown["randomness"] == "the board's secret and public randomness (drand, not checked)"
     assert shown["terms"]["randomness"]["round"] == 1000
     assert [one["team"] for one in shown["entries"]] == ["ann"]
-    build(board)
+    build_site(board)
     assert "drand, not checked" in (board.path / "site" / "windows.html").read_text()
 
     monkeypatch.undo()
@@ -175,4 +175,4 @@ def test_one_flipped_byte_of_a_sealed_score_is_named_in_a_line(revealed, decoded
     content[0] ^= 0x80
     file.write_bytes(content)
     name = file.relative_to(revealed.path).as_posix()
-    assert verify(revealed).differences == [f"{name} was changed: its sha256 is not the ledger's"]
+    assert verify_board(revealed).differences == [f"{name} was changed: its sha256 is not the ledger's"]

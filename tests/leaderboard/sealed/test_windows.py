@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 from farshift.core.errors import BadSubmission, FarshiftError
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.sealed.close import close
-from farshift.leaderboard.sealed.results import results
-from farshift.leaderboard.sealed.seal import seal, seed_file
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.sealed.close import close_window
+from farshift.leaderboard.sealed.results import make_window_results
+from farshift.leaderboard.sealed.seal import get_seed_path, seal_benchmark
 from farshift.leaderboard.sealed.submit import submit_answers
-from farshift.leaderboard.sealed.times import moment
-from farshift.leaderboard.sealed.window import windows
+from farshift.leaderboard.sealed.times import parse_time
+from farshift.leaderboard.sealed.window import read_windows
 from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, kinds, sealed
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("decoded_once")
 
 def test_the_commitment_comes_before_the_window_and_binds_seed_and_terms(board):
     assert kinds(board) == ["opened", "seed_committed", "window_opened"]
-    window = windows(board.ledger.records())[WINDOW]
+    window = read_windows(board.ledger.records())[WINDOW]
     assert window.terms.commitment(SEED) == window.commitment
     assert window.terms.commitment(bytes(32)) != window.commitment
     for name in ("window", "benchmark", "manifest", "opens", "closes"):
@@ -38,17 +38,17 @@ def test_the_commitment_comes_before_the_window_and_binds_seed_and_terms(board):
 )
 def test_times_that_make_no_window_are_refused(board, clock, opens, closes, why):
     with pytest.raises(FarshiftError, match=why):
-        seal(board, ON, opens, closes, clock)
+        seal_benchmark(board, ON, opens, closes, clock)
     assert kinds(board) == ["opened", "seed_committed", "window_opened"]
 
 
 def test_times_are_utc_whatever_zone_they_are_written_in():
-    assert moment("2031-01-01T02:00:00+02:00") == moment("2031-01-01") == moment("2031-01-01T00:00:00Z")
+    assert parse_time("2031-01-01T02:00:00+02:00") == parse_time("2031-01-01") == parse_time("2031-01-01T00:00:00Z")
 
 
 def test_windows_of_one_benchmark_are_numbered(board, clock):
     assert sealed(board, clock, bytes(32)).name == "coins__longer-2"
-    assert list(windows(board.ledger.records())) == [WINDOW, "coins__longer-2"]
+    assert list(read_windows(board.ledger.records())) == [WINDOW, "coins__longer-2"]
 
 
 def test_answers_are_taken_while_the_window_is_open_only(board, handed, clock):
@@ -60,7 +60,7 @@ def test_answers_are_taken_while_the_window_is_open_only(board, handed, clock):
     clock.set(OPENS)
     assert submit_answers(board, WINDOW, file, clock=clock).new
     clock.set(CLOSES)
-    close(board, WINDOW, clock)
+    close_window(board, WINDOW, clock)
     clock.set(OPENS)  # a board whose clock was set back
     with pytest.raises(FarshiftError, match="takes answers from"):
         submit_answers(board, WINDOW, handed.answers["bob"], clock=clock)
@@ -76,15 +76,15 @@ def test_answers_to_another_window_are_refused(opened, handed, clock):
 
 def test_a_window_is_not_closed_before_its_time(opened, clock):
     with pytest.raises(FarshiftError, match=f"closes at {CLOSES}: it is open now"):
-        close(opened, WINDOW, clock)
+        close_window(opened, WINDOW, clock)
     assert "window_closed" not in kinds(opened)
 
 
 def test_at_the_close_every_answer_is_scored_and_the_seed_revealed(revealed):
     assert kinds(revealed)[3:] == ["submitted"] * 3 + ["window_closed"] + ["scored"] * 3 + ["seed_revealed"]
-    window = windows(revealed.ledger.records())[WINDOW]
+    window = read_windows(revealed.ledger.records())[WINDOW]
     assert window.secret == SEED
-    found = results(revealed, WINDOW)
+    found = make_window_results(revealed, WINDOW)
     assert found["state"] == "revealed"
     for entry in found["entries"]:
         score = entry["score"]
@@ -95,7 +95,7 @@ def test_at_the_close_every_answer_is_scored_and_the_seed_revealed(revealed):
 
 
 def test_the_team_that_knew_the_published_test_is_flagged_and_no_other(revealed):
-    entries = {entry["team"]: entry["contrast"] for entry in results(revealed, WINDOW)["entries"]}
+    entries = {entry["team"]: entry["contrast"] for entry in make_window_results(revealed, WINDOW)["entries"]}
     for view in ("id", "ood"):
         assert entries["cheat"][view]["flag"] == "better on public"
         assert entries["cheat"][view]["low"] > 0
@@ -105,19 +105,19 @@ def test_the_team_that_knew_the_published_test_is_flagged_and_no_other(revealed)
 
 def test_closing_again_changes_nothing(revealed, clock):
     before = len(revealed.ledger.records())
-    assert close(revealed, WINDOW, clock).secret == SEED
+    assert close_window(revealed, WINDOW, clock).secret == SEED
     assert len(revealed.ledger.records()) == before
 
 
 def test_a_seed_that_is_lost_after_the_commitment_is_asked_for(board, clock):
-    seed_file(board, WINDOW).unlink()
+    get_seed_path(board, WINDOW).unlink()
     clock.set(CLOSES)
     with pytest.raises(FarshiftError, match="is missing: put it back"):
-        close(board, WINDOW, clock)
+        close_window(board, WINDOW, clock)
 
 
 def test_a_window_nobody_answered_is_revealed_all_the_same(opened, clock):
     clock.set(CLOSES)
-    close(opened, WINDOW, clock)
-    assert results(opened, WINDOW)["entries"] == []
-    assert verify(opened).differences == []
+    close_window(opened, WINDOW, clock)
+    assert make_window_results(opened, WINDOW)["entries"] == []
+    assert verify_board(opened).differences == []

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.withdraw import withdraw
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.withdraw import withdraw_entry
+from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent))
 from running import Running, running
@@ -21,15 +21,15 @@ from running import Running, running
 def packed(runs, tmp_path_factory) -> list[Path]:
     """A submission of each run."""
     place = tmp_path_factory.mktemp("packed")
-    return [pack([run], place / f"{run.name}.zip", team=f"team {run.name}") for run in runs]
+    return [pack_runs([run], place / f"{run.name}.zip", team=f"team {run.name}") for run in runs]
 
 
 @pytest.fixture(scope="session")
 def filled(packed, tmp_path_factory) -> Path:
     """A board with three entries, one of them withdrawn. Tests that change it copy it."""
     board = Board.init(tmp_path_factory.mktemp("filled") / "board", "A <b>test</b> board")
-    names = [submit(board, file)[0][0] for file in packed]
-    withdraw(board, names[1], "a bug in our loader")
+    names = [submit_runs(board, file)[0][0] for file in packed]
+    withdraw_entry(board, names[1], "a bug in our loader")
     return board.path
 
 

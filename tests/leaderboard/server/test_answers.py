@@ -7,7 +7,7 @@ import json
 
 import pyarrow as pa
 import pytest
-from farshift.leaderboard.server.answers import Stored, as_json, coding_of, range_of
+from farshift.leaderboard.server.answers import ResponseBody, choose_coding, parse_range, to_json_body
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from farshift.leaderboard.server.answers import Stored, as_json, coding_of, rang
     ],
 )
 def test_the_coding_that_a_client_takes_is_chosen(accepted, coding):
-    assert coding_of(accepted) == coding
+    assert choose_coding(accepted) == coding
 
 
 @pytest.mark.parametrize(
@@ -47,16 +47,16 @@ def test_the_coding_that_a_client_takes_is_chosen(accepted, coding):
     ],
 )
 def test_a_range_is_the_bytes_that_it_names(wanted, span):
-    assert range_of(wanted, 10) == span
+    assert parse_range(wanted, 10) == span
 
 
 def test_compressed_bodies_unpack_to_the_body():
     content = b"the same again and again " * 100
-    stored = Stored(content, "text/plain")
+    stored = ResponseBody(content, "text/plain")
     assert gzip.decompress(stored.gzip) == content
     assert pa.Codec("zstd").decompress(stored.zstd, len(content)).to_pybytes() == content
     assert stored.packed().content == content
-    assert Stored(content, "text/plain").gzip == stored.gzip, "the same bytes at any time"
+    assert ResponseBody(content, "text/plain").gzip == stored.gzip, "the same bytes at any time"
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_compressed_bodies_unpack_to_the_body():
     ],
 )
 def test_json_that_is_written_piece_by_piece_is_the_json_of_the_whole(value):
-    assert as_json(value).content == json.dumps(value, separators=(",", ":")).encode()
-    assert as_json({"numbers": {1: 2}}).content == b'{"numbers":{"1":2}}'
+    assert to_json_body(value).content == json.dumps(value, separators=(",", ":")).encode()
+    assert to_json_body({"numbers": {1: 2}}).content == b'{"numbers":{"1":2}}'

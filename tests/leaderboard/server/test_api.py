@@ -11,8 +11,8 @@ from hashlib import sha256
 import pyarrow.parquet as pq
 import pytest
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.entries import entries, submission_path
-from farshift.leaderboard.exports import exported
+from farshift.leaderboard.entries import get_submission_path, read_valid_entries
+from farshift.leaderboard.exports import make_export_files
 from farshift.leaderboard.server import models
 from farshift.leaderboard.tables.snapshot import take_snapshot
 
@@ -39,7 +39,7 @@ def test_standings_are_those_of_the_command_line(site, board):
 def test_standings_come_as_the_exports_write_them(site, board):
     text = site.get("api/v1/standings.csv")
     assert text.headers["Content-Type"].startswith("text/csv")
-    assert text.content == exported(take_snapshot(board), "csv")["standings.csv"]
+    assert text.content == make_export_files(take_snapshot(board), "csv")["standings.csv"]
     rows = list(csv.DictReader(io.StringIO(text.text)))
     table = pq.read_table(io.BytesIO(site.get("api/v1/standings.parquet").content))
     assert table.column_names == list(rows[0])
@@ -62,7 +62,7 @@ def test_benchmarks_and_tables_are_those_with_entries(site):
 def test_entries_are_listed_a_page_at_a_time(site, board):
     every = models.Entries.model_validate(site.json("entries"))
     names = [one.entry for one in every.entries]
-    assert names == list(entries(board.records()))
+    assert names == list(read_valid_entries(board.records()))
     seen, cursor = [], ""
     while cursor is not None:
         page = models.Entries.model_validate(site.json("entries", limit=1, cursor=cursor))
@@ -105,7 +105,7 @@ def test_an_entry_has_its_row_its_score_and_its_submission(site, board):
 
 def test_a_submission_comes_with_its_digest_and_in_ranges(site, board):
     (standing, *_) = board.standings()
-    content = (board.path / submission_path(standing.submission)).read_bytes()
+    content = (board.path / get_submission_path(standing.submission)).read_bytes()
     where = f"api/v1/entries/{standing.entry}/submission"
     whole = site.get(where)
     assert whole.content == content

@@ -9,9 +9,9 @@ import farshift as fs
 import pytest
 from farshift.core.errors import FarshiftError, UnknownName
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.export import export
-from farshift.leaderboard.operations.places import viewed
-from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.operations.export import export_board
+from farshift.leaderboard.operations.places import open_board_view
+from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.server.history import History
 
 
@@ -25,7 +25,7 @@ def told(board: fs.Board) -> list[object]:
 
 
 def test_a_folder_an_export_and_a_server_say_the_same(site, filled, tmp_path):
-    export(Board(filled), tmp_path / "public")
+    export_board(Board(filled), tmp_path / "public")
     of_folder = told(fs.Board(filled))
     assert told(fs.Board(tmp_path / "public")) == of_folder
     assert told(fs.Board(site.url + "/")) == of_folder
@@ -54,7 +54,7 @@ def test_a_board_that_grew_is_read_on(own, serve):
     served = serve(own.path)
     board = fs.Board(served.url)
     assert [one.left for one in board.entries()].count(None) == 2
-    withdraw(own, own.standings()[0].entry, "a second thought")
+    withdraw_entry(own, own.standings()[0].entry, "a second thought")
     assert [one.left for one in board.entries()].count(None) == 1
     assert [one.left for one in fs.Board(served.url).entries()].count(None) == 1
 
@@ -63,11 +63,11 @@ def test_a_history_that_does_not_extend_what_was_seen_is_refused(own, serve, tmp
     """The board's own key signs two histories; this user was shown one of them."""
     other = Board(shutil.copytree(own.path, tmp_path / "other"))
     names = [one.entry for one in own.standings()]
-    withdraw(own, names[0], "one history")
-    withdraw(other, names[1], "another history")
-    withdraw(other, names[0], "and on")
+    withdraw_entry(own, names[0], "one history")
+    withdraw_entry(other, names[1], "another history")
+    withdraw_entry(other, names[0], "and on")
     older = Board(shutil.copytree(own.path, tmp_path / "older"))
-    withdraw(own, names[1], "and on")
+    withdraw_entry(own, names[1], "and on")
     assert len(fs.Board(serve(own.path).url).entries()) == 3
     with pytest.raises(FarshiftError, match="the history was rewritten"):
         fs.Board(serve(other.path).url).entries()
@@ -78,15 +78,15 @@ def test_a_history_that_does_not_extend_what_was_seen_is_refused(own, serve, tmp
 def test_what_a_server_showed_binds_its_exports_and_the_other_way_round(own, serve, tmp_path):
     other = Board(shutil.copytree(own.path, tmp_path / "other"))
     names = [one.entry for one in own.standings()]
-    withdraw(own, names[0], "one history")
-    withdraw(other, names[1], "another history")
+    withdraw_entry(own, names[0], "one history")
+    withdraw_entry(other, names[1], "another history")
     assert fs.Board(serve(own.path).url).name
-    export(other, tmp_path / "public")
-    with pytest.raises(FarshiftError, match="rewritten"), viewed(str(tmp_path / "public")):
+    export_board(other, tmp_path / "public")
+    with pytest.raises(FarshiftError, match="rewritten"), open_board_view(str(tmp_path / "public")):
         pass
-    withdraw(own, names[1], "longer")
-    export(own, tmp_path / "good")
-    with viewed(str(tmp_path / "good")):
+    withdraw_entry(own, names[1], "longer")
+    export_board(own, tmp_path / "good")
+    with open_board_view(str(tmp_path / "good")):
         pass
     with pytest.raises(FarshiftError, match="rewritten"):
         fs.Board(serve(other.path).url).entries()

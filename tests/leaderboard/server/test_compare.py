@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.submit import submit_runs
 
 
 def test_the_entries_of_one_table_are_compared_and_others_are_refused(serve, packed, tmp_path):
     board = Board.init(tmp_path / "board", "A board")
-    good, worse, echo = (submit(board, file)[0][0] for file in packed)
+    good, worse, echo = (submit_runs(board, file)[0][0] for file in packed)
     server = serve(board.path)
     answer = server.get("api/v1/compare", params={"entry": [good, worse]})
     assert answer.status_code == 200

@@ -13,12 +13,12 @@ from pathlib import Path
 import httpx2
 import pytest
 from farshift.core.errors import BadDefinition
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.server.accounts.audit import audit
-from farshift.leaderboard.server.accounts.tokens import create, revoke
-from farshift.leaderboard.server.intake.files import sweep
-from farshift.leaderboard.server.requests import logged_path
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.server.accounts.audit import read_events
+from farshift.leaderboard.server.accounts.tokens import create_token, revoke_token
+from farshift.leaderboard.server.intake.files import sweep_files
+from farshift.leaderboard.server.requests import shorten_logged_path
+from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from intake import ScoredHere, taking_in
@@ -31,7 +31,7 @@ def _quickly(remembered):
 
 @pytest.fixture(scope="module")
 def file(runs, tmp_path_factory) -> Path:
-    return pack(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
+    return pack_runs(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_submission_is_queued_on_the_disk_then_entered_once(intake, client, fi
     assert files_of(intake) == []
     assert post(client, content).json()["entries"] == entered["entries"], "known, and not scored again"
     assert intake.work() == 0
-    found = verify(intake.board)
+    found = verify_board(intake.board)
     assert found.differences == [] == found.not_recomputed
 
 
@@ -124,7 +124,7 @@ def test_a_submission_that_does_not_validate_says_its_problems_as_pack_does(inta
 
 def test_a_run_of_another_submission_is_refused_in_a_line(intake, client, file, runs, tmp_path):
     post(client, file.read_bytes())
-    twin = post(client, pack(runs[:1], tmp_path / "twin.zip", team="us", note="again").read_bytes()).json()
+    twin = post(client, pack_runs(runs[:1], tmp_path / "twin.zip", team="us", note="again").read_bytes()).json()
     assert intake.work() == 2
     found = client.get(f"submissions/{twin['id']}").json()
     assert (found["state"], found["problems"]) == ("refused", [])
@@ -134,9 +134,9 @@ def test_a_run_of_another_submission_is_refused_in_a_line(intake, client, file, 
 
 @pytest.mark.attack("entrant", "submissions under another team's name, with a token of one's own")
 def test_a_token_hands_in_for_its_own_team_and_key_only(intake, client, runs, tmp_path):
-    theirs = post(client, pack(runs[:1], tmp_path / "theirs.zip", team="them").read_bytes()).json()
-    keyed, _ = create(intake.board.ledger.store, "us", key="ab" * 32)
-    unsigned = pack(runs[1:2], tmp_path / "unsigned.zip", team="us").read_bytes()
+    theirs = post(client, pack_runs(runs[:1], tmp_path / "theirs.zip", team="them").read_bytes()).json()
+    keyed, _ = create_token(intake.board.ledger.store, "us", key="ab" * 32)
+    unsigned = pack_runs(runs[1:2], tmp_path / "unsigned.zip", team="us").read_bytes()
     other = post(client, unsigned, Authorization=f"Bearer {keyed}").json()
     assert intake.work() == 2
     for said, what in ((theirs, "is of the team 'them', and the token is of 'us'"), (other, "is not signed, and")):
@@ -149,10 +149,10 @@ def test_a_token_hands_in_for_its_own_team_and_key_only(intake, client, runs, tm
 @pytest.mark.attack("entrant", "no token, made-up, revoked and expired tokens, and tokens for something else")
 def test_only_a_valid_token_hands_in(intake, client, file):
     store = intake.board.ledger.store
-    revoked, made = create(store, "us")
-    revoke(store, made.id, "lost")
-    narrow, _ = create(store, "us", scopes=("hand-in",))
-    old, made = create(store, "us", expires="1d")
+    revoked, made = create_token(store, "us")
+    revoke_token(store, made.id, "lost")
+    narrow, _ = create_token(store, "us", scopes=("hand-in",))
+    old, made = create_token(store, "us", expires="1d")
     with store.committing() as connection:
         connection.exec_driver_sql(f"UPDATE tokens SET expires = 1 WHERE id = '{made.id}'")
     cases = [
@@ -266,8 +266,8 @@ def test_quotas_and_rates_say_when_to_come_again_and_are_audited(board, file):
             assert statuses.count(429) >= 3
             late = client.get("submissions/none")
             assert int(late.headers["Retry-After"]) >= 1
-    assert [event.what for event in audit(board.ledger.store)] == ["token-created", "quota-exceeded"]
-    assert audit(board.ledger.store)[1].detail["owner"] == "team us"
+    assert [event.what for event in read_events(board.ledger.store)] == ["token-created", "quota-exceeded"]
+    assert read_events(board.ledger.store)[1].detail["owner"] == "team us"
 
 
 def test_a_setting_of_an_earlier_version_is_passed_over_and_an_unknown_one_named(board):
@@ -290,10 +290,10 @@ def test_an_open_board_takes_submissions_without_a_token(board, file):
 def test_what_a_killed_server_left_is_swept_away_and_nothing_else(intake, client, monkeypatch):
     kept = post(client, b"queued").json()["id"]
     left = intake.state.files.new()
-    sweep(intake.state.queue, intake.state.files)
+    sweep_files(intake.state.queue, intake.state.files)
     assert intake.state.files.part(left).exists(), "it may be coming in now"
     monkeypatch.setattr("farshift.leaderboard.server.intake.files._HOUR", -1.0)
-    sweep(intake.state.queue, intake.state.files)
+    sweep_files(intake.state.queue, intake.state.files)
     assert files_of(intake) == [f"{kept}.zip"]
     intake.state.files.whole(kept).unlink()
     for _ in range(3):
@@ -309,7 +309,7 @@ def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told
     def mistaken(*_: object) -> None:
         raise ZeroDivisionError("in /srv/private")
 
-    monkeypatch.setattr("farshift.leaderboard.server.intake.scoring.submit", mistaken)
+    monkeypatch.setattr("farshift.leaderboard.server.intake.scoring.submit_runs", mistaken)
     id = post(client, file.read_bytes()).json()["id"]
     for _ in range(3):
         intake.work()
@@ -325,6 +325,6 @@ def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told
 
 def test_the_log_of_requests_has_no_whole_id():
     id = "0123456789ab" * 5 + "cdef"
-    assert logged_path(f"/api/v1/submissions/{id}") == "/api/v1/submissions/0123456789ab.."
-    assert logged_path(f"/board/api/v1/submissions/{id}") == "/board/api/v1/submissions/0123456789ab.."
-    assert logged_path(f"/submissions/{id}.zip") == f"/submissions/{id}.zip", "what it is named after is public"
+    assert shorten_logged_path(f"/api/v1/submissions/{id}") == "/api/v1/submissions/0123456789ab.."
+    assert shorten_logged_path(f"/board/api/v1/submissions/{id}") == "/board/api/v1/submissions/0123456789ab.."
+    assert shorten_logged_path(f"/submissions/{id}.zip") == f"/submissions/{id}.zip", "what it is named after is public"

@@ -7,10 +7,10 @@ import sqlite3
 import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.record import Record
-from farshift.leaderboard.operations.export import export
-from farshift.leaderboard.operations.places import verify_at, viewed
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.operations.export import export_board
+from farshift.leaderboard.operations.places import open_board_view, verify_at
+from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.server import models
 from farshift.leaderboard.server.routes import ledger as route
 from farshift.leaderboard.tables.snapshot import take_snapshot
@@ -41,19 +41,19 @@ def test_a_full_page_of_records_may_be_kept_for_ever(site, records, monkeypatch)
 
 def test_a_server_verifies_and_is_read_as_a_static_export_is(site, filled, tmp_path):
     board = Board(filled)
-    export(board, tmp_path / "public")
+    export_board(board, tmp_path / "public")
     for file in sorted((tmp_path / "public").rglob("*")):
         if file.is_file():
             assert site.get(file.relative_to(tmp_path / "public").as_posix()).content == file.read_bytes(), file
     found = verify_at(site.url)
     assert (found.differences, found.not_recomputed, found.verified) == ([], [], 3)
-    with viewed(site.url) as view:
+    with open_board_view(site.url) as view:
         assert take_snapshot(view).record() == take_snapshot(board).record()
 
 
 @pytest.mark.parametrize("copy", ["folder", "url"])
 def test_a_copy_of_a_board_is_served_to_be_read(own, serve, site, tmp_path, copy):
-    export(own, tmp_path / "public")
+    export_board(own, tmp_path / "public")
     served = serve(tmp_path / "public" if copy == "folder" else site.url)
     assert served.json("standings") == site.json("standings")
     assert served.json("")["read_only"]
@@ -64,7 +64,7 @@ def test_an_entry_that_another_process_makes_is_seen_at_once(filled, packed, ser
     board = Board.init(tmp_path / "growing", "Growing")
     served = serve(board.path)
     assert served.json("entries")["entries"] == []
-    names, _ = submit(Board(board.path), packed[0])
+    names, _ = submit_runs(Board(board.path), packed[0])
     assert [one["entry"] for one in served.json("entries")["entries"]] == names
     digest = served.json(f"entries/{names[0]}")["entry"]["submission"]
     assert served.get(f"submissions/{digest}.zip").content == packed[0].read_bytes()
@@ -79,11 +79,11 @@ def test_a_reader_gets_one_state_of_a_ledger_that_grows_meanwhile(own, serve, mo
     def growing(url: str) -> HttpFile:
         file = opened(url)
         if url.endswith("ledger.jsonl") and left:
-            withdraw(own, left.pop(), "meanwhile")
+            withdraw_entry(own, left.pop(), "meanwhile")
         return file
 
     monkeypatch.setattr(HttpFile, "open", growing)
-    with viewed(served.url) as view:
+    with open_board_view(served.url) as view:
         assert view.records() == own.records()
         assert view.standings() == []
 

@@ -6,18 +6,18 @@ import socket
 
 import pytest
 from farshift.core.errors import FarshiftError
-from farshift.leaderboard.server.serving import listening
+from farshift.leaderboard.server.serving import open_listening_socket
 
 
 def test_connections_send_what_they_are_given_at_once():
-    with listening("127.0.0.1", 0) as line, socket.create_connection(line.getsockname()):
+    with open_listening_socket("127.0.0.1", 0) as line, socket.create_connection(line.getsockname()):
         accepted, _ = line.accept()
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_port_that_is_taken_is_named():
-    with listening("127.0.0.1", 0) as line:
+    with open_listening_socket("127.0.0.1", 0) as line:
         port = line.getsockname()[1]
         with pytest.raises(FarshiftError, match=f"127.0.0.1, port {port}: .*: choose another"):
-            listening("127.0.0.1", port)
+            open_listening_socket("127.0.0.1", port)

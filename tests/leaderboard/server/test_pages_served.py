@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import MissingExtra
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.reference import reference
-from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.operations.reference import declare_references
+from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.publish.page import Page
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.server import published
@@ -127,7 +127,7 @@ def test_while_new_pages_are_computed_the_old_ones_are_served(own, serve, monkey
     held = Event()
     monkeypatch.setattr(published, "take_snapshot", lambda view: held.wait(60) and take_snapshot(view))
     (name, *_) = [one.entry for one in own.standings()]
-    withdraw(own, name, "a second thought")
+    withdraw_entry(own, name, "a second thought")
     assert served.json("entries/" + name)["entry"]["left"]["reason"] == "a second thought", (
         "the ledger is read as it is"
     )
@@ -148,14 +148,14 @@ def test_tables_and_pages_are_computed_once_a_head_and_pages_beyond_the_limit_at
     assert [served.get("") for _ in range(2)] and served.json("standings")["head"]["seq"] == 7
     assert (len(computed), rendered.count(name), rendered.count("index.html")) == (1, 1, 1)
     monkeypatch.setattr(published, "PAGE_BYTES", 0)
-    withdraw(own, own.standings()[0].entry, "a second thought")
+    withdraw_entry(own, own.standings()[0].entry, "a second thought")
     served.until(lambda: served.json("readyz")["behind"] == 0 and len(computed) == 2)
     assert served.get(name).content == served.get(name).content
     assert rendered.count(name) == 3
 
 
 def test_settings_that_change_change_the_pages(own, serve):
-    reference(own, [one.entry for one in own.standings()])  # else neither has the protocol's seeds
+    declare_references(own, [one.entry for one in own.standings()])  # else neither has the protocol's seeds
     served = serve(own.path)
     assert {table["baseline"] for table in served.json("standings")["tables"]} == {""}
     write_baselines(own.path, {"modadd97/xi35": "good"})

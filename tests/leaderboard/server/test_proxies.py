@@ -15,7 +15,7 @@ import httpx2
 import pytest
 import tomli_w
 from farshift.leaderboard.server.intake.queue import Queue
-from farshift.leaderboard.server.settings import server_settings
+from farshift.leaderboard.server.settings import read_server_settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 from proxies import FILES, NAME, PATIENCE, command, documented, environment, installed, proxy
@@ -118,7 +118,7 @@ def test_a_board_behind_a_proxy_is_as_without_one(name, served, own, tmp_path):
             done, again = (ask("POST", "/api/v1/submissions", content, Content_Type="application/zip") for _ in "12")
             assert (done.status_code, again.status_code) == (202, 200), done.text
             assert again.json()["id"] == done.json()["id"]
-            job = Queue(own.ledger.store, server_settings(own.path)).find(done.json()["id"])
+            job = Queue(own.ledger.store, read_server_settings(own.path)).find(done.json()["id"])
             assert (job.size, job.owner) == (len(content), "address 127.0.0.2"), "who sends is told by the proxy alone"
             statuses = [ask("GET", "/api/v1/submissions/none").status_code for _ in range(80)]
             assert 429 in statuses

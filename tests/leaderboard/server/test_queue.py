@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from farshift.leaderboard.ledger.migrate import migrate
+from farshift.leaderboard.ledger.migrate import migrate_store
 from farshift.leaderboard.ledger.store import Store
 from farshift.leaderboard.server.accounts.quotas import DAY, QuotaExceeded
 from farshift.leaderboard.server.intake.job import ENDED, ENTERED, FAILED, QUEUED, REFUSED, RUNNING
@@ -35,7 +35,7 @@ class Clock:
 def store(request, tmp_path):
     url = request.getfixturevalue("server").database() if request.param == "postgresql" else None
     store = Store.in_file(tmp_path / "ledger.sqlite") if url is None else Store(url)
-    migrate(store)
+    migrate_store(store)
     yield store
     store.close()
 
@@ -212,7 +212,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         store = Store.in_file(Path(self.folder.name) / "ledger.sqlite")
-        migrate(store)
+        migrate_store(store)
         self.clock = Clock()
         roomy = replace(SETTINGS, submissions_a_day=10_000, bytes_a_day=10**9, queued_at_once=10_000)
         self.queue = Queue(store, roomy, self.clock)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from farshift.leaderboard.server.serving import Child
+from farshift.leaderboard.server.serving import ManagedProcess
 from support import one_line_error
 
 PATIENCE = 180
@@ -135,7 +135,7 @@ def test_its_processes_use_one_thread_each_unless_it_was_given_another_number(ow
         monkeypatch.setenv("OPENBLAS_NUM_THREADS", own)
     told = tmp_path / "told"
     code = f"import os, pathlib; pathlib.Path({str(told)!r}).write_text(os.environ['OPENBLAS_NUM_THREADS'])"
-    child = Child("a process", [sys.executable, "-c", code])
+    child = ManagedProcess("a process", [sys.executable, "-c", code])
     child.start()
     assert child.process is not None
     assert child.process.wait(PATIENCE) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.submit import submit_runs
 from running import running
 
 
@@ -12,7 +12,7 @@ def test_two_servers_on_one_database_show_one_submission(server, packed, tmp_pat
     both = [running(board.path), running(board.path)]
     try:
         assert [one.json("entries")["entries"] for one in both] == [[], []]
-        names, _ = submit(Board(board.path), packed[1])
+        names, _ = submit_runs(Board(board.path), packed[1])
         for one in both:
             assert [entry["entry"] for entry in one.json("entries")["entries"]] == names
             one.until(lambda one=one: names[0] in one.get("").text)

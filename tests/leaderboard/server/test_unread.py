@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from farshift.leaderboard.server.unread import Unread
+from farshift.leaderboard.server.unread import DrainRequestBody
 
 LENGTH = [(b"content-length", b"1000000")]
 
@@ -37,7 +37,7 @@ def read_before_the_answer(pieces: list[Any], headers: Any = LENGTH, **options: 
     scope = {"type": "http", "headers": headers, "status": status}
     # In a thread of its own: another test's browser may have an event loop in this one.
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, Unread(refusing, **options)(scope, receive, send)).result()
+        thread.submit(asyncio.run, DrainRequestBody(refusing, **options)(scope, receive, send)).result()
     assert [kind for kind, _ in sent] == ["http.response.start", "http.response.body"]
     return int(sent[0][1])
 

@@ -12,10 +12,10 @@ import pytest
 import s3
 from farshift.core.errors import Unavailable
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.server.intake.files import UploadFiles, not_here, sweep
-from farshift.leaderboard.server.intake.stored_files import upload_files
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.server.intake.files import UploadFiles, describe_missing_files, sweep_files
+from farshift.leaderboard.server.intake.stored_files import open_upload_files
+from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from intake import Intake, ScoredHere, taking_in
@@ -32,7 +32,7 @@ def stores() -> Iterator[s3.Stores]:
 
 @pytest.fixture(scope="module")
 def file(runs, tmp_path_factory) -> Path:
-    return pack(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
+    return pack_runs(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
 
 
 def another_machine(board: Board, folder: Path) -> Board:
@@ -73,7 +73,7 @@ def test_what_one_server_took_in_another_knows_and_scores(where, stores, file, r
         assert uploads(stores, here) == []
         first.close()
         second.close()
-    found = verify(there)
+    found = verify_board(there)
     assert (found.verified, found.differences) == (1, [])
 
 
@@ -84,10 +84,10 @@ def test_what_nobody_needs_is_swept_from_the_store_an_hour_after_it_was_seen(sto
         left = "ab" * 32
         intake.state.files.objects.put(f"whole/{left}.zip", b"of a server that was killed")
         there = uploads(stores, board)
-        sweep(intake.state.queue, intake.state.files)
+        sweep_files(intake.state.queue, intake.state.files)
         assert uploads(stores, board) == there
         monkeypatch.setattr("farshift.leaderboard.server.intake.files._HOUR", -1.0)
-        sweep(intake.state.queue, intake.state.files)
+        sweep_files(intake.state.queue, intake.state.files)
         assert uploads(stores, board) == [f"uploads/whole/{kept}.zip"]
 
 
@@ -97,8 +97,8 @@ def test_a_store_that_is_away_costs_a_submission_no_attempt(stores, file, tmp_pa
         id = post(client, file.read_bytes()).json()["id"]
         shutil.rmtree(board.path / "uploads")
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-        intake.worker.files = upload_files(Board(board.path))
-        monkeypatch.setattr("farshift.leaderboard.server.intake.worker.sweep", lambda *_: None)
+        intake.worker.files = open_upload_files(Board(board.path))
+        monkeypatch.setattr("farshift.leaderboard.server.intake.worker.sweep_files", lambda *_: None)
         with pytest.raises(Unavailable):
             intake.work()
         job = intake.state.queue.find(id)
@@ -109,7 +109,7 @@ def test_a_store_that_is_away_costs_a_submission_no_attempt(stores, file, tmp_pa
 def test_a_machine_without_the_files_of_the_queue_says_that_folders_are_shared(board, tmp_path):
     with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
         post(client, b"queued")
-        assert not_here(intake.state.queue, intake.state.files) == ""
-        said = not_here(intake.state.queue, UploadFiles(tmp_path))
+        assert describe_missing_files(intake.state.queue, intake.state.files) == ""
+        said = describe_missing_files(intake.state.queue, UploadFiles(tmp_path))
         assert said.startswith(f"1 queued submissions have no file in {tmp_path / 'uploads'}: machines that share")
         assert "\n" not in said

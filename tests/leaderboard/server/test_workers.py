@@ -9,8 +9,8 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "benchmarks"))
@@ -31,7 +31,7 @@ def many(tmp_path_factory) -> list[Path]:
     for number in range(12):
         out = folder / f"run{number}"
         fs.evaluate(lambda seed, n=number: models.Adder(seed, 0.05 * n), on=ON, seeds=1, out=out, name=f"m{number}")
-        packed.append(pack([out], folder / f"{number}.zip", team="us"))
+        packed.append(pack_runs([out], folder / f"{number}.zip", team="us"))
     return packed
 
 
@@ -43,7 +43,7 @@ def test_what_was_acknowledged_is_entered_once_though_workers_and_a_server_are_k
     with Swarm(tmp_path, url) as swarm:
         found = killed_while_working(swarm, many, clients=4)
     assert found["kills"] == {"servers": 1, "workers": 3}
-    whole = verify(swarm.board)
+    whole = verify_board(swarm.board)
     assert whole.differences == [] == whole.not_recomputed
 
 

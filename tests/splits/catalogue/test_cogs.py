@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition, UnknownName
 from farshift.loaders.readers import semantic_parses
-from farshift.splits.catalogue import find
+from farshift.splits.catalogue import find_manifest
 from farshift.splits.rules import published
 from published_files import published_file, published_rows
 
@@ -26,7 +26,7 @@ CATEGORIES = {
 
 
 def types(split: str) -> list[str]:
-    found = find(f"cogs/{split}").definition.parameters["only"]["gen"]["type"]
+    found = find_manifest(f"cogs/{split}").definition.parameters["only"]["gen"]["type"]
     assert len(set(found)) == len(found)
     return list(found)
 
@@ -37,7 +37,7 @@ def types(split: str) -> list[str]:
 def test_each_part_is_a_published_file(name, part):
     lines = published_file(f"cogs/{name}.tsv").read_text().splitlines()
     rows = published_rows("cogs")
-    outcome = published.parts(rows, **find("cogs/gen").definition.parameters)
+    outcome = published.parts(rows, **find_manifest("cogs/gen").definition.parameters)
     taken = rows.filter(pa.array(outcome.part == part))
     columns = (taken[field].to_pylist() for field in ("sentence", "logical_form", "type"))
     assert Counter("\t".join(row) for row in zip(*columns, strict=True)) == Counter(lines)

@@ -52,13 +52,13 @@ def test_most_balls_collide_and_those_that_do_not_fly_straight():
 
 def test_after_a_collision_momentum_and_energy_are_what_they_were():
     mirrored = STATE[:, ::-1]
-    first, collides = balls.outcome(STATE, 2.0)
-    second, _ = balls.outcome(mirrored, 2.0)
-    later = [balls.outcome(state, 2.25)[0] for state in (STATE, mirrored)]
+    first, collides = balls.compute_outcome(STATE, 2.0)
+    second, _ = balls.compute_outcome(mirrored, 2.0)
+    later = [balls.compute_outcome(state, 2.25)[0] for state in (STATE, mirrored)]
     velocity = np.stack([(later[0] - first) / 0.25, (later[1] - second) / 0.25], axis=1)
     mass = (STATE[:, :, 5] * STATE[:, :, 4] ** 2)[:, :, None]
     before = STATE[:, :, 2:4]
-    met = collides & balls.outcome(STATE, 2.25)[1]
+    met = collides & balls.compute_outcome(STATE, 2.25)[1]
     assert met.sum() > 300
     assert np.allclose((mass * velocity).sum(1)[met], (mass * before).sum(1)[met])
     assert np.allclose((mass * velocity**2).sum((1, 2))[met], (mass * before**2).sum((1, 2))[met])
@@ -66,10 +66,10 @@ def test_after_a_collision_momentum_and_energy_are_what_they_were():
 
 def test_a_much_heavier_ball_flies_on_and_a_lighter_one_bounces():
     state = np.array([[[0, 0, 1, 0, 1, 1], [3, 0, 0, 0, 1, 1e9]]], float)
-    place, collides = balls.outcome(state, 2.0)
+    place, collides = balls.compute_outcome(state, 2.0)
     assert collides.all()
     assert np.allclose(place, [[0.0, 0.0]], atol=1e-6), "one unit there, one unit back"
-    place, _ = balls.outcome(state[:, ::-1], 2.0)
+    place, _ = balls.compute_outcome(state[:, ::-1], 2.0)
     assert np.allclose(place, [[3.0, 0.0]], atol=1e-6)
 
 

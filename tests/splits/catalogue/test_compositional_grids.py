@@ -123,7 +123,9 @@ def test_masks_are_the_figures_they_are_named_for():
     centre = np.array([[12, 12]])
 
     def covers(name: str, y: int, x: int) -> bool:
-        return bool(shapes.mask(np.array([shapes.SHAPES.index(name)]), np.array([6]), centre)[0, 12 + y, 12 + x])
+        return bool(
+            shapes.make_shape_mask(np.array([shapes.SHAPES.index(name)]), np.array([6]), centre)[0, 12 + y, 12 + x]
+        )
 
     for y in range(-8, 9):
         for x in range(-8, 9):
@@ -137,7 +139,7 @@ def test_masks_are_the_figures_they_are_named_for():
 
 def test_pictures_can_be_told_apart_by_shape_and_size():
     areas = {
-        (shape, size): int(shapes.mask(np.array([shape]), np.array([size]), np.array([[12, 12]])).sum())
+        (shape, size): int(shapes.make_shape_mask(np.array([shape]), np.array([size]), np.array([[12, 12]])).sum())
         for shape in range(5)
         for size in (4, 5, 6)
     }

@@ -16,13 +16,13 @@ sides = st.text("ab", min_size=2, max_size=2)
 
 @given(sides, sides, texts)
 def test_a_step_replaces_the_leftmost_occurrence(left, right, text):
-    found = string_rewriting.rewritten(left, right, text)
+    found = string_rewriting.apply_rule(left, right, text)
     at = next((place for place in range(len(text)) if text[place : place + 2] == left), None)
     assert found == (text if at is None else text[:at] + right + text[at + 2 :])
 
 
 def test_rules_have_a_number_each_and_two_sides():
-    every = string_rewriting.numbered("t", np.arange(26**2 * (26**2 - 1)))
+    every = string_rewriting.list_rules("t", np.arange(26**2 * (26**2 - 1)))
     assert len(set(every)) == len(every) == 456_300
     assert all(left != right for left, right in every)
 

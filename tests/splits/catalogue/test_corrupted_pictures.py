@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadDefinition
-from farshift.loaders.acquire.source import find_source, sources
+from farshift.loaders.acquire.source import find_source, load_sources
 from farshift.loaders.corrupt import corrupt
 from farshift.loaders.derivations import corrupted_pictures
 from farshift.loaders.freezing.freeze import freeze
-from farshift.loaders.readers._tensors import tensor_column
+from farshift.loaders.readers._tensors import to_tensor_column
 from farshift.loaders.split import load
 from farshift.splits.rules.corruptions import corrupted
 from farshift.splits.schema import Field, Schema
@@ -39,7 +39,7 @@ def base(*shape: int, rows: int = 200) -> pa.Table:
     count = np.arange(rows, dtype=np.uint64)
     pictures = ((count[:, None] * 13 + np.arange(np.prod(shape), dtype=np.uint64)) % 251).astype(np.uint8)
     published = ["train" if number < rows // 2 else "test" for number in range(rows)]
-    columns = {"image": tensor_column(pictures), "what": (count % 3).astype(np.int64), "published": published}
+    columns = {"image": to_tensor_column(pictures), "what": (count % 3).astype(np.int64), "published": published}
     return pa.table(columns | {"row_id": count * 7})
 
 
@@ -85,7 +85,7 @@ def test_channels_may_come_first_or_last():
     last = derived("uint8[8,8,3]", 8, 8, 3)
     table = base(8, 8, 3)
     first = np.moveaxis(pixels(table, 8, 8, 3), -1, 1)
-    turned = table.set_column(0, "image", tensor_column(first))
+    turned = table.set_column(0, "image", to_tensor_column(first))
     made = corrupted_pictures.rows(turned, schema("uint8[3,8,8]"), **OPTIONS)
     assert (np.moveaxis(pixels(made, 3, 8, 8), 1, -1) == pixels(last, 8, 8, 3)).all()
 
@@ -141,12 +141,12 @@ def test_clean_rows_train_and_corrupted_ones_test():
 GENERATOR = """
 import numpy as np
 import pyarrow as pa
-from farshift.core.draws import below
+from farshift.core.draws import draw_below
 
 
 def rows(*, count):
     number = np.arange(count)
-    pictures = below("tiny", np.arange(count * 64, dtype=np.uint64), 256).astype(np.uint8)
+    pictures = draw_below("tiny", np.arange(count * 64, dtype=np.uint64), 256).astype(np.uint8)
     image = pa.FixedSizeListArray.from_arrays(pa.array(pictures.ravel()), 64)
     return pa.table({"image": image, "what": number % 2, "published": ["train", "test"] * (count // 2)})
 """
@@ -219,11 +219,11 @@ def write_derived(home, of: str, pin: str = "") -> None:
 
 
 def test_a_source_of_ones_own_under_corruptions_in_a_split(home):
-    from farshift.loaders.acquire.source import identified
+    from farshift.loaders.acquire.source import add_row_ids
 
     source = find_source("tiny_corrupted")
     assert not source.needs_network
-    table, digest = identified(source.read(source.definition.distributions[0]), source.schema)
+    table, digest = add_row_ids(source.read(source.definition.distributions[0]), source.schema)
     write_derived(home, "tiny", f'rows = {len(table)}\ndigest = "{digest}"\n')
     manifest, audit = freeze(home / "split.toml", home / "splits" / "manifests")
     assert audit["holds"] and audit["rows"] == {
@@ -243,7 +243,7 @@ def test_a_source_of_ones_own_under_corruptions_in_a_split(home):
 def test_a_derived_source_names_another_that_is_not_derived_itself(home):
     write_derived(home, "tiny_corrupted")
     with pytest.raises(BadDefinition, match="`of` names another source, for a `derivation`"):
-        sources()
+        load_sources()
     write_derived(home, "mnist_corrupted")
     with pytest.raises(BadDefinition, match="source mnist_corrupted is derived itself: name its base"):
         find_source("tiny_corrupted").table()

@@ -8,23 +8,23 @@ import re
 from pathlib import Path
 
 import pytest
-from farshift.benchmarks.benchmark import benchmarks
+from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.core.errors import Unavailable
-from farshift.core.plugins import function, module
-from farshift.loaders.acquire.source import find_source, sources
+from farshift.core.plugins import load_function, load_module
+from farshift.loaders.acquire.source import find_source, load_sources
 from farshift.loaders.split import load
 from farshift.splits.assignment import PARTS
-from farshift.splits.catalogue import find, listing, manifests, published_identities
+from farshift.splits.catalogue import find_manifest, list_manifests, list_split_records, read_published_identities
 from support import ROOT, for_each
 
-DEFINED = [one for one in manifests() if not one.frozen]
+DEFINED = [one for one in list_manifests() if not one.frozen]
 NAMES = [one.full_name for one in DEFINED]
 SOURCES = sorted({one.definition.source.name for one in DEFINED})
 
 
 OF_DEFINITIONS = {
     name: one
-    for name, one in benchmarks().items()
+    for name, one in load_benchmarks().items()
     if one.definition.split in {manifest.full_name for manifest in DEFINED}
 }
 LABELS = {
@@ -41,9 +41,9 @@ def test_the_ten_sets_of_wilds_are_defined():
 
 
 def test_the_listing_calls_them_definitions():
-    states = {item["name"]: item["state"] for item in listing()}
+    states = {item["name"]: item["state"] for item in list_split_records()}
     assert {states[one.name] for one in DEFINED} == {"definition"}
-    assert not {one.full_name for one in DEFINED} & published_identities().keys()
+    assert not {one.full_name for one in DEFINED} & read_published_identities().keys()
 
 
 def layouts():
@@ -65,12 +65,12 @@ def test_a_definition_says_what_it_expects_where_its_data_are_and_under_which_li
     assert definition.digest or definition.expected is not None
     for distribution in definition.distributions:
         assert distribution.files or distribution.trees
-        assert module("loaders/readers", distribution.reader, "reader")
+        assert load_module("loaders/readers", distribution.reader, "reader")
 
 
 def test_every_entry_of_the_catalogue_is_frozen_or_can_be_pulled_and_has_a_benchmark():
-    measured = {one.definition.split for one in benchmarks().values()}
-    known = manifests()
+    measured = {one.definition.split for one in load_benchmarks().values()}
+    known = list_manifests()
     newest = {one.name: one.full_name for one in known}
     assert sorted(set(newest.values()) - measured) == []
     pullable = {one.full_name for one in known if not one.frozen}
@@ -82,13 +82,13 @@ def test_what_nobody_has_an_address_for_is_wanted_and_not_listed():
     wanted = (ROOT / "docs/wanted.md").read_text("utf-8")
     for name in ("DF40", "COLO", "ImageNet-O", "CLEVR-CoGenT", "Wild-Time"):
         assert f"| {name}" in wanted
-    assert not {name for name in sources() if name in ("df40", "colo", "imagenet_o")}
+    assert not {name for name in load_sources() if name in ("df40", "colo", "imagenet_o")}
 
 
 @for_each(OF_DEFINITIONS)
 def test_a_benchmark_of_a_definition_fits_its_split(name):
     benchmark = OF_DEFINITIONS[name]
-    task, split = benchmark.definition.task, find(benchmark.definition.split).definition
+    task, split = benchmark.definition.task, find_manifest(benchmark.definition.split).definition
     schema = find_source(split.source.name).schema
     assert task.label == split.label
     assert schema[task.label].item in LABELS[task.type]
@@ -103,10 +103,10 @@ def test_a_benchmark_of_a_definition_fits_its_split(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_definition_fits_its_rule_and_its_source(name):
-    definition = find(name).definition
+    definition = find_manifest(name).definition
     schema = find_source(definition.source.name).schema
     assert schema[definition.label].role == "label"
-    rule = function("splits/rules", definition.rule, "rule")
+    rule = load_function("splits/rules", definition.rule, "rule")
     bound = inspect.signature(rule).bind(None, **definition.parameters)
     named = {
         bound.arguments[key] for key in ("field", "group", "severity", "given", "annotator") if key in bound.arguments

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.readers.math_problems import boxed
+from farshift.loaders.readers.math_problems import extract_boxed
 from twins import laid, pulled, tar, twin, values, zipped
 
 
@@ -265,7 +265,7 @@ def test_math_has_a_file_for_each_problem(place, tmp_path):
     ],
 )
 def test_an_answer_is_what_is_boxed_last(solution, answer):
-    assert boxed(solution) == answer
+    assert extract_boxed(solution) == answer
 
 
 def test_gsm_plus_is_tested_on_perturbed_problems(place, tmp_path):

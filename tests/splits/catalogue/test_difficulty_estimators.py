@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.core.errors import BadDefinition
-from farshift.splits.measures.difficulty import Ratings, glicko2, glicko2_period, item_response
+from farshift.splits.measures.difficulty import Ratings, fit_item_response, rate_with_glicko2, update_ratings
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import norm
@@ -24,7 +24,7 @@ def simulated(systems: int, items: int, spread: float, missing: float = 0.0):
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_the_one_parameter_model_finds_simulated_difficulties(missing):
     responses, difficulty, _, ability = simulated(1500, 20, 0.0, missing)
-    found = item_response(responses, "1pl")
+    found = fit_item_response(responses, "1pl")
     assert np.sqrt(np.mean((found.difficulty - difficulty) ** 2)) < 0.1
     assert np.allclose(found.slope, found.slope[0])
     assert found.slope[0] == pytest.approx(1.0, abs=0.06)
@@ -33,7 +33,7 @@ def test_the_one_parameter_model_finds_simulated_difficulties(missing):
 
 def test_the_two_parameter_model_finds_simulated_slopes():
     responses, difficulty, slope, _ = simulated(2500, 15, 0.4)
-    found = item_response(responses, "2pl")
+    found = fit_item_response(responses, "2pl")
     assert np.abs(found.difficulty - difficulty).max() < 0.25
     assert np.abs(np.log(found.slope / slope)).max() < 0.2
 
@@ -53,14 +53,14 @@ def test_a_fit_is_the_optimum_of_the_stated_posterior(model):
         return prior - likelihood
 
     best = minimize(loss, np.zeros(size), method="L-BFGS-B", bounds=[(-4, 4)] * size).x
-    found = item_response(responses, model)
+    found = fit_item_response(responses, model)
     assert np.allclose(np.log(found.slope), best[5:], atol=0.02)
     assert np.allclose(-found.difficulty * found.slope, best[:5], atol=0.02)
 
 
 def test_harder_items_are_those_that_fewer_solve_where_everybody_is_asked():
     responses, *_ = simulated(200, 40, 0.0)
-    found = item_response(responses, "1pl")
+    found = fit_item_response(responses, "1pl")
     solved = responses.sum(0)
     order = np.argsort(found.difficulty)
     assert (np.diff(solved[order]) <= 0).all()
@@ -71,14 +71,14 @@ def test_harder_items_are_those_that_fewer_solve_where_everybody_is_asked():
 def test_items_that_all_or_none_solve_have_a_finite_place_at_the_ends():
     responses, *_ = simulated(50, 10, 0.0)
     responses[:, 0], responses[:, 1] = 1, 0
-    found = item_response(responses, "1pl").difficulty
+    found = fit_item_response(responses, "1pl").difficulty
     assert np.isfinite(found).all()
     assert found.argmin() == 0 and found.argmax() == 1
 
 
 def test_many_items_and_few_systems_are_fitted_in_a_few_rounds():
     responses, difficulty, *_ = simulated(40, 1000, 0.0)
-    found = item_response(responses, "1pl")
+    found = fit_item_response(responses, "1pl")
     assert found.iterations < 30
     assert np.corrcoef(found.difficulty, difficulty)[0, 1] > 0.9
     assert found.ability.std() == pytest.approx(1.0, abs=0.02)
@@ -96,21 +96,21 @@ def test_many_items_and_few_systems_are_fitted_in_a_few_rounds():
 )
 def test_matrices_that_say_too_little_are_refused(responses, told):
     with pytest.raises(BadDefinition, match=told):
-        item_response(responses)
+        fit_item_response(responses)
     with pytest.raises(BadDefinition, match=told):
-        glicko2(responses, systems_a_period=1)
+        rate_with_glicko2(responses, systems_a_period=1)
 
 
 def test_responses_that_no_slope_is_steep_enough_for_are_refused():
     with pytest.raises(BadDefinition, match="does not settle"):
-        item_response(np.array([[1.0] * 8, [0.0] * 8]), "1pl")
+        fit_item_response(np.array([[1.0] * 8, [0.0] * 8]), "1pl")
 
 
 def test_an_unknown_model_and_an_empty_period_are_refused():
     with pytest.raises(BadDefinition, match="3pl"):
-        item_response(np.eye(2), "3pl")  # type: ignore[arg-type]
+        fit_item_response(np.eye(2), "3pl")  # type: ignore[arg-type]
     with pytest.raises(BadDefinition, match="systems_a_period = 0"):
-        glicko2(np.eye(2), systems_a_period=0)
+        rate_with_glicko2(np.eye(2), systems_a_period=0)
 
 
 def rated(*players: tuple[float, float]) -> Ratings:
@@ -119,14 +119,14 @@ def rated(*players: tuple[float, float]) -> Ratings:
 
 
 def test_glickmans_own_example_comes_out():
-    found = glicko2_period(rated((1500, 200)), rated((1400, 30), (1550, 100), (1700, 300)), np.array([[1.0, 0.0, 0.0]]))
+    found = update_ratings(rated((1500, 200)), rated((1400, 30), (1550, 100), (1700, 300)), np.array([[1.0, 0.0, 0.0]]))
     assert found.rating[0] == pytest.approx(1464.06, abs=0.01)
     assert found.deviation[0] == pytest.approx(151.52, abs=0.01)
     assert found.volatility[0] == pytest.approx(0.05999, abs=1e-5)
 
 
 def test_a_player_without_a_game_is_only_less_certain():
-    found = glicko2_period(rated((1500, 200)), rated((1400, 30)), np.array([[np.nan]]))
+    found = update_ratings(rated((1500, 200)), rated((1400, 30)), np.array([[np.nan]]))
     assert found.rating[0] == 1500
     assert found.volatility[0] == 0.06
     assert found.deviation[0] == pytest.approx(np.hypot(200, 0.06 * 173.7178))
@@ -135,10 +135,10 @@ def test_a_player_without_a_game_is_only_less_certain():
 def test_players_are_rated_side_by_side_as_they_would_be_alone():
     players, opponents = rated((1500, 200), (1800, 60), (1200, 350)), rated((1400, 30), (1550, 100), (1700, 300))
     scores = np.array([[1.0, 0.0, 0.0], [0.5, np.nan, 0.0], [1.0, 1.0, 1.0]])
-    together = glicko2_period(players, opponents, scores)
+    together = update_ratings(players, opponents, scores)
     for i in range(3):
         one = Ratings(players.rating[[i]], players.deviation[[i]], players.volatility[[i]])
-        alone = glicko2_period(one, opponents, scores[[i]])
+        alone = update_ratings(one, opponents, scores[[i]])
         assert together.rating[i] == pytest.approx(alone.rating[0], abs=1e-6)
         assert together.volatility[i] == pytest.approx(alone.volatility[0], abs=1e-8)
 
@@ -146,8 +146,8 @@ def test_players_are_rated_side_by_side_as_they_would_be_alone():
 def test_an_upset_makes_a_player_more_volatile():
     weak = rated((1000, 40))
     strong = rated(*[(2000, 40)] * 8)
-    upset = glicko2_period(weak, strong, np.ones((1, 8)))
-    expected = glicko2_period(weak, strong, np.zeros((1, 8)))
+    upset = update_ratings(weak, strong, np.ones((1, 8)))
+    expected = update_ratings(weak, strong, np.zeros((1, 8)))
     assert upset.volatility[0] > 0.06 > expected.volatility[0]
     assert upset.rating[0] > 1000 > expected.rating[0]
 
@@ -155,7 +155,7 @@ def test_an_upset_makes_a_player_more_volatile():
 def test_volatility_solves_its_equation():
     players, opponents = rated((1500, 80)), rated((1500, 50), (1900, 50), (2000, 50))
     scores = np.ones((1, 3))
-    found = glicko2_period(players, opponents, scores, tau=0.9).volatility[0]
+    found = update_ratings(players, opponents, scores, tau=0.9).volatility[0]
     phi, g = 80 / 173.7178, 1 / np.sqrt(1 + 3 * (50 / 173.7178) ** 2 / np.pi**2)
     expected = 1 / (1 + 10 ** (-g * (1500 - opponents.rating) / 400))
     variance = 1 / (g**2 * expected * (1 - expected)).sum()
@@ -167,7 +167,7 @@ def test_volatility_solves_its_equation():
 
 def test_items_rated_against_systems_come_out_in_the_order_of_their_truth():
     responses, difficulty, _, ability = simulated(60, 400, 0.0, 0.1)
-    items, systems = glicko2(responses, systems_a_period=6)
+    items, systems = rate_with_glicko2(responses, systems_a_period=6)
     assert np.corrcoef(items.rating, difficulty)[0, 1] > 0.93
     assert np.corrcoef(systems.rating, ability)[0, 1] > 0.9
     assert (items.deviation < 150).all()

@@ -57,7 +57,7 @@ def test_the_label_is_where_scipy_puts_the_particle_two_units_after_the_last_one
 
 def test_half_the_step_gives_the_same_paths_nearly():
     k, state = K[SYSTEM == "quartic"], PATH[SYSTEM == "quartic"][:, 0].T.astype(float)
-    fine = hamiltonian.trajectory("quartic", k, state[:2], state[2:], 8, step=hamiltonian.STEP / 2)
+    fine = hamiltonian.integrate_trajectory("quartic", k, state[:2], state[2:], 8, step=hamiltonian.STEP / 2)
     assert np.abs(fine - PATH[SYSTEM == "quartic"]).max() < 1e-3
 
 

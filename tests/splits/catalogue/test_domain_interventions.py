@@ -18,7 +18,7 @@ ENVIRONMENTS = [
 TABLE = interventions.rows(seed="t", environments=ENVIRONMENTS)
 X, Y = np.array(TABLE["inputs"].to_pylist(), dtype=np.float64), TABLE["target"].to_numpy()
 NAMES = np.array(TABLE["environment"].to_pylist())
-WEIGHTS = interventions.weights("t")
+WEIGHTS = interventions.draw_weights("t")
 
 
 def fitted(inputs, target):

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition, Unavailable
-from farshift.loaders.acquire.members import FolderMembers
+from farshift.loaders.acquire.members import FolderFiles
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import arc_tasks, rush_hour
-from farshift.splits.audit.duplicates import shared_examples
-from farshift.splits.audit.parted import parted
-from farshift.splits.catalogue import find
-from farshift.splits.manifest import assign
+from farshift.splits.audit.duplicates import count_shared_examples
+from farshift.splits.audit.parted import join_parts
+from farshift.splits.catalogue import find_manifest
+from farshift.splits.manifest import assign_rows
 from farshift.splits.rules.easy_to_hard_tasks import levels
 
 
@@ -76,7 +76,7 @@ def test_the_published_boards_are_all_read_each_once():
 
 def test_planes_mark_the_car_walls_and_the_ends_of_every_piece():
     board = "BBBooxoooCooAAoCoooooCDDxEEFFooooooo"
-    planes = rush_hour.planes(np.array([list(board.encode())], np.uint8).reshape(1, 6, 6))[0]
+    planes = rush_hour.encode_planes(np.array([list(board.encode())], np.uint8).reshape(1, 6, 6))[0]
     named = {name: planes[number] for number, name in enumerate(rush_hour.PLANES)}
     where = {name: {(int(y), int(x)) for y, x in zip(*np.nonzero(plane), strict=True)} for name, plane in named.items()}
     assert where["car"] == {(2, 0), (2, 1)}
@@ -131,13 +131,13 @@ def test_a_folder_of_tasks_gives_each_the_name_of_its_file_and_of_its_folder(tmp
         {"file": "one.json", "part": "train", "published": "ARC", "level": 1},
         {"file": "corpus", "part": "", "published": "ConceptARC", "level": 2},
     ]
-    files = {"one.json": tmp_path / "one.json", "corpus": FolderMembers(tmp_path / "corpus")}
+    files = {"one.json": tmp_path / "one.json", "corpus": FolderFiles(tmp_path / "corpus")}
     table = arc_tasks.read(files, sets=sets).to_pydict()
     assert table["task"] == ["a", "Copy1"]
     assert table["published"] == ["ARC", "ConceptARC, Copy"]
     (tmp_path / "corpus/Copy/Copy2.json").write_text("{}")
     with pytest.raises(BadData, match=r"Copy/Copy2\.json is no task"):
-        arc_tasks.read(files | {"corpus": FolderMembers(tmp_path / "corpus")}, sets=sets)
+        arc_tasks.read(files | {"corpus": FolderFiles(tmp_path / "corpus")}, sets=sets)
 
 
 def test_tasks_of_an_erratum_are_left_out_and_must_be_there():
@@ -156,9 +156,9 @@ def test_the_leak_of_version_1_is_found_where_examples_are_compared_and_version_
     table = pulled("arc_agi")
     schema = find_source("arc_agi").schema
     for version, half in ((1, 1), (2, 0)):
-        definition = find(f"arc_agi/version_2@{version}").definition.model_copy(update={"examples": "\n\n"})
-        rows = parted(definition, table, assign(definition, table, schema), schema)
-        assert shared_examples(rows)["ood_test"]["half"] == half
+        definition = find_manifest(f"arc_agi/version_2@{version}").definition.model_copy(update={"examples": "\n\n"})
+        rows = join_parts(definition, table, assign_rows(definition, table, schema), schema)
+        assert count_shared_examples(rows)["ood_test"]["half"] == half
 
 
 def test_the_published_tasks_are_all_read_less_those_that_stand_in_two_sets():

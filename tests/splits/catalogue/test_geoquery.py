@@ -11,9 +11,9 @@ import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import geoquery
-from farshift.loaders.readers._funql import entities, normal, parsed
-from farshift.splits.catalogue import find
-from farshift.splits.measures.divergence import divergence
+from farshift.loaders.readers._funql import iterate_entities, normalise_term, parse_funql
+from farshift.splits.catalogue import find_manifest
+from farshift.splits.measures.divergence import measure_divergence
 from farshift.splits.rules import published
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ NORMAL = {
 
 @pytest.mark.parametrize("text", NORMAL)
 def test_the_normal_form_puts_arguments_side_by_side(text):
-    assert str(normal(parsed(text))) == NORMAL[text]
+    assert str(normalise_term(parse_funql(text))) == NORMAL[text]
 
 
 terms = st.recursive(
@@ -47,19 +47,19 @@ terms = st.recursive(
 
 @given(terms)
 def test_a_term_reads_back_as_it_was_written(text):
-    assert str(parsed(text)) == text
-    assert str(parsed(text.replace(" ", ""))) == text
+    assert str(parse_funql(text)) == text
+    assert str(parse_funql(text.replace(" ", ""))) == text
 
 
 @pytest.mark.parametrize("text", ["answer(city(all)", "answer(city(all)))", "answer(,)", "", "(a)"])
 def test_brackets_that_do_not_fit_are_refused(text):
     with pytest.raises(BadData, match="not a FunQL term"):
-        parsed(text)
+        parse_funql(text)
 
 
 def test_entities_are_found_from_left_to_right():
-    term = parsed("answer(exclude(cityid('austin', tx), loc_2(countryid('usa'))))")
-    assert [str(entity) for entity in entities(term)] == ["cityid ( austin , tx )", "countryid ( usa )"]
+    term = parse_funql("answer(exclude(cityid('austin', tx), loc_2(countryid('usa'))))")
+    assert [str(entity) for entity in iterate_entities(term)] == ["cityid ( austin , tx )", "countryid ( usa )"]
 
 
 def corpus(tmp_path, *examples):
@@ -115,7 +115,7 @@ def published_list(name):
 @pytest.mark.parametrize("split", ["template", "tmcd", "length"])
 def test_parts_are_the_published_lists(split):
     lists, rows = published_list(split), published_rows("geoquery")
-    assigned = find(f"geoquery/{split}").rows(rows, find_source("geoquery").schema)
+    assigned = find_manifest(f"geoquery/{split}").rows(rows, find_source("geoquery").schema)
     number = dict(zip(rows["row_id"].to_pylist(), rows["number"].to_pylist(), strict=True))
     words = dict(zip(rows["number"].to_pylist(), rows["words"].to_pylist(), strict=True))
     parts: dict[str, set[int]] = {"train": set(), "ood_test": set()}
@@ -149,7 +149,7 @@ def compounds(query):
     """Each symbol with the place it has under another, as the lists' authors count compounds of two."""
     return [
         (term.symbol, len(term.arguments), place, argument.symbol)
-        for term in subterms(parsed(query))
+        for term in subterms(parse_funql(query))
         for place, argument in enumerate(term.arguments)
     ]
 
@@ -168,7 +168,7 @@ def test_compound_divergence_is_what_the_lists_have(name, expected):
     lists = json.loads(published_file(f"geoquery/splits/{name}{'' if name == 'standard' else '_1'}.json").read_text())
     queries = dict(zip(rows["number"].to_pylist(), rows["funql"].to_pylist(), strict=True))
     train, test = ([queries[number] for number in lists[part]] for part in ("train", "test"))
-    found = divergence(train, test, atoms=symbols, compounds=compounds)
+    found = measure_divergence(train, test, atoms=symbols, compounds=compounds)
     assert found.compounds == pytest.approx(expected, abs=0.002)
     if name == "tmcd":
         assert found.unseen_atoms == 0

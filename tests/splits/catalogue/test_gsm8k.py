@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.readers import gsm8k
-from farshift.splits.catalogue import find
+from farshift.splits.catalogue import find_manifest
 from farshift.splits.rules import grades
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,7 +107,7 @@ def test_failures_are_those_of_the_four_published_systems():
 )
 def test_problems_are_split_by_the_lines_of_their_solution(split, easy, hard, counts):
     rows = published_rows("gsm8k")
-    outcome = grades.published(rows, **find(f"gsm8k/{split}").definition.parameters)
+    outcome = grades.published(rows, **find_manifest(f"gsm8k/{split}").definition.parameters)
     assert Counter(outcome.part.tolist()) - Counter({"": rows.num_rows}) == counts
     steps = np.array([len(solution.splitlines()) for solution in rows["solution"].to_pylist()])
     origin = np.asarray(rows["origin"].to_pylist())

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.readers import arc_annotated, winogrande_hardness
-from farshift.splits.catalogue import find
+from farshift.splits.catalogue import find_manifest
 from farshift.splits.rules import published
 from published_files import published_file, published_rows
 
@@ -60,7 +60,7 @@ def test_winogrande_parts_are_the_published_files_without_doubted_answers(part, 
     lines = [line.split("\t") for path in paths for line in path.read_text().splitlines()]
     trusted = sorted((cells[0], cells[3]) for cells in lines if cells[4] == "agree")
     rows = published_rows("winogrande_hardness")
-    outcome = published.parts(rows, **find("winogrande_hardness/easy_to_hard").definition.parameters)
+    outcome = published.parts(rows, **find_manifest("winogrande_hardness/easy_to_hard").definition.parameters)
     taken = rows.filter(pa.array(outcome.part == part)).to_pylist()
     assert sorted((row["sentence"], row[f"option{row['answer'] + 1}"]) for row in taken) == trusted
     assert len(lines) - len(taken) == (57 if part == "ood_test" else 0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from algorithmic_cases import instances
 from farshift.core.errors import BadDefinition, UnknownName
-from farshift.core.plugins import module, named
+from farshift.core.plugins import find_files_by_name, load_module
 from farshift.loaders.generators.algorithmic import rows
 from farshift.loaders.generators.tasks import Draws, Tape
 from hypothesis import given
@@ -115,8 +115,8 @@ def test_a_task_of_ones_own_is_found(tmp_path, monkeypatch):
 
 
 def test_every_public_function_of_the_tasks_is_a_task():
-    for file in named(PLACE, ".py"):
-        holder = module(PLACE, file, "task")
+    for file in find_files_by_name(PLACE, ".py"):
+        holder = load_module(PLACE, file, "task")
         public = [
             function
             for name, function in vars(holder).items()

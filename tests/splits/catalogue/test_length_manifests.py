@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from farshift.benchmarks.benchmark import benchmarks
-from farshift.loaders.acquire.source import sources
+from farshift.benchmarks.benchmark import load_benchmarks
+from farshift.loaders.acquire.source import load_sources
 from farshift.loaders.split import load
-from farshift.splits.catalogue import find, manifests
+from farshift.splits.catalogue import find_manifest, list_manifests
 
 GENERATED = {
     name
-    for name, source in sources().items()
+    for name, source in load_sources().items()
     if any(one.generator == "algorithmic" for one in source.definition.distributions)
 }
-SPLITS = [manifest for manifest in manifests() if manifest.name.split("/")[0] in GENERATED]
+SPLITS = [manifest for manifest in list_manifests() if manifest.name.split("/")[0] in GENERATED]
 BUCKETS = [manifest for manifest in SPLITS if manifest.definition.rule == "severity_buckets/threshold"]
 
 
 def test_every_generated_source_has_a_split_and_every_split_a_benchmark():
     assert {manifest.name.split("/")[0] for manifest in SPLITS} == GENERATED
-    assert {manifest.full_name for manifest in SPLITS} <= {one.definition.split for one in benchmarks().values()}
+    assert {manifest.full_name for manifest in SPLITS} <= {one.definition.split for one in load_benchmarks().values()}
 
 
 def test_there_are_splits_by_length_by_difficulty_and_by_composition():
@@ -46,7 +46,7 @@ def test_severity_buckets_reach_from_twice_the_training_length_on_and_hold_enoug
 def test_the_tasks_of_the_hierarchy_train_up_to_40_and_test_every_length_to_500():
     names = [manifest.name for manifest in SPLITS if manifest.name.startswith("chomsky_")]
     assert len(names) == 15
-    assert all(find(name).definition.parameters["bounds"] == [40, 80, 200, 500] for name in names)
+    assert all(find_manifest(name).definition.parameters["bounds"] == [40, 80, 200, 500] for name in names)
     train, test = (load("chomsky_even_pairs/length", part=part).arrow()["length"] for part in ("train", "ood_test"))
     assert set(train.to_pylist()) == set(range(1, 41))
     assert set(test.to_pylist()) == set(range(41, 501))
@@ -61,7 +61,7 @@ def test_the_tasks_of_the_hierarchy_train_up_to_40_and_test_every_length_to_500(
     ],
 )
 def test_an_item_is_in_the_same_part_in_every_format(plain, other):
-    for part in find(plain).definition.parts:
+    for part in find_manifest(plain).definition.parts:
         items = [sorted(load(name, part=part).arrow()["item"].to_pylist()) for name in (plain, other)]
         assert items[0] == items[1]
 

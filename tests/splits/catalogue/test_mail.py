@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from farshift.core.errors import BadData, BadDefinition, Unavailable
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.readers.mail_archive import arrival, read
+from farshift.loaders.readers.mail_archive import find_arrival_month, read
 from farshift.loaders.split import load
 
 OPTIONS = {"folder": "package/data", "spam": ["spam-1"], "hard": ["hard-ham-1"], "years": [2001, 2003], "longest": 40}
@@ -74,7 +74,7 @@ def test_of_mails_that_are_the_same_but_for_case_and_white_space_the_first_is_ke
     ],
 )
 def test_the_month_of_arrival_is_told_by_the_most_trustworthy_witness(header, month):
-    assert arrival(header, 2001, 2003) == month
+    assert find_arrival_month(header, 2001, 2003) == month
 
 
 def test_an_archive_that_cannot_be_read_or_lacks_a_collection_is_refused(tmp_path):

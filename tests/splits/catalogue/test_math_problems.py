@@ -21,7 +21,7 @@ from farshift.loaders.readers import asdiv, boxed_answers, gsm_plus, gsm_symboli
     ],
 )
 def test_the_answer_is_what_the_last_box_holds(solution, answer):
-    assert boxed_answers.boxed(solution) == answer
+    assert boxed_answers.extract_boxed(solution) == answer
 
 
 def math_file(tmp_path, **changes):

@@ -78,7 +78,7 @@ def test_search_goes_deep():
 @settings(deadline=None, max_examples=20)
 @given(size=st.integers(1, 5).map(lambda half: 2 * half + 1), seed=st.text("xyz", min_size=1, max_size=3))
 def test_carving_opens_each_room_and_one_corridor_less(size, seed):
-    is_open = mazes.carved(seed, size, 3)
+    is_open = mazes.carve_mazes(seed, size, 3)
     rooms = ((size + 1) // 2) ** 2
     assert is_open[:, ::2, ::2].all()
     assert (is_open.sum((1, 2)) == 2 * rooms - 1).all()
@@ -102,7 +102,7 @@ def test_solving_follows_the_shorter_of_two_ways():
     is_open[0, 2, 2] = False
     square = np.zeros((1, 5, 5), bool)
     square[:, :3] = is_open
-    path, steps = mazes.solved(square, np.array([[2, 0]]), np.array([[2, 4]]))
+    path, steps = mazes.solve_mazes(square, np.array([[2, 0]]), np.array([[2, 4]]))
     assert steps.tolist() == [8]
     assert path.sum() == 9
     assert path[0, 0].all()

@@ -101,14 +101,14 @@ def test_a_turn_is_that_of_scipy_within_one_grey_level(angle):
     if not np.allclose(quarter, np.rot90(IMAGE, axes=(1, 2)), atol=1e-6):
         expected = ndimage.rotate(IMAGE.astype(float), -angle, axes=(2, 1), reshape=False, order=1, prefilter=False)
     inside = np.hypot(*np.meshgrid(np.arange(28) - 13.5, np.arange(28) - 13.5)) < 12
-    difference = np.abs(rotated_digits.rotated(IMAGE, angle) - expected)[:, inside]
+    difference = np.abs(rotated_digits.rotate_images(IMAGE, angle) - expected)[:, inside]
     assert difference.max() <= 1
 
 
 @given(st.integers(-4, 4), st.integers(1, 3).map(lambda half: 2 * half + 1))
 def test_quarter_turns_are_exact(quarters, side):
     image = np.arange(side * side, dtype=np.uint8).reshape(1, side, side)
-    assert (rotated_digits.rotated(image, 90 * quarters) == np.rot90(image, quarters, axes=(1, 2))).all()
+    assert (rotated_digits.rotate_images(image, 90 * quarters) == np.rot90(image, quarters, axes=(1, 2))).all()
 
 
 def test_no_turn_leaves_a_digit_and_each_angle_has_as_many(tmp_path):

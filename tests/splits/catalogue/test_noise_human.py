@@ -14,9 +14,9 @@ import torch
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import cifar
-from farshift.loaders.readers._pickled_arrays import pickled_integers
-from farshift.splits.catalogue import find, manifests
-from farshift.splits.manifest import assign
+from farshift.loaders.readers._pickled_arrays import read_pickled_integers
+from farshift.splits.catalogue import find_manifest, list_manifests
+from farshift.splits.manifest import assign_rows
 from farshift.splits.rules import noise_human
 
 TRAIN, TEST, CLASSES = 60, 20, 10
@@ -101,7 +101,7 @@ def test_a_pickle_that_would_run_code_is_only_read(tmp_path):
     path = tmp_path / "human.pt"
     torch.save({"clean_label": Touches()}, path)
     with pytest.raises(BadData, match="no array of 60 whole numbers called clean_label"):
-        pickled_integers(path, ["clean_label"], TRAIN)
+        read_pickled_integers(path, ["clean_label"], TRAIN)
     assert not (tmp_path / "ran").exists()
     torch.load(path, weights_only=False)
     assert (tmp_path / "ran").exists(), "unpickling it would have run it"
@@ -125,7 +125,7 @@ def test_a_damaged_label_file_is_named(tmp_path, content, complaint):
     else:
         torch_zip(path, content)
     with pytest.raises(BadData, match=complaint):
-        pickled_integers(path, ["clean_label"], TRAIN)
+        read_pickled_integers(path, ["clean_label"], TRAIN)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_labels_of_rows_that_nobody_labelled_are_refused(own_copy):
         noise_human.annotated(table, label="object", given="worst", classes=CLASSES, train={"published": "test"})
 
 
-@pytest.mark.parametrize("name", [one.full_name for one in manifests() if one.name.startswith("cifar10/")])
+@pytest.mark.parametrize("name", [one.full_name for one in list_manifests() if one.name.startswith("cifar10/")])
 def test_the_definitions_fit_a_copy_of_cifar_10(own_copy, name):
     folder, records, human = own_copy
     truth = records[:TRAIN, 0].astype(np.int64)
@@ -197,7 +197,7 @@ def test_the_definitions_fit_a_copy_of_cifar_10(own_copy, name):
     published_labels(folder / "human.pt", {"clean_label": truth} | dict.fromkeys(arrays.values(), human))
     table = identified(source.schema.conform(read(folder, given=arrays, workers=""), "a small CIFAR-10"))
     table = table.append_column("check", table["row_id"])
-    definition = find(name).definition
+    definition = find_manifest(name).definition
     assert not definition.identity
-    counts = assign(definition, table, source.schema)["part"].to_pylist()
+    counts = assign_rows(definition, table, source.schema)["part"].to_pylist()
     assert (counts.count("train"), counts.count("id_test")) == (TRAIN, TEST)

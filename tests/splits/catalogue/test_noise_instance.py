@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.core.draws import below, uniform
+from farshift.core.draws import draw_below, draw_uniform
 from farshift.core.errors import BadDefinition, UnknownName
-from farshift.core.normal import UNIT, normal_units
+from farshift.core.normal import UNIT, draw_normal_units
 from farshift.splits.rules import noise_instance as instance
 from noise_tables import CLASSES, TRAIN, counted, given, labelled
 from scipy.special import softmax
@@ -30,13 +30,13 @@ def wrong(outcome):
 
 
 def test_normal_draws_are_normal_and_exact():
-    values = normal_units("test/normal", 200_000)
+    values = draw_normal_units("test/normal", 200_000)
     assert values.dtype == np.int64
     assert abs(values.mean() / UNIT) < 0.01
     assert abs(values.std() / UNIT - 1) < 0.01
     assert kstest(values[:20_000] / UNIT, "norm").pvalue > 1e-3
     assert np.array_equal((values / UNIT).astype(np.float32).astype(np.float64) * UNIT, values)
-    assert np.array_equal(normal_units("test/normal", 100), values[:100])
+    assert np.array_equal(draw_normal_units("test/normal", 100), values[:100])
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.2, 0.4, 0.45])
@@ -51,27 +51,27 @@ def test_the_wrong_class_is_the_one_that_the_observer_s_softmax_draws():
     outcome = instance.instance_dependent(TABLE, rate=0.4, **OBSERVED)
     rows = np.flatnonzero(wrong(outcome))
     x, truth, label = images(TABLE).astype(float), TABLE["digit"].to_numpy(), given(TABLE, outcome)
-    observer = normal_units("test@1/draw 1/observer", 16 * CLASSES).reshape(16, CLASSES) / UNIT
+    observer = draw_normal_units("test@1/draw 1/observer", 16 * CLASSES).reshape(16, CLASSES) / UNIT
     mean = np.rint(x[outcome.part == "train"].mean(axis=0))
     logits = (x[rows] - mean) / 255 @ observer
     logits[np.arange(len(rows)), truth[rows]] = -np.inf
     reached = softmax(logits, axis=1).cumsum(axis=1)
-    draws = uniform("test@1/draw 1/observed class", TABLE["row_id"].to_numpy()[rows])
+    draws = draw_uniform("test@1/draw 1/observed class", TABLE["row_id"].to_numpy()[rows])
     expected = (reached <= draws[:, None]).sum(axis=1)
     assert (expected == label[rows]).mean() > 0.99, "logits are rounded to 1/256"
 
 
 def test_the_softmax_of_equal_logits_is_uniform_over_the_other_classes():
     rows = 20_000
-    draws = uniform("test/equal", np.arange(rows, dtype=np.uint64))
-    chosen = instance._softmax_draw(np.zeros((rows, 5)), np.full(rows, 3), draws)
+    draws = draw_uniform("test/equal", np.arange(rows, dtype=np.uint64))
+    chosen = instance._draw_softmax(np.zeros((rows, 5)), np.full(rows, 3), draws)
     counts = np.bincount(chosen, minlength=5)
     assert counts[3] == 0
     assert chisquare(counts[[0, 1, 2, 4]]).pvalue > 1e-4
 
 
 def test_no_entry_of_the_exponential_s_table_hangs_on_a_last_digit():
-    table = instance._exponentials()
+    table = instance._tabulate_exponentials()
     exact = 2**30 * np.exp(-np.arange(len(table)) / 256)
     to_half = np.abs(exact - np.floor(exact) - 0.5)
     assert to_half.min() > 1e-5, "an exponential wrong by an ulp is wrong by 1e-7 here"
@@ -126,12 +126,12 @@ def test_the_wrong_labels_of_hard_rows_are_those_of_symmetric_noise():
 def test_seventy_thousand_images_take_seconds_at_most(rule):
     rows = 70_000
     counters = np.arange(rows, dtype=np.uint64)
-    pixels = np.tile(below("test/mnist", np.arange(784 * 700, dtype=np.uint64), 256).astype(np.uint8), rows // 700)
+    pixels = np.tile(draw_below("test/mnist", np.arange(784 * 700, dtype=np.uint64), 256).astype(np.uint8), rows // 700)
     table = pa.table(
         {
             "row_id": counters,
             "image": pa.FixedSizeListArray.from_arrays(pa.array(pixels), 784),
-            "digit": below("test/digit", counters, CLASSES),
+            "digit": draw_below("test/digit", counters, CLASSES),
         }
     )
     parameters = (OBSERVED if rule == "instance_dependent" else COMMON) | {"train": 60_000, "rate": 0.4}

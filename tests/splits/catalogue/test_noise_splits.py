@@ -9,13 +9,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from farshift.benchmarks.benchmark import benchmarks
+from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.split import load
-from farshift.splits.catalogue import manifests
+from farshift.splits.catalogue import list_manifests
 
-FROZEN = {manifest.name: manifest for manifest in manifests() if manifest.frozen}
+FROZEN = {manifest.name: manifest for manifest in list_manifests() if manifest.frozen}
 SOURCES = ("optdigits", "pendigits", "mnist", "fashion_mnist")
 FORMS = {
     "symmetric_exclusive": (20, 40, 60),
@@ -43,7 +43,7 @@ def test_every_image_source_has_five_forms_at_three_rates_in_five_draws():
     }
     assert len(expected) == 300
     assert not expected - FROZEN.keys()
-    assert not expected - benchmarks().keys()
+    assert not expected - load_benchmarks().keys()
 
 
 def test_no_split_by_rule_ships_rows():
@@ -92,7 +92,7 @@ def test_flipped_clusters_are_an_exact_share():
 
 
 def test_two_core_benchmarks_come_from_here():
-    core = [name for name, one in benchmarks().items() if "core" in one.definition.suites]
+    core = [name for name, one in load_benchmarks().items() if "core" in one.definition.suites]
     assert {"optdigits/harder_noisier_40", "xor_clusters/eta10"} <= set(core)
 
 

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 from farshift.core.errors import BadData
 from farshift.loaders.acquire.source import find_source
-from farshift.splits.catalogue import manifests
+from farshift.splits.catalogue import list_manifests
 from published_layouts import check_counts, check_layout, read_small
 
 HEART = "63.0,1.0,1.0,145.0,233.0,1.0,2.0,150.0,0.0,2.3,3.0,0.0,6.0,0\n32,1,1,95,0,?,0,127,0,.7,1,?,?,3\n"
@@ -136,6 +136,6 @@ def test_the_hospitals_rows_have_tableshifts_count():
 
 
 def test_whole_periods_and_domains_of_these_tables_are_apart_from_training():
-    audits = {one.name: one.audit() for one in manifests() if one.definition.source.name in LAYOUTS}
+    audits = {one.name: one.audit() for one in list_manifests() if one.definition.source.name in LAYOUTS}
     assert {name.split("/")[0] for name in audits} == set(LAYOUTS)
     assert [name for name, audit in audits.items() if audit["groups"]["shared_with_train"]["ood_test"]] == []

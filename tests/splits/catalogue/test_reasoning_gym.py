@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import BadData, MissingExtra, Unavailable
-from farshift.leaderboard.publish.shown_rows import why_not
+from farshift.leaderboard.publish.shown_rows import explain_refusal
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.freezing.verify import verify
+from farshift.loaders.freezing.verify import verify_manifest
 from farshift.loaders.generators import reasoning_gym
-from farshift.loaders.listing import at_hand
-from farshift.splits.catalogue import find, manifests
+from farshift.loaders.listing import has_local_rows
+from farshift.splits.catalogue import find_manifest, list_manifests
 from farshift.splits.rules import grades
 from puzzle_solvers import SOLVERS, base_and_value
 
@@ -122,12 +122,12 @@ def test_the_package_makes_the_pinned_rows_with_right_answers(few):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["reasoning_gym/easy_to_hard", "reasoning_gym/maze"])
 def test_a_split_proves_from_the_puzzles(name):
-    found = verify(find(name))
+    found = verify_manifest(find_manifest(name))
     assert (found.state, found.why) == ("verified", "")
 
 
 def test_the_splits_are_one_of_all_kinds_and_one_of_each():
-    found = {one.name: one.definition for one in manifests() if one.definition.source.name == "reasoning_gym"}
+    found = {one.name: one.definition for one in list_manifests() if one.definition.source.name == "reasoning_gym"}
     assert set(found) == {"reasoning_gym/easy_to_hard", *(f"reasoning_gym/{task}" for task in TASKS)}
     parts = {part: pin.rows for part, pin in found.pop("reasoning_gym/easy_to_hard").parts.items()}
     assert parts == {"train": 21750, "id_test": 2250, "ood_val": 2250, "ood_test": 4500}
@@ -160,14 +160,14 @@ def test_without_the_package_a_line_says_what_to_install(monkeypatch):
 
 def test_without_the_package_splits_are_unavailable_not_wrong(monkeypatch, cache):
     monkeypatch.setitem(sys.modules, "reasoning_gym", None)
-    manifest = find("reasoning_gym/maze")
-    assert not at_hand(manifest)
-    found = verify(manifest)
+    manifest = find_manifest("reasoning_gym/maze")
+    assert not has_local_rows(manifest)
+    found = verify_manifest(manifest)
     assert (found.state, "farshift[puzzles]" in found.why) == ("unavailable", True)
 
 
 def test_no_page_depends_on_whether_the_package_is_there():
-    assert "farshift[puzzles]" in why_not(find_benchmark("reasoning_gym/maze"), SOURCE)
+    assert "farshift[puzzles]" in explain_refusal(find_benchmark("reasoning_gym/maze"), SOURCE)
 
 
 def of_version(monkeypatch, version, create_dataset):

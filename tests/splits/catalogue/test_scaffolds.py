@@ -7,7 +7,7 @@ import sys
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadDefinition, MissingExtra
-from farshift.splits.catalogue import manifests
+from farshift.splits.catalogue import list_manifests
 from farshift.splits.rules import scaffold
 
 
@@ -19,7 +19,7 @@ def test_the_largest_scaffolds_train_and_one_that_does_not_fit_goes_on():
 
 
 def test_molecules_of_one_scaffold_stay_together_in_any_order(monkeypatch):
-    monkeypatch.setattr(scaffold, "_scaffold", lambda smiles: smiles[0])
+    monkeypatch.setattr(scaffold, "_compute_scaffold", lambda smiles: smiles[0])
     smiles = [letter + str(number) for letter, count in (("A", 8), ("B", 1), ("C", 1)) for number in range(count)]
     found = scaffold.murcko(pa.table({"smiles": smiles}), field="smiles")
     assert dict(zip(smiles, zip(found.part.tolist(), found.group.tolist(), strict=True), strict=True)) == {
@@ -35,7 +35,7 @@ def test_scaffolds_need_rdkit_and_the_shipped_splits_do_not(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdkit", None)
     with pytest.raises(MissingExtra, match=r"scaffolds of molecules .* 'farshift\[molecules\]'"):
         scaffold.murcko(pa.table({"smiles": ["C"]}), field="smiles")
-    shipped = [one for one in manifests() if one.definition.rule == "scaffold/murcko"]
+    shipped = [one for one in list_manifests() if one.definition.rule == "scaffold/murcko"]
     assert shipped
     assert all(one.definition.ships_rows and (one.folder / "rows.parquet").exists() for one in shipped)
     with pytest.raises(BadDefinition, match="shares of the rows, below 1 together"):

@@ -110,7 +110,7 @@ def test_lists_of_the_ood_test_hold_no_number_of_a_training_list():
         body = row["question"].split(" : ")[1]
         head, _, rest = body.partition(" ; ")
         lists[row["use"]] |= set(numbers(head)) | (set(numbers(rest)) if "common run" in row["question"] else set())
-    shown, never = scylla.halves("t")
+    shown, never = scylla.draw_halves("t")
     assert lists["train"] <= set(shown)
     assert lists["id_test"] <= set(shown)
     assert lists["ood_test"] <= set(never)

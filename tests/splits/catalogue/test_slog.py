@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData
 from farshift.loaders.readers import semantic_parses
-from farshift.splits.catalogue import find
+from farshift.splits.catalogue import find_manifest
 from farshift.splits.rules import published
 from published_files import published_file, published_rows
 
@@ -29,7 +29,7 @@ FORMS = {
 
 
 def types(split: str) -> list[str]:
-    return list(find(f"slog/{split}").definition.parameters["only"]["gen"]["type"])
+    return list(find_manifest(f"slog/{split}").definition.parameters["only"]["gen"]["type"])
 
 
 def test_the_categories_share_out_the_17_types():
@@ -42,7 +42,7 @@ def test_the_categories_share_out_the_17_types():
 def test_each_part_is_a_published_file(name, part):
     lines = published_file(f"slog/varfree_LF/{name}.tsv").read_text().splitlines()
     rows = published_rows("slog")
-    outcome = published.parts(rows, **find("slog/gen").definition.parameters)
+    outcome = published.parts(rows, **find_manifest("slog/gen").definition.parameters)
     taken = rows.filter(pa.array(outcome.part == part))
     columns = (taken[field].to_pylist() for field in ("sentence", "logical_form", "type"))
     texts = ["\t".join(row) for row in zip(*columns, strict=True)]

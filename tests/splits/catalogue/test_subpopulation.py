@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadDefinition, UnknownName
-from farshift.splits.catalogue import find
+from farshift.splits.catalogue import find_manifest
 from farshift.splits.rules.subpopulation import cells
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,7 +78,7 @@ SHIFTS = {
 
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_each_of_the_four_shifts_is_one_shift_alone(shift):
-    train = find(f"colored_mnist_even/{shift}").definition.parameters["train"]
+    train = find_manifest(f"colored_mnist_even/{shift}").definition.parameters["train"]
     total = sum(train.values())
     aligned = (train["0/red"] + train["1/green"]) / total
     green = (train["0/green"] + train["1/green"]) / total
@@ -87,6 +87,6 @@ def test_each_of_the_four_shifts_is_one_shift_alone(shift):
 
 
 def test_attribute_generalisation_trains_on_one_colour_and_tests_on_the_other():
-    parameters = find("colored_mnist_even/attribute_generalisation").definition.parameters
+    parameters = find_manifest("colored_mnist_even/attribute_generalisation").definition.parameters
     assert parameters["train"].keys() == {"0/red", "1/red"}
     assert parameters["ood_test"].keys() == {"0/green", "1/green"}

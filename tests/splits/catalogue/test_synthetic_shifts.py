@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from farshift.core.errors import BadDefinition
 from farshift.loaders.generators import cloned_scan, shifted_gaussians, slabs
-from farshift.loaders.generators.scan import commands
+from farshift.loaders.generators.scan import list_commands
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ def columns(table, width: int):
 @given(st.sampled_from([3, 5]), st.integers(0, 10**6))
 def test_the_slabs_of_a_class_lie_between_those_of_the_other_and_two_margins_apart(count, seed):
     label = np.arange(400) % 2
-    values = slabs.slab_input(label, count, str(seed))
+    values = slabs.draw_slab_input(label, count, str(seed))
     width = (2 - 0.2 * (count - 1)) / count
     starts = -1 + np.arange(count) * (width + 0.2)
     slab = np.searchsorted(starts, values + 1e-12, side="right") - 1
@@ -94,8 +94,8 @@ def test_a_clone_says_the_same_in_words_that_are_all_others():
     said: dict[str, dict[str, tuple[str, str]]] = {"original": {}, "clone": {}}
     for command, actions, language, meaning in zip(*table.values(), strict=True):
         said[language][meaning] = (command, actions)
-    assert {meaning: actions for meaning, (_, actions) in said["clone"].items()} == commands()
-    assert {command: actions for command, actions in said["original"].values()} == commands()
+    assert {meaning: actions for meaning, (_, actions) in said["clone"].items()} == list_commands()
+    assert {command: actions for command, actions in said["original"].values()} == list_commands()
     words = {
         language: {word for command, _ in pairs.values() for word in command.split()}
         for language, pairs in said.items()

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.acquire.members import FolderMembers
+from farshift.loaders.acquire.members import FolderFiles
 from farshift.loaders.readers import conll, labelled_texts
 from farshift.splits.rules import noise_published
 from published_files import published_rows
@@ -100,7 +100,7 @@ def test_conll_u_leaves_out_what_is_no_word_of_its_own_and_folders_give_fields(t
     (tmp_path / "email/one.conllu").write_text(CONLLU, "utf-8")
     (tmp_path / "README").write_text("no sentence", "utf-8")
     rows = conll.read(
-        {"sources": FolderMembers(tmp_path)},
+        {"sources": FolderFiles(tmp_path)},
         words=1,
         tags={"tags": 3},
         number=0,

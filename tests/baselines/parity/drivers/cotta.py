@@ -11,8 +11,8 @@ from unittest.mock import MagicMock, patch
 
 import torch
 from farshift.baselines.augmentations import domainbed
-from farshift.baselines.replicas.rng import stream, uniform
-from farshift.baselines.training.augmentation import anew
+from farshift.baselines.replicas.rng import derive_stream, draw_uniform
+from farshift.baselines.training.augmentation import augment_flat_rows
 from torch import Tensor
 
 from .. import pictures
@@ -35,7 +35,7 @@ def views(stack: Any) -> Iterator[Callable[[Tensor], Tensor]]:
             def one(x: Tensor, view: int = view, asked: int = asked) -> Tensor:
                 rows = torch.arange(len(x))[None]
                 given = stack.keys, rows, asked, stack.hyperparameters, pictures.SIZES
-                return anew(domainbed, f"view {view}", x.flatten(1)[None], *given).view_as(x)
+                return augment_flat_rows(domainbed, f"view {view}", x.flatten(1)[None], *given).view_as(x)
 
             yield one
 
@@ -44,8 +44,8 @@ def drawn(stack: Any, count: int) -> Iterator[Callable[[Any], Tensor]]:
     """What each parameter is restored by, of `count`."""
     for asked in range(3):
         for place in range(count):
-            keys = stream(stack.keys, f"restore {place}", asked)
-            yield lambda shape, keys=keys: uniform(keys, shape, torch.float64)[0]
+            keys = derive_stream(stack.keys, f"restore {place}", asked)
+            yield lambda shape, keys=keys: draw_uniform(keys, shape, torch.float64)[0]
 
 
 def adapted(confident: float, settings: dict[str, Any]) -> Callable[[], Numbers]:

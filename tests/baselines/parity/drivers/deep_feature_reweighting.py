@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from farshift.baselines.replicas.rng import keys, permutations, stream
+from farshift.baselines.replicas.rng import derive_stream, draw_permutations, make_keys
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import nn
@@ -50,7 +50,7 @@ def refitted() -> Numbers:
     def shuffle(rows: Any) -> None:
         """The rows of a group in our order."""
         name, draw = next(turns)
-        order = permutations(stream(keys([draws.NAME]), "subset", name, draw), len(rows))[0]
+        order = draw_permutations(derive_stream(make_keys([draws.NAME]), "subset", name, draw), len(rows))[0]
         rows[:] = rows[torch.argsort(order).numpy()]
 
     random = SimpleNamespace(shuffle=lambda rows: shuffle(rows) if len(rows) < len(x) else None)

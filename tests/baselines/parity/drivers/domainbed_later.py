@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from farshift.baselines.algorithms.selfreg import partners
-from farshift.baselines.replicas.rng import beta, keys, stream
+from farshift.baselines.algorithms.selfreg import draw_partners
+from farshift.baselines.replicas.rng import derive_stream, draw_beta, make_keys
 from torch import Tensor, nn
 
 from .. import toy
@@ -45,16 +45,16 @@ def mtl() -> Numbers:
 @contextmanager
 def within_classes(step: int) -> Iterator[None]:
     """Its draws of a step: two orders of each class's rows, which it has sorted by class, and the share."""
-    key = keys(["parity"])
+    key = make_keys(["parity"])
     y = toy.labels()
     in_order = y.sort().indices
     place = in_order.argsort()
-    pairs = [partners(stream(key, name, step), y[None])[0] for name in ("first", "second")]
+    pairs = [draw_partners(derive_stream(key, name, step), y[None])[0] for name in ("first", "second")]
     dealt: list[Tensor] = []
     for label in range(toy.CLASSES):
         rows = in_order[y[in_order] == label]
         dealt += [place[pair[rows]] - place[rows[0]] for pair in pairs]
-    share = beta(stream(key, "share", step), (1,), 0.5).item()
+    share = draw_beta(derive_stream(key, "share", step), (1,), 0.5).item()
     turns = iter(dealt)
     with ExitStack() as stack:
         stack.enter_context(patch.object(torch, "randperm", lambda count: next(turns)))

@@ -9,8 +9,8 @@ from unittest.mock import patch
 import numpy as np
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.lisa import partners
-from farshift.baselines.replicas.rng import beta, keys, stream
+from farshift.baselines.algorithms.lisa import draw_partners
+from farshift.baselines.replicas.rng import derive_stream, draw_beta, make_keys
 from torch import nn
 
 from .. import toy
@@ -32,9 +32,9 @@ def lisa() -> Numbers:
     hot = F.one_hot(y, toy.CLASSES).double()
     losses, parameters = [], []
     for step in range(toy.STEPS):
-        key = stream(keys(["parity"]), "partners", step)
-        pair = partners(key, y[None], toy.groups()[None], torch.tensor([True]))[0]
-        shares = beta(stream(keys(["parity"]), "shares", step), (len(x),), 0.5)[0].numpy()[:, None]
+        key = derive_stream(make_keys(["parity"]), "partners", step)
+        pair = draw_partners(key, y[None], toy.groups()[None], torch.tensor([True]))[0]
+        shares = draw_beta(derive_stream(make_keys(["parity"]), "shares", step), (len(x),), 0.5)[0].numpy()[:, None]
         with (
             patch.object(np.random, "beta", lambda *_, drawn=shares: drawn),
             patch.object(torch, "float32", torch.double),

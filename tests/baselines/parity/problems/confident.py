@@ -30,9 +30,9 @@ def probabilities() -> Tensor:
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`confident`, `joint` and `pruned`."""
     said, given = probabilities()[None], labels()[None]
-    joint = confident_learning.estimated_joint(said, given)
+    joint = confident_learning.estimate_joint(said, given)
     return {
-        "confident": confident_learning.confident_joint(said, given)[0].tolist(),
+        "confident": confident_learning.compute_confident_joint(said, given)[0].tolist(),
         "joint": joint[0].tolist(),
-        "pruned": confident_learning.pruned(said, given, joint)[0].long().tolist(),
+        "pruned": confident_learning.find_pruned_rows(said, given, joint)[0].long().tolist(),
     }

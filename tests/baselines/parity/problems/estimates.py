@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from farshift.baselines.algorithms.bbse import ratios
-from farshift.baselines.algorithms.eiil import assigned
-from farshift.baselines.algorithms.irm import slopes
+from farshift.baselines.algorithms.bbse import estimate_class_ratios
+from farshift.baselines.algorithms.eiil import optimise_assignment
+from farshift.baselines.algorithms.irm import compute_slopes
 from torch import Tensor
 
 from .. import toy
@@ -28,11 +28,11 @@ def predictions() -> tuple[Tensor, Tensor, Tensor]:
 
 
 def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """EIIL's `shares` as logits after its steps; BBSE's `ratios`."""
+    """EIIL's `shares` as logits after its steps; BBSE's `estimate_class_ratios`."""
     if algorithm == "bbse":
         predicted, labels, shifted = predictions()
-        return {"ratios": ratios(predicted[None], labels, shifted[None], 3)[0].tolist()}
+        return {"ratios": estimate_class_ratios(predicted[None], labels, shifted[None], 3)[0].tolist()}
     score, labels, start = scores()
-    slope = slopes(torch.stack([torch.zeros_like(score), score], dim=-1)[None], labels[None])
+    slope = compute_slopes(torch.stack([torch.zeros_like(score), score], dim=-1)[None], labels[None])
     rate = torch.tensor([settings["rate"]], dtype=torch.float64)
-    return {"shares": assigned(slope, start[None], settings["steps"], rate)[0].tolist()}
+    return {"shares": optimise_assignment(slope, start[None], settings["steps"], rate)[0].tolist()}

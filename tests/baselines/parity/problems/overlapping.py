@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from farshift.baselines.algorithms.pego import overlap
+from farshift.baselines.algorithms.pego import compute_overlap
 from torch import Tensor
 
 from .. import toy
@@ -26,10 +26,10 @@ def updates(groups: int) -> list[tuple[Tensor, Tensor]]:
 
 
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """`overlap`: its value, then its gradient by down and up of the first and of the second weight."""
+    """`compute_overlap`: its value, then its gradient by down and up of the first and of the second weight."""
     total, parameters = torch.zeros(1, dtype=torch.float64), []
     for weight, pair in zip(weights(), updates(settings["groups"]), strict=True):
         down, up = (torch.nn.Parameter(part[None]) for part in pair)
-        total = total + overlap(weight[None], down, up, settings["groups"])
+        total = total + compute_overlap(weight[None], down, up, settings["groups"])
         parameters += [down, up]
     return {"overlap": toy.loss_and_gradient(settings["orthogonality"] * total, parameters)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from farshift.baselines.algorithms.ipr_pruning import participation
+from farshift.baselines.algorithms.ipr_pruning import compute_participation_ratio
 from torch import Tensor
 
 from .. import toy
@@ -21,4 +21,4 @@ def weights() -> Tensor:
 
 def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`ratios` (5)."""
-    return {"ratios": participation(weights()).tolist()}
+    return {"ratios": compute_participation_ratio(weights()).tolist()}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.training.algorithm import StepState
 
 from .. import toy
 from .steps import batches, training
@@ -17,7 +17,7 @@ def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     style head's, by its own. Each is the loss and then its gradient."""
     made = training(name, settings)
     network, algorithm, batch = made.stack.network, made.stack.algorithm, next(batches(made))
-    clock = Clock(0, made.steps, 0, 0, made.stack.keys)
+    clock = StepState(0, made.steps, 0, 0, made.stack.keys)
     features = network.encode(network.embed(*batch.inputs)).detach()
     own = [*network.style_head.parameters()]
     rest = [*network.hidden.parameters(), *network.head.parameters()]

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.recipe import complete
+from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Batch, Data
 from farshift.baselines.training.trainer import Training
@@ -62,7 +62,7 @@ def training(
     stack = ReplicaStack(
         network,
         algorithm,
-        [complete(made, "toy/toy", {})],
+        [resolve_settings(made, "toy/toy", {})],
         [draws.NAME],
         sizes or Sizes(toy.CLASSES, numbers=toy.INPUTS),
         "classification",

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from farshift.baselines.algorithms.progressive import Algorithm
 from farshift.baselines.replicas.hyperparameters import Hyperparameters
-from farshift.baselines.replicas.rng import keys
-from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.replicas.rng import make_keys
+from farshift.baselines.training.algorithm import StepState
 from farshift.baselines.training.sampler import Batch
 from torch import Tensor, nn
 
@@ -59,5 +59,5 @@ def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     about: Any = SimpleNamespace()
     algorithm = Algorithm(Hyperparameters([{"sharpness": 0.0, **settings}], torch.float64), about)
     batch = Batch((x[None],), y[None], torch.arange(len(x))[None])
-    loss = algorithm.loss(network, batch, Clock(STEP, 3, 0, STEP, keys([draws.NAME])))
+    loss = algorithm.loss(network, batch, StepState(STEP, 3, 0, STEP, make_keys([draws.NAME])))
     return {"loss": toy.loss_and_gradient(loss, [*network.parameters()])}

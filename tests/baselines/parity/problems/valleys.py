@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from farshift.baselines.algorithms.swad import Valley
+from farshift.baselines.algorithms.swad import LossValley
 from torch import Tensor
 
 from .. import toy
@@ -24,7 +24,7 @@ def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """For each training the look at which averaging begins, the level, the look at which it ends, and where it is
     asked for the `means`."""
     rows = losses()
-    found = Valley([torch.zeros(len(rows), 1).double()], settings["converge"], settings["tolerance"], rows[:, 0])
+    found = LossValley([torch.zeros(len(rows), 1).double()], settings["converge"], settings["tolerance"], rows[:, 0])
     for place, loss in enumerate(rows.unbind(1), 1):
         found.look(
             [torch.full((len(rows), 1), float(place)).double()],

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import torch
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.core.plugins import module
+from farshift.core.plugins import load_module
 from torch import Tensor
 
 from .. import toy
@@ -27,6 +27,6 @@ def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     nothing = torch.zeros(len(shifted()), 0, dtype=torch.int64)
     given = replace(data(), unlabelled=(nothing, shifted()))
     sizes = Sizes(toy.CLASSES, numbers=toy.INPUTS, shape=(2, 2))
-    file = module("baselines/algorithms", algorithm, "algorithm")
+    file = load_module("baselines/algorithms", algorithm, "algorithm")
     with patch.object(file, "anew", lambda one, name, numbers, *_: view(name, numbers)):
         return steps(training(algorithm, settings, given, sizes=sizes))

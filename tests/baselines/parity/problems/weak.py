@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.training.algorithm import StepState
 from torch import Tensor
 
 from .. import toy
@@ -30,5 +30,5 @@ def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     stack = made.stack
     stack.algorithm.weak.copy_(taught()[None])  # type: ignore[operator]
     batch = replace(in_order(given, made), environments=0)
-    loss = stack.algorithm.loss(stack.network, batch, Clock(5, 10, 1, 5, stack.keys))
+    loss = stack.algorithm.loss(stack.network, batch, StepState(5, 10, 1, 5, stack.keys))
     return {"loss": toy.loss_and_gradient(loss, [*stack.network.parameters()])}
