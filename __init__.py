@@ -67,7 +67,7 @@ _HOMES = {
     "Board": ("leaderboard.client.board", "Board"),
     "Failed": ("benchmarks.answers", "Failed"),
     "FarshiftError": ("core.errors", "FarshiftError"),
-    "baseline": ("baselines.running.results", "recorded"),
+    "baseline": ("baselines.running.results", "find_recorded_run"),
     "benchmark": ("benchmarks.benchmark", "find_benchmark"),
     "check_model": ("benchmarks.harness.conformance", "check_model"),
     "compare": ("benchmarks.comparison.compare", "compare"),
@@ -88,7 +88,7 @@ def __getattr__(name: str) -> Any:
     if name in ("baselines", "benchmarks", "splits"):  # packages that are called
         return import_module(f".{name}", __name__)
     if name == "__version__":
-        return import_module(".core.version", __name__).version()
+        return import_module(".core.version", __name__).get_version()
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module_path, attribute = _HOMES[name]

@@ -150,7 +150,7 @@ def test_the_best_of_several_runs_is_chosen_for_each_seed():
         },
         rules=[{"shape": "positive", "quantity": "best"}],
     )
-    evidence = Evidence(one, {name: fs.find_recorded_run(on, name) for name in names})
+    evidence = Evidence(one, {name: fs.baseline(on, name) for name in names})
     each = [evidence.measure(name) for name in names]
     best = evidence.measure("best")
     assert best.per_seed == tuple(map(max, *(one.per_seed for one in each)))
@@ -236,7 +236,7 @@ def test_paired_differences_are_those_of_compare():
 
     one = ALL["gce-beats-cross-entropy"]
     changed = {name: run.model_copy(update={"on": "xor_clusters/eta10"}) for name, run in one.runs.items()}
-    runs = {name: fs.find_recorded_run(run.on, run.recipe) for name, run in changed.items()}
+    runs = {name: fs.baseline(run.on, run.recipe) for name, run in changed.items()}
     found = Evidence(one.model_copy(update={"runs": changed}), runs).measure("gain")
     compared = fs.compare(runs["method"], runs["cross_entropy"]).id
     assert found.value == pytest.approx(compared.value, abs=1e-6)

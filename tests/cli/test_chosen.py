@@ -28,7 +28,7 @@ def test_the_settings_that_a_rule_chose_are_told_by_seed(tmp_path, farshift, far
 
 
 def test_a_run_of_one_candidate_chose_nothing():
-    run = fs.find_recorded_run("modadd97/xi35", "quadratic-mlp")
+    run = fs.baseline("modadd97/xi35", "quadratic-mlp")
     assert list_chosen_candidates(run, fs.score(run)) == []
 
 
