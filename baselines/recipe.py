@@ -85,7 +85,7 @@ class Recipe(_Strict):
     on: dict[str, BenchmarkOverride] = {}
 
     @model_validator(mode="after")
-    def _whole(self) -> Recipe:
+    def _check_completeness(self) -> Recipe:
         if self.estimator is not None:
             if self.network or self.algorithm or self.quick or self.full:
                 raise ValueError("an estimator has no network, algorithm, [quick] or [full]: it trains to its own end")
@@ -103,7 +103,7 @@ class Recipe(_Strict):
         """The settings in force on `benchmark`: the recipe's own, then what it says for that benchmark."""
         return self.settings | (self.on[benchmark].settings if benchmark in self.on else {})
 
-    def under(self, budget: str) -> Recipe:
+    def for_budget(self, budget: str) -> Recipe:
         """The recipe with the settings that it has under a budget alone; those of one benchmark still stand above
         them. A budget of another name than `quick` or `full` has none."""
         on = {name: override.under(budget) for name, override in self.on.items()}

@@ -60,7 +60,7 @@ class Answers:
         scores = None if self.scores is None else self.scores[rows]
         return Answers(self.prediction[rows], self.status[rows], scores)
 
-    def spread(self, mask: NDArray[np.bool_]) -> Answers:
+    def scatter(self, mask: NDArray[np.bool_]) -> Answers:
         """These answers for the rows `mask`, a mask (n,), and lost ones for the others."""
         placeholder: Any = "" if self.prediction.dtype == object else 0
         prediction = np.full(len(mask), placeholder, self.prediction.dtype)
@@ -80,7 +80,7 @@ class Answers:
         given: NDArray[np.bool_] = self.status == ANSWERED
         return given
 
-    def settled(self, truth: NDArray[Any], task: Task) -> Answers:
+    def fill_missing(self, truth: NDArray[Any], task: Task) -> Answers:
         """The same with every row answered, for metrics: a row left open or lost counts as wrong, never as absent.
 
         Its class becomes -1, its text None, its number NaN, and all its probability lies on one class that is not the

@@ -219,7 +219,7 @@ class Benchmark:
     def _owner(self, name: str, full_part: Part) -> NDArray[Any]:
         """For each row of a published part the part that it is held out for, "" where it stays."""
         owner = np.full(len(full_part), "", dtype="U8")
-        weights = full_part.carried.get("weight", np.ones(len(full_part), np.int64))
+        weights = full_part.row_metadata.get("weight", np.ones(len(full_part), np.int64))
         for holdout in self.definition.holdouts:
             if holdout.part == name:
                 left = np.flatnonzero((weights == 1) & (owner == ""))
@@ -241,7 +241,7 @@ class Benchmark:
         part = self.part(view.part)
         if view.rows != "all":
             part = part.select(part.corrupted if view.rows == "corrupted" else ~part.corrupted)
-        return part, part.truth() if view.against == "true" else part.given()
+        return part, part.true_labels() if view.against == "true" else part.observed_labels()
 
 
 def make_benchmark_on(split: Split, definition: BenchmarkDefinition, path: Path) -> Benchmark:

@@ -182,7 +182,7 @@ class BenchmarkDefinition(_Strict):
     references: list[Reference] = []
 
     @model_validator(mode="after")
-    def _whole(self) -> BenchmarkDefinition:
+    def _check_consistency(self) -> BenchmarkDefinition:
         if not {"id", "ood"} <= self.views.keys():
             raise ValueError("views must have `id` and `ood`")
         if self.task.type in ("classification", "multilabel") and not self.task.classes:

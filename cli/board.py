@@ -222,7 +222,7 @@ def board_verify(
                 "board": place,
                 **verification.__dict__,
                 "entries_verified": verification.verified,
-                "verified": verification.whole,
+                "verified": verification.is_complete,
             }
         )
     else:
@@ -235,7 +235,7 @@ def board_verify(
         for text in verification.notes:
             print_line(f"  note: {text}")
         print_line(f"{format_count(verification.records, 'record')}, head {verification.head}, key {verification.key}")
-    exit_if(not verification.whole)
+    exit_if(not verification.is_complete)
 
 
 @board_app.command("rescore")

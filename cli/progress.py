@@ -29,7 +29,7 @@ class _Work:
     began: float
     first: int
     last: float
-    told: int
+    reported_done: int
     lines: int = 0
 
 
@@ -47,10 +47,10 @@ class Lines:
         if ends:
             del self._work[label]
         since = now - work.last
-        enough = total is not None and done - work.told >= _SHARE * total
+        enough = total is not None and done - work.reported_done >= _SHARE * total
         if (ends and work.lines) or (not ends and since >= _SHORTEST and (enough or since >= _LONGEST)):
             self._say(_format_progress(label, done, total, note, work, now))
-            work.last, work.told, work.lines = now, done, work.lines + 1
+            work.last, work.reported_done, work.lines = now, done, work.lines + 1
 
 
 def _format_progress(label: str, done: int, total: int | None, note: str, work: _Work, now: float) -> str:

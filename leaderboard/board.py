@@ -54,7 +54,7 @@ class Board(BoardView):
     """A board's folder. Every change ends with an append to the ledger; files come first, in `incoming/`."""
 
     def __init__(self, path: Path | str) -> None:
-        self.path, self.place = Path(path), str(path)
+        self.path, self.location = Path(path), str(path)
         self.card = _read_card(self.path)
         self.ledger = Ledger(self._store(), SigningKey(get_key_path(self.path)), str(self.card["key"]))
         self.objects: ObjectStore | None = open_file_store(self.card)
@@ -133,7 +133,7 @@ class Board(BoardView):
             if self._held:
                 yield
                 return
-            with hold_lock(self.path / "board", str(self.path)), self.ledger.store.held():
+            with hold_lock(self.path / "board", str(self.path)), self.ledger.store.lock_across_machines():
                 if (self.path / INCOMING).is_dir():
                     self._recover()
                 self._held += 1
@@ -167,16 +167,16 @@ class Board(BoardView):
             if self.objects is not None:
                 self.objects.delete(path)
 
-    def settled(self) -> list[Record]:
+    def committed_records(self) -> list[Record]:
         """The records, when every file that they name has come to its place."""
         records = self.ledger.records()
         self.settle()
         return records
 
-    def following(self, last: Record) -> list[Record]:
+    def records_since(self, last: Record) -> list[Record]:
         """The records after one that was read before, when every file that they name has come to its place;
         `FarshiftError` where the ledger does not go on from it."""
-        records = self.ledger.following(last)
+        records = self.ledger.records_since(last)
         if records:
             self.settle()
         return records

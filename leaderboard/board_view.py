@@ -29,13 +29,13 @@ class BoardView(ABC):
 
     path: Path
     card: dict[str, Any]
-    place: str
+    location: str
 
     @abstractmethod
     def records(self) -> list[Record]:
         """Its records; `FarshiftError` names the first thing that is wrong with them."""
 
-    def settled(self) -> list[Record]:
+    def committed_records(self) -> list[Record]:
         """The records, when every file that they name has come to its place."""
         return self.records()
 
@@ -71,7 +71,7 @@ class BoardView(ABC):
         """Every entry that is in a table, in the ledger's order, with its newest score, whose digest is checked."""
         return [self.standing_of(entry) for entry in self._entries() if entry.left is None]
 
-    def apart(self) -> list[ScoredEntry]:
+    def removed_entries(self) -> list[ScoredEntry]:
         """Every entry that was withdrawn or removed, in the ledger's order."""
         return [self.standing_of(entry) for entry in self._entries() if entry.left is not None]
 
@@ -91,7 +91,7 @@ class BoardView(ABC):
         content = file.read_bytes() if file is not None else b""
         if sha256(content).hexdigest() != score.digest:
             raise FarshiftError(
-                f"{self.path / score.path} is missing or was changed: farshift board verify {self.place} lists what "
+                f"{self.path / score.path} is missing or was changed: farshift board verify {self.location} lists what "
                 "differs"
             )
         return content
@@ -101,12 +101,12 @@ class BoardView(ABC):
         return self.file(get_submission_path(digest)) or self.path / get_submission_path(digest)
 
     def _entries(self) -> list[Entry]:
-        return list(read_valid_entries(self.settled()).values())
+        return list(read_valid_entries(self.committed_records()).values())
 
     def standing_of(self, entry: Entry) -> ScoredEntry:
         """An entry with its newest score, whose digest is checked."""
         if not entry.scores:
-            raise FarshiftError(f"{entry} was never scored: farshift board verify {self.place}")
+            raise FarshiftError(f"{entry} was never scored: farshift board verify {self.location}")
         return ScoredEntry(**vars(entry), score=Score.from_dict(json.loads(self.stored(entry.scores[-1]))))
 
 
@@ -114,7 +114,7 @@ class ReadOnlyBoard(BoardView):
     """A board as some records and a reader of its files have it. derived: as in `BoardView`."""
 
     def __init__(self, reader: BoardReader, records: Sequence[Record], derived: Path | None = None) -> None:
-        self.path, self.card, self.place = reader.folder, reader.card, reader.place
+        self.path, self.card, self.location = reader.folder, reader.card, reader.location
         self._reader, self._records, self._derived = reader, list(records), derived
 
     def records(self) -> list[Record]:

@@ -73,13 +73,13 @@ class Part:
     schema: Schema
     label: str
     source: pa.Table
-    places: NDArray[np.int64]
-    carried: dict[str, NDArray[Any]]
+    source_indices: NDArray[np.int64]
+    row_metadata: dict[str, NDArray[Any]]
     override: np.ma.MaskedArray[Any, Any] | None = None
     label_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.source_indices)
 
     def __repr__(self) -> str:
         return f"Part({self.split}, {self.name}: {len(self):,} rows; {', '.join(self.columns)})"
@@ -89,18 +89,18 @@ class Part:
         return (*(field.name for field in self.schema.fields), *(name for name in _ADDED if self._has(name)))
 
     def _has(self, name: str) -> bool:
-        return name == "row_id" or name in self.carried or (name == "corrupted" and self.override is not None)
+        return name == "row_id" or name in self.row_metadata or (name == "corrupted" and self.override is not None)
 
     @property
     def row_ids(self) -> NDArray[np.uint64]:
         """The rows' ids, ascending, shape (rows,)."""
-        ids: NDArray[np.uint64] = self.source["row_id"].to_numpy()[self.places]
+        ids: NDArray[np.uint64] = self.source["row_id"].to_numpy()[self.source_indices]
         return ids
 
     @property
     def weighted_rows(self) -> int:
         """The number of rows with published copies counted."""
-        return int(self.carried["weight"].sum()) if "weight" in self.carried else len(self)
+        return int(self.row_metadata["weight"].sum()) if "weight" in self.row_metadata else len(self)
 
     def select(self, positions: NDArray[Any]) -> Part:
         """The part's rows at `positions` (indices or a boolean mask), in the order given.
@@ -112,8 +112,8 @@ class Part:
         """
         return replace(
             self,
-            places=self.places[positions],
-            carried={name: values[positions] for name, values in self.carried.items()},
+            places=self.source_indices[positions],
+            carried={name: values[positions] for name, values in self.row_metadata.items()},
             override=None if self.override is None else self.override[positions],
         )
 
@@ -153,7 +153,7 @@ class Part:
         """
         import pyarrow as pa
 
-        return pa.table({name: self._arrow(name) for name in self.chosen(columns)})
+        return pa.table({name: self._arrow(name) for name in self.resolve_columns(columns)})
 
     def numpy(self, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
         """The rows as arrays, first axis the row; text is an object array of `str`, tensors have their shape.
@@ -162,7 +162,7 @@ class Part:
         >>> fs.load("modadd97/xi35").numpy(["a"])["a"][:5].tolist()
         [47, 36, 80, 14, 38]
         """
-        return {name: _read_all(self.column(name), len(self)) for name in self.chosen(columns)}
+        return {name: _read_all(self.column(name), len(self)) for name in self.resolve_columns(columns)}
 
     def batches(
         self,
@@ -204,7 +204,7 @@ class Part:
         """
         cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
         steps = cut.steps(start, worker, workers)
-        readers = {name: self._reader(name, text) for name in self.chosen(columns)}
+        readers = {name: self._reader(name, text) for name in self.resolve_columns(columns)}
         return read_batches(readers, self.order(seed, epoch), cut, steps, raw_text=text == "bytes", reuse=reuse)
 
     def order(self, seed: int | None, epoch: int) -> Order:
@@ -294,7 +294,7 @@ class Part:
             if len(own) != 1:
                 raise FarshiftError(f"{self.split} has {len(own)} text inputs: name the column to tokenise")
             column = own[0]
-        if self.chosen([column]) and column not in texts:
+        if self.resolve_columns([column]) and column not in texts:
             raise FarshiftError(f"column {column!r} of {self.split} is no text, and only texts are tokenised")
         return tokenise_texts(self._arrow(column), load_tokenizer(tokenizer, most))
 
@@ -338,7 +338,7 @@ class Part:
         if seed is not None and pool > 1:
             name = f"{self.identity}/{self.name}/{seed}/{epoch}/lengths"
             order = BucketedOrder(name, order, tokens.lengths, batch_size, pool)
-        readers = {name: self._reader(name, "str") for name in self.chosen(columns)}
+        readers = {name: self._reader(name, "str") for name in self.resolve_columns(columns)}
         return iterate_token_batches(readers, tokens, order, cut, cut.steps(start, worker, workers), pad)
 
     def to_hf(self) -> Any:
@@ -379,7 +379,7 @@ class Part:
 
         return parquet.write(self, file)
 
-    def truth(self) -> NDArray[Any]:
+    def true_labels(self) -> NDArray[Any]:
         """The true labels, whatever a split made of them; for scorers. Truth values are the classes 0 and 1. Shape
         (rows,).
 
@@ -391,7 +391,7 @@ class Part:
         refuse_labels(f"{self.split}, {self.name}")
         return to_classes(_read_all(self._source_column(self.label), len(self)))
 
-    def given(self) -> NDArray[Any]:
+    def observed_labels(self) -> NDArray[Any]:
         """The labels as training sees them; truth values as the classes 0 and 1. Shape (rows,)."""
         return to_classes(_read_all(self.column(self.label), len(self)))
 
@@ -400,7 +400,7 @@ class Part:
         """Which rows' label was replaced, shape (rows,)."""
         return np.zeros(len(self), bool) if self.override is None else ~np.ma.getmaskarray(self.override)
 
-    def chosen(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+    def resolve_columns(self, columns: Sequence[str] | None) -> tuple[str, ...]:
         """The named columns, or all; `UnknownName` for one that there is not."""
         if columns is None or self.label in columns:
             refuse_labels(f"{self.split}, {self.name}")
@@ -467,12 +467,12 @@ class Part:
         import pyarrow as pa
 
         check_text(text)
-        if name in self.carried or name == "corrupted":
-            values = self.corrupted if name == "corrupted" else self.carried[name]
+        if name in self.row_metadata or name == "corrupted":
+            values = self.corrupted if name == "corrupted" else self.row_metadata[name]
             is_text = values.dtype == object and text == "bytes"
             return TextColumn(pa.array(values, pa.large_string())) if is_text else FixedColumn(values)
         if text == "codes" and name in self.coded:
-            return FixedColumn(encode_categories(self.source, name).codes, self.places)
+            return FixedColumn(encode_categories(self.source, name).codes, self.source_indices)
         column = self._source_column(name)
         if name != self.label or self.override is None:
             return column
@@ -482,7 +482,7 @@ class Part:
 
     def _source_column(self, name: str) -> Column:
         stored = join_chunks(self.source[name])
-        source_indices = self.places if self._first_place is None else None
+        source_indices = self.source_indices if self._first_place is None else None
         if self._first_place is not None:
             stored = stored.slice(self._first_place, len(self))
         kind = "uint64" if name == "row_id" else self.schema[name].item
@@ -495,21 +495,21 @@ class Part:
     @cached_property
     def _first_place(self) -> int | None:
         """Where the part begins in its source, if its rows lie side by side there."""
-        return int(self.places[0]) if len(self) and bool((np.diff(self.places) == 1).all()) else None
+        return int(self.source_indices[0]) if len(self) and bool((np.diff(self.source_indices) == 1).all()) else None
 
     def _arrow(self, name: str) -> Any:
         """A column as Arrow data, or NumPy data that needs no conversion."""
         import pyarrow as pa
 
-        if name in self.carried:
-            return self.carried[name]
+        if name in self.row_metadata:
+            return self.row_metadata[name]
         if name == "corrupted":
             return self.corrupted
         column = self.source[name]
-        stored = column.chunk(0).take(self.places) if column.num_chunks == 1 else column.take(self.places)
+        stored = column.chunk(0).take(self.source_indices) if column.num_chunks == 1 else column.take(self.source_indices)
         if name != self.label or self.override is None:
             return stored
-        values = np.where(np.ma.getmaskarray(self.override), self.truth(), self.override.data)
+        values = np.where(np.ma.getmaskarray(self.override), self.true_labels(), self.override.data)
         values = values.astype(bool) if self.schema[name].type == "bool" else values
         return pa.array(values, stored.type)
 

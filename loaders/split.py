@@ -61,8 +61,8 @@ class Split:
             schema=self.source.schema,
             label=definition.label,
             source=self.rows,
-            places=part_rows["place"].to_numpy(),
-            carried=row_metadata,
+            source_indices=part_rows["place"].to_numpy(),
+            row_metadata=row_metadata,
             override=override,
             label_names=tuple(definition.label_names or self.source.class_names(definition.label)),
         )
@@ -120,7 +120,7 @@ def find_row_positions(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndar
     difference = compare_rows(assigned, rows)
     if difference.differ:
         raise BadData(f"{what}: {difference}")
-    return difference.places
+    return difference.source_indices
 
 
 def load(name: str, part: str = "train", mirror: Path | str | None = None, verify: Verify | None = None) -> Part:

@@ -34,7 +34,7 @@ class Case:
 
     @property
     def settled(self) -> Answers:
-        return self.answers.settled(self.truth, self.task)
+        return self.answers.fill_missing(self.truth, self.task)
 
     def state(self, metric: Metric) -> dict[str, np.ndarray]:
         return metric.update(self.settled, self.truth, self.task, self.columns)

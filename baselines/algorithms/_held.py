@@ -17,9 +17,9 @@ from ._plain import use_evaluation_mode
 
 def require_validation_rows(name: str, about: AlgorithmContext) -> Data:
     """The in-distribution validation rows; `ModelError` where there are none."""
-    if "id_val" not in about.data.held:
+    if "id_val" not in about.data.held_out:
         raise ModelError(f"{name} reads losses on in-distribution validation rows: choose a benchmark that has id_val")
-    return about.data.held["id_val"]
+    return about.data.held_out["id_val"]
 
 
 @torch.no_grad()

@@ -56,7 +56,7 @@ class Algorithm(Base):
 
     def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        self.held = require_validation_rows("bbse", about)
+        self.validation_rows = require_validation_rows("bbse", about)
         check_shifted("bbse", hyperparameters, about)
         self.register_buffer("class_weight", torch.ones(about.replicas, about.outputs))
 
@@ -66,8 +66,8 @@ class Algorithm(Base):
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         assert data.unlabelled is not None
-        predicted, shifted = (answer(*inputs).argmax(-1) for inputs in (self.held.inputs, data.unlabelled))
-        class_ratios = estimate_class_ratios(predicted, self.held.target[0], shifted, self.about.outputs).clamp(min=0)
+        predicted, shifted = (answer(*inputs).argmax(-1) for inputs in (self.validation_rows.inputs, data.unlabelled))
+        class_ratios = estimate_class_ratios(predicted, self.validation_rows.target[0], shifted, self.about.outputs).clamp(min=0)
         self.class_weight.copy_(class_ratios)
         return data, True
 

@@ -117,5 +117,5 @@ class Algorithm(Base):
         with torch.no_grad():
             features = network.encode(network.embed(*batch.inputs))
         for _ in range(self.hyperparameters["discriminator_steps"]):
-            optimiser_steps["discriminator"].descend(lambda: self.discriminator_loss(network, features.detach(), batch))
-        return optimiser_steps["main"].descend(lambda: self.loss(network, batch, clock))
+            optimiser_steps["discriminator"].step(lambda: self.discriminator_loss(network, features.detach(), batch))
+        return optimiser_steps["main"].step(lambda: self.loss(network, batch, clock))

@@ -47,14 +47,14 @@ STILL = 1e-6
 class Algorithm(Plain):
     def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        if "id_val" not in about.data.held:
+        if "id_val" not in about.data.held_out:
             raise ModelError("dfr fits its head to in-distribution validation rows: choose a benchmark that has id_val")
         self.rng: Rng | None = None
 
     @torch.no_grad()
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         replicas, classes, _ = read_head_shape(network)
-        val = data.held["id_val"]
+        val = data.held_out["id_val"]
         features = compute_shared_features(network, val.inputs, replicas, self.rng).double()
         mean, deviation = features.mean(1), features.std(1, correction=0)
         deviation = torch.where(deviation > 0, deviation, 1.0)

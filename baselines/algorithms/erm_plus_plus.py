@@ -78,7 +78,7 @@ class Plateau(nn.Module):
 class Algorithm(Plain):
     def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        self.held = require_validation_rows("erm_plus_plus", about)
+        self.validation_rows = require_validation_rows("erm_plus_plus", about)
         if hyperparameters["looks"] < 1:
             raise ModelError(f"erm_plus_plus: setting looks = {hyperparameters['looks']}: use 1 or more")
         self.warm, self.start = (
@@ -127,7 +127,7 @@ class Algorithm(Plain):
         own = [parameter.detach().clone() for parameter in parameters]
         self.mean.put(parameters)
         try:
-            risk = compute_validation_risk(network, self.held, len(own[0]), self.rng)
+            risk = compute_validation_risk(network, self.validation_rows, len(own[0]), self.rng)
         finally:
             for parameter, value in zip(parameters, own, strict=True):
                 parameter.copy_(value)

@@ -57,4 +57,4 @@ class Algorithm(Base):
         return losses.mean(0)
 
     def _inner(self, network: Any, part: Batch, clock: StepState, optimiser_step: OptimiserStep) -> Tensor:
-        return optimiser_step.descend(lambda: self.loss(network, part, clock))
+        return optimiser_step.step(lambda: self.loss(network, part, clock))

@@ -83,9 +83,9 @@ class Algorithm(Base):
     ) -> Tensor:
         ((batch, _),) = batches()
         losses = step_all(optimiser_steps.values(), lambda: self.loss(network, batch, clock))
-        optimiser_steps["heads"].descend(lambda: self.loss(network, batch, clock) - self.disagreement(network, batch))
+        optimiser_steps["heads"].step(lambda: self.loss(network, batch, clock) - self.disagreement(network, batch))
         for _ in range(self.hyperparameters["generator_steps"]):
-            optimiser_steps["main"].descend(lambda: self.disagreement(network, batch))
+            optimiser_steps["main"].step(lambda: self.disagreement(network, batch))
         return losses
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:

@@ -40,10 +40,10 @@ def quantile(values: Tensor, share: Tensor) -> Tensor:
 class Algorithm(Base):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         features = network.encode(network.embed(*batch.inputs))
-        mask = self.kept(network.head, features.detach(), batch.target)
+        mask = self.compute_mask(network.head, features.detach(), batch.target)
         return average_over_batch(cross_entropy(network.head(features * mask), batch.target), batch)
 
-    def kept(self, head: Any, features: Tensor, target: Tensor) -> Tensor:
+    def compute_mask(self, head: Any, features: Tensor, target: Tensor) -> Tensor:
         """1 for a feature that stays and 0 for one that is muted, like features (K, n, width), a leaf of its graph."""
         own = target[..., None]
         logits = head(features.requires_grad_())

@@ -113,4 +113,4 @@ class Algorithm(Base):
     def _learn_style(self, network: Any, batch: Batch, clock: StepState, optimiser_step: OptimiserStep) -> None:
         with torch.no_grad():
             features = network.encode(network.embed(*batch.inputs))
-        optimiser_step.descend(lambda: self.style_loss(network, features, batch, clock))
+        optimiser_step.step(lambda: self.style_loss(network, features, batch, clock))

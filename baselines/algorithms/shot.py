@@ -108,7 +108,7 @@ class Algorithm(Base):
         if clock.step % every == 0:
             self._relabel(network)
         batch, _ = next(iter(batches()))
-        return optimiser_steps["features"].descend(lambda: self._adapting(network, batch.rows.shape[1], clock))
+        return optimiser_steps["features"].step(lambda: self._adapting(network, batch.rows.shape[1], clock))
 
     def _adapting(self, network: Any, count: int, clock: StepState) -> Tensor:
         """The loss (K,) of the shifted rows of a step, as many as there are labelled ones in a batch."""

@@ -103,7 +103,7 @@ class LossValley(nn.Module):
 class Algorithm(Plain):
     def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
-        self.held = require_validation_rows("swad", about)
+        self.validation_rows = require_validation_rows("swad", about)
         for name, least in (("looks", 1), ("converge", 1), ("tolerance", hyperparameters["converge"])):
             if hyperparameters[name] < least:
                 raise ModelError(f"swad: setting {name} = {hyperparameters[name]}: use {least} or more")
@@ -122,7 +122,7 @@ class Algorithm(Plain):
     def after(self, network: Any, clock: StepState) -> None:
         self.segment.average(list(network.parameters()))
         if (clock.total + 1) % self.every == 0:
-            loss = compute_validation_risk(network, self.held, len(clock.keys), self.rng)
+            loss = compute_validation_risk(network, self.validation_rows, len(clock.keys), self.rng)
             self.valley.look(self.segment.values, loss.to(self.valley.level), self.hyperparameters["ratio"])
             self.segment.forget(torch.ones_like(self.segment.taken, dtype=torch.bool))
 

@@ -45,5 +45,5 @@ def answer_readable_rows(coding: RowEncoding, batch: Columns, ask: Callable[[Col
             f"{int((~is_readable).sum())} {error.what}s of a batch cannot be decoded, and count as wrong: {error.why}"
         )
     return [
-        answers.spread(is_readable) for answers in ask({name: column[is_readable] for name, column in batch.items()})
+        answers.scatter(is_readable) for answers in ask({name: column[is_readable] for name, column in batch.items()})
     ]

@@ -309,8 +309,8 @@ class SequenceEncoding:
             raise ModelError(f"sequence baselines read one text column, this task has {len(task.inputs)}")
         self.format = format or Format(task, train, {})
         self.task, self.field = self.format.task, task.inputs[0]
-        written = self.format.taught(train[self.field], train[task.label])
-        self.source = Vocabulary(self.format.asked(train[self.field]), self.task.tokens)
+        written = self.format.format_targets(train[self.field], train[task.label])
+        self.source = Vocabulary(self.format.format_inputs(train[self.field]), self.task.tokens)
         self.target = Vocabulary(written, self.task.tokens)
         self.sizes = Sizes(len(self.target), source=len(self.source), aligned=self.task.aligned)
         longest = self.target.ids(written)[1].max(initial=1)
@@ -319,7 +319,7 @@ class SequenceEncoding:
 
     def inputs(self, batch: Columns) -> tuple[Tensor, Ids]:
         """Source token ids (n, S), and their lengths (n,)."""
-        ids, lengths = self.source.ids(self.format.asked(batch[self.field]))
+        ids, lengths = self.source.ids(self.format.format_inputs(batch[self.field]))
         return torch.from_numpy(ids), lengths
 
     def texts(self, ids: Ids) -> list[str]:
@@ -328,7 +328,7 @@ class SequenceEncoding:
 
     def encode(self, rows: Columns) -> Encoded:
         source, read = self.inputs(rows)
-        taught = self.format.taught(rows[self.field], rows[self.task.label])
+        taught = self.format.format_targets(rows[self.field], rows[self.task.label])
         target, lengths = self.target.ids(taught, end=not self.task.aligned)
         if self.task.aligned and (read != lengths).any():
             raise ModelError(f"an aligned task has a {self.task.label!r} of another length than its {self.field!r}")

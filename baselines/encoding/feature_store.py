@@ -61,9 +61,9 @@ class FeatureStore:
                 self._open(mend=True)
                 self._add({digest: index for digest, index in first.items() if digest not in self._at}, read)
             keep_within_limit(written=True)
-        return self._gathered(digests)
+        return self._gather(digests)
 
-    def _gathered(self, digests: Sequence[bytes]) -> Features:
+    def _gather(self, digests: Sequence[bytes]) -> Features:
         features = np.empty((len(digests), self.width), np.float32)
         from_table: dict[Path, tuple[list[int], list[int]]] = {}
         for index, digest in enumerate(digests):

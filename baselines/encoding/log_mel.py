@@ -63,7 +63,7 @@ class SpectrogramEncoding(RowEncoding):
         if not is_audio_task(task, train):
             raise ModelError(f"a spectrogram is of one sound, and this task has {', '.join(task.inputs)}")
         self.task, self.targets, self.streams, self.pictures = task, make_targets(task, train), "", []
-        lengths = sorted(map(len, self._heard(train)))
+        lengths = sorted(map(len, self._decode_audio(train)))
         self.samples = min(LONGEST, max(WINDOW, lengths[int(_SHARE * (len(lengths) - 1))]))
         shape = (1 + (self.samples - WINDOW) // STEP, BANDS)
         self.sizes = Sizes(self.targets.outputs, numbers=shape[0] * shape[1], shape=shape, names=task.names)
@@ -87,7 +87,7 @@ class SpectrogramEncoding(RowEncoding):
                 mask[index] = False
         return mask
 
-    def _heard(self, batch: Columns) -> list[NDArray[np.float32]]:
+    def _decode_audio(self, batch: Columns) -> list[NDArray[np.float32]]:
         files, waveforms = batch[self.task.inputs[0]], []
         for index, file in enumerate(files):
             try:
@@ -99,7 +99,7 @@ class SpectrogramEncoding(RowEncoding):
 
     def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """No categories, (n, 0), and spectrograms end to end (n, frames * BANDS) float32."""
-        waveforms = self._heard(batch)
+        waveforms = self._decode_audio(batch)
         spectrograms = np.zeros((len(waveforms), *self.sizes.shape), np.float32)
         for index, waveform in enumerate(waveforms):
             some = np.zeros(self.samples, np.float32)

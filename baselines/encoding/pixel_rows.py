@@ -109,7 +109,7 @@ class PixelRows:
         assert dim == 0
         return (self[start : start + rows] for start in range(0, len(self), rows))
 
-    def whole(self, device: str | torch.device) -> Tensor:
+    def to_tensor(self, device: str | torch.device) -> Tensor:
         """All rows as a tensor on a device."""
         there, start = self.to(device), 0
         tensor = torch.empty(self.shape, dtype=self.dtype, device=device)

@@ -50,7 +50,7 @@ class TokenRows:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("ids", "offsets", "longest"):
             raise AttributeError(name)
-        return getattr(self.whole(), name)
+        return getattr(self.to_tensor(), name)
 
     def to(self, device: str | torch.device) -> TokenRows:
         return TokenRows(self.ids.to(device), self.offsets.to(device), self.longest)
@@ -91,6 +91,6 @@ class TokenRows:
         assert dim == 0
         return (self[start : start + rows] for start in range(0, len(self), rows))
 
-    def whole(self) -> Tensor:
+    def to_tensor(self) -> Tensor:
         """All rows, filled up to the longest."""
         return self.at(torch.arange(len(self), device=self.device))

@@ -33,11 +33,11 @@ class Format:
         """settings: the recipe's. `ModelError` for training rows that cannot be written so."""
         self.task = task
 
-    def asked(self, texts: Texts) -> Texts:
+    def format_inputs(self, texts: Texts) -> Texts:
         """The inputs as the network reads them, of training and test rows alike."""
         return texts
 
-    def taught(self, texts: Texts, answers: Texts) -> Texts:
+    def format_targets(self, texts: Texts, answers: Texts) -> Texts:
         """What the network is taught to write for these inputs, as the task has them, and their answers."""
         return answers
 

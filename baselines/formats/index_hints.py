@@ -66,10 +66,10 @@ class Format(WordFormat):
     def _mark(self, position: int) -> str:
         return self.marks[position % self.range]
 
-    def asked(self, texts: Texts) -> Texts:
-        return [self._asked(text) for text in texts]
+    def format_inputs(self, texts: Texts) -> Texts:
+        return [self._format_input(text) for text in texts]
 
-    def _asked(self, text: str) -> str:
+    def _format_input(self, text: str) -> str:
         words = self.words(text)
         segments = self._segments(words)
         last = self._first(text) + max(segments)
@@ -85,10 +85,10 @@ class Format(WordFormat):
                 position += 1
         return " ".join(marked_words)
 
-    def taught(self, texts: Texts, answers: Texts) -> Texts:
-        return [self._taught(text, self.words(answer)) for text, answer in zip(texts, answers, strict=True)]
+    def format_targets(self, texts: Texts, answers: Texts) -> Texts:
+        return [self._format_target(text, self.words(answer)) for text, answer in zip(texts, answers, strict=True)]
 
-    def _taught(self, text: str, answer: Sequence[str]) -> str:
+    def _format_target(self, text: str, answer: Sequence[str]) -> str:
         first = self._first(text)
         if self.excess is not None:
             first += self._longest(self.words(text)) - len(answer)

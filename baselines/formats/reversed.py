@@ -22,7 +22,7 @@ class Format(Base):
         super().__init__(task, train, settings)
         self.task = replace(task, aligned=False)
 
-    def taught(self, texts: Texts, answers: Texts) -> Texts:
+    def format_targets(self, texts: Texts, answers: Texts) -> Texts:
         return [self.answer(answer) for answer in answers]
 
     def answer(self, written: str) -> str:

@@ -33,10 +33,10 @@ class Format(WordFormat):
             raise ModelError(f"setting pieces = {self.pieces!r}: use letters of {PIECES!r}, such as 'io'")
         if ANSWER in self.vocabulary(train):
             raise ModelError(f"format scratchpad: the training texts hold {ANSWER!r}, which marks the answer")
-        self.name, self.way = self._found(train)
+        self.name, self.way = self._find_computation(train)
         self._computation: Computation = COMPUTATIONS[self.name]
 
-    def _found(self, train: Columns) -> tuple[str, str]:
+    def _find_computation(self, train: Columns) -> tuple[str, str]:
         """The first computation, and the way of answering, that every training row agrees with."""
         rows = [
             (self.words(text), self.words(answer))
@@ -59,10 +59,10 @@ class Format(WordFormat):
             "rows: choose another format"
         )
 
-    def taught(self, texts: Texts, answers: Texts) -> Texts:
-        return [self._taught(self.words(text), self.words(answer)) for text, answer in zip(texts, answers, strict=True)]
+    def format_targets(self, texts: Texts, answers: Texts) -> Texts:
+        return [self._format_target(self.words(text), self.words(answer)) for text, answer in zip(texts, answers, strict=True)]
 
-    def _taught(self, words: Words, answer: Words) -> str:
+    def _format_target(self, words: Words, answer: Words) -> str:
         worked = self._computation(words)
         if worked is None or worked.answers[self.way] != answer:
             raise ModelError(

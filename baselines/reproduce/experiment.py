@@ -47,7 +47,7 @@ def make_run_plan(run: TrainedBaseline, out: Path, quick: bool, seeds: int | Non
     count = seeds or (run.quick.seeds if quick else run.seeds)
     budget = Budget("quick" if quick else run.budget, steps, device)
     tried = (run.quick.search or run.search) if quick else run.search
-    settings = draw_settings(run.recipe, run.on, tried, recipe.under(budget.name)) if tried else NONE
+    settings = draw_settings(run.recipe, run.on, tried, recipe.for_budget(budget.name)) if tried else NONE
     numbers = list_seeds(count, benchmark, budget.name)
     return Plan(recipe, benchmark, budget, numbers, out, settings, run.selection)
 

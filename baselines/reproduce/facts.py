@@ -25,7 +25,7 @@ from .linear_facts import least_squares_error, logistic_accuracy
 def noise_rate(split: str) -> float:
     """The share of training rows whose given label is not the true one."""
     train = load(split, "train")
-    return float(np.mean(train.truth() != train.given()))
+    return float(np.mean(train.true_labels() != train.observed_labels()))
 
 
 def replaced_rate(split: str) -> float:

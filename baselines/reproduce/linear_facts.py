@@ -45,7 +45,7 @@ def _predict_part(
 def _load_rows(split: str, part: str, field: str, inputs: list[int]) -> tuple[Matrix, Matrix]:
     rows = load(split, part)
     x = np.asarray(rows.numpy()[field], np.float64)
-    return (x[:, inputs] if inputs else x), np.asarray(rows.truth(), np.float64)
+    return (x[:, inputs] if inputs else x), np.asarray(rows.true_labels(), np.float64)
 
 
 def _fit_least_squares(x: Matrix, y: Matrix) -> Predict:

@@ -74,7 +74,7 @@ class Evidence:
 
     claim: Claim
     runs: Mapping[str, Run]
-    kept: Mapping[str, RecordedScore] = field(default_factory=dict)
+    recorded_scores: Mapping[str, RecordedScore] = field(default_factory=dict)
 
     @cached_property
     def _sides(self) -> dict[str, Side]:
@@ -86,8 +86,8 @@ class Evidence:
         return _MEASURED[type(quantity)](self, quantity)
 
     def score(self, quantity: Score) -> Measurement:
-        if quantity.run in self.kept:
-            return from_estimate(getattr(self.kept[quantity.run], quantity.view), OVER)
+        if quantity.run in self.recorded_scores:
+            return from_estimate(getattr(self.recorded_scores[quantity.run], quantity.view), OVER)
         if quantity.view == "gap":
             return from_estimate(estimate_gap(self.sample(quantity, "id"), self.sample(quantity, "ood")), OVER)
         return from_estimate(estimate_mean(self.sample(quantity)), OVER)
@@ -98,7 +98,7 @@ class Evidence:
         side = self._sides[quantity.run]
         rows = side.rows(view, quantity.rule)
         if quantity.group:
-            groups = side.benchmark.view(view)[0].carried.get("group")
+            groups = side.benchmark.view(view)[0].row_metadata.get("group")
             known = [] if groups is None else sorted(set(map(str, groups.tolist())))
             if quantity.group not in known or groups is None:
                 raise UnknownName(f"group of {side.benchmark.name}", quantity.group, known)
@@ -114,7 +114,7 @@ class Evidence:
 
     def between(self, left: Score, right: Score) -> Measurement:
         """One score minus another: on the same rows paired, and of one run on different rows by its own seeds."""
-        if "gap" in (left.view, right.view) or {left.run, right.run} & set(self.kept):
+        if "gap" in (left.view, right.view) or {left.run, right.run} & set(self.recorded_scores):
             return combine_values([self.score(left), self.score(right)], [1.0, -1.0])
         x, y = self.sample(left), self.sample(right)
         if left.run == right.run and left.rule != right.rule and self._rows(left) == self._rows(right):
@@ -182,7 +182,7 @@ class Evidence:
 
     def recovered(self, quantity: RecoveredShare) -> Measurement:
         three = [self._score(name) for name in (quantity.score, quantity.floor, quantity.ceiling)]
-        if {score.run for score in three} & set(self.kept):
+        if {score.run for score in three} & set(self.recorded_scores):
             value, floor, ceiling = (float(self.score(score).value) for score in three)
             share = (value - floor) / (ceiling - floor) if ceiling != floor else nan
             return Measurement(share, share, share, "no interval: of kept scores")

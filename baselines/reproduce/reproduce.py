@@ -66,7 +66,7 @@ def judge_evidence(evidence: Evidence, form: str, watch: Stopwatch) -> Outcome:
         rules=tuple(rule_results),
         quantities=measured,
         runs={name: _describe_run(evidence, name, run) for name, run in evidence.runs.items()}
-        | {name: _describe_recorded_run(claim, name) for name in evidence.kept},
+        | {name: _describe_recorded_run(claim, name) for name in evidence.recorded_scores},
         environment={"farshift": get_version(), "python": platform.python_version(), "machine": platform.machine()},
         date=get_utc_now(),
         seconds=watch.seconds(),
@@ -79,7 +79,7 @@ def _describe_run(evidence: Evidence, name: str, run: Run) -> dict[str, Any]:
         return _describe_recorded_run(evidence.claim, name)
     tried: dict[str, Any] = {}
     if len(run.candidates) > 1:
-        tried = {"settings": run.card.model.more.get("settings", {}), "chosen": evidence.chosen(name)}
+        tried = {"settings": run.card.model.extra.get("settings", {}), "chosen": evidence.chosen(name)}
     return tried | {
         "benchmark": run.benchmark,
         "model": run.model,

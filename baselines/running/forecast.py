@@ -121,7 +121,7 @@ def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
         why = f"the data are not here: farshift splits pull {plan.benchmark.manifest.name}"
     else:
         plan.check()
-        folds = plan.trainings() - 1
+        folds = plan.number_of_fits() - 1
         needs += list_memory_requirements(plan, len(groups))
         problems = find_shortages(needs, plan.title, device)
         if problems:

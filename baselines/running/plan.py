@@ -49,7 +49,7 @@ class Plan:
     """Names of diagnostics that are measured of each trained replica."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "recipe", self.recipe.under(self.budget.name))
+        object.__setattr__(self, "recipe", self.recipe.for_budget(self.budget.name))
 
     @property
     def title(self) -> str:
@@ -58,7 +58,7 @@ class Plan:
     @property
     def name(self) -> str:
         """The model's name on the run card: the recipe's, and that of a network or weights which are not its own."""
-        weights, shipped = self.weights, find_recipe(self.recipe.name).under(self.budget.name)
+        weights, shipped = self.weights, find_recipe(self.recipe.name).for_budget(self.budget.name)
         if not weights or weights == list_weight_specs(shipped, [shipped.settings_on(self.benchmark.name)]):
             swapped = self.recipe.network != shipped.network and not self.recipe.published
             return f"{self.recipe.name} ({self.recipe.network})" if swapped else self.recipe.name
@@ -77,7 +77,7 @@ class Plan:
             return 1
         return self.budget.steps or self.recipe.steps(self.budget.name, self.benchmark.name)
 
-    def trainings(self) -> int:
+    def number_of_fits(self) -> int:
         """On how many sets of rows a seed is trained with each setting: all, and those without each fold of the
         selection rule. Opens the benchmark's data where the rule has folds."""
         rule = self.benchmark.rule(self.selection)
@@ -86,7 +86,7 @@ class Plan:
     def changed(self) -> dict[str, Any]:
         """Network, algorithm and settings in force where the recipe is not as it is shipped, for the run card."""
         recipe = self.recipe
-        shipped = find_recipe(recipe.name).under(self.budget.name)
+        shipped = find_recipe(recipe.name).for_budget(self.budget.name)
         if recipe.estimator or recipe == shipped.model_copy(update={"encoder": recipe.encoder}):
             return {}
         settings = name_weights(resolve_settings(recipe, self.benchmark.name))
@@ -180,7 +180,7 @@ def check_data(recipe: Recipe, benchmark: Benchmark) -> None:
     """`ModelError` if an algorithm needs data that a benchmark does not have, or that its protocol does not permit."""
     touch = benchmark.definition.protocol.touch
     available: dict[str, Callable[[], bool]] = {
-        "groups": lambda: len(set(benchmark.part("train").carried.get("group", np.empty(0)).tolist())) > 1,
+        "groups": lambda: len(set(benchmark.part("train").row_metadata.get("group", np.empty(0)).tolist())) > 1,
         "id_val": lambda: benchmark.has_part("id_val"),
         "ood_val": lambda: touch.ood_val_labels and benchmark.has_part("ood_val"),
         "unlabelled": lambda: touch.ood_test_inputs,

@@ -114,7 +114,7 @@ def run_group_job(job: GroupJob) -> None:
         more = f" (and {len(failed) - 1} more of its replicas failed)" if len(failed) > 1 else ""
         raise replace_error_message(type(first), f"seed {seed}: {first}{more}")
     if together.rank == 0:
-        group.forget()
+        group.remove_checkpoints()
 
 
 def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
@@ -174,7 +174,7 @@ def _make_jobs(
 ) -> Iterator[tuple[int, GroupJob]]:
     """The replica groups that have replicas left to train or to ask, each with its plan's number."""
     for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
-        each = plan.steps * plan.trainings() * len(plan.settings) if missing[number] else 0
+        each = plan.steps * plan.number_of_fits() * len(plan.settings) if missing[number] else 0
         for seeds in split_seeds(plan.seeds, workers):
             if remaining := tuple(seed for seed in seeds if seed in missing[number]):
                 names = plan.recipe, plan.benchmark.name
@@ -218,7 +218,7 @@ def _run_jobs(
 
 def _describe_start(plan: Plan) -> str:
     """What a plan's training begins with, in words."""
-    replicas = len(plan.seeds) * len(plan.settings) * plan.trainings()
+    replicas = len(plan.seeds) * len(plan.settings) * plan.number_of_fits()
     text = f"{plan.title}: training {format_count(replicas, 'replica')}"
     return text if plan.recipe.estimator else f"{text}, {format_count(plan.steps, 'step')} each"
 

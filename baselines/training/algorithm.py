@@ -179,7 +179,7 @@ class Algorithm(nn.Module, ABC):
             assert losses is not None
             return losses
 
-        return optimiser_steps["main"].descend(closure)
+        return optimiser_steps["main"].step(closure)
 
     def after(self, network: Any, clock: StepState) -> None:
         """Called after each step."""

@@ -42,7 +42,7 @@ def save_checkpoint(training: Training, path: Path, identity: str) -> None:
         _store_stack(arrays, f"ended/{index}", stack)
     for index, (_, stack) in enumerate(outcome.candidates):
         _store_stack(arrays, f"candidate/{index}", stack)
-    for index, best_stack in enumerate(validation.kept if validation else []):
+    for index, best_stack in enumerate(validation.best_states if validation else []):
         if best_stack is not None:
             _store_stack(arrays, f"best/{index}", best_stack)
     card = {
@@ -107,7 +107,7 @@ def resume_training(training: Training, path: Path, identity: str) -> bool:
         data = data.changed(*(torch.from_numpy(arrays[f"data/{name}"]).to(device) for name in ("weight", "target")))
     if len(training.stack) == 0:
         return True  # every replica has left: nothing goes on
-    training.take_up(data)
+    training.rebuild(data)
     training.losses, training.broken = (torch.from_numpy(arrays[name]).to(device) for name in ("losses", "broken"))
     for name, optimiser_step in training.optimiser_steps.items():
         prefix = f"descent/{name}/"
@@ -117,9 +117,9 @@ def resume_training(training: Training, path: Path, identity: str) -> bool:
         validation = training.validation
         validation.least, validation.waited = card["validation"]["least"], card["validation"]["waited"]
         validation.looked = card["validation"]["looked"]
-        for index in range(len(validation.kept)):
+        for index in range(len(validation.best_states)):
             if any(name.startswith(f"best/{index}/") for name in arrays):
-                validation.kept[index] = _restore_stack(template, arrays, f"best/{index}")
+                validation.best_states[index] = _restore_stack(template, arrays, f"best/{index}")
     return True
 
 

@@ -45,7 +45,7 @@ def move_to_device(data: Data, feed: str, device: str) -> Data:
         feed = "streamed"
     if feed == "streamed":
         return data.to(device)
-    return _map_pixel_rows(data, lambda x: x.whole(device)).to(device)
+    return _map_pixel_rows(data, lambda x: x.to_tensor(device)).to(device)
 
 
 def get_free_memory(device: str) -> int:
@@ -62,7 +62,7 @@ def get_free_memory(device: str) -> int:
 def _iterate_pixel_rows(data: Data) -> Iterator[PixelRows]:
     every = (*data.inputs, *(data.unlabelled or ()))
     yield from (cast(PixelRows, x) for x in every if isinstance(x, PixelRows))
-    for part_data in data.held.values():
+    for part_data in data.held_out.values():
         yield from _iterate_pixel_rows(part_data)
 
 
@@ -74,5 +74,5 @@ def _map_pixel_rows(data: Data, change: Callable[[PixelRows], Tensor]) -> Data:
         data,
         inputs=changed(data.inputs),
         unlabelled=None if data.unlabelled is None else changed(data.unlabelled),
-        held={name: _map_pixel_rows(part_data, change) for name, part_data in data.held.items()},
+        held={name: _map_pixel_rows(part_data, change) for name, part_data in data.held_out.items()},
     )

@@ -55,7 +55,7 @@ class OptimiserStep:
         else:
             self.factor = float(self.schedule.factor(step - rise, max(1.0, steps - rise), self.hyperparameters))
 
-    def descend(self, closure: Callable[[], Tensor]) -> Tensor:
+    def step(self, closure: Callable[[], Tensor]) -> Tensor:
         """One step down the losses (K,) that `closure` computes, and backpropagates if it wants to in pieces; returns
         them. With `sharpness` rho > 0, down the gradient at p + rho g / |g| instead (SAM: Foret et al., ICLR 2021,
         arXiv:2010.01412, equation 2), each replica with its own norm."""

@@ -91,7 +91,7 @@ class ReplicaGroup:
         """What seeds a member's replica."""
         return f"{self.recipe.name}/{self.benchmark}/{member.label}"
 
-    def forget(self) -> None:
+    def remove_checkpoints(self) -> None:
         """Remove the replica group's checkpoints: all is done."""
         for path in self.written:
             path.unlink(missing_ok=True)
@@ -110,7 +110,7 @@ class Fit:
 
     def __init__(self, group: ReplicaGroup, rows: FitInput, budget: Budget) -> None:
         self.group, self.task, self.benchmark = group, group.task, group.benchmark
-        self.recipe = group.recipe.under(budget.name)
+        self.recipe = group.recipe.for_budget(budget.name)
         self._trained: dict[str, _TrainedMember | ModelError | Estimator] = {}
         self._memo: dict[tuple[str, str], dict[str, Any]] = {}
         self._read: Callable[[Columns], Columns] = dict
@@ -121,13 +121,13 @@ class Fit:
 
     def remarks(self, member: Member) -> dict[str, Any]:
         """What a member's training came to, and what its diagnostics are. Raises its `ModelError` if it failed."""
-        return self._found(member).remarks
+        return self._find_trained(member).remarks
 
     def seconds(self, member: Member) -> float:
         """A member's share of the training's seconds (`shares.py`)."""
         return self._shares.of(member.label)
 
-    def _found(self, member: Member) -> _TrainedMember | Estimator:
+    def _find_trained(self, member: Member) -> _TrainedMember | Estimator:
         result = self._trained[member.label]
         if isinstance(result, ModelError):
             raise result
@@ -179,7 +179,7 @@ class Fit:
                 data = replace(data, unlabelled=encode_inputs(coding, self._read(training_rows.unlabelled)))
                 raise_if_unreadable(data.unlabelled or ())
             held_out = {
-                name: self._held(coding, part_rows, group)
+                name: self._encode_held_out(coding, part_rows, group)
                 for name, part_rows in (("id_val", training_rows.val), ("ood_val", training_rows.ood_val))
                 if part_rows is not None and len(part_rows)
             }
@@ -190,7 +190,7 @@ class Fit:
                 for member in some:
                     self._trained.setdefault(member.label, error)
 
-    def _held(self, coding: Encoding, held_out: TrainingRows, known: NDArray[Any] | None) -> Data:
+    def _encode_held_out(self, coding: Encoding, held_out: TrainingRows, known: NDArray[Any] | None) -> Data:
         """Labelled rows that are not trained on."""
         rows, weight, group = extract_columns(held_out)
         groups = None if group is None or known is None else number_groups(group, known)
@@ -262,7 +262,7 @@ class Fit:
 
     def _identity(self, members: Sequence[Member], settings: list[dict[str, Any]], data: Data, steps: int) -> str:
         """Tells one training from another, so that a checkpoint is taken up by the very training that wrote it."""
-        known = [data, *(data.held[name] for name in sorted(data.held))]
+        known = [data, *(data.held_out[name] for name in sorted(data.held_out))]
         rows = [[digest_tensor(x) for x in (*some.inputs, some.target, some.weight)] for some in known]
         rows += [[digest_tensor(x)] for x in (data.group, *(data.unlabelled or ())) if x is not None]
         names = [self.group.name(member) for member in members]
@@ -328,19 +328,19 @@ class Fit:
 
     def candidates(self, member: Member) -> list[str]:
         """The names of a trained member's checkpoints, the last one final."""
-        result = self._found(member)
+        result = self._find_trained(member)
         return list(result.stacks) if isinstance(result, _TrainedMember) else ["last"]
 
     def reset(self, member: Member, candidate: str) -> None:
         """Have an adaptive replica forget what it learned since it was trained."""
-        result = self._found(member)
+        result = self._find_trained(member)
         assert isinstance(result, _TrainedMember)
         stack = result.stacks[candidate][0]
         stack.algorithm.reset(stack.network)
 
     def announce(self, member: Member, columns: Mapping[str, EncodedFiles]) -> None:
         """Make pictures ready that a member will be asked about, some at a time; an encoder reads them itself."""
-        result = self._found(member)
+        result = self._find_trained(member)
         coding = result.encoding if isinstance(result, Estimator) else result.coding
         if isinstance(coding, RowEncoding) and not self.recipe.encoder:
             coding.announce(columns)
@@ -350,7 +350,7 @@ class Fit:
 
         All replicas of the member's replica stack are asked in one pass; the others' answers are kept until they are
         asked the same, once each."""
-        result, batch = self._found(member), self._read(batch)
+        result, batch = self._find_trained(member), self._read(batch)
         if isinstance(result, Estimator):
             return result.predict(batch)
         stack, position = result.stacks[candidate]

@@ -55,7 +55,7 @@ class ReplicaStack(nn.Module):
         about = AlgorithmContext(self.names, task, sizes.outputs, data, steps, sizes)
         kind = load_module("baselines/algorithms", algorithm, "algorithm").Algorithm
         self.algorithm: Algorithm = kind(self.hyperparameters, about)
-        self._place(self.algorithm, device, dtype)
+        self._move_module(self.algorithm, device, dtype)
         self.rng = Rng(self.keys)
         self.network: Any = self.fresh()
 
@@ -69,10 +69,10 @@ class ReplicaStack(nn.Module):
             return make_replicated(lambda: self._make(self._sizes, next(turns)), names)
 
         network = self.algorithm.assemble(Build(make, stage))
-        self._place(network, self.keys.device, self.hyperparameters.dtype)
+        self._move_module(network, self.keys.device, self.hyperparameters.dtype)
         return network
 
-    def _place(self, what: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
+    def _move_module(self, what: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
         hyperparameters = {id(child) for child in self.hyperparameters.modules()}
         for child in what.modules():
             if id(child) not in hyperparameters:

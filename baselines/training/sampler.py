@@ -40,7 +40,7 @@ class Data:
     weight: Tensor
     group: Tensor | None = None
     unlabelled: tuple[Tensor, ...] | None = None
-    held: Mapping[str, Data] = field(default_factory=dict)
+    held_out: Mapping[str, Data] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -114,7 +114,7 @@ class Order:
         if bool((weight == weight.round()).all()):
             places = torch.arange(weight.shape[1], device=weight.device)
             self.copies = [places.repeat_interleave(row.long()) for row in weight]
-            self._held: dict[int, tuple[int, Tensor]] = {}
+            self._epoch_orders: dict[int, tuple[int, Tensor]] = {}
         else:
             self.ends = weight.double().cumsum(1)
 
@@ -141,10 +141,10 @@ class Order:
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=1)
 
     def _shuffled(self, replica: int, copies: Tensor, keys: Tensor, epoch: int) -> Tensor:
-        cached = self._held.get(replica)
+        cached = self._epoch_orders.get(replica)
         if cached is None or cached[0] != epoch:
             cached = epoch, copies[draw_permutations(derive_stream(keys, "epoch", epoch), len(copies))]
-            self._held[replica] = cached
+            self._epoch_orders[replica] = cached
         return cached[1]
 
     def _by_chance(self, first: int, count: int) -> Tensor:
@@ -184,7 +184,7 @@ class Sampler:
             for environment, weight in enumerate(weights)
         ]
         self._lengths = data.lengths.to(device)
-        self._whole: list[tuple[Batch, Tensor | None]] = []
+        self._full_batches: list[tuple[Batch, Tensor | None]] = []
         self.unlabelled: Order | None = None
         if data.unlabelled is not None:
             rows = len(data.unlabelled[0])
@@ -203,9 +203,9 @@ class Sampler:
         if self.streamed:  # read anew in every step
             yield from self._chunks()
             return
-        if not self._whole:
-            self._whole = list(self._chunks())
-        yield from self._whole
+        if not self._full_batches:
+            self._full_batches = list(self._chunks())
+        yield from self._full_batches
 
     def _chunks(self) -> Iterator[tuple[Batch, Tensor | None]]:
         """All rows, in one batch or in chunks: the same in every step, so they are kept."""
@@ -244,7 +244,7 @@ class Sampler:
         if self._last is not None and self._last[0] == step:
             return self._last[1]
         rows, shifted = self._drawn(step)
-        batch = self.taken(rows)
+        batch = self.select_rows(rows)
         if shifted is not None:
             assert self.data.unlabelled is not None
             batch = replace(batch, unlabelled=tuple(gather_rows(x, shifted) for x in self.data.unlabelled))
@@ -284,7 +284,7 @@ class Sampler:
         turn = draw_permutations(derive_stream(self.keys, "pool", window).to(rows.device), self.pool)[:, position]
         return rows[torch.arange(len(rows), device=rows.device), turn.expand(len(rows))]
 
-    def taken(self, rows: Tensor) -> Batch:
+    def select_rows(self, rows: Tensor) -> Batch:
         """The training rows of these places (K or 1, n)."""
         return replace(select_batch(self.data, rows.expand(len(self.keys), -1)), environments=self.environments)
 

@@ -90,9 +90,9 @@ class Training:
         check_chunk(stack.algorithm)
         self.stages = stack.algorithm.stages(steps)
         assert sum(self.stages) == steps
-        self.take_up(data)
+        self.rebuild(data)
 
-    def take_up(self, data: Data) -> None:
+    def rebuild(self, data: Data) -> None:
         """Make what depends on the replica stack's replicas and their data: anew when some have left, or a stage
         begins."""
         self.data = data
@@ -112,8 +112,8 @@ class Training:
         self.validation: Validation | None = None
         # An early stage's network is not what the algorithm is trained for: only the last one may stop early.
         last = self.stage == len(self.stages) - 1
-        if every and patience and last and "id_val" in self.data.held:
-            self.validation = Validation(self.data.held["id_val"], len(stack), patience)
+        if every and patience and last and "id_val" in self.data.held_out:
+            self.validation = Validation(self.data.held_out["id_val"], len(stack), patience)
 
     def _optimiser_step(self, parameters: list[Any], rates: str = "lr") -> OptimiserStep:
         kind = SharedOptimiserStep if self.together.size > 1 else OptimiserStep
@@ -193,7 +193,7 @@ class Training:
         data, anew = stack.algorithm.next_stage(self.stage, stack.network, self.data, stack.answer)
         if anew:
             stack.network = stack.fresh(self.stage)
-        self.take_up(data)
+        self.rebuild(data)
 
     def _drop_broken(self) -> None:
         """Replicas whose loss is not finite leave; the others go on."""
@@ -214,7 +214,7 @@ class Training:
     def _check(self) -> None:
         """Early stopping: replicas that have waited long enough leave with the best of what they were."""
         assert self.validation is not None
-        stopped = self.validation.look(self.stack)
+        stopped = self.validation.evaluate(self.stack)
         if not stopped:
             return
         self._end(self.validation.best(self.stack, stopped), self.data.picked(torch.tensor(stopped)))
@@ -228,7 +228,7 @@ class Training:
         self.stack = self.stack.only(places)
         if not places:
             return
-        self.take_up(self.data.picked(which))
+        self.rebuild(self.data.picked(which))
         self.losses = losses[which]
         for name, state in states.items():
             self.optimiser_steps[name].optimiser.load(
@@ -247,7 +247,7 @@ class Training:
 
     def run(self, watch: Callable[[Training], None] | None = None) -> Outcome:
         """Train to the end. `watch` is called after every step, and once all is finished."""
-        marks = self._marks()
+        marks = self._checkpoint_steps()
         while not self.done:
             self.step()
             if self.total in marks and len(self.stack):
@@ -272,7 +272,7 @@ class Training:
         candidate.algorithm.finish(candidate.network, self.data, candidate.answer)
         self.outcome.candidates.append((f"step-{self.total}", candidate))
 
-    def _marks(self) -> set[int]:
+    def _checkpoint_steps(self) -> set[int]:
         """The steps after which a candidate is kept, the last one excepted."""
         count = self.stack.hyperparameters["candidates"]
         return {round(self.steps * number / count) for number in range(1, count)} - {0, self.steps}
@@ -285,7 +285,7 @@ class Validation:
         self.data, self.patience = data, patience
         self.least = [math.inf] * replicas
         self.waited = [0] * replicas
-        self.kept: list[ReplicaStack | None] = [None] * replicas
+        self.best_states: list[ReplicaStack | None] = [None] * replicas
         self.looked = False
 
     def loss(self, stack: ReplicaStack) -> Tensor:
@@ -295,13 +295,13 @@ class Validation:
         rows = torch.arange(len(self.data), device=target.device).expand(len(stack), -1)
         return average_over_batch(compute_task_loss(logits, target), Batch((), target, rows))
 
-    def look(self, stack: ReplicaStack) -> list[int]:
+    def evaluate(self, stack: ReplicaStack) -> list[int]:
         """Take a look; the places of the replicas that have had `patience` looks without a new best."""
         self.looked = True
         for index, loss in enumerate(self.loss(stack).tolist()):
             if loss < self.least[index]:
                 self.least[index], self.waited[index] = loss, 0
-                self.kept[index] = stack.only([index])
+                self.best_states[index] = stack.only([index])
             else:
                 self.waited[index] += 1
         return [index for index, waited in enumerate(self.waited) if waited >= self.patience]
@@ -309,7 +309,7 @@ class Validation:
     def best(self, stack: ReplicaStack, places: list[int]) -> ReplicaStack:
         """The replicas at these places, each as it was at its best look."""
         best_stack = stack.only(places)
-        for index, state in enumerate(self.kept[replica] for replica in places):
+        for index, state in enumerate(self.best_states[replica] for replica in places):
             if state is not None:
                 with torch.no_grad():
                     for current, best in zip(_list_tensors(best_stack), _list_tensors(state), strict=True):
@@ -322,7 +322,7 @@ class Validation:
         subset.looked = self.looked
         subset.least = [self.least[replica] for replica in places]
         subset.waited = [self.waited[replica] for replica in places]
-        subset.kept = [self.kept[replica] for replica in places]
+        subset.best_states = [self.best_states[replica] for replica in places]
         return subset
 
 

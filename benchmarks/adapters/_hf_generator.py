@@ -30,9 +30,9 @@ class TextGenerator:
     def __init__(self, network: Any, tokenizer: Any, prompt: Prompt, batch_size: int, max_length: int | None) -> None:
         self.network, self.tokenizer, self.prompt, self.batch_size = network, tokenizer, prompt, batch_size
         self.window = compute_context_length(network.config, tokenizer, max_length)
-        self.whole = network.config.is_encoder_decoder
+        self.is_encoder_decoder = network.config.is_encoder_decoder
         """Whether the output is the continuation alone, not the prompt and then the continuation."""
-        tokenizer.padding_side = "right" if self.whole else "left"
+        tokenizer.padding_side = "right" if self.is_encoder_decoder else "left"
         own = network.generation_config
         network.generation_config = import_module("transformers").GenerationConfig(
             do_sample=False,
@@ -46,7 +46,7 @@ class TextGenerator:
         texts = self.prompt.texts(batch)
         with silence_transformers():
             lengths = [len(ids) for ids in self.tokenizer(texts)["input_ids"]]
-        room = None if self.window is None else self.window - (0 if self.whole else self.prompt.pin.max_tokens)
+        room = None if self.window is None else self.window - (0 if self.is_encoder_decoder else self.prompt.pin.max_tokens)
         fitting = sorted(
             (row for row in range(len(texts)) if room is None or lengths[row] <= room), key=lengths.__getitem__
         )
@@ -63,7 +63,7 @@ class TextGenerator:
 
         with silence_transformers(), torch.no_grad():
             encoded = self.tokenizer(prompts, padding=True, return_tensors="pt", return_token_type_ids=False)
-            start = 0 if self.whole else encoded["input_ids"].shape[1]
+            start = 0 if self.is_encoder_decoder else encoded["input_ids"].shape[1]
             output = self.network.generate(
                 **encoded.to(self.network.device),
                 max_new_tokens=self.prompt.pin.max_tokens,

@@ -70,7 +70,7 @@ class Inputs:
         """Other values, under ids of their own."""
         return replace(self, columns=columns, row_ids=row_ids)
 
-    def joined(self, others: Sequence[Inputs]) -> Inputs:
+    def concatenate(self, others: Sequence[Inputs]) -> Inputs:
         """These rows, then those of the others."""
         every = [self, *others]
         columns = {name: np.concatenate([inputs.batch(slice(None))[name] for inputs in every]) for name in self.columns}

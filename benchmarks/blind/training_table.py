@@ -68,7 +68,7 @@ class TrainingTable:
         """The same rows with other values in some columns."""
         return replace(self, columns=self.columns | dict(columns))
 
-    def joined(self, others: Sequence[TrainingTable]) -> TrainingTable:
+    def concatenate(self, others: Sequence[TrainingTable]) -> TrainingTable:
         """These rows, then those of the others."""
         every = [self, *others]
         columns = {name: np.concatenate([np.asarray(rows.columns[name]) for rows in every]) for name in self.columns}

@@ -104,7 +104,7 @@ def read_sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, S
     a, b = (run if isinstance(run, Run) else read_run(run) for run in (left, right))
     if compute_entry_identity(a) != compute_entry_identity(b):
         raise FarshiftError(f"these runs cannot be compared: {describe_run(a)}, {describe_run(b)}")
-    x, y = (read_limit(run.card.model.more) for run in (a, b))
+    x, y = (read_limit(run.card.model.extra) for run in (a, b))
     if x != y:
         coverage = " and ".join(
             "all rows" if limit is None else f"{format_count(limit, 'row')} of each part" for limit in (x, y)

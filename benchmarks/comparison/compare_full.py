@@ -62,7 +62,7 @@ def _compare_by_severity(pair: Pair) -> list[dict[str, Any]]:
     curve = compute_severity_curve(left.scored, {view: left.rows(view) for view in VIEWS}, left.metric)
     differences = []
     for point in curve:
-        severity = left.benchmark.view(point.view)[0].carried["severity"]
+        severity = left.benchmark.view(point.view)[0].row_metadata["severity"]
         rows = (severity >= point.first) & (severity <= point.last)
         difference = estimate_paired_difference(*_sample_rows(pair, point.view, rows))
         if difference.defined:
@@ -72,7 +72,7 @@ def _compare_by_severity(pair: Pair) -> list[dict[str, Any]]:
 
 
 def _compare_by_group(pair: Pair) -> dict[str, dict[str, Any]]:
-    groups = pair[0].benchmark.view("ood")[0].carried.get("group")
+    groups = pair[0].benchmark.view("ood")[0].row_metadata.get("group")
     names = [] if groups is None else sorted(set(groups.tolist()))
     if groups is None or not 2 <= len(names) <= MAX_GROUPS:
         return {}

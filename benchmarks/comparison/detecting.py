@@ -60,7 +60,7 @@ def _check_comparable(name: str, runs: list[Run]) -> None:
 def _describe_rows(benchmark: Benchmark, view: str) -> dict[str, Any]:
     """What there is to say of a view's rows."""
     part, _ = benchmark.view(view)
-    clusters = encode_clusters(part.carried.get("group"))
+    clusters = encode_clusters(part.row_metadata.get("group"))
     return {"rows": len(part), "clusters": count_clusters(clusters), "clusters_are": choose_cluster_treatment(clusters)}
 
 
@@ -78,7 +78,7 @@ def _assume_difference(benchmark: Benchmark, view: str) -> dict[str, Any]:
     if metric.name not in _SHARES:
         return NotAvailable(f"nothing can be assumed of {metric.name}: name runs to measure it on").to_dict()
     part, _ = benchmark.view(view)
-    return assume_detectable(len(part), encode_clusters(part.carried.get("group"))).to_dict()
+    return assume_detectable(len(part), encode_clusters(part.row_metadata.get("group"))).to_dict()
 
 
 def _describe_method(runs: list[Run], seeds: int | None) -> str:

@@ -48,7 +48,7 @@ class Tally:
         sizes: NDArray[np.int64] = self.rows.sum(axis=0)
         return sizes
 
-    def whole(self) -> Curve:
+    def full_curve(self) -> Curve:
         """The curve of all rows and seeds."""
         return self._curve(slice(None), slice(None))
 

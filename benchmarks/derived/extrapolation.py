@@ -81,7 +81,7 @@ def estimate_extrapolation(
     groups: (n,), the group of rows that each row is left out with (`statistics.sample.deal`); clustering: of the rows.
     """
     fine, coarse = (tally_curve(severity, scores, inside, groups, most) for most in (FINE, COARSE))
-    curve = fine.whole()
+    curve = fine.full_curve()
     level = None if isnan(curve.level) else curve.level
     area, half = (
         result if isinstance(result, NotAvailable) else replace(result, clustering=clustering)
@@ -130,7 +130,7 @@ def find_fall_to_half(curve: Curve) -> Fall | NotAvailable:
 
 
 def _estimate_area(sums: Tally) -> Estimate | NotAvailable:
-    curve = sums.whole()
+    curve = sums.full_curve()
     if len(curve.severity) < 2:
         return NotAvailable(f"every row has severity {curve.severity[0]:g}")
     # A mean over as many rows as it would take if all of them counted alike (Kish, Survey Sampling, 1965).
@@ -147,7 +147,7 @@ def _estimate_area(sums: Tally) -> Estimate | NotAvailable:
 
 
 def _estimate_half(sums: Tally) -> Estimate | NotAvailable:
-    fall = find_fall_to_half(sums.whole())
+    fall = find_fall_to_half(sums.full_curve())
     if isinstance(fall, NotAvailable):
         return fall
     return _estimate_statistic(sums, _find_severity_at_half, _estimate_half_sample_variance, fall.ends, (-inf, inf))
@@ -166,7 +166,7 @@ def _estimate_statistic(
     """The interval of a statistic of the curve; not available where some part of the rows or seeds has none."""
     if len(sums.group_sizes) < 2:
         return NotAvailable("all rows are in one group: no interval")
-    value, each = statistic(sums.whole()), np.eye(sums.seeds, dtype=np.bool_)
+    value, each = statistic(sums.full_curve()), np.eye(sums.seeds, dtype=np.bool_)
     rows, seeds = [row_spread(sums, statistic), floor], None
     if sums.seeds > 1:
         without = np.array([statistic(sums.of_seeds(~mask)) for mask in each])
@@ -182,13 +182,13 @@ def _estimate_statistic(
 def _estimate_jackknife_variance(sums: Tally, statistic: Statistic) -> VarianceEstimate:
     keep = ~np.eye(len(sums.group_sizes), dtype=np.bool_)
     without = np.array([statistic(sums.of_groups(groups)) for groups in keep])
-    return estimate_jackknife_variance(statistic(sums.whole()), without, sums.group_sizes)
+    return estimate_jackknife_variance(statistic(sums.full_curve()), without, sums.group_sizes)
 
 
 def _estimate_half_sample_variance(sums: Tally, statistic: Statistic) -> VarianceEstimate:
     halves = make_balanced_halves(len(sums.group_sizes))
     on_halves = np.array([statistic(sums.of_groups(groups)) for groups in halves])
-    return estimate_half_sample_variance(statistic(sums.whole()), on_halves, halves, sums.group_sizes)
+    return estimate_half_sample_variance(statistic(sums.full_curve()), on_halves, halves, sums.group_sizes)
 
 
 def _find_severity_at_half(curve: Curve) -> float:

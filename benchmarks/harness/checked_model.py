@@ -147,7 +147,7 @@ class CheckedModel:
             train = replace(train, forms=InputFormat.of(model))
             fit(train, None, BUDGET, **{name: None for name in ("ood_val", "unlabelled") if name in takes})
 
-    def trained(self) -> Model:
+    def train_model(self) -> Model:
         """A fresh model, trained."""
         model = self.make()
         self.fit(model, self.train())
@@ -159,35 +159,35 @@ class CheckedModel:
 
     def ask(self, model: Model, rows: Rows = ALL) -> Answers:
         """What a model answers to some rows, checked against the task; `ModelError` says what is wrong with it."""
-        return read_answer(self.predict(model, self.handed(model, rows), rows), self._place(rows), self.task)
+        return read_answer(self.predict(model, self.make_batch(model, rows), rows), self._locate_rows(rows), self.task)
 
-    def handed(self, model: Model, rows: Rows = ALL) -> Columns:
+    def make_batch(self, model: Model, rows: Rows = ALL) -> Columns:
         """Fresh copies of some rows' inputs in the form that a model asks for."""
-        with wrap_user_errors(f"predict on {self._place(rows)}"):
+        with wrap_user_errors(f"predict on {self._locate_rows(rows)}"):
             return InputFormat.of(model).given(self.batch(rows))
 
     def predict(self, model: Model, batch: Columns, rows: Rows = ALL) -> Any:
         """What a model gives for a batch of some rows as `handed`, whatever it is."""
-        with wrap_user_errors(f"predict on {self._place(rows)}"):
+        with wrap_user_errors(f"predict on {self._locate_rows(rows)}"):
             return model.predict(batch)
 
-    def _place(self, rows: Rows) -> BatchLocation:
+    def _locate_rows(self, rows: Rows) -> BatchLocation:
         return BatchLocation("the checked rows", 0, self.row_ids[rows])
 
     @cached_property
-    def asked(self) -> Model:
+    def shared_model(self) -> Model:
         """One trained model, shared by the checks that only ask."""
-        return self.trained()
+        return self.train_model()
 
     @cached_property
     def answers(self) -> Answers:
         """What `asked` answers to all rows at once, the first time."""
-        return self.ask(self.asked)
+        return self.ask(self.shared_model)
 
-    def departing(self, rows: Rows = ALL, model: Model | None = None) -> NDArray[np.int64]:
+    def find_changed_rows(self, rows: Rows = ALL, model: Model | None = None) -> NDArray[np.int64]:
         """The rows for which a model (`asked` by default), asked for `rows` alone, answers otherwise than first."""
         first = self.answers[rows]
-        answers = self.ask(self.asked if model is None else model, rows)
+        answers = self.ask(self.shared_model if model is None else model, rows)
         return np.arange(len(self))[rows][find_differences(first, answers, self.task)]
 
 

@@ -147,28 +147,28 @@ def every_row_gets_an_answer_of_the_right_kind(model: CheckedModel) -> None:
 
 
 def a_batch_may_be_one_row(model: CheckedModel) -> None:
-    model.departing(slice(1))  # that it answers; the next checks compare what it answers
+    model.find_changed_rows(slice(1))  # that it answers; the next checks compare what it answers
 
 
 def asked_again_it_answers_alike(model: CheckedModel) -> None:
-    _raise_if_any(model.departing(), model, "the same rows a second time get other answers")
+    _raise_if_any(model.find_changed_rows(), model, "the same rows a second time get other answers")
 
 
 def batches_do_not_matter(model: CheckedModel) -> None:
     for size in (1, 7):
-        departing = [model.departing(slice(start, start + size)) for start in range(0, len(model), size)]
+        departing = [model.find_changed_rows(slice(start, start + size)) for start in range(0, len(model), size)]
         problem = f"in batches of {size} it answers otherwise than in one of {len(model)}"
         _raise_if_any(np.concatenate(departing), model, problem)
 
 
 def the_order_of_rows_does_not_matter(model: CheckedModel) -> None:
-    departing = model.departing(draw_permutation("conformance/order", model.row_ids))
+    departing = model.find_changed_rows(draw_permutation("conformance/order", model.row_ids))
     _raise_if_any(departing, model, "with its rows in another order it answers otherwise")
 
 
 def predict_leaves_its_input_alone(model: CheckedModel) -> None:
-    batch, before = model.handed(model.asked), model.handed(model.asked)
-    model.predict(model.asked, batch)
+    batch, before = model.make_batch(model.shared_model), model.make_batch(model.shared_model)
+    model.predict(model.shared_model, batch)
     _check_unchanged(batch, before, "predict")
 
 
@@ -186,12 +186,12 @@ def fit_leaves_the_training_rows_alone(model: CheckedModel) -> None:
 
 
 def the_same_seed_gives_the_same_model(model: CheckedModel) -> None:
-    departing = model.departing(model=model.trained())
+    departing = model.find_changed_rows(model=model.train_model())
     _raise_if_any(departing, model, f"made again with seed {model.seed}, it answers otherwise")
 
 
 def one_model_does_not_change_another(model: CheckedModel) -> None:
-    first = model.trained()
+    first = model.train_model()
     before = model.ask(first)
     other = model.make()
     if other is first and other is not model.given:

@@ -71,9 +71,9 @@ class Evaluation:
         failed: dict[int, FarshiftError] = {}
         jobs: _Jobs = {}
         rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])
-        for training_run in self._rounds():
+        for training_run in self._training_runs():
             remaining = [seed for seed in seeds if seed not in failed]
-            for seed, error in self._round(training_run, remaining, jobs):
+            for seed, error in self._execute(training_run, remaining, jobs):
                 if error is not None:
                     failed[seed] = error
                     if not keep_going:
@@ -85,7 +85,7 @@ class Evaluation:
                 self._finish(seed, jobs)
         return {seed: failed[seed] for seed in seeds if seed in failed}
 
-    def _rounds(self) -> Iterator[TrainingRun]:
+    def _training_runs(self) -> Iterator[TrainingRun]:
         model = self.folder.plan["model"]
         parts = [self.blind.part(part) for part in list_predicted_parts(self.benchmark, model)]
         if (limit := read_limit(model)) is not None:
@@ -96,10 +96,10 @@ class Evaluation:
         yield TrainingRun(TrainingSet(self.benchmark, self.blind), parts)
         rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])
         for number, fold in enumerate(rule.folds(self.benchmark, self.blind) if rule.folds else ()):
-            fold_inputs = [replace(fold.asked, name=rule.part)]
+            fold_inputs = [replace(fold.held_out, name=rule.part)]
             yield TrainingRun(TrainingSet(self.benchmark, self.blind, fold), fold_inputs, f".{rule.part}.{number}")
 
-    def _round(
+    def _execute(
         self, training_run: TrainingRun, seeds: list[int], jobs: _Jobs
     ) -> Iterator[tuple[int, FarshiftError | None]]:
         """Train on one set of rows and ask; each seed when it is done, with its error where it failed."""

@@ -133,7 +133,7 @@ class Predictor:
             if decodable.any()
             else _make_empty_answers(self.task)
         )
-        return answers.spread(decodable)
+        return answers.scatter(decodable)
 
     def _asked(self, model: Any, batch: Columns, location: BatchLocation) -> Answers:
         given = InputFormat.of(model).given(batch)

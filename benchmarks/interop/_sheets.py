@@ -159,7 +159,7 @@ def _to_identifier(name: str) -> str:
 def _iterate_samples(benchmark: Benchmark, grader: Grader) -> Iterator[Sample]:
     task, mark = benchmark.task, make_canary(benchmark)
     for part, row_ids, texts in iterate_prompts(benchmark, grader.prompt):
-        labels = benchmark.part(part).truth().tolist()
+        labels = benchmark.part(part).true_labels().tolist()
         for row_id, text, label in zip(row_ids, texts, labels, strict=True):
             target = _format_target(label, task)
             yield Sample(f"{row_id:016x}", part, "", text, target, label, grader.entry_identity, mark)

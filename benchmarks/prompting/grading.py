@@ -87,5 +87,5 @@ class Grader:
         assert self.metric.per_row is not None
         task = self.prompt.task
         truth = np.array([label], object if task.type == "sequence" else np.int64)
-        answers = extract_answers([text], self.prompt, "text", np.zeros(1, np.uint64)).settled(truth, task)
+        answers = extract_answers([text], self.prompt, "text", np.zeros(1, np.uint64)).fill_missing(truth, task)
         return float(self.metric.per_row(answers, truth, task)[0])

@@ -17,7 +17,7 @@ class BenchmarkTable:
     name: str
     entry_identity: str
     selection: str
-    more: Mapping[str, Any]
+    extra: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,17 @@ class ModelTable:
     name: str
     candidates: tuple[str, ...]
     finals: tuple[str, ...]
-    more: Mapping[str, Any]
+    extra: Mapping[str, Any]
 
     @property
     def kind(self) -> str:
         """`own`, `baseline`, or where else the predictions come from."""
-        return str(self.more.get("kind", ""))
+        return str(self.extra.get("kind", ""))
 
     @property
     def code(self) -> str:
         """The digest of the model's code."""
-        return str(self.more.get("code", ""))
+        return str(self.extra.get("code", ""))
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,13 @@ class RunCard:
                     name=benchmark.pop("name"),
                     entry_identity=benchmark.pop("entry_identity"),
                     selection=benchmark.pop("selection"),
-                    more=benchmark,
+                    extra=benchmark,
                 ),
                 model=ModelTable(
                     name=model.pop("name"),
                     candidates=tuple(model.pop("candidates")),
                     finals=tuple(model.pop("finals")),
-                    more=model,
+                    extra=model,
                 ),
                 budget=BudgetTable(
                     budget["name"], tuple(budget["seeds"]), budget.get("steps"), budget.get("device", "")
@@ -123,13 +123,13 @@ class RunCard:
         return {
             "format": self.format,
             "benchmark": {
-                **benchmark.more,
+                **benchmark.extra,
                 "name": benchmark.name,
                 "entry_identity": benchmark.entry_identity,
                 "selection": benchmark.selection,
             },
             "model": {
-                **model.more,
+                **model.extra,
                 "name": model.name,
                 "candidates": list(model.candidates),
                 "finals": list(model.finals),

@@ -30,7 +30,7 @@ class FitProgress:
     loss: float | None = None
 
     @property
-    def left(self) -> float | None:
+    def remaining_seconds(self) -> float | None:
         """Seconds still to go at the pace so far; None where it is not known, or all is done."""
         steps_taken = self.done - self.first
         return (

@@ -79,7 +79,7 @@ class RunFolder:
                 log_message(f"{path} holds this run already, finished: nothing to do")
             else:
                 discard_useless(path / "shards")
-                folder._take_up()
+                folder._resume()
                 folder.log("begun", {"seeds": plan["seeds"]})
             if world.size > 1:
                 write_atomically(path / _LEADER, world.launch.encode(), ADVICE)
@@ -88,7 +88,7 @@ class RunFolder:
             finally:
                 (path / _LEADER).unlink(missing_ok=True)
 
-    def _take_up(self) -> None:
+    def _resume(self) -> None:
         """Make the folder this plan's."""
         here = self.path / "plan.json"
         if here.exists():

@@ -46,7 +46,7 @@ class Job:
     def __init__(self, path: Path, seed: int, task: Task, fold: bool = False) -> None:
         self.path, self.seed, self.task, self.fold = path, seed, task, fold
         self.candidates: list[str] = []
-        self._asked: list[tuple[str, Inputs]] = []
+        self._requests: list[tuple[str, Inputs]] = []
 
     @property
     def name(self) -> str:
@@ -83,15 +83,15 @@ class Job:
         """Note that a candidate is asked for rows."""
         if candidate not in self.candidates:
             self.candidates.append(candidate)
-        self._asked.append((candidate, inputs))
+        self._requests.append((candidate, inputs))
 
     def is_covered(self) -> bool:
         """Whether all rows that were asked for have their answers, from this process or others."""
-        return all(self.covered(candidate, inputs).all() for candidate, inputs in self._asked)
+        return all(self.covered(candidate, inputs).all() for candidate, inputs in self._requests)
 
     def finish(self, spent: dict[str, Any], touched: list[str]) -> None:
         """Write the job's card: its candidates, shards, and what it spent."""
-        shards = [path.name for candidate, inputs in self._asked for path in self._shards(candidate, inputs.name)]
+        shards = [path.name for candidate, inputs in self._requests for path in self._shards(candidate, inputs.name)]
         card = {
             "job": self.name,
             "fold": self.fold,

@@ -43,7 +43,7 @@ def score_groups(
     fewer than two. Groups that the metric is not defined on, or has no interval on, are left out.
 
     The worst of several noisy scores is biased; every group is given, so that it can be judged."""
-    groups = scored.benchmark.view("ood")[0].carried.get("group")
+    groups = scored.benchmark.view("ood")[0].row_metadata.get("group")
     names = [] if groups is None else sorted(set(groups.tolist()))
     if groups is None or not 2 <= len(names) <= MAX_GROUPS:
         return None, None
@@ -62,7 +62,7 @@ def compute_severity_curve(scored: RunPredictions, views: Views, by: Metric) -> 
     """The score along severity: points of the ID view, then of the OOD view, each in buckets of similar size."""
     curve = []
     for view, most in (("id", MAX_BUCKETS // 3), ("ood", MAX_BUCKETS - MAX_BUCKETS // 3)):
-        severity = scored.benchmark.view(view)[0].carried.get("severity")
+        severity = scored.benchmark.view(view)[0].row_metadata.get("severity")
         if severity is None:
             return []
         for low, high in _make_buckets(severity, most):
@@ -84,7 +84,7 @@ def _make_buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
 def compute_extrapolation(scored: RunPredictions, views: Views, by: Metric) -> Extrapolation | None:
     """Area under the severity curve, and the severity at which the score halves; None without severities, or for a
     metric that is not a mean of rows between 0 and 1."""
-    severities = [scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")]
+    severities = [scored.benchmark.view(view)[0].row_metadata.get("severity") for view in ("id", "ood")]
     if by.per_row is None or by.bounds != (0.0, 1.0) or by.better == "lower":
         return None
     samples = [views[view].by(by) for view in ("id", "ood")]
@@ -108,7 +108,7 @@ def _assign_groups(views: list[AnsweredRows]) -> NDArray[np.int64]:
 
 def compute_valley(scored: RunPredictions, views: Views, by: Metric) -> Valley | None:
     """The gap at each severity that ID and OOD rows share, and where it peaks; None where they share under three."""
-    carried = {view: scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")}
+    carried = {view: scored.benchmark.view(view)[0].row_metadata.get("severity") for view in ("id", "ood")}
     severities = {view: severity for view, severity in carried.items() if severity is not None}
     if len(severities) < 2 or by.better == "lower":
         return None
@@ -159,11 +159,11 @@ def detect_label_errors(scored: RunPredictions, chosen: Chosen) -> LabelErrors |
     if benchmark.kind != "corrupted-label" or "train" not in benchmark.predicted_parts or not of_classes:
         return None
     part = benchmark.part("train")
-    rows = scored.rows("train", part, part.given(), chosen)
+    rows = scored.rows("train", part, part.observed_labels(), chosen)
     if not rows.has_scores:
         return None
     given = [
-        answers.scores[np.arange(len(part)), part.given()] for answers in rows.answers if answers.scores is not None
+        answers.scores[np.arange(len(part)), part.observed_labels()] for answers in rows.answers if answers.scores is not None
     ]
     groups = assign_row_groups(part.row_ids, rows.clusters)
     return estimate_label_error_detection(-np.stack(given), part.corrupted, groups, make_clustering(rows.clusters))

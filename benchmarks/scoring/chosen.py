@@ -39,7 +39,7 @@ def list_chosen_candidates(run: Run, score: Score) -> list[ChosenCandidate]:
     own = score.selections.get(score.selection)
     if len(run.candidates) < 2 or not isinstance(own, SelectionScore):
         return []
-    named = run.card.model.more.get("settings", {})
+    named = run.card.model.extra.get("settings", {})
     return [
         ChosenCandidate(candidate, named.get(candidate.rpartition("/")[0], {}), seeds)
         for candidate in run.candidates

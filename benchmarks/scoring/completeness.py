@@ -33,7 +33,7 @@ def list_expected_rows(benchmark: Benchmark, card: RunLike) -> list[ExpectedRows
     the run's rule by each setting's last checkpoint."""
     rule = benchmark.rule(card.selection)
     parts = (
-        list_predicted_parts(benchmark, card.card.model.more)
+        list_predicted_parts(benchmark, card.card.model.extra)
         if len(card.candidates) == 1
         else benchmark.predicted_parts
     )

@@ -115,4 +115,4 @@ def _make_wrong_answers(truth: NDArray[Any], at: NDArray[np.int64], task: Task, 
     if task.type == "classification" and named and (task.classes or 0) > 1:
         return Answers.all_given((right.prediction + 1) % task.classes)
     status = np.full(len(at), FAILED, np.int8)
-    return Answers(right.prediction, status, right.scores).settled(truth[at], task)
+    return Answers(right.prediction, status, right.scores).fill_missing(truth[at], task)

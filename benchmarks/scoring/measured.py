@@ -66,7 +66,7 @@ class AnsweredRows:
 
     @cached_property
     def _settled(self) -> list[Answers]:
-        return [seed_answers.settled(self.truth, self.task) for seed_answers in self.answers]
+        return [seed_answers.fill_missing(self.truth, self.task) for seed_answers in self.answers]
 
     def by(self, metric: Metric) -> Sample:
         """The rows measured by a metric, with all that its interval needs."""
@@ -152,7 +152,7 @@ def get_cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
 
     Groups that are the levels of severity under another name (lengths, depths) are not clusters but what a split of
     this `kind` varies: other rows would be of the same levels. Domains are clusters whatever they differ in."""
-    groups, severity = part.carried.get("group"), part.carried.get("severity")
+    groups, severity = part.row_metadata.get("group"), part.row_metadata.get("severity")
     if groups is None or severity is None or kind == "domain":
         return groups
     names, levels = (np.unique(values, return_inverse=True)[1] for values in (groups, severity))

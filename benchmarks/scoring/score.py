@@ -55,7 +55,7 @@ def score(run: Run | Path | str, selection: str | None = None) -> Score:
     if not isinstance(run, Run):
         run = read_run(run)
     benchmark = get_run_benchmark(run)
-    if "streamed" in run.card.model.more:
+    if "streamed" in run.card.model.extra:
         from ..blind.streamed import use_cached_stream
 
         benchmark = use_cached_stream(benchmark)
@@ -72,7 +72,7 @@ def get_run_benchmark(run: Run) -> Benchmark:
             f"{run.path} was made for another version of {run.benchmark} "
             f"(identity {run.entry_identity[:12]}.., here {identity[:12]}..): run it again"
         )
-    limit = read_limit(run.card.model.more)
+    limit = read_limit(run.card.model.extra)
     return benchmark if limit is None else limit_benchmark(benchmark, limit)
 
 

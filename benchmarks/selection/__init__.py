@@ -63,7 +63,7 @@ class Fold:
 
     name: str
     train: TrainingTable
-    asked: Inputs
+    held_out: Inputs
 
 
 @dataclass(frozen=True)

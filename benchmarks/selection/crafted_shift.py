@@ -39,7 +39,7 @@ def ballot(benchmark: Benchmark) -> SelectionData:
     part = benchmark.part("id_val")
     families = _list_families(benchmark)
     ids = np.concatenate([compute_copy_ids(family, part.row_ids) for family in families])
-    return SelectionData(ids, np.tile(part.given(), len(families)), np.repeat(families, len(part)))
+    return SelectionData(ids, np.tile(part.observed_labels(), len(families)), np.repeat(families, len(part)))
 
 
 def folds(benchmark: Benchmark, blind: ModelInputs) -> Iterator[Fold]:
@@ -61,7 +61,7 @@ def folds(benchmark: Benchmark, blind: ModelInputs) -> Iterator[Fold]:
             )
             for family in fold_families
         ]
-        yield Fold("+".join(fold_families), train.joined(augmented_tables), held_out[0].joined(held_out[1:]))
+        yield Fold("+".join(fold_families), train.concatenate(augmented_tables), held_out[0].concatenate(held_out[1:]))
 
 
 def compute_copy_ids(family: str, row_ids: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -18,4 +18,4 @@ def unavailable(benchmark: Benchmark) -> str:
 
 def ballot(benchmark: Benchmark) -> SelectionData:
     part = benchmark.part(PART)
-    return SelectionData(part.row_ids, part.given())
+    return SelectionData(part.row_ids, part.observed_labels())

@@ -19,7 +19,7 @@ MAX_GROUPS = 50
 
 
 def unavailable(benchmark: Benchmark) -> str:
-    groups = benchmark.part("train").carried.get("group")
+    groups = benchmark.part("train").row_metadata.get("group")
     count = 0 if groups is None else len(np.unique(groups))
     if count < 2:
         return f"the training rows of {benchmark.name} form {count} group{'' if count == 1 else 's'}, and it takes two"
@@ -28,7 +28,7 @@ def unavailable(benchmark: Benchmark) -> str:
 
 def ballot(benchmark: Benchmark) -> SelectionData:
     part = benchmark.part("train")
-    return SelectionData(part.row_ids, part.given(), part.carried["group"])
+    return SelectionData(part.row_ids, part.observed_labels(), part.row_metadata["group"])
 
 
 def folds(benchmark: Benchmark, blind: ModelInputs) -> Iterator[Fold]:

@@ -18,4 +18,4 @@ def unavailable(benchmark: Benchmark) -> str:
 
 def ballot(benchmark: Benchmark) -> SelectionData:
     part = benchmark.part(PART)
-    return SelectionData(part.row_ids, part.truth())
+    return SelectionData(part.row_ids, part.true_labels())

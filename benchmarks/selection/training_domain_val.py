@@ -21,11 +21,11 @@ PART = "id_val"
 def unavailable(benchmark: Benchmark) -> str:
     if reason := needs_part(benchmark, PART):
         return reason
-    groups = benchmark.part(PART).carried.get("group")
+    groups = benchmark.part(PART).row_metadata.get("group")
     few = groups is None or len(np.unique(groups)) < 2
     return f"the rows of {PART} form no groups to count alike: there it is id_val" if few else ""
 
 
 def ballot(benchmark: Benchmark) -> SelectionData:
     part = benchmark.part(PART)
-    return SelectionData(part.row_ids, part.given(), part.carried["group"])
+    return SelectionData(part.row_ids, part.observed_labels(), part.row_metadata["group"])

@@ -33,7 +33,7 @@ class Tally:
 
     counts: NDArray[np.uint8]
     per_seed: list[float]
-    met: float
+    interaction_variance: float
     key: bytes
     bounds: tuple[float, float] = (0.0, 1.0)
     clusters: Codes | None = None
@@ -78,7 +78,7 @@ class Tally:
         )
 
     def interaction(self) -> float:
-        return self.met
+        return self.interaction_variance
 
     def pooled(self) -> PooledTally:
         return PooledTally(self)
@@ -140,7 +140,7 @@ class PooledTally(_LazySample):
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
 
-    def whole(self) -> RowScores:
+    def row_scores(self) -> RowScores:
         return RowScores(self.tally.means[None], self.tally.bounds, self.tally.clusters)
 
     def minus(self, other: Any) -> Sample:
@@ -166,7 +166,7 @@ class TallyDifference(_LazySample):
     def bounds(self) -> tuple[float, float]:
         return self.left.bounds[0] - self.right.bounds[1], self.left.bounds[1] - self.right.bounds[0]
 
-    def whole(self) -> RowScores:
+    def row_scores(self) -> RowScores:
         return RowScores((self.left.means - self.right.means)[None], self.bounds, self.left.clusters)
 
     def spread(self) -> VarianceEstimate:

@@ -33,7 +33,7 @@ TIED = (
 class Cell:
     """A number of a model on a benchmark; None where there is none. remark: what its mark refers to."""
 
-    found: HasInterval | None
+    estimate: HasInterval | None
     bold: bool = False
     remark: str = ""
 
@@ -91,11 +91,11 @@ def _format_part(blocks: Sequence[Block], stacked: bool, notes: Notes) -> str:
         cells = [(block, cell) for block in blocks for cell in block.models.get(name, [Cell(None)] * len(block.heads))]
         numbers = [
             "--"
-            if cell.found is None
-            else format_value(cell.found, block.percent, cell.bold) + _format_mark(cell, notes)
+            if cell.estimate is None
+            else format_value(cell.estimate, block.percent, cell.bold) + _format_mark(cell, notes)
             for block, cell in cells
         ]
-        ends = ["" if cell.found is None else format_interval(cell.found, block.percent) for block, cell in cells]
+        ends = ["" if cell.estimate is None else format_interval(cell.estimate, block.percent) for block, cell in cells]
         if stacked:
             rows += [[escape_latex(name), *numbers], ["", *ends]]
         else:

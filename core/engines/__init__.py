@@ -52,7 +52,7 @@ class Engine(Protocol):
 class Outcome(NamedTuple):
     """How a job ended: its place among the jobs, its result, or the error that it raised."""
 
-    place: int
+    position: int
     result: Any
     error: FarshiftError | None
 

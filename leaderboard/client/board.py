@@ -67,7 +67,7 @@ class Board:
             return make_listing(read_board_entry(entry, self.place) for entry in answer)
         with self._viewed() as view:
             order = {record: number for number, record in enumerate(_list_submitted(view))}
-            every = sorted([*view.standings(), *view.apart()], key=lambda entry: order[entry.entry])
+            every = sorted([*view.standings(), *view.removed_entries()], key=lambda entry: order[entry.entry])
         entries = make_board_entries(every)
         return make_listing(
             entry

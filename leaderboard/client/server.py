@@ -30,11 +30,11 @@ _PAGE = 500
 class RemoteStandings:
     """Tables as a server says them."""
 
-    said: dict[str, Any]
+    answer: dict[str, Any]
 
     def record(self) -> dict[str, Any]:
         """Plain JSON, as `farshift board standings --json` prints it."""
-        return self.said
+        return self.answer
 
     def _repr_html_(self) -> str:
         rows = [
@@ -45,10 +45,10 @@ class RemoteStandings:
                 "rank": row["rank"] or "",
             }
             | {name.upper(): f"{row[name]['value']:.4g}" for name in ("id", "ood", "gap")}
-            for standings_table in self.said["tables"]
+            for standings_table in self.answer["tables"]
             for row in standings_table["rows"]
         ]
-        return render_table(rows, str(self.said["board"]))
+        return render_table(rows, str(self.answer["board"]))
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row for each entry in its table. `MissingExtra` without pandas."""
@@ -56,7 +56,7 @@ class RemoteStandings:
         return to_data_frame(
             [
                 {name: standings_table[name] for name in placed} | row
-                for standings_table in self.said["tables"]
+                for standings_table in self.answer["tables"]
                 for row in standings_table["rows"]
             ]
         )
@@ -71,10 +71,10 @@ class Server:
     _records: list[Record] = field(default_factory=list, repr=False)
 
     def start(self) -> dict[str, Any]:
-        return self._held(self._json("api/v1/"))
+        return self._check_in_ledger(self._json("api/v1/"))
 
     def standings(self, benchmark: str = "") -> RemoteStandings:
-        answer = self._held(self._json("api/v1/standings"))
+        answer = self._check_in_ledger(self._json("api/v1/standings"))
         if benchmark:
             answer["tables"] = [
                 standings_table for standings_table in answer["tables"] if standings_table["benchmark"] == benchmark
@@ -86,7 +86,7 @@ class Server:
         cursor = ""
         while True:
             more = filters | {"limit": str(_PAGE)} | ({"cursor": cursor} if cursor else {})
-            page = self._held(self._json("api/v1/entries", more))
+            page = self._check_in_ledger(self._json("api/v1/entries", more))
             entries += page["entries"]
             if not page["next"] or page["next"] == cursor:
                 return entries
@@ -95,13 +95,13 @@ class Server:
     def entry(self, name: str) -> dict[str, Any]:
         if not name.isalnum():
             raise UnknownName("entry", name, ())
-        return self._held(self._json(f"api/v1/entries/{name}"))
+        return self._check_in_ledger(self._json(f"api/v1/entries/{name}"))
 
     def windows(self) -> list[dict[str, Any]]:
-        listed = self._held(self._json("api/v1/windows"))["windows"]
-        return [self._held(self._json(f"api/v1/windows/{window['window']}")) for window in listed]
+        listed = self._check_in_ledger(self._json("api/v1/windows"))["windows"]
+        return [self._check_in_ledger(self._json(f"api/v1/windows/{window['window']}")) for window in listed]
 
-    def _held(self, answer: dict[str, Any]) -> dict[str, Any]:
+    def _check_in_ledger(self, answer: dict[str, Any]) -> dict[str, Any]:
         """An answer whose record is in the server's ledger, which extends what was seen."""
         head = answer.get("head")
         if not isinstance(head, dict) or not isinstance(head.get("seq"), int) or not isinstance(head.get("hash"), str):

@@ -77,7 +77,7 @@ class Ledger:
             raise FarshiftError(f"the ledger in {self.store.name}: {problems[0]}")
         return records
 
-    def following(self, last: Record) -> list[Record]:
+    def records_since(self, last: Record) -> list[Record]:
         """The records after one that was read, checked as by `records`; those before it are not read again.
         `FarshiftError` where the ledger does not go on from it."""
         since = self.store.records(last.seq)

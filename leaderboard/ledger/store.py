@@ -99,7 +99,7 @@ class Store:
             self._writes.release()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock_across_machines(self) -> Iterator[None]:
         """Hold the ledger among machines while the context lasts; a process that dies lets go. Only PostgreSQL has more
         than one machine: for SQLite there is nothing to hold."""
         if self.dialect == "sqlite":

@@ -124,7 +124,7 @@ def build(
 
 def _find_missing_jobs(board: Board, jobs: Sequence[Job]) -> list[Job]:
     """The jobs whose run is not on the board."""
-    entered_runs = {entry.run_digest for entry in read_valid_entries(board.settled()).values()}
+    entered_runs = {entry.run_digest for entry in read_valid_entries(board.committed_records()).values()}
     known = _read_run_digests(board)
     return [job for job in jobs if known.get(job.key) not in entered_runs]
 
@@ -134,7 +134,7 @@ def _declare_references(board: Board, jobs: Sequence[Job]) -> None:
     built = _read_run_digests(board)
     runs = {built[job.key] for job in jobs if job.key in built}
     declare_references(
-        board, [entry.entry for entry in read_valid_entries(board.settled()).values() if entry.run_digest in runs]
+        board, [entry.entry for entry in read_valid_entries(board.committed_records()).values() if entry.run_digest in runs]
     )
 
 
@@ -175,7 +175,7 @@ def _submit_batch(folder: str, fetch: Fetch, team: str, jobs: Sequence[Job]) -> 
     """Enter the runs of a batch, and keep the scores of their rows. Returns the digest of each job's run, by its key,
     and why some were left out."""
     board = Board(folder)
-    entered_runs = {entry.run_digest for entry in read_valid_entries(board.settled()).values()}
+    entered_runs = {entry.run_digest for entry in read_valid_entries(board.committed_records()).values()}
     runs, digests, left_out = [], {}, []
     for job in jobs:
         try:

@@ -40,7 +40,7 @@ def export_board(board: Board, out: Path | str, clock: Clock = get_utc_time) -> 
     older export of the same board is brought up to date; what is there already is not written again. The ledger comes
     last, so that an export that is being written never names what is not there yet."""
     out = Path(out)
-    records = board.settled()
+    records = board.committed_records()
     card = make_public_card(board)
     named, hidden = list_named_files(records), find_withheld_files(records, format_time(clock()))
     public_files = {path: digest for path, digest in named.items() if path not in hidden}

@@ -54,7 +54,7 @@ def read_history(copy: BoardReader) -> list[Record]:
         find_address_conflicts(copy.address, key) if copy.address else []
     )
     if problems:
-        raise FarshiftError(f"{copy.place}: {problems[0]}")
+        raise FarshiftError(f"{copy.location}: {problems[0]}")
     remember_history(records, key, copy.address)
     return records
 

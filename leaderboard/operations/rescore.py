@@ -32,7 +32,7 @@ def rescore_entries(board: Board) -> RescoreReport:
     are entered one after another: a killed rescoring goes on when repeated."""
     report = RescoreReport()
     known, todo = load_benchmarks(), dict[str, list[Entry]]()
-    for entered in read_valid_entries(board.settled()).values():
+    for entered in read_valid_entries(board.committed_records()).values():
         try:
             old = _is_old(known, entered)
         except FarshiftError as error:

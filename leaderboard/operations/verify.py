@@ -59,7 +59,7 @@ class Verification:
     before: int = field(default=0, compare=False)
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether everything was recomputed, and is as the board says."""
         return not self.differences and not self.not_recomputed
 
@@ -67,17 +67,17 @@ class Verification:
 class FolderReader:
     """A board's own folder."""
 
-    whole = True
+    has_private_files = True
     address = ""
 
     def __init__(self, board: Board) -> None:
-        self.place, self.folder, self._board = board.place, board.path, board
+        self.place, self.folder, self._board = board.location, board.path, board
         self.card: dict[str, Any] = board.card | {"baselines": board.baselines()}
 
     def read(self) -> tuple[list[Record], list[str]]:
         # What a killed submit left is finished first; where the chain is broken, that waits.
         with suppress(FarshiftError):
-            self._board.settled()
+            self._board.committed_records()
         return self._board.ledger.store.records(), []
 
     def file(self, path: str) -> Path | None:
@@ -217,9 +217,9 @@ def _find_key_problems(records: list[Record], stated: str, known: str | None) ->
 
 def _verify_files(copy: BoardReader, records: list[Record], verification: Verification) -> set[str]:
     """Check every named file against its digest. Returns those that are what the ledger says."""
-    hidden = set() if copy.whole else find_withheld_files(records, format_time(get_utc_time()))
+    hidden = set() if copy.has_private_files else find_withheld_files(records, format_time(get_utc_time()))
     # A copy that was made before a window opened is as the board was then: without the draw.
-    older = set() if copy.whole else find_withheld_files(records, "") - hidden
+    older = set() if copy.has_private_files else find_withheld_files(records, "") - hidden
     good = set()
     for path, digest in list_named_files(records).items():
         if path in hidden:

@@ -138,12 +138,12 @@ def make_example_row(benchmark: Benchmark, part: Part, at: int, beside: Mapping[
     other_label = None if beside is None else {label: _add_class_name(beside[task.label], class_names)}
     cells.append(_make_cell(label, _add_class_name(row[task.label], class_names), "string", other_label))
     if part.corrupted[at]:
-        true = part.select(np.array([at])).truth().tolist()[0]
+        true = part.select(np.array([at])).true_labels().tolist()[0]
         cells.append(
             ExampleCell("true label", "", f"<mark>{escape(_format_value(_add_class_name(true, class_names)))}</mark>")
         )
-    if "severity" in part.carried:
-        cells.append(ExampleCell("severity", "", f"{float(part.carried['severity'][at]):g}"))
+    if "severity" in part.row_metadata:
+        cells.append(ExampleCell("severity", "", f"{float(part.row_metadata['severity'][at]):g}"))
     return ExampleRow(tuple(cells))
 
 

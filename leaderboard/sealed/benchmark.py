@@ -53,7 +53,7 @@ class SealedBenchmark(Benchmark):
                 raise FarshiftError(f"window {self.draw.terms.window}: its labels are sealed")
             rows = self.drawn.rows
             chosen = rows.select(self.drawn.sides[name]) if name else rows
-            return chosen, chosen.truth()
+            return chosen, chosen.true_labels()
         part, truth = super().view(view)
         if self.drawn is None or not name:
             return part, truth
@@ -82,7 +82,7 @@ def make_sealed_benchmark(
         schema=benchmark.split.source.schema,
         label=benchmark.task.label,
         source=draw.inputs,
-        places=np.arange(draw.inputs.num_rows),
-        carried={},
+        source_indices=np.arange(draw.inputs.num_rows),
+        row_metadata={},
     )
     return SealedBenchmark(sealed_definition, benchmark.path, draw, inputs, drawn)

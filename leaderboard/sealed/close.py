@@ -50,7 +50,7 @@ def _reveal_seed(board: Board, window: Window) -> None:
     public = find_window_benchmark(window.terms)
     paths = WindowPaths(window.name)
     published_draw = read_window_draw(board, window.name)
-    sealed = make_sealed_benchmark(public, published_draw, draw_sealed_rows(public, window.drawn_by(secret)))
+    sealed = make_sealed_benchmark(public, published_draw, draw_sealed_rows(public, window.derive_draw_seed(secret)))
     events: list[tuple[str, dict[str, Any]]] = []
     files: dict[str, bytes] = {}
     for number, (digest, body) in enumerate(window.answers.items()):

@@ -225,8 +225,8 @@ def _make_part(benchmark: Benchmark, table: pa.Table) -> Part:
         schema=benchmark.split.source.schema,
         label=benchmark.task.label,
         source=table,
-        places=np.arange(table.num_rows),
-        carried=carried,
+        source_indices=np.arange(table.num_rows),
+        row_metadata=carried,
     )
 
 

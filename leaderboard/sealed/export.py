@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def export_draw(board: BoardView, window: str, out: Path | str, clock: Clock = get_utc_time) -> Path:
     """Copy a draw from a board, or a copy of one, into the folder `out`. `FarshiftError` before the window opens, where
     `out` holds other files, and where the draw is not the one that the ledger names."""
-    sealed_window = find_window(board.settled(), window)
+    sealed_window = find_window(board.committed_records(), window)
     state = sealed_window.state(clock())
     if sealed_window.opened is None or state in ("committed", "announced"):
         raise FarshiftError(
@@ -34,7 +34,7 @@ def export_draw(board: BoardView, window: str, out: Path | str, clock: Clock = g
         content = file.read_bytes() if file is not None else b""
         if sha256(content).hexdigest() != sealed_window.opened["files"][path]:
             raise FarshiftError(
-                f"{board.place}: {path} is missing or was changed: see farshift board verify {board.place}"
+                f"{board.location}: {path} is missing or was changed: see farshift board verify {board.location}"
             )
         write_atomically(out / name, content)
     return out

@@ -28,7 +28,7 @@ class Profile:
 
     @classmethod
     def of(cls, public: Part, task: Task) -> Profile:
-        severity = public.carried.get("severity")
+        severity = public.row_metadata.get("severity")
         if severity is None or len(np.unique(severity)) <= MOST_VALUES:
             return cls(task, None)
         return cls(task, np.unique(np.quantile(severity, np.arange(1, BUCKETS) / BUCKETS)))
@@ -36,17 +36,17 @@ class Profile:
     def cells(self, rows: Part) -> list[str]:
         """The cell of each row, by name, such as "severity 12, group 11-20, class 3"."""
         columns: list[list[str]] = []
-        severity = rows.carried.get("severity")
+        severity = rows.row_metadata.get("severity")
         if severity is not None and self.edges is None:
             columns.append([f"severity {value}" for value in severity.tolist()])
         elif severity is not None:
             assert self.edges is not None
             tenth = np.searchsorted(self.edges, severity, side="right")
             columns.append([f"severity in tenth {value + 1}" for value in tenth.tolist()])
-        if "group" in rows.carried:
-            columns.append([f"group {value}" for value in rows.carried["group"].tolist()])
+        if "group" in rows.row_metadata:
+            columns.append([f"group {value}" for value in rows.row_metadata["group"].tolist()])
         if self.task.type == "classification":
-            columns.append([f"class {value}" for value in rows.truth().tolist()])
+            columns.append([f"class {value}" for value in rows.true_labels().tolist()])
         return [", ".join(values) for values in zip(*columns, strict=True)] if columns else ["all"] * len(rows)
 
     def counts(self, rows: Part) -> dict[str, int]:

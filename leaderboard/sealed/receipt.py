@@ -32,38 +32,38 @@ class Receipt:
     just now, or were there already; rotations: the records before it that name another key of the board."""
 
     board: str
-    taken: Record
+    answers_record: Record
     new: bool = False
     rotations: tuple[Record, ...] = ()
 
     @property
     def window(self) -> str:
-        return str(self.taken.body["window"])
+        return str(self.answers_record.body["window"])
 
     @property
     def team(self) -> str:
-        return str(self.taken.body["team"])
+        return str(self.answers_record.body["team"])
 
     @property
     def submission(self) -> str:
         """sha256 of the answers' file."""
-        return str(self.taken.body["submission"])
+        return str(self.answers_record.body["submission"])
 
     @property
     def seq(self) -> int:
-        return self.taken.seq
+        return self.answers_record.seq
 
     @property
     def time(self) -> str:
-        return self.taken.time
+        return self.answers_record.time
 
     def record(self) -> dict[str, Any]:
         """As it is written: what matters by name, and the signed record itself."""
-        body = self.taken.body
+        body = self.answers_record.body
         summary = {"window": self.window, "team": self.team, "signed_by": body.get("signed_by", "")}
-        summary |= {"submission": self.submission, "seq": self.seq, "time": self.time, "hash": self.taken.hash}
+        summary |= {"submission": self.submission, "seq": self.seq, "time": self.time, "hash": self.answers_record.hash}
         keys = {"rotations": [json.loads(rotation.line()) for rotation in self.rotations]} if self.rotations else {}
-        return {"format": FORMAT, "board": self.board, **summary, "record": json.loads(self.taken.line()), **keys}
+        return {"format": FORMAT, "board": self.board, **summary, "record": json.loads(self.answers_record.line()), **keys}
 
     def write(self, file: Path) -> None:
         write_atomically(file, json.dumps(self.record(), indent=1, ensure_ascii=False).encode() + b"\n")
@@ -86,13 +86,13 @@ def parse_receipt(data: Any, where: str) -> Receipt:
     try:
         rotations = tuple(read_line(to_canonical_json(rotation)) for rotation in data.get("rotations", []))
         receipt = Receipt(str(data["board"]), read_line(to_canonical_json(data["record"])), rotations=rotations)
-        fits = receipt.record() == data and receipt.taken.kind == "submitted"
+        fits = receipt.record() == data and receipt.answers_record.kind == "submitted"
     except (AttributeError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadData(f"{where} is not a receipt of answers to a window") from error
-    if not fits or not receipt.taken.fits():
+    if not fits or not receipt.answers_record.fits():
         raise BadData(f"{where} was changed: what it says is not what its record says")
     if not is_signed_by(
-        find_current_key(receipt.rotations, receipt.board), receipt.taken.hash, receipt.taken.signature
+        find_current_key(receipt.rotations, receipt.board), receipt.answers_record.hash, receipt.answers_record.signature
     ):
         raise BadData(f"{where} is not signed by the board that it names, {receipt.board[:64]}")
     return receipt
@@ -114,7 +114,7 @@ def find_receipt_problems(receipt: Receipt, records: Sequence[Record], key: str)
                 f"this copy of the ledger ends before record {receipt.seq}, which the receipt is of: get a newer one"
             )
         return [f"record {receipt.seq} is not in the ledger, which goes on after {receipt.time}"]
-    if ledger_record != receipt.taken:
+    if ledger_record != receipt.answers_record:
         return [f"record {receipt.seq} of the ledger is another ({ledger_record.kind} at {ledger_record.time})"]
     scored = any(record.kind == "scored" and record.body.get("submission") == receipt.submission for record in records)
     revealed = any(record.kind == "seed_revealed" and record.body.get("window") == receipt.window for record in records)

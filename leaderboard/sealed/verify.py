@@ -125,7 +125,7 @@ def _verify_revealed(
     assert window.secret is not None
     problems = []
     public = find_window_benchmark(window.terms)
-    drawn = draw_sealed_rows(public, window.drawn_by(window.secret))
+    drawn = draw_sealed_rows(public, window.derive_draw_seed(window.secret))
     if compute_inputs_digest(select_inputs(drawn.rows, public), public) != published_draw.digest:
         return ["the revealed seed gives another draw than the published one"]
     if to_canonical_json(drawn.profile) != profile:

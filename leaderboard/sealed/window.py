@@ -104,7 +104,7 @@ class Window:
     secret: bytes | None = None
     when: dict[str, str] = field(default_factory=dict)
 
-    def drawn_by(self, secret: bytes) -> bytes:
+    def derive_draw_seed(self, secret: bytes) -> bytes:
         """The seed of its draw, by the board's secret. `FarshiftError` where its public randomness is not there."""
         if self.terms.randomness is None:
             return secret

@@ -19,7 +19,7 @@ class History:
 
     def __init__(self, records: Sequence[Record], key: str) -> None:
         self.records, self.key = tuple(records), key
-        self._kept: dict[str, Any] = {}
+        self._cache: dict[str, Any] = {}
 
     @property
     def head(self) -> Record:
@@ -61,8 +61,8 @@ class History:
         """The ledger as an export has it."""
         return ResponseBody(b"".join(record.line() + b"\n" for record in self.records), "application/jsonl")
 
-    def kept(self, name: str, make: Callable[[], Any]) -> Any:
+    def get_cached(self, name: str, make: Callable[[], Any]) -> Any:
         """What was made of it once."""
-        if name not in self._kept:
-            self._kept[name] = make()
-        return self._kept[name]
+        if name not in self._cache:
+            self._cache[name] = make()
+        return self._cache[name]

@@ -158,7 +158,7 @@ class ServedBoard:
     def standing(self, history: History, entry: Entry) -> ScoredEntry:
         """An entry of a history with its newest score."""
         assert self._view is not None
-        standing: ScoredEntry = history.kept(f"standing of {entry.entry}", partial(self._view.standing_of, entry))
+        standing: ScoredEntry = history.get_cached(f"standing of {entry.entry}", partial(self._view.standing_of, entry))
         return standing
 
     def file(self, path: str) -> Path | None:
@@ -183,14 +183,14 @@ class ServedBoard:
                 return
             view = self._exit.enter_context(open_board_view(self.place))
             self.board = view if isinstance(view, Board) else None
-            self._history = History(view.settled(), str(view.card["key"]))
+            self._history = History(view.committed_records(), str(view.card["key"]))
             self._view = view
 
     def _read_on(self) -> None:
         """Take what the ledger has now."""
         assert self.board is not None and self._history is not None
         known = self._history
-        self._history = History([*known.records, *self.board.following(known.head)], known.key)
+        self._history = History([*known.records, *self.board.records_since(known.head)], known.key)
 
     def _watch(self) -> None:
         """Keep the tables and pages those of the ledger, until `close`."""

@@ -53,12 +53,12 @@ class ObjectStore:
     def put(self, path: str, content: bytes) -> None:
         """Write a file, whole, over what may lie there. `Unavailable` where the store does not take it."""
         with self._plainly(path):
-            self._files.pipe_file(self._place(path), content)
+            self._files.pipe_file(self._make_key(path), content)
 
     def get(self, path: str, limit: int) -> bytes | None:
         """A file; None where there is none. `BadData` where it has more than `limit` bytes, `Unavailable` where the
         store does not answer."""
-        key = self._place(path)
+        key = self._make_key(path)
         with self._plainly(path):
             try:
                 size = int(self._files.info(key)["size"])
@@ -72,13 +72,13 @@ class ObjectStore:
     def send(self, path: str, file: Path) -> None:
         """Write a file of this machine, whole, as `put` does, without having it in memory."""
         with self._plainly(path):
-            self._files.put_file(str(file), self._place(path))
+            self._files.put_file(str(file), self._make_key(path))
 
     def fetch(self, path: str, file: Path) -> bool:
         """Bring a file into one of this machine; False where there is none. `Unavailable` as of `get`."""
         with self._plainly(path):
             try:
-                self._files.get_file(self._place(path), str(file))
+                self._files.get_file(self._make_key(path), str(file))
             except FileNotFoundError:
                 return False
         return True
@@ -87,7 +87,7 @@ class ObjectStore:
         """Delete a file, if there is one."""
         with self._plainly(path):
             try:
-                self._files.rm_file(self._place(path))
+                self._files.rm_file(self._make_key(path))
             except FileNotFoundError:
                 return
 
@@ -102,7 +102,7 @@ class ObjectStore:
                     continue
         return sorted(path.partition(f"{self._root}/")[2] for path in keys)
 
-    def _place(self, path: str) -> str:
+    def _make_key(self, path: str) -> str:
         if problem := find_path_problem(path):
             raise ValueError(f"a record {problem}")
         return f"{self._root}/{path}"

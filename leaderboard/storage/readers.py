@@ -36,10 +36,10 @@ class BoardReader(Protocol):
     """A board, or a copy of one. card: what board.toml says; folder: where its files lie once `file` gave them; whole:
     whether it must also have what is not public yet; address: where it was fetched from, if it was."""
 
-    place: str
+    location: str
     folder: Path
     card: dict[str, Any]
-    whole: bool
+    has_private_files: bool
     address: str
 
     def read(self) -> tuple[list[Record], list[str]]:
@@ -59,7 +59,7 @@ class BoardReader(Protocol):
 class ExportReader:
     """A folder that `farshift board export` wrote."""
 
-    whole = False
+    has_private_files = False
     address = ""
 
     def __init__(self, path: Path) -> None:
@@ -79,7 +79,7 @@ class ExportReader:
 class FetchingReader(ABC):
     """A copy whose files are fetched one by one into a folder of this process's own, each when it is asked for."""
 
-    whole = False
+    has_private_files = False
     address = ""
 
     def __init__(self, location: str, folder: Path) -> None:
@@ -175,7 +175,7 @@ class VerifiedFilesReader:
     """Of another reader's files those that are what the ledger says: whatever is read from them was checked."""
 
     def __init__(self, reader: BoardReader, good: Collection[str]) -> None:
-        self.place, self.folder, self.card, self.whole = reader.place, reader.folder, reader.card, reader.whole
+        self.place, self.folder, self.card, self.whole = reader.location, reader.folder, reader.card, reader.has_private_files
         self.address, self._reader, self._good = reader.address, reader, good
 
     def read(self) -> tuple[list[Record], list[str]]:

@@ -117,7 +117,7 @@ def _build_archive(runs: Sequence[Run], who: SubmissionCard, key: SigningKey | N
 
 def _declare_pretraining(card: ModelCard, runs: Sequence[Run]) -> ModelCard:
     """The card with the pretrained weights that the runs themselves name, where it lists what was seen before."""
-    weights = [str(entry["name"]) for run in runs for entry in run.card.model.more.get("pretrained", ())]
+    weights = [str(entry["name"]) for run in runs for entry in run.card.model.extra.get("pretrained", ())]
     new = [name for name in dict.fromkeys(weights) if name not in card.pretraining]
     return card if card.pretraining == (UNKNOWN,) else replace(card, pretraining=(*card.pretraining, *new))
 

@@ -28,7 +28,7 @@ CONNECT, SILENCE = 10.0, 120.0
 class Answer:
     """What a server answered: its status, headers and body."""
 
-    place: str
+    url: str
     status: int
     headers: Mapping[str, str]
     content: bytes
@@ -42,7 +42,7 @@ class Answer:
 
     def odd(self, why: str) -> FarshiftError:
         """The error that an answer is which no board of Farshift's gives."""
-        return FarshiftError(f"{self.place} answered {self.status}, and not as a board of Farshift's does: {why}")
+        return FarshiftError(f"{self.url} answered {self.status}, and not as a board of Farshift's does: {why}")
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,7 @@ def _read_run(
             benchmark = _find_benchmark(run, known, file, problems)
             if benchmark is None:
                 return None
-            if (limit := read_limit(run.card.model.more)) is not None:
+            if (limit := read_limit(run.card.model.extra)) is not None:
                 problems.add(
                     "run-limited",
                     file,

@@ -40,7 +40,7 @@ def make_entry_card(run: RunCard, model: ModelCard) -> dict[str, Any]:
 def _get_usage(run: RunCard) -> Mapping[str, Any]:
     """What the run that made the predictions spent; a recorded result tells it in a text of its own."""
     try:
-        recorded = json.loads(str(run.model.more["spent"]))
+        recorded = json.loads(str(run.model.extra["spent"]))
     except (KeyError, ValueError, RecursionError):
         recorded = None
     if isinstance(recorded, dict):

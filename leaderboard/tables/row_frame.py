@@ -72,7 +72,7 @@ def _read_cached_frame(path: Path, benchmark: str) -> Frame | None:
 
 def _make_view_frame(benchmark: str, view: str) -> ViewFrame:
     part, _ = load_benchmarks()[benchmark].view(view)
-    severity, group = part.carried.get("severity"), part.carried.get("group")
+    severity, group = part.row_metadata.get("severity"), part.row_metadata.get("group")
     names, numbers = (None, None) if group is None else np.unique(np.asarray(group), return_inverse=True)
     return ViewFrame(
         np.asarray(part.row_ids, np.uint64),

@@ -77,7 +77,7 @@ def compute_entry_rows(entry: ValidRun) -> EntryRows:
     metric = benchmark.metrics[0]
     id_rows, ood_rows = (scored.view(view, chosen) for view in VIEWS)
     on_id, on_ood = id_rows.by(metric), ood_rows.by(metric)
-    groups = benchmark.view("ood")[0].carried.get("group")
+    groups = benchmark.view("ood")[0].row_metadata.get("group")
     return EntryRows(
         on_id,
         on_ood,

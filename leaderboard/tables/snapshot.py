@@ -92,7 +92,7 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     """What a board shows of all benchmarks, or of one. `baseline`: the model that entries are compared with; by default
     each benchmark's own, as the board's settings.toml says. Raises `UnknownName` where the board has no entry on that
     benchmark, or none of that model there."""
-    standings, apart = board.standings(), board.apart()
+    standings, apart = board.standings(), board.removed_entries()
     on = {item.score.benchmark for item in [*standings, *apart]}
     if benchmark and benchmark not in on:
         raise UnknownName("benchmark of the board's entries", benchmark, on)

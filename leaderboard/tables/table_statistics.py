@@ -51,16 +51,16 @@ class Pairs:
     bounds: tuple[float, float]
 
     @cached_property
-    def place(self) -> dict[str, int]:
+    def index_by_entry(self) -> dict[str, int]:
         return {entry: index for index, entry in enumerate(self.order)}
 
     def apart(self, this: str, other: str) -> dict[str, Any] | None:
         """The value of one entry minus another's, with the interval of the max-t rule, which holds for all pairs of the
         table at once, cut where no difference on the scale can lie; `told_apart`: whether it excludes zero. None where
         one of them has no rank set."""
-        if this not in self.place or other not in self.place:
+        if this not in self.index_by_entry or other not in self.index_by_entry:
             return None
-        i, j = self.place[this], self.place[other]
+        i, j = self.index_by_entry[this], self.index_by_entry[other]
         widest = self.bounds[1] - self.bounds[0]
         value, reach = float(self.values[i] - self.values[j]), float(self.reach[i, j])
         ends = {"value": value, "low": max(-widest, value - reach), "high": min(widest, value + reach)}
@@ -83,7 +83,7 @@ class RankedEntries:
         """The joint covariance of some of the entries, (k, k)."""
         assert self.joint_covariance is not None
         assert self.pairs is not None
-        at = np.array([self.pairs.place[entry] for entry in entries])
+        at = np.array([self.pairs.index_by_entry[entry] for entry in entries])
         covariance: np.ndarray[Any, np.dtype[np.float64]] = self.joint_covariance.covariance[np.ix_(at, at)]
         return covariance
 

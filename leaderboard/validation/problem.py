@@ -97,15 +97,15 @@ class Problem:
     row: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}{self._place}: {self.what} ({self.remedy})"
+        return f"{self.file}{self._location}: {self.what} ({self.remedy})"
 
-    def told(self, of: Collection[str]) -> str:
+    def describe(self, of: Collection[str]) -> str:
         """The same after a heading that names the file already, where the file is one of these."""
-        is_named = self.file in of and not self._place
+        is_named = self.file in of and not self._location
         return f"{self.what} ({self.remedy})" if is_named else str(self)
 
     @property
-    def _place(self) -> str:
+    def _location(self) -> str:
         return "".join(f", {kind} {value}" for kind, value in (("column", self.column), ("row", self.row)) if value)
 
     def record(self) -> dict[str, str]:
@@ -117,17 +117,17 @@ class Problems:
     """The problems found so far: the first of them in full, the others counted."""
 
     def __init__(self) -> None:
-        self.found: list[Problem] = []
+        self.items: list[Problem] = []
         self.left_out = 0
         self._of_file: Counter[str] = Counter()
 
     def add(self, name: str, file: str, what: str, column: str = "", row: str = "") -> None:
         """Note a problem. Untrusted text is shown as far as it can be printed."""
         self._of_file[file] += 1
-        if len(self.found) >= PROBLEMS or self._of_file[file] > PROBLEMS_OF_A_FILE:
+        if len(self.items) >= PROBLEMS or self._of_file[file] > PROBLEMS_OF_A_FILE:
             self.left_out += 1
         else:
-            self.found.append(
+            self.items.append(
                 Problem(
                     name,
                     format_untrusted(file),
@@ -139,12 +139,12 @@ class Problems:
             )
 
     def __len__(self) -> int:
-        return len(self.found) + self.left_out
+        return len(self.items) + self.left_out
 
     def refuse_if_any(self, whose: str) -> None:
         """Raise `BadSubmission`, with every problem, where there is one."""
-        if self.found:
-            raise make_refusal(whose, self.found, self.left_out)
+        if self.items:
+            raise make_refusal(whose, self.items, self.left_out)
 
 
 def make_refusal(whose: str, problems: Iterable[Problem], left_out: int = 0) -> BadSubmission:
@@ -154,7 +154,7 @@ def make_refusal(whose: str, problems: Iterable[Problem], left_out: int = 0) -> 
     more = count - len(every_problem[:PROBLEMS_IN_A_LINE])
     # A file is named once: by its path where a problem has that, not by its name alone.
     same = {whose, *(problem.file for problem in every_problem if PurePath(problem.file).name == whose)}
-    descriptions = [problem.told(same) for problem in every_problem[:PROBLEMS_IN_A_LINE]]
+    descriptions = [problem.describe(same) for problem in every_problem[:PROBLEMS_IN_A_LINE]]
     text = "; ".join(descriptions) + (f"; and {more} more" if more else "")
     error = BadSubmission(f"{max(same, key=len)}: {f'{count} problems: ' if count > 1 else ''}{text}")
     error.problems = every_problem

@@ -21,7 +21,7 @@ class RowDifference:
     """Where each listed row stands in the source (`places`, shape (rows,)); which are `absent`, which `changed`."""
 
     ids: NDArray[np.uint64]
-    places: NDArray[np.int64]
+    source_indices: NDArray[np.int64]
     absent: NDArray[np.bool_]
     changed: NDArray[np.bool_]
 

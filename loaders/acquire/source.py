@@ -204,7 +204,7 @@ class Source:
             table, digest = add_row_ids(self.read(distribution, own_folders), self.schema)
             return table, table, digest
 
-        return self._first(make)
+        return self._try_distributions(make)
 
     def write(self, target: Path, own_folders: tuple[Path, ...] = (), engine: str = "local") -> tuple[int, str]:
         """Write the rows, from the first distribution that can be had and held to the pin, to `target` as an Arrow
@@ -218,7 +218,7 @@ class Source:
             table = map_table(target)
             return (table.num_rows, digest), table, digest
 
-        return self._first(make)
+        return self._try_distributions(make)
 
     def write_from(
         self, distribution: Distribution, arguments: dict[str, Any], target: Path, engine: str = "local"
@@ -228,11 +228,11 @@ class Source:
         if distribution.reader and can_read_in_pieces(load_module("loaders/readers", distribution.reader, "reader")):
             where = f"source {self.name}, {distribution.name}"
             return build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
-        table, digest = add_row_ids(self._called(distribution, arguments), self.schema)
+        table, digest = add_row_ids(self._make_rows(distribution, arguments), self.schema)
         write_arrow(table, target)
         return digest
 
-    def _first(self, make: Callable[[Distribution], tuple[T, pa.Table, str]]) -> T:
+    def _try_distributions(self, make: Callable[[Distribution], tuple[T, pa.Table, str]]) -> T:
         """What `make` gives (beside the rows and their digest) of the first distribution that can be had and that has
         the pinned digest."""
         refuse_labels(f"source {self.name}")
@@ -264,9 +264,9 @@ class Source:
 
     def read(self, distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> pa.Table:
         """One distribution's rows, cast to the schema, in its own order."""
-        return self._called(distribution, self._arguments(distribution, own_folders))
+        return self._make_rows(distribution, self._arguments(distribution, own_folders))
 
-    def _called(self, distribution: Distribution, arguments: dict[str, Any]) -> pa.Table:
+    def _make_rows(self, distribution: Distribution, arguments: dict[str, Any]) -> pa.Table:
         where = f"source {self.name}, {distribution.name}"
         if distribution.generator:
             call = load_generator(distribution.generator).rows

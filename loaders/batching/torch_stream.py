@@ -182,10 +182,10 @@ class TorchStream(IterableDataset[Batch]):
             raise
 
     def _cut(self) -> GlobalBatches:
-        rank, world = self._place()
+        rank, world = self._find_rank_and_world()
         return GlobalBatches(len(self.part), self.batch_size, rank, world, self.drop_last)
 
-    def _place(self) -> tuple[int, int]:
+    def _find_rank_and_world(self) -> tuple[int, int]:
         """Rank and world."""
         if self._place_given is not None:
             return self._place_given
@@ -213,7 +213,7 @@ class TorchStream(IterableDataset[Batch]):
 
     def __getstate__(self) -> dict[str, Any]:
         # A spawned worker has no process group to ask.
-        return self.__dict__ | {"_place_at_start": self._place()}
+        return self.__dict__ | {"_place_at_start": self._find_rank_and_world()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

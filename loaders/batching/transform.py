@@ -79,9 +79,9 @@ class Transform:
     def pixels(self, given: Given) -> NDArray[np.float32]:
         """Pictures, encoded or as arrays of uint8, to (n, 3, height, width). `BadPicture` names the first that cannot
         be decoded."""
-        return map_images(given, self._one)
+        return map_images(given, self._transform_image)
 
-    def _one(self, picture: Image) -> NDArray[np.float32]:
+    def _transform_image(self, picture: Image) -> NDArray[np.float32]:
         for step in self._steps:
             picture = step(picture)
         mean, deviation = self._moments

@@ -47,15 +47,15 @@ def compute_checksums(part: Part, written: pa.Table) -> pa.Table:
         "row_id": part.row_ids,
         "check": get_digest_prefixes(compute_row_digests(written, schema)),
         "occurrence": find_occurrence_numbers(written, schema, part.row_ids, most).astype(np.int32),
-        **part.carried,
+        **part.row_metadata,
     }
     if part.override is not None:
         is_unchanged, kind = ~part.corrupted, schema[part.label].arrow()
-        truth = pa.array(part.truth(), kind)
+        truth = pa.array(part.true_labels(), kind)
         label_index = written.column_names.index(part.label)
         own = get_digest_prefixes(compute_row_digests(written.set_column(label_index, part.label, truth), schema))
-        columns["label"] = pa.array(part.given(), kind, mask=is_unchanged)
-        columns["true_label"] = pa.array(part.truth(), kind, mask=is_unchanged)
+        columns["label"] = pa.array(part.observed_labels(), kind, mask=is_unchanged)
+        columns["true_label"] = pa.array(part.true_labels(), kind, mask=is_unchanged)
         columns["source_check"] = pa.array(own, mask=is_unchanged)
     return pa.table(columns)
 
@@ -79,7 +79,7 @@ def encode_true_labels(part: Part) -> bytes:
     import pyarrow as pa
 
     rows = np.flatnonzero(part.corrupted)
-    table = pa.table({"row": rows, "label": pa.array(part.truth()[rows], part.schema[part.label].arrow())})
+    table = pa.table({"row": rows, "label": pa.array(part.true_labels()[rows], part.schema[part.label].arrow())})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(table)

@@ -35,7 +35,7 @@ def _read_given_labels(definition: SplitDefinition, rows: pa.Table, assigned: pa
     """The label of each row of a split as training is given it: the rule's, where it gives one."""
     import pyarrow.compute as pc
 
-    true = rows[definition.label].take(compare_rows(assigned, rows).places)
+    true = rows[definition.label].take(compare_rows(assigned, rows).source_indices)
     return pc.coalesce(assigned["label"].cast(true.type), true) if _has_given_labels(assigned) else true
 
 

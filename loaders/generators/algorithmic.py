@@ -76,7 +76,7 @@ def _draw_distinct(
         items = examples.inputs if examples.items is None else examples.items
         first: dict[str, int] = {}
         for index, item in enumerate(items):
-            if examples.kept is None or examples.kept[index]:
+            if examples.is_valid is None or examples.is_valid[index]:
                 first.setdefault(item, index)
         if len(first) >= count or draw_count == most:
             return examples, list(first.values())[:count]

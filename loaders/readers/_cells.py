@@ -34,7 +34,7 @@ class Cells:
     def column(self, column: Column) -> pa.ChunkedArray:
         return self.table[str(find_column(self.names, column, self.name))]
 
-    def kept(self, which: NDArray[np.bool_]) -> Cells:
+    def filter_rows(self, which: NDArray[np.bool_]) -> Cells:
         """The rows that are to stay."""
         if which.all():
             return self

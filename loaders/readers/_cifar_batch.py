@@ -29,7 +29,7 @@ _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 class _Name:
     """What stands for a function or class: its name, and nothing else."""
 
-    said: str
+    name: str
 
 
 class _Byte:
@@ -133,7 +133,7 @@ def _add_items(name: str, stack: list[Any], items: list[Any]) -> None:
 
 def _call_function(function: Any, given: Any) -> Any:
     """What stands for the result of a call that an array's pickle has."""
-    name = function.said if isinstance(function, _Name) else ""
+    name = function.name if isinstance(function, _Name) else ""
     if name in _MAKER and given[0] == _Name(_ARRAY):
         return _Pixels()
     if name == _TYPE and given[0] in ("u1", "uint8"):

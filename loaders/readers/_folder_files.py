@@ -62,7 +62,7 @@ class FolderOptions(BaseModel):
         constants = {**self.constants, **changes.get("constants", {})}
         return parse_options(base_options | changes | {"constants": constants}) if changes else self
 
-    def kept(self, parts: Parts) -> bool:
+    def includes(self, parts: Parts) -> bool:
         """Whether `where` and `without` let a file stay."""
         for rule, stays in ((self.where, True), (self.without, False)):
             for part, values in rule.items():
@@ -191,7 +191,7 @@ def _select_files(archive: ArchiveFiles, options: FolderOptions, suffixes: Seque
             f"{format_ignore_option(others)}"
         )
     _refuse_case_clashes(archive, options, parts_by_path)
-    selected_files = {path: parts for path, parts in parts_by_path.items() if options.kept(parts)}
+    selected_files = {path: parts for path, parts in parts_by_path.items() if options.includes(parts)}
     if not selected_files:
         rest = "" if not parts_by_path else ", and that `where` and `without` of `options` let stay"
         raise BadData(

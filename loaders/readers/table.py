@@ -216,7 +216,7 @@ class _FieldMaker:
                 keep &= ~hole
             elif then[field] == "error" and hole.any():
                 raise cells.wrong(int(np.flatnonzero(hole)[0]), describe_missing(self._title(field)))
-        cells, holes = cells.kept(keep), {field: hole[keep] for field, hole in holes.items()}
+        cells, holes = cells.filter_rows(keep), {field: hole[keep] for field, hole in holes.items()}
         arrays: dict[str, Any] = {
             field: self._filled(cells, field, spec, holes[field], then[field]) for field, spec in columns.items()
         }
@@ -252,13 +252,13 @@ class _FieldMaker:
     def _filtered(self, cells: Cells) -> Cells:
         options = self.options
         for column, values in options.where.items():
-            cells = cells.kept(_is_among(cells, column, values))
+            cells = cells.filter_rows(_is_among(cells, column, values))
         for column, values in options.without.items():
-            cells = cells.kept(~_is_among(cells, column, values))
+            cells = cells.filter_rows(~_is_among(cells, column, values))
         for column, (low, high) in options.between.items():
-            cells = cells.kept(~find_missing(cells.column(column), ["", *options.missing], numeric=True))
+            cells = cells.filter_rows(~find_missing(cells.column(column), ["", *options.missing], numeric=True))
             numbers_read = parse_numbers(cells, cells.column(column), column, options.decimal)
-            cells = cells.kept((numbers_read >= low) & (numbers_read <= high))
+            cells = cells.filter_rows((numbers_read >= low) & (numbers_read <= high))
         return cells
 
     def _field(self, name: str) -> Field | None:
@@ -314,7 +314,7 @@ class _FieldMaker:
 
         if field in self.unfilled or not hole.any():
             return self._values(cells, field, spec)
-        values = self._values(cells.kept(~hole), field, spec)
+        values = self._values(cells.filter_rows(~hole), field, spec)
         values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         if pa.types.is_nested(values.type):
             raise BadDefinition(f"table: {field!r} is a tensor: no value can stand for a missing one")

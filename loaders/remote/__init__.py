@@ -61,7 +61,7 @@ class Store(Protocol):
         """Which of the source's rows of equal inputs each one is, counted from 0, shape (rows,)."""
         ...
 
-    def place(self, row: int) -> str:
+    def describe_location(self, row: int) -> str:
         """Where a row lies, for messages: the file, and the offset or row in it."""
         ...
 

@@ -37,7 +37,7 @@ class Export:
     """`said` is what manifest.json says; `index` has a row for each sample; the shards are in the manifest's order."""
 
     name: str
-    said: dict[str, Any]
+    manifest: dict[str, Any]
     index: pa.Table
     shards: tuple[File, ...]
 

@@ -65,7 +65,7 @@ class ParquetFiles:
                 raise BadData(f"{file.name} has several columns of one name")
         return cls(tuple(files), footers, label, _read_true_labels(files, footers, schema[label]))
 
-    def said(self) -> list[dict[str, Any]]:
+    def export_metadata(self) -> list[dict[str, Any]]:
         """What each file says that it is an export of; empty where it is none."""
         return [_read_export_metadata(file, footer) for file, footer in zip(self.files, self.footers, strict=True)]
 
@@ -95,7 +95,7 @@ class ParquetFiles:
         groups: Numbers = np.searchsorted(self.starts, numbers, "right") - 1
         return groups
 
-    def place(self, number: int) -> str:
+    def describe_location(self, number: int) -> str:
         group_index = int(self.group_of(np.array([number]))[0])
         file, group = self.groups[group_index]
         return f"{self.files[file].name}, row group {group}, row {number - int(self.starts[group_index])} of it"
@@ -141,7 +141,7 @@ class ParquetFiles:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        columns = {field.name: _convert_column(batch[field.name], field, self.place(first)) for field in fields}
+        columns = {field.name: _convert_column(batch[field.name], field, self.describe_location(first)) for field in fields}
         if self.true_labels is not None and self.label in columns:
             given, labels = columns[self.label], self.true_labels[1]
             begin, end = np.searchsorted(self.true_labels[0], [first, first + batch.num_rows])
@@ -180,8 +180,8 @@ class ParquetStore:
     def occurrences(self, rows: Numbers) -> Numbers:
         return self.occurrence[rows]
 
-    def place(self, row: int) -> str:
-        return self.within.place(int(self.number[row]))
+    def describe_location(self, row: int) -> str:
+        return self.within.describe_location(int(self.number[row]))
 
     def forget(self) -> None:
         forget_files(self.within.files)
@@ -201,7 +201,7 @@ class ParquetStore:
         back[order] = np.arange(len(order))
         table = pa.concat_tables(pieces).combine_chunks()
         if table.num_rows != len(rows):
-            raise BadData(f"{self.place(int(rows[0]))}, or others read with it: row groups are shorter than they were")
+            raise BadData(f"{self.describe_location(int(rows[0]))}, or others read with it: row groups are shorter than they were")
         return table.take(back)
 
     def _by_group(self, numbers: Numbers) -> Iterator[tuple[int, Numbers]]:

@@ -15,7 +15,7 @@ class RangeFile(io.RawIOBase):
     def __init__(self, file: File, cancel: Event, ahead: Iterable[tuple[int, int]] = ()) -> None:
         super().__init__()
         self._file, self._halt, self._at = file, cancel, 0
-        self._held = [(start, memoryview(file.read(start, stop, cancel))) for start, stop in ahead]
+        self._cached_ranges = [(start, memoryview(file.read(start, stop, cancel))) for start, stop in ahead]
 
     def readable(self) -> bool:
         return True
@@ -44,7 +44,7 @@ class RangeFile(io.RawIOBase):
         return len(content)
 
     def _between(self, start: int, stop: int) -> memoryview:
-        for first, content in self._held:
+        for first, content in self._cached_ranges:
             if first <= start and stop <= first + len(content):
                 return content[start - first : stop - first]
         return memoryview(self._file.read(start, stop, self._halt))

@@ -84,7 +84,7 @@ class ShardStore:
     def occurrences(self, rows: Numbers) -> Numbers:
         return self.occurrence[rows]
 
-    def place(self, row: int) -> str:
+    def describe_location(self, row: int) -> str:
         return f"{self.files[self.shard[row]].name}, offset {self.offset[row]}"
 
     def forget(self) -> None:
@@ -92,7 +92,7 @@ class ShardStore:
 
     def read(self, rows: Numbers, fields: Sequence[Field], cancel: Event) -> pa.Table:
         contents = self._contents(rows, sorted({samples.name_member_extension(field) for field in fields}), cancel)
-        table = samples.decode_samples(contents, fields, lambda row: self.place(int(rows[row])))
+        table = samples.decode_samples(contents, fields, lambda row: self.describe_location(int(rows[row])))
         return self._with_true_labels(table, rows)
 
     def _contents(self, rows: Numbers, kinds: list[str], cancel: Event) -> dict[str, list[bytes]]:

@@ -68,9 +68,9 @@ class StreamedEpoch(Iterator[Batch]):
         return self._share.tally
 
     @property
-    def owed(self) -> EpochTally:
+    def expected_tally(self) -> EpochTally:
         """The tally of all rows that this share of the epoch has to give."""
-        return self._share.owed()
+        return self._share.expected_tally()
 
 
 @dataclass(frozen=True)
@@ -111,20 +111,20 @@ class Share:
                     self.tally += self._tally(block.positions[start:stop])
                     read = partial(_take_rows, rows=np.arange(start, stop))
                     yield make_batch(columns, read, self.text == "bytes")
-        if self.tally != self.owed():
+        if self.tally != self.expected_tally():
             known = self.part.known
             raise BadData(
-                f"{known.split}, {known.name}: {self.tally.rows} rows passed and {self.owed().rows} were owed, "
+                f"{known.split}, {known.name}: {self.tally.rows} rows passed and {self.expected_tally().rows} were owed, "
                 "or others: the epoch is not what it should be"
             )
 
-    def owed(self) -> EpochTally:
+    def expected_tally(self) -> EpochTally:
         each = (self._tally(positions) for positions, _ in self.cut.positions(self.order, self.steps))
         return sum(each, EpochTally())
 
     def _tally(self, positions: NDArray[np.int64]) -> EpochTally:
         known = self.part.known
-        places = known.places[positions]
+        places = known.source_indices[positions]
         return EpochTally.of(*(known.source[name].to_numpy()[places] for name in ("row_id", "check")))
 
     def tasks(self) -> Iterator[Task[_Block]]:
@@ -166,8 +166,8 @@ def read_rows(
     fields = [schema_field for schema_field in schema.fields if verified or schema_field.name in columns]
     table = part.store.read(rows, fields, cancel) if fields else pa.table({})
     if verified:
-        checks, occurrences = known.source["check"].to_numpy()[known.places], part.store.occurrences(rows)
-        check_rows(table, schema, known.row_ids, checks, occurrences, lambda row: part.store.place(int(rows[row])))
+        checks, occurrences = known.source["check"].to_numpy()[known.source_indices], part.store.occurrences(rows)
+        check_rows(table, schema, known.row_ids, checks, occurrences, lambda row: part.store.describe_location(int(rows[row])))
         part.proven[positions] = True
     return pa.table(
         {"row_id": known.row_ids, **{schema_field.name: table[schema_field.name] for schema_field in fields}}

@@ -49,7 +49,7 @@ def make_known_part(manifest: Manifest, source: Source, part: str, rows: pa.Tabl
 def prove_by_index(export: Export, manifest: Manifest, part: str) -> pa.Table | None:
     """The manifest's rows out of the index of WebDataset shards; None where the shards are not of this very part,
     `BadData` where they say that they are and their rows are not the published ones."""
-    if not _is_export_of(export.said, manifest, part):
+    if not _is_export_of(export.manifest, manifest, part):
         return None
     return _check_digest(make_manifest_rows(export.index, part), manifest, part, export.name)
 
@@ -59,7 +59,7 @@ def prove_by_parquet(
 ) -> pa.Table | None:
     """The manifest's rows out of the rows of a Parquet file that `Part.to_parquet` wrote, read through once; None and
     `BadData` as for an index."""
-    if len(files.files) != 1 or not _is_export_of(files.said()[0], manifest, part):
+    if len(files.files) != 1 or not _is_export_of(files.export_metadata()[0], manifest, part):
         return None
     name, file_identity = files.files[0].name, files.files[0].identity
 
@@ -95,7 +95,7 @@ def _read_exported_rows(files: ParquetFiles, source: Source, part: str, memory: 
         piece = pa.table({name: batch[name] for name in carried})
         for name, column in zip(carried, piece.columns, strict=True):
             if str(column.type) not in TYPES[name] or column.null_count:
-                raise BadData(f"{files.place(first)}: column {name!r} is not {' or '.join(TYPES[name])}: {_CHANGED}")
+                raise BadData(f"{files.describe_location(first)}: column {name!r} is not {' or '.join(TYPES[name])}: {_CHANGED}")
         piece = piece.append_column("check", [get_digest_prefixes(compute_row_digests(own, source.schema))])
         if files.true_labels is not None:
             given = batch[files.label]

@@ -61,7 +61,7 @@ class StreamedPart(RemoteRows):
 
     def chosen(self, columns: Sequence[str] | None) -> tuple[str, ...]:
         """The named columns, or all; `UnknownName` for one that there is not."""
-        return self.known.chosen(columns)
+        return self.known.resolve_columns(columns)
 
     def select(self, positions: NDArray[Any]) -> StreamedPart:
         """The part's rows at `positions` (indices or a boolean mask), in the order given."""
@@ -135,4 +135,4 @@ class StreamedPart(RemoteRows):
 
     def tally(self, batch_size: int, seed: int | None = None, epoch: int = 0, drop_last: bool = False) -> EpochTally:
         """What the tallies of all ranks' and workers' iterators of an epoch must add up to."""
-        return self.batches(batch_size, seed, epoch, drop_last).owed
+        return self.batches(batch_size, seed, epoch, drop_last).expected_tally

@@ -86,15 +86,15 @@ class StreamedSplit(Split):
         """A part without the inputs that are streamed."""
         if name not in self.parts:
             raise UnknownName(f"part of {self.manifest.full_name}", name, self.parts)
-        if name not in self._told:
+        if name not in self._light_parts:
             rows = load_or_build_table(self.kept_at(name), lambda: _read_light_table(self.stream(name)))
             carried = {key: rows[f"/{key}"].to_numpy() for key in _CARRIED if f"/{key}" in rows.column_names}
             own = self.manifest, self.source, rows, _make_assignment(rows, name, carried)
-            self._told[name] = Split(*own).part(name)
-        return self._told[name]
+            self._light_parts[name] = Split(*own).part(name)
+        return self._light_parts[name]
 
     @cached_property
-    def _told(self) -> dict[str, Part]:
+    def _light_parts(self) -> dict[str, Part]:
         return {}
 
 
@@ -104,7 +104,7 @@ def _read_light_table(part: StreamedPart) -> pa.Table:
     import pyarrow as pa
 
     table = read_into_memory(part, select_light_fields(part.known.schema)).source
-    for key, values in part.known.carried.items():
+    for key, values in part.known.row_metadata.items():
         table = table.append_column(f"/{key}", pa.array(values))
     if (override := part.known.override) is not None:
         table = table.append_column("/label", pa.array(override.data, mask=np.ma.getmaskarray(override)))

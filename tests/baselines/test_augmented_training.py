@@ -261,9 +261,9 @@ def test_settings_are_those_of_the_augmentations_that_are_named() -> None:
 def test_how_a_recipe_is_run_otherwise_stands_on_the_run_card(tmp_path: Path) -> None:
     spent: dict[str, Any] = {"seeds": 1, "budget": "quick", "steps": 2}
     run = run_baseline("cnn", "shapes/diagonal", out=tmp_path / "own", augment="domainbed,jitter=0.2", **spent)
-    recipe = run.card.model.more["recipe"]
+    recipe = run.card.model.extra["recipe"]
     assert (recipe["network"], recipe["algorithm"]) == ("cnn", "erm")
     assert {recipe["settings"][name] for name in ("augment", "jitter", "crop_least")} == {"domainbed", 0.2, 0.7}
     plain = run_baseline("cnn", "shapes/diagonal", out=tmp_path / "plain", **spent)
-    assert "recipe" not in plain.card.model.more
-    assert plain.card.model.more["code"] != run.card.model.more["code"]
+    assert "recipe" not in plain.card.model.extra
+    assert plain.card.model.extra["code"] != run.card.model.extra["code"]

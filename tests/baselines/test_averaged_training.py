@@ -73,7 +73,7 @@ def plainly(made: Training, replica: int, lr: float) -> tuple[dict[str, Tensor],
                 kept.append({name: value.detach() for name, value in w.items()})
             mean = {name: torch.stack([one[name] for one in kept]).mean(0) for name in w} if kept else w
             if step + 1 > 6 and (step + 1) % 2 == 0:
-                val = made.data.held["id_val"]
+                val = made.data.held_out["id_val"]
                 schedule.step(F.cross_entropy(head(mean, encode(mean, val.inputs[1])), val.target[0]).item())
         rates.append(rate)
     return mean, rates

@@ -152,7 +152,7 @@ def test_a_team_that_is_done_leaves_nothing_behind(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     fit = fitted(made(), SEEDS, kept)
     assert {path.suffix for path in kept.iterdir()} == {".npz", ".stack"}
-    fit.group.forget()
+    fit.group.remove_checkpoints()
     assert not kept.exists()
 
 

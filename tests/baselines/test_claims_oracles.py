@@ -13,14 +13,14 @@ def test_oracles_of_linear_models_are_those_of_scikit_learn():
 
     split, chosen = "interventions/cut_off", [0, 1, 2, 3]
     train, asked = (fs.load(split, one) for one in ("train", "ood_test"))
-    model = LinearRegression().fit(train.numpy()["inputs"][:, chosen], train.truth())
-    wanted = np.sqrt(np.square(model.predict(asked.numpy()["inputs"][:, chosen]) - asked.truth()).mean())
+    model = LinearRegression().fit(train.numpy()["inputs"][:, chosen], train.true_labels())
+    wanted = np.sqrt(np.square(model.predict(asked.numpy()["inputs"][:, chosen]) - asked.true_labels()).mean())
     given = {"fit": "train", "part": "ood_test", "field": "inputs"}
     assert compute_fact("least_squares_error", split, given | {"inputs": chosen}) == pytest.approx(wanted)
     assert compute_fact("least_squares_error", split, given | {"inputs": []}) != pytest.approx(wanted, abs=0.01)
     both = compute_fact("least_squares_error", split, {**given, "part": "train", "inputs": []})
-    everything = LinearRegression().fit(train.numpy()["inputs"], train.truth())
-    inside = np.sqrt(np.square(everything.predict(train.numpy()["inputs"]) - train.truth()).mean())
+    everything = LinearRegression().fit(train.numpy()["inputs"], train.true_labels())
+    inside = np.sqrt(np.square(everything.predict(train.numpy()["inputs"]) - train.true_labels()).mean())
     assert both == pytest.approx(inside, rel=0.01)
     assert both > inside
 

@@ -70,7 +70,7 @@ def one_alone(place: int, own: dict[str, Any]) -> list[Tensor]:
 def test_a_replica_is_clipped_and_sharpened_by_its_own_norm_and_settings(each: tuple[dict[str, Any], ...]) -> None:
     optimiser_step, first, second = made(*each)
     optimiser_step.at(0, 10)
-    watched = optimiser_step.descend(lambda: losses(first, second))
+    watched = optimiser_step.step(lambda: losses(first, second))
     _, *start = made({}, {})
     assert torch.equal(watched, losses(*start).detach())
     for place, own in enumerate(each):
@@ -81,7 +81,7 @@ def test_a_replica_is_clipped_and_sharpened_by_its_own_norm_and_settings(each: t
 def test_a_sharpness_aware_step_at_a_rate_of_nothing_leaves_every_bit() -> None:
     optimiser_step, first, second = made({"sharpness": 0.3, "lr": 0.0}, {"sharpness": 0.7, "lr": 0.0})
     before = [p.detach().clone() for p in (first, second)]
-    optimiser_step.descend(lambda: losses(first, second))
+    optimiser_step.step(lambda: losses(first, second))
     assert torch.equal(first, before[0])
     assert torch.equal(second, before[1])
 
@@ -111,11 +111,11 @@ def test_a_restart_forgets_the_moments() -> None:
     found = []
     for restarts in (False, True):
         optimiser_step, first, second = made({"momentum": 0.9}, {"momentum": 0.9})
-        optimiser_step.descend(lambda first=first, second=second: losses(first, second))  # type: ignore[misc]
+        optimiser_step.step(lambda first=first, second=second: losses(first, second))  # type: ignore[misc]
         if restarts:
             optimiser_step.restart()
         before = first.detach().clone()
-        optimiser_step.descend(lambda first=first, second=second: losses(first, second))  # type: ignore[misc]
+        optimiser_step.step(lambda first=first, second=second: losses(first, second))  # type: ignore[misc]
         found.append((before - first.detach()) / (CURVES * before))
     assert (found[0] - 0.1).abs().min() > 0.01
     torch.testing.assert_close(found[1], torch.full_like(CURVES, 0.1), rtol=0, atol=1e-14)

@@ -75,7 +75,7 @@ def test_a_replica_that_is_left_alone_goes_on_with_what_it_remembers(algorithm: 
     train.step()
     expected = losses(train, 2)[1].item()
     train.stack = train.stack.only([1])
-    train.take_up(train.data)
+    train.rebuild(train.data)
     assert losses(train, 2).tolist() == [expected]
 
 

@@ -104,7 +104,7 @@ def test_replicas_that_left_a_stack_are_trained_and_time_left_is_by_the_pace_of_
     found = read_fit_progress(file)
     assert found is not None
     assert (found.done, found.steps, found.first) == (350, 400, 200)
-    assert found.left == pytest.approx(10 / 150 * 50)
+    assert found.remaining_seconds == pytest.approx(10 / 150 * 50)
     told.close()
     assert read_fit_progress(file) is None
 

@@ -113,7 +113,7 @@ def test_an_early_stage_is_not_stopped_early() -> None:
     data = rows()
     held = rows(6, seed=3)
     training = Training(stack("forward_correction", [{"check_every": 1, "patience": 1}], data, 20), data, 20)
-    training.data.held["id_val"] = held
+    training.data.held_out["id_val"] = held
     for _ in range(10):
         training.step()
     assert len(training.stack) == 1

@@ -151,15 +151,15 @@ def test_settings_may_differ_under_one_budget(mine: Path) -> None:
     more = 'settings = { lr = 0.1, width = 16 }\n[on."a/b"]\nsettings = { lr = 0.25 }\nfull = { steps = 3, settings = { width = 4 } }\n'
     write(mine, settings="lr = 0.5", more=more)
     made = find_recipe("my-own")
-    assert made.under("quick") == made
-    assert made.under("quick").settings_on("a/c") == {"lr": 0.5}
-    full = made.under("full")
+    assert made.for_budget("quick") == made
+    assert made.for_budget("quick").settings_on("a/c") == {"lr": 0.5}
+    full = made.for_budget("full")
     assert full.settings_on("a/c") == {"lr": 0.1, "width": 16}
     assert full.settings_on("a/b") == {"lr": 0.25, "width": 4}, "those of a benchmark stand above those of a budget"
-    assert full.under("full") == full
-    lone = replace_network(made, "linear").under("full")
+    assert full.for_budget("full") == full
+    lone = replace_network(made, "linear").for_budget("full")
     assert lone.settings_on("a/b") == {"lr": 0.25}, "another network has no width"
-    assert make_fine_tuned(made, "org/name").under("full").settings_on("a/b")["lr"] == 5e-5
+    assert make_fine_tuned(made, "org/name").for_budget("full").settings_on("a/b")["lr"] == 5e-5
 
 
 def test_an_unknown_setting_of_one_budget_is_refused_too(mine: Path) -> None:

@@ -242,7 +242,7 @@ def test_the_last_layer_alone_is_fitted_again_to_standardised_features_of_balanc
         steps=20,
     )
     stack = finished(training)
-    val = data.held["id_val"]
+    val = data.held_out["id_val"]
     assert val.group is not None
     rows = stack.algorithm.balanced(val.group * 3 + val.target[0])
     for replica, c in enumerate((3.0, 0.3)):

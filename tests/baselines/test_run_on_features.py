@@ -65,7 +65,7 @@ def test_several_baselines_train_on_features_that_are_made_once(farshift, home, 
     assert done.returncode == 0, done.stderr
     assert {path: path.stat().st_mtime_ns for path in cache.glob("features/*/*.arrow")} == made
     known = read_run("runs/coral")
-    assert known.card.model.more["pretrained"] == [{"name": "tiny-resnet", "digest": digest_encoder("./tiny-resnet")}]
+    assert known.card.model.extra["pretrained"] == [{"name": "tiny-resnet", "digest": digest_encoder("./tiny-resnet")}]
     stated = [
         _declare_pretraining(ModelCard(pretraining=said), [known]).pretraining
         for said in (("unknown",), (), ("imagenet",))
@@ -84,7 +84,7 @@ def test_several_baselines_train_a_pretrained_network_further(farshift, home):
         f"{name} (tiny-resnet)" for name in ("erm", "coral")
     ]
     card = read_run("runs/coral").card
-    assert card.model.more["pretrained"] == [{"name": "tiny-resnet", "digest": digest_encoder("./tiny-resnet")}]
+    assert card.model.extra["pretrained"] == [{"name": "tiny-resnet", "digest": digest_encoder("./tiny-resnet")}]
     assert card.spent.by_seed["seed_1"]["steps"] == 3
     done = farshift("run", "knn", "--fine-tune", "./tiny-resnet", *run[:-3], "--out", "knn")
     assert done.returncode == 2
@@ -122,7 +122,7 @@ def test_a_decoder_only_text_model_is_trained_further_on_texts_of_ones_own(farsh
     one, other = (read_run(out) for out in ("first", "second"))
     assert one.predictions().equals(other.predictions())
     assert one.card.spent.by_seed["seed_1"]["tokenizer"].startswith("tokenizers ")
-    assert one.card.model.more["pretrained"] == [{"name": "tiny-llama", "digest": digest_encoder("./tiny-llama")}]
+    assert one.card.model.extra["pretrained"] == [{"name": "tiny-llama", "digest": digest_encoder("./tiny-llama")}]
     assert list(cache.glob("tokens/tiny-llama-*/*.arrow"))
 
 
@@ -155,7 +155,7 @@ def test_numbers_are_learnt_from_features_too(farshift, home):
     scores = json.loads(done.stdout)
     assert [score["model"] for score in scores] == [f"{name} (tiny-llama)" for name in ("mlp", "coral", "ridge")]
     assert all(0 < score["ood"]["value"] < 10 for score in scores)
-    assert read_run("runs/ridge").card.model.more["pretrained"] == [
+    assert read_run("runs/ridge").card.model.extra["pretrained"] == [
         {"name": "tiny-llama", "digest": digest_encoder("./tiny-llama")}
     ]
 

@@ -52,7 +52,7 @@ def test_a_run_on_a_stream_has_the_answers_and_scores_of_one_on_the_rows_here(ex
     with serving(exported) as site:
         at = f"{site.url}/{{part}}"
         run = run_baseline("mlp", NAME, out=tmp_path / "there", stream=at, **HOW)
-    assert run.card.model.more["streamed"] == at
+    assert run.card.model.extra["streamed"] == at
     assert outcome(run) == expected, "with the server gone, it is scored by what was kept of the rows"
     kept = list(get_cache_root().rglob("*.arrow"))
     assert {path.parent.name for path in kept if "train" in path.name}, "labels of the training rows"

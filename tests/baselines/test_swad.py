@@ -63,7 +63,7 @@ def test_the_mean_runs_from_the_first_to_the_last_look_of_the_paper(
 
 def held_losses(training: Training, passed: list[list[Tensor]], replica: int) -> list[float]:
     """The validation loss after each step of a plain run."""
-    val = training.data.held["id_val"]
+    val = training.data.held_out["id_val"]
     found = []
     for step in passed:
         hidden, bias, head, offset = (tensor[replica] for tensor in step)

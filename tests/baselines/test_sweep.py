@@ -181,7 +181,7 @@ def test_a_rule_that_trains_folds_trains_each_fold_once_for_the_whole_team(
     with monkeypatch.context() as patch:
         trained = counted(patch, Training, "run")
         together = run_baseline("mlp", on, out=tmp_path / "together", **fixed)
-    groups = len({*find_benchmark(on).part("train").carried["group"].tolist()})
+    groups = len({*find_benchmark(on).part("train").row_metadata["group"].tolist()})
     assert groups > 1
     assert len(trained) == 1 + groups
     alone = run_baseline("mlp", on, out=tmp_path / "alone", stack=1, **fixed)

@@ -199,7 +199,7 @@ def test_rows_count_by_their_flattened_odds() -> None:
 
 def test_classes_count_by_their_estimated_share_of_the_shifted_rows() -> None:
     made = begun("bbse", {}, {"lr": 0.2}, common=PLAIN, data=wide_rows(), steps=8)
-    data, held = made.data, made.data.held["id_val"]
+    data, held = made.data, made.data.held_out["id_val"]
     assert data.unlabelled is not None
     for _ in range(4):
         before = [weights(made, replica) for replica in range(2)]

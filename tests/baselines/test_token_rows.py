@@ -51,13 +51,13 @@ def test_it_has_the_tensor_s_shape_lengths_and_pieces_and_a_fraction_of_its_byte
     held = TokenRows.of(tokens(LENGTHS))
     assert (held.shape, held.dtype, len(held)) == (padded.shape, padded.dtype, len(padded))
     assert held.lengths.tolist() == LENGTHS
-    assert torch.equal(held.whole(), padded)
+    assert torch.equal(held.to_tensor(), padded)
     assert torch.equal(held.sum(1), padded.sum(1)), "what it lacks is asked of the whole"
     assert [len(piece) for piece in torch.split(held, 3)] == [3, 3, 2]
-    assert copy.deepcopy(held) is held and torch.equal(held.to("cpu").whole(), padded)
+    assert copy.deepcopy(held) is held and torch.equal(held.to("cpu").to_tensor(), padded)
     many = TokenRows.of(tokens([200, *[10] * 999]))
-    assert many.nbytes < many.whole().nbytes / 30
+    assert many.nbytes < many.to_tensor().nbytes / 30
 
 
 def test_texts_without_any_token_are_one_place_of_padding():
-    assert torch.equal(TokenRows.of(tokens([0, 0])).whole(), torch.zeros(2, 1, dtype=torch.int64))
+    assert torch.equal(TokenRows.of(tokens([0, 0])).to_tensor(), torch.zeros(2, 1, dtype=torch.int64))

@@ -72,7 +72,7 @@ def test_training_rows_keep_their_files_in_the_mapped_column_and_give_a_user_cop
     assert train.numpy()["image"].tolist() == FILES
     assert [batch["image"].tolist() for batch in train.batches(5)] == [FILES[:5], FILES[5:10], FILES[10:]]
     assert train.select(np.arange(12) > 8).numpy()["image"].tolist() == FILES[9:]
-    assert train.joined([train]).numpy()["image"].tolist() == FILES * 2
+    assert train.concatenate([train]).numpy()["image"].tolist() == FILES * 2
 
 
 def test_a_tensor_of_training_rows_is_a_view_of_its_file_and_a_user_s_copy_may_be_written_into(tmp_path: Path) -> None:

@@ -117,9 +117,9 @@ def test_the_command_line_evaluates_it_and_the_card_declares_its_weights(folder,
     assert done.returncode == 0, done.stderr
     card = read_run("runs/zero").card
     assert card.model.name == "tiny-clip"
-    assert card.model.more["pretrained"] == [{"name": "tiny-clip", "digest": hugging_face(str(folder), {}).code}]
-    assert card.model.more["code"] == from_spec(str(folder), {"templates": "cifar"}).code
-    assert card.model.more["code"] != from_spec(str(folder), {}).code
+    assert card.model.extra["pretrained"] == [{"name": "tiny-clip", "digest": hugging_face(str(folder), {}).code}]
+    assert card.model.extra["code"] == from_spec(str(folder), {"templates": "cifar"}).code
+    assert card.model.extra["code"] != from_spec(str(folder), {}).code
     spent = card.spent.by_seed["seed_0"]
     assert (spent["templates"], spent["prompts"]) == ("cifar", 18)
     assert fs.score("runs/zero").id.value >= 0

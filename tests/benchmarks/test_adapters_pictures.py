@@ -241,7 +241,7 @@ def test_an_image_classifier_is_evaluated_with_broken_pictures_among_those_asked
     assert statuses(run) == {"ood_test": 1}
     assert spent(run)["decoder"].startswith(load_decoder().version)
     assert spent(run)["pictures"] == "processor of vit"
-    (declared,) = read_run(run.path).card.model.more["pretrained"]
+    (declared,) = read_run(run.path).card.model.extra["pretrained"]
     assert declared["name"] == "vit"
 
 

@@ -30,7 +30,7 @@ def test_a_row_of_labels_may_be_left_open_or_lost_and_scores_worst_then():
     found = read_answer([None, [1, 2, 3]], PLACE, LABELS)
     assert found.status.tolist() == [1, 0]
     assert read_answer([Failed("no"), [1, 2, 3]], PLACE, LABELS).status.tolist() == [2, 0]
-    settled = found.settled(np.array([[1, 0, np.nan], [1, 1, 0]], np.float32), LABELS)
+    settled = found.fill_missing(np.array([[1, 0, np.nan], [1, 1, 0]], np.float32), LABELS)
     assert settled.scores[0].tolist() == [-np.inf, np.inf, np.inf]
     assert settled.scores[1].tolist() == [1, 2, 3]
 

@@ -55,7 +55,7 @@ def test_a_limited_run_is_scored_on_its_rows_and_no_board_takes_it(tmp_path):
     assert set(parts(run).values()) == {40}
     assert model.asked == run.predictions().num_rows
     assert any("asked 40 rows of each part" in line for line in heard.lines)
-    assert run.card.model.more["limit"] == 40
+    assert run.card.model.extra["limit"] == 40
     found = score(run)
     assert found.answers["ood"].rows == 40
     assert "asked 40 rows of each part" in str(found)
@@ -69,7 +69,7 @@ def test_an_external_model_is_not_asked_validation_parts_and_a_board_takes_its_r
     run = evaluate(External(), ON, seeds=benchmark.seeds("quick"), budget="quick", out=tmp_path / "r")
     assert list_selection_only_parts(benchmark) == ["id_val"]
     assert set(parts(run)) == set(benchmark.predicted_parts) - {"id_val"}
-    assert run.card.model.more["left_out"] == ["id_val"]
+    assert run.card.model.extra["left_out"] == ["id_val"]
     found = score(run)
     assert "id_val" in found.selections
     board = Board.init(tmp_path / "board", "b")
@@ -80,7 +80,7 @@ def test_an_external_model_is_not_asked_validation_parts_and_a_board_takes_its_r
 def test_validation_parts_are_asked_where_the_rule_judges_by_them_or_something_is_chosen(tmp_path):
     with_rule = evaluate(External(), ON, seeds=1, budget="quick", selection="id_val", out=tmp_path / "rule")
     assert "id_val" in parts(with_rule)
-    assert "left_out" not in with_rule.card.model.more
+    assert "left_out" not in with_rule.card.model.extra
     plain = External()
     plain.one_candidate = False
     assert "id_val" in parts(evaluate(plain, ON, seeds=1, budget="quick", limit=5, out=tmp_path / "plain"))

@@ -88,5 +88,5 @@ def test_a_tie_of_two_classes_is_no_difference():
 def test_a_checked_model_is_trained_on_copies():
     rows = {"a": np.arange(3), "b": np.arange(3)}
     checked = CheckedModel(WritesIntoTheRows, PAIRS, rows)
-    checked.trained()
+    checked.train_model()
     assert rows["a"].tolist() == [0, 1, 2]

@@ -51,7 +51,7 @@ def test_the_difference_at_each_severity_is_that_of_its_rows(runs):
     assert {point["view"] for point in found} == {"id", "ood"}
     assert all(point["value"] == 0 for point in found), "the same model twice"
     part, _ = fs.benchmark("scan/length").view("ood")
-    severity = part.carried["severity"]
+    severity = part.row_metadata["severity"]
     for point in found:
         if point["view"] == "ood":
             inside = np.count_nonzero((severity >= point["from"]) & (severity <= point["to"]))

@@ -152,7 +152,7 @@ def test_many_severities_are_joined_and_all_rows_stay():
     rng = np.random.default_rng(2)
     severity = np.concatenate([rng.normal(size=900), np.full(100, 0.5)])
     scores = rng.integers(0, 2, (2, 1000)).astype(float)
-    curve = tally_curve(severity, scores, severity < 0, np.arange(1000) % 10, most=20).whole()
+    curve = tally_curve(severity, scores, severity < 0, np.arange(1000) % 10, most=20).full_curve()
     assert len(curve.severity) <= 20
     assert curve.rows.sum() == 1000
     assert curve.rows.max() <= 150

@@ -28,7 +28,7 @@ def test_a_hold_out_is_disjoint_whole_and_spares_weighted_rows():
     drawn = [*train.row_ids.tolist(), *withheld.row_ids.tolist(), *val.row_ids.tolist()]
     assert sorted(drawn) == whole.row_ids.tolist()
     assert train.weighted_rows == len(train) + 1466
-    assert set(withheld.carried["weight"].tolist()) == {1}
+    assert set(withheld.row_metadata["weight"].tolist()) == {1}
 
 
 def test_training_sees_inputs_given_labels_and_weights_and_nothing_else():

@@ -134,7 +134,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path):
     run = fs.evaluate(
         models.Adder(), on=ON, seeds=np.arange(2), batch_size=np.int64(700), steps=np.int32(7), out=tmp_path / "r"
     )
-    assert (run.seeds, run.steps, run.card.model.more["batch_size"]) == ((0, 1), 7, 700)
+    assert (run.seeds, run.steps, run.card.model.extra["batch_size"]) == ((0, 1), 7, 700)
     assert fs.evaluate(models.Adder(), on=ON, seeds=np.int64(2)).seeds == (0, 1)
 
 

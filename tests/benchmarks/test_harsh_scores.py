@@ -138,7 +138,7 @@ def test_a_regression_is_scored_by_its_error_the_smaller_the_better(falls, tmp_p
     ]
     part = fs.benchmark(falls).part("ood_test")
     answers = [np.sqrt(part.numpy()["height"] / 5) * 1.01 + 0.001 * seed for seed in range(2)]
-    errors = [np.sqrt(np.mean((answer - part.truth()) ** 2)) for answer in answers]
+    errors = [np.sqrt(np.mean((answer - part.true_labels()) ** 2)) for answer in answers]
     assert found.ood.per_seed == pytest.approx(errors, abs=1e-6)
     assert rules["id_val"].regret.value == 0
     assert rules["last"].regret.value > 0.5, "what is lost is positive, whichever way the metric runs"
@@ -150,7 +150,7 @@ def test_a_regression_is_scored_by_its_error_the_smaller_the_better(falls, tmp_p
 
 def test_a_group_of_one_row_which_has_no_interval_is_never_called_the_worst(falls, tmp_path):
     found = fs.score(fs.evaluate(Clock, on=falls, seeds=2, out=tmp_path / "r"))
-    groups, sizes = np.unique(fs.benchmark(falls).part("ood_test").carried["group"], return_counts=True)
+    groups, sizes = np.unique(fs.benchmark(falls).part("ood_test").row_metadata["group"], return_counts=True)
     assert sorted(found.worst_group.groups) == sorted(groups[sizes > 1].tolist())
     assert (sizes == 1).any()
 

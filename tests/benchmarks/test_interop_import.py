@@ -171,7 +171,7 @@ def test_files_that_were_renamed_are_told_apart_by_their_rows(task, tmp_path):
             renamed.append(path.rename(tmp_path / f"{seed}-{path.name.split('_2026')[0]}.jsonl"))
     run = import_run(renamed, "lm-eval", NAME, tmp_path / "run", name="mine")
     assert run.seeds == (0, 1)
-    assert run.card.model.more["tool"] == "lm-eval"
+    assert run.card.model.extra["tool"] == "lm-eval"
     with pytest.raises(BadRun, match="do not say which model they are of: give --name"):
         import_run(renamed, "lm-eval", NAME, tmp_path / "nameless")
 
@@ -191,7 +191,7 @@ def chat(prompt: str) -> list[str]:
 )
 def test_a_prompt_within_something_else_is_said_on_the_card(task, tmp_path, sends, prompt):
     run = import_run(lm_eval_logs(task, tmp_path / "logs", sends=sends), "lm-eval", NAME, tmp_path / "run")
-    assert run.card.model.more["prompt"] == prompt
+    assert run.card.model.extra["prompt"] == prompt
 
 
 FIRST_ID_ROW = r"[0-9a-f]{16}"
@@ -309,7 +309,7 @@ def test_every_epoch_of_inspect_is_a_seed(task, tmp_path, monkeypatch):
     (tmp_path / "a.eval").write_bytes(b"a")
     run = import_run([tmp_path / "a.eval"], "inspect", NAME, tmp_path / "run")
     assert run.seeds == (0, 1)
-    assert (run.model, run.card.model.more["tool"]) == ("mockllm/model", "inspect 0.3.285")
+    assert (run.model, run.card.model.extra["tool"]) == ("mockllm/model", "inspect 0.3.285")
     found = run.predictions().group_by("seed").aggregate([("prediction", "distinct")]).sort_by("seed")
     assert found["prediction_distinct"].to_pylist() == [["word1"], ["word2"]]
 

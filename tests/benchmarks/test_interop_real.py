@@ -104,7 +104,7 @@ def test_lm_eval_and_the_imported_run_have_one_score(tools, home, tmp_path, back
     (results,) = (tmp_path / "task-logs").glob("*/results_*.json")
     theirs = json.loads(results.read_text())["results"]
     run, ours = imported(tools, logs, "lm-eval", tmp_path / "run")
-    assert (run.model, run.card.model.more["prompt"]) == ("tiny", "exact")
+    assert (run.model, run.card.model.extra["prompt"]) == ("tiny", "exact")
     for view, value in ours.items():
         assert value == pytest.approx(theirs[f"farshift_echo_long_{view}"]["token_accuracy,none"], abs=1e-9)
 
@@ -132,6 +132,6 @@ def test_inspect_and_the_imported_run_have_one_score(tools, home, tmp_path, monk
     done = subprocess.run([tools / "python", "-c", script, log], capture_output=True, text=True, check=True)
     theirs = json.loads(done.stdout)
     run, ours = imported(tools, [log], "inspect", tmp_path / "run")
-    assert (run.model, run.card.model.more["prompt"]) == ("openai-api/loop/tiny", "exact")
+    assert (run.model, run.card.model.extra["prompt"]) == ("openai-api/loop/tiny", "exact")
     for view, value in ours.items():
         assert value == pytest.approx(theirs[view], abs=1e-9)

@@ -102,13 +102,13 @@ def test_training_labels_in_the_handout_are_the_given_ones():
     bench = find_benchmark("modadd97/xi35")
     train = bench.part("train")
     given = load_model_inputs(bench).training("train").columns["sum"]
-    assert np.array_equal(given, train.given())
-    assert (given != train.truth()).mean() > 0.3
+    assert np.array_equal(given, train.observed_labels())
+    assert (given != train.true_labels()).mean() > 0.3
 
 
 def test_scoring_leaves_no_label_behind_for_the_next_model(tmp_path):
     bench = find_benchmark("modadd97/xi35")
-    truth = bench.part("id_test").truth().tobytes()
+    truth = bench.part("id_test").true_labels().tobytes()
     del bench
 
     class Zero:

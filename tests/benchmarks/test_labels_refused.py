@@ -48,12 +48,12 @@ def test_labels_that_were_opened_before_the_run_are_refused_in_it(tmp_path):
     part, truth = opened.view("ood")
     rows = part.numpy()
     refused(lambda batch: lookup(batch, opened), tmp_path)
-    refused(lambda batch: part.truth(), tmp_path)
-    refused(lambda batch: part.given(), tmp_path)
+    refused(lambda batch: part.true_labels(), tmp_path)
+    refused(lambda batch: part.observed_labels(), tmp_path)
     refused(lambda batch: next(part.batches(8))["sum"], tmp_path)
     refused(lambda batch: part[0]["sum"], tmp_path)
     assert np.array_equal(part.numpy()["sum"], rows["sum"])
-    assert np.array_equal(part.truth(), truth)
+    assert np.array_equal(part.true_labels(), truth)
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_of_a_mean_halves_say_what_groups_left_out_say():
 
 def test_a_metric_that_only_the_shifted_rows_have_is_told_with_its_ood_value(run):
     """The mean corruption error of clean ID rows has no value, and that of the OOD rows is told all the same."""
-    speakers = sorted(set(find_benchmark(ON).view("ood")[0].carried["group"].tolist()))
+    speakers = sorted(set(find_benchmark(ON).view("ood")[0].row_metadata["group"].tolist()))
     reference = dict.fromkeys(speakers, 0.5)
     corrupted = {"name": "mean_corruption_error", "version": 1, "options": {"corruption": "group", "clean": "none"}}
     _, found = scored(run, [ACCURACY, corrupted])

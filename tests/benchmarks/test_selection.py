@@ -83,7 +83,7 @@ def test_noisy_validation_reads_given_labels_and_clean_validation_declares_that_
     """A candidate that memorised the noise of its validation rows wins by id_val and loses by clean_val."""
     bench = find_benchmark(ON)
     val = bench.part("id_val")
-    given = {(a, b): label for a, b, label in zip(*val.numpy(["a", "b"]).values(), val.given(), strict=True)}
+    given = {(a, b): label for a, b, label in zip(*val.numpy(["a", "b"]).values(), val.observed_labels(), strict=True)}
 
     class Parrot(Stages):
         def checkpoints(self):
@@ -180,7 +180,7 @@ def test_leave_one_group_out_trains_on_the_other_groups_and_asks_for_the_one(tmp
         settings={"bad": {"good": False}, "good": {}},
     )
     train = find_benchmark("scan/length").part("train")
-    sizes = {group: int((train.carried["group"] == group).sum()) for group in ("after", "and", "none")}
+    sizes = {group: int((train.row_metadata["group"] == group).sum()) for group in ("after", "and", "none")}
     whole = (["after", "and", "none"], len(train), True)
     folds = [(sorted(set(sizes) - {out}), len(train) - sizes[out], False) for out in ("after", "and", "none")]
     assert Grouped.log == [one for one in (whole, *folds) for _ in range(2)]
@@ -295,13 +295,13 @@ def test_the_three_selections_of_domainbed(tmp_path, monkeypatch):
         setting = Vowels(0, int(name.split("/")[0]))
         setting.now = step
         return {
-            part: setting.predict(bench.part(part).numpy(["features"])) == bench.part(part).truth() for part in PARTS
+            part: setting.predict(bench.part(part).numpy(["features"])) == bench.part(part).true_labels() for part in PARTS
         }
 
     PARTS = ("id_val", "ood_val")
     steps = {"early": 1, "last": 2}
     right = {name: hits(name, steps[name.split("/")[1]]) for name in run.candidates}
-    speakers = bench.part("id_val").carried["group"]
+    speakers = bench.part("id_val").row_metadata["group"]
     by_domain = {
         name: np.mean([found["id_val"][speakers == one].mean() for one in sorted(set(speakers.tolist()))])
         for name, found in right.items()

@@ -161,7 +161,7 @@ class Bright:
 def test_a_reset_before_each_group_keeps_groups_apart():
     bench = adaptive(batch_size=1000, order="grouped", reset="group")
     fs.evaluate(Adapting, on=bench, seeds=1)
-    groups = [len(set(bench.part(part).carried["group"].tolist())) for part in ("id_test", "id_val", "ood_test")]
+    groups = [len(set(bench.part(part).row_metadata["group"].tolist())) for part in ("id_test", "id_val", "ood_test")]
     assert Adapting.events.count("reset") == sum(groups)
 
 

@@ -134,7 +134,7 @@ def test_a_benchmark_on_wrong_labels_has_the_views_of_those_that_are_shipped(bui
     benchmark = find_benchmark("pets/noise")
     part, truth = benchmark.view("ood")
     assert part.corrupted.all()
-    assert (truth != part.given()).all()
+    assert (truth != part.observed_labels()).all()
     assert len(part) > 100
     assert farshift("benchmarks", "show", "pets/noise").returncode == 0
     done = build("all_wrong", columns, parameters=noise.replace("RATE", "1.0"), **said)

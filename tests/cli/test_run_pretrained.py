@@ -71,7 +71,7 @@ def go(home, tmp_path, monkeypatch):
 
 
 def more(run: Run) -> dict[str, Any]:
-    return dict(run.card.model.more)
+    return dict(run.card.model.extra)
 
 
 def test_published_methods_run_on_one_pretrained_transformer(go):

@@ -67,6 +67,6 @@ def test_an_error_of_one_job_is_its_outcome(tmp_path):
         return item
 
     with open_engine("ray") as engine:
-        outcomes = sorted(iterate_outcomes(engine, refuse_two, range(7)), key=lambda outcome: outcome.place)
+        outcomes = sorted(iterate_outcomes(engine, refuse_two, range(7)), key=lambda outcome: outcome.position)
     assert [outcome.result for outcome in outcomes] == [0, 1, None, 3, 4, 5, 6]
     assert [str(outcome.error) for outcome in outcomes if outcome.error] == ["2 cannot be read"]

@@ -51,8 +51,8 @@ def test_results_come_in_order_and_the_first_error_ends_it(name):
 @pytest.mark.parametrize("name", ["local", "processes"])
 def test_as_completed_an_error_is_an_outcome_and_the_other_jobs_go_on(name):
     with open_engine(name) as engine:
-        found = sorted(iterate_outcomes(engine, cube, [1, 13, *range(2, 9)]), key=lambda outcome: outcome.place)
-    assert [outcome.place for outcome in found] == list(range(9))
+        found = sorted(iterate_outcomes(engine, cube, [1, 13, *range(2, 9)]), key=lambda outcome: outcome.position)
+    assert [outcome.position for outcome in found] == list(range(9))
     assert [str(outcome.error) for outcome in found if outcome.error] == ["13 brings bad luck"]
     assert [outcome.result for outcome in found] == [1, None, *(number**3 for number in range(2, 9))]
 
@@ -92,7 +92,7 @@ def test_no_more_is_started_than_may_be_held(count, workers, data):
     engine = Counting(workers, lambda most: data.draw(st.integers(0, most - 1)))
     assert list(run_in_order(engine, cube, range(-count, 0))) == [number**3 for number in range(-count, 0)]
     outcomes = list(iterate_outcomes(engine, cube, range(-count, 0)))
-    assert {outcome.place: outcome.result for outcome in outcomes} == {
+    assert {outcome.position: outcome.result for outcome in outcomes} == {
         index: number**3 for index, number in enumerate(range(-count, 0))
     }
     assert len(outcomes) == count
@@ -128,7 +128,7 @@ def test_a_worker_that_dies_is_one_error_of_every_job_that_is_left():
         outcomes = list(iterate_outcomes(engine, killed, [1] * 9))
     said = {str(outcome.error) for outcome in outcomes}
     assert said == {"a worker process died (killed, or out of memory): repeat the command"}
-    assert sorted(outcome.place for outcome in outcomes) == list(range(9))
+    assert sorted(outcome.position for outcome in outcomes) == list(range(9))
 
 
 def test_ones_own_engine_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

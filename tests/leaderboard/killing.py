@@ -164,7 +164,7 @@ def kill_steps(folder: Path, files: Path, lives: int, seed: int) -> dict[str, in
         counts["kills"] += 1
         done = "done" in said
         counts["acknowledged"] += done
-        board.settled()
+        board.committed_records()
         found = verify_board(board)
         assert found.differences == [] == found.not_recomputed, (kind, found)
         new = [record.kind for record in board.ledger.records()[before:]]
@@ -194,7 +194,7 @@ def _told(step: Callable[..., Any], tell: Tell) -> Callable[..., Any]:
 
 def _hold(board: Board, acknowledged: set[str]) -> None:
     """All that was entered is there, whole; and nothing else."""
-    board.settled()
+    board.committed_records()
     there = {path.stem for path in (board.path / "submissions").glob("*.zip")}
     assert there >= acknowledged
     found = verify_board(board)

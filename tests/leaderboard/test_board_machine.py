@@ -129,7 +129,7 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def it_shows_what_it_should(self) -> None:
         standing = {row.entry: row.score.scorer for row in self.board.standings()}
-        apart = {one.entry: one.left.kind for one in self.board.apart()}
+        apart = {one.entry: one.left.kind for one in self.board.removed_entries()}
         assert standing == {entry: scorer for entry, scorer in self.scored.items() if entry not in self.left}
         assert apart == self.left
 

@@ -415,14 +415,14 @@ def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board, mo
 
     build_site(board)
     found = verify_board(board)
-    assert found.whole
+    assert found.is_complete
     assert found.notes == [
         "records of earlier versions, of which only chain, signature and files are checked: 2 challenged"
     ]
     assert [one.record() for one in take_snapshot(board).views] == before
     assert "other numbers" in (board.path / "site" / "ledger" / "0.html").read_text()
     copy = export_board(board, board.path.parent / "export").out
-    assert verify_board(ExportReader(copy)).whole
+    assert verify_board(ExportReader(copy)).is_complete
     (copy / "challenges" / "one.zip").write_bytes(b"another run")
     assert verify_board(ExportReader(copy)).differences == [
         "challenges/one.zip was changed: its sha256 is not the ledger's"

@@ -84,7 +84,7 @@ def test_any_tables_are_a_card_or_named_problems(card):
     if not problems:
         assert found.runs
         assert found.model.record().keys() <= set(found.model.__dataclass_fields__)
-    assert all(one.name in ("card-key", "card-value", "format-unknown") for one in problems.found)
+    assert all(one.name in ("card-key", "card-value", "format-unknown") for one in problems.items)
 
 
 @FEW
@@ -107,7 +107,7 @@ def test_any_bytes_put_into_any_place_of_a_zip_are_read_or_named(bases, content,
     archive = Archive(io.BytesIO(good[:place] + content + good[place + len(content) :]), "s.zip", problems)
     for name in archive.members:
         archive.unpack(name, io.BytesIO(), problems)
-    assert all(one.name in REMEDIES for one in problems.found)
+    assert all(one.name in REMEDIES for one in problems.items)
 
 
 def test_the_fuzzer_sees_what_fails(look):

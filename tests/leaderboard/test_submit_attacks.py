@@ -49,7 +49,7 @@ def test_a_limit_on_the_size_of_files_is_told_in_a_line_and_loses_nothing(board,
         ["bash", "-c", command, sys.executable, str(file), str(board.path)], capture_output=True, text=True
     )
     assert "File too large" in one_line_error(done)
-    assert verify_at(str(board.path)).whole
+    assert verify_at(str(board.path)).is_complete
     assert len(board.records()) == 1
     assert not any((board.path / "incoming").glob("*"))
     assert submit_runs(board, file)[1]
@@ -72,7 +72,7 @@ def test_a_board_that_may_only_be_read_is_read(board, file, remembered, cache, m
     submit_runs(board, file)
     before = sorted(board.path.rglob("*"))
     request.getfixturevalue("read_only")
-    assert verify_at(str(board.path)).whole
+    assert verify_at(str(board.path)).is_complete
     with open_board_view(str(board.path)) as view:
         assert len(take_snapshot(view).views[0].rows) == 1
     assert sorted(board.path.rglob("*")) == before

@@ -29,8 +29,8 @@ def problems_of(content: bytes) -> list[str]:
     archive = Archive(io.BytesIO(content), "s.zip", problems)
     for name in archive.members:
         archive.unpack(name, io.BytesIO(), problems)
-    assert all(one.remedy == REMEDIES[one.name] for one in problems.found)
-    return [one.name for one in problems.found]
+    assert all(one.remedy == REMEDIES[one.name] for one in problems.items)
+    return [one.name for one in problems.items]
 
 
 def listed(**first: object) -> list[Entry]:
@@ -131,7 +131,7 @@ def test_a_bomb_that_hides_its_size_unpacks_no_further_than_it_claims(tmp_path):
     content = written([Entry(ROWS, packed, local=lies, central=lies)])
     problems, sink = Problems(), io.BytesIO()
     assert Archive(io.BytesIO(content), "s.zip", problems).unpack(ROWS, sink, problems) == ""
-    assert [one.name for one in problems.found] == ["zip-damaged"]
+    assert [one.name for one in problems.items] == ["zip-damaged"]
     assert len(sink.getvalue()) == 0
 
 
@@ -219,12 +219,12 @@ def test_an_entry_that_is_cut_off_while_it_is_read_is_named(good):
     archive = Archive(file, "s.zip", problems)
     file.truncate(archive.members[ROWS].start + 3)
     archive.unpack(ROWS, io.BytesIO(), problems)
-    assert [one.name for one in problems.found] == ["file-changed"]
+    assert [one.name for one in problems.items] == ["file-changed"]
 
 
 def test_names_with_control_characters_are_shown_as_one_line():
     raw = struct.pack("<3s", b"\x1b[2") + b"\r\nfarshift: all is well"
     problems = Problems()
     Archive(io.BytesIO(written([Entry(raw.decode(), b"x")])), "s.zip", problems)
-    assert [one.name for one in problems.found] == ["zip-unexpected"]
-    assert str(problems.found[0]).isprintable()
+    assert [one.name for one in problems.items] == ["zip-unexpected"]
+    assert str(problems.items[0]).isprintable()

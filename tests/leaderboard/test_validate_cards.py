@@ -22,7 +22,7 @@ GOOD = {"format": 2, "name": "n", "team": "t", "note": "", "model": {}, "runs": 
 def told(card: dict[str, Any]) -> list[tuple[str, str]]:
     problems = Problems()
     parse_submission_card(card, "submission.toml", problems)
-    return [(one.name, one.column) for one in problems.found]
+    return [(one.name, one.column) for one in problems.items]
 
 
 def test_a_card_says_who_and_what_was_declared():
@@ -135,11 +135,11 @@ def test_the_template_is_a_card_that_declares_nothing():
 
     problems = Problems()
     assert parse_team_and_model(read_card(TEMPLATE.encode()), "card.toml", problems).model == ModelCard()
-    assert problems.found == []
+    assert problems.items == []
     uncommented = TEMPLATE.replace("# parameters", "parameters").replace("# budget", "budget")
     uncommented = (
         uncommented.replace("# protocol", "protocol").replace("# links", "links").replace("# contact", "contact")
     )
     found = parse_team_and_model(read_card(uncommented.encode()), "card.toml", problems).model
-    assert problems.found == []
+    assert problems.items == []
     assert (found.parameters, len(found.links)) == (1_000_000, 2)

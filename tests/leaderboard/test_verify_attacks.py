@@ -57,7 +57,7 @@ def exported(board, tmp_path) -> Path:
 
 def test_a_board_as_it_is_has_nothing_wrong(board):
     found = verify_board(board)
-    assert found.whole, found
+    assert found.is_complete, found
     assert found.verified == found.entries == 2
     assert found.notes == []
 
@@ -148,7 +148,7 @@ def test_scores_of_another_scorer_are_not_verified_and_are_no_difference(board):
     with newer_scorer(SCORER + 1):
         found = verify_board(board)
         done = CliRunner().invoke(app, ["board", "verify", str(board.path)])
-    assert not found.whole
+    assert not found.is_complete
     assert found.differences == []
     assert found.verified == 0
     assert all(f"scored by scorer {SCORER}" in why for why in found.not_recomputed)
@@ -174,7 +174,7 @@ def rewritten(board: Board) -> Board:
 
 @pytest.mark.attack("operator", "a history rewritten with the same key")
 def test_a_history_rewritten_with_the_same_key_is_refused_by_who_saw_the_first(board, exported, tmp_path, cache):
-    assert verify_at(str(exported)).whole
+    assert verify_at(str(exported)).is_complete
     copy = export_board(rewritten(board), tmp_path / "copy").out
     (found,) = verify_at(str(copy)).differences
     assert "the history was rewritten from record 0 on: on 2" in found
@@ -185,7 +185,7 @@ def test_a_history_rewritten_with_the_same_key_is_refused_by_who_saw_the_first(b
 @pytest.mark.attack("host", "another board, with another key, under the address of the first")
 def test_an_address_that_gets_another_board_with_another_key_is_told(board, exported, tmp_path, cache):
     with servers.web(**served(exported)) as site:
-        assert verify_at(site.url).whole
+        assert verify_at(site.url).is_complete
         other = export_board(Board.init(tmp_path / "other", "A test board"), tmp_path / "other export").out
         site.files = {f"/{name}": content for name, content in served(other).items()}
         (found,) = verify_at(site.url).differences
@@ -197,7 +197,7 @@ def test_files_that_an_older_version_or_its_user_put_beside_an_export_are_ignore
     (exported / "site").mkdir()
     (exported / "site" / "index.html").write_text("pages of an older version")
     (exported / "seen.checkpoint").write_text("farshift-board/ab\n4\nAA==\n\n- example.org/w AA==\n")
-    assert verify_at(str(exported)).whole
+    assert verify_at(str(exported)).is_complete
 
 
 def served(place: Path) -> dict[str, bytes]:
@@ -212,7 +212,7 @@ def test_outsiders_compute_the_tables_of_an_export_as_the_board_does(board, expo
             with open_board_view(place) as view:
                 assert take_snapshot(view).record() == due
                 write_export(take_snapshot(view), "csv", tmp_path / "table.csv")
-            assert verify_at(place).whole
+            assert verify_at(place).is_complete
     with open_board_view(zipped) as view:
         assert "2 entries" in build_site(view, tmp_path / "pages").read_text()
     assert list_differences(take_snapshot(board), "csv", tmp_path / "table.csv") == []

@@ -171,9 +171,9 @@ def test_a_corrupted_text_label_is_read_as_it_was_given():
     mask = np.arange(40) % 4 > 0
     given = np.ma.MaskedArray(np.array(["WRONG"] * 40, object), mask=mask)
     spoilt = replace(part, override=given)
-    expected = np.where(mask, part.truth(), "WRONG").tolist()
-    assert spoilt.given().tolist() == expected
-    assert spoilt.truth().tolist() == part.truth().tolist()
+    expected = np.where(mask, part.true_labels(), "WRONG").tolist()
+    assert spoilt.observed_labels().tolist() == expected
+    assert spoilt.true_labels().tolist() == part.true_labels().tolist()
     assert np.concatenate([batch[part.label] for batch in spoilt.batches(16)]).tolist() == expected
     assert spoilt.numpy()["corrupted"].tolist() == (~mask).tolist()
 

@@ -88,7 +88,7 @@ def test_the_real_webdataset_reads_rows_that_recompute_to_their_ids_and_checks(n
     index = pq.read_table(next((tmp_path / "out").glob("*.index.parquet")))
     assert index["row_id"].to_pylist() == part.row_ids.tolist()
     assert get_digest_prefixes(compute_row_digests(rows, part.schema)).tolist() == index["check"].to_pylist()
-    published = opened.rows["check"].to_numpy()[part.places]
+    published = opened.rows["check"].to_numpy()[part.source_indices]
     assert ((index["check"].to_numpy() == published) | part.corrupted).all()
     expected = part.arrow().to_pylist()
     assert [sample["json"] for sample in samples] == expected, "all columns, the label as given among them"

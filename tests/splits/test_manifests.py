@@ -185,7 +185,7 @@ def test_corrupted_labels_are_wrong_at_the_stated_rate_and_nowhere_first():
     part = load("modadd97/xi35", part="train")
     rows = part.numpy()
     truth = (rows["a"] + rows["b"]) % 97
-    assert (part.truth() == truth).all()
+    assert (part.true_labels() == truth).all()
     assert part.corrupted.sum() == round(0.35 * 4704)
     assert ((rows["sum"] != truth) == part.corrupted).all()
     assert set(rows["sum"].tolist()) == set(range(97))

@@ -43,12 +43,12 @@ class UploadFiles:
     def part(self, id: str) -> Path:
         return self.folder / f".{id}.part"
 
-    def whole(self, id: str) -> Path:
+    def complete_path(self, id: str) -> Path:
         return self.folder / f"{id}.zip"
 
     def here(self, id: str) -> Path | None:
         """A finished file, on this machine; None where there is none."""
-        return self.whole(id) if self.whole(id).is_file() else None
+        return self.complete_path(id) if self.complete_path(id).is_file() else None
 
     def has_room(self, size: int) -> bool:
         """Whether the disk has room for so many bytes more."""
@@ -63,7 +63,7 @@ class UploadFiles:
         with translate_os_errors(self.folder, ADVICE):
             with self.part(id).open("rb") as file:
                 os.fsync(file.fileno())
-            self.part(id).replace(self.whole(id))
+            self.part(id).replace(self.complete_path(id))
             fsync_folder(self.folder)
 
     def drop(self, id: str) -> None:
@@ -72,7 +72,7 @@ class UploadFiles:
 
     def clear(self, id: str) -> None:
         """Nothing of it is needed on this machine any more."""
-        for path in (self.whole(id), *self.folder.glob(f".{id}.*")):
+        for path in (self.complete_path(id), *self.folder.glob(f".{id}.*")):
             path.unlink(missing_ok=True)
 
     def ids(self) -> dict[str, float]:

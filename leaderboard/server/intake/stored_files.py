@@ -37,8 +37,8 @@ class StoredFiles(UploadFiles):
         self._seen: dict[str, float] = {}
 
     def here(self, id: str) -> Path | None:
-        there = super().here(id) is not None or self._fetched(_get_object_path(id), self.whole(id))
-        return self.whole(id) if there else None
+        there = super().here(id) is not None or self._fetched(_get_object_path(id), self.complete_path(id))
+        return self.complete_path(id) if there else None
 
     def _fetched(self, path: str, file: Path) -> bool:
         """Bring an object into a file, whole or not at all; False where there is none."""
@@ -52,7 +52,7 @@ class StoredFiles(UploadFiles):
 
     def finish(self, id: str) -> None:
         self.settle(id)
-        self.objects.send(_get_object_path(id), self.whole(id))
+        self.objects.send(_get_object_path(id), self.complete_path(id))
 
     def drop(self, id: str) -> None:
         self.clear(id)

@@ -57,7 +57,7 @@ class Scorer:
         request = {"file": str(file.resolve()), "team": job.team, "team_key": job.team_key, "token": job.token}
         self._process.stdin.write(json.dumps({**request, "seconds": self.settings.scoring_seconds}).encode() + b"\n")
         self._process.stdin.flush()
-        self._said = b""
+        self._output = b""
         self._done += 1
 
     def hear(self, seconds: float) -> dict[str, Any] | None:
@@ -69,10 +69,10 @@ class Scorer:
         piece = os.read(out, 1 << 20)
         if not piece:
             return {"broke": self._ending()}
-        self._said += piece
-        if not self._said.endswith(b"\n"):
+        self._output += piece
+        if not self._output.endswith(b"\n"):
             return None
-        answer: dict[str, Any] = json.loads(self._said)
+        answer: dict[str, Any] = json.loads(self._output)
         return answer
 
     def end(self) -> None:

@@ -143,7 +143,7 @@ def _accept_answers(state: State, sender: Sender, window: str, id: str, body: Bo
             state.accounts.refused(sender, "quota-exceeded", str(error))
             raise
         state.files.settle(id)
-        return submit_answers(state.board, window, state.files.whole(id), allowed=allowed)
+        return submit_answers(state.board, window, state.files.complete_path(id), allowed=allowed)
     except BadSubmission as error:
         raise HTTPProblem.because(422, _format_error(error, id), problems=to_problem_records(error)) from error
     except (HTTPProblem, QuotaExceeded):

@@ -86,7 +86,7 @@ class Examples:
     inputs: Sequence[str]
     outputs: Sequence[str]
     items: Sequence[str] | None = None
-    kept: NDArray[np.bool_] | None = None
+    is_valid: NDArray[np.bool_] | None = None
     meta: Mapping[str, NDArray[Any] | Sequence[Any]] = field(default_factory=dict)
 
 

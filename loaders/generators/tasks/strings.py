@@ -63,7 +63,7 @@ def mode(draws: Draws, length: int) -> Examples:
     return Examples(
         format_characters(sequence, _LETTERS),
         format_characters(winners[:, None], _LETTERS),
-        kept=_has_one_winner(counts),
+        is_valid=_has_one_winner(counts),
     )
 
 
@@ -76,7 +76,7 @@ def mode_scratchpad(draws: Draws, length: int) -> Examples:
     for row in counts.tolist():
         runs = " ".join(letter * number for letter, number in zip(_LETTERS, row, strict=True) if number)
         outputs.append(f"{runs} {_LETTERS[row.index(max(row))]}")
-    return Examples(format_characters(sequence, _LETTERS), outputs, kept=_has_one_winner(counts))
+    return Examples(format_characters(sequence, _LETTERS), outputs, is_valid=_has_one_winner(counts))
 
 
 def _draw_letters(draws: Draws, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -97,7 +97,7 @@ def share_right(known: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
 def test_neither_lowest_bits_nor_the_order_of_ids_tell_the_labels_of_slabs():
     benchmark = find_benchmark("slabs_5/shuffled")
     drawn = draw_sealed_rows(benchmark, SEED)
-    truth = drawn.rows.truth()
+    truth = drawn.rows.true_labels()
     chance = max(truth.mean(), 1 - truth.mean())
     bound = chance + 4 * np.sqrt(0.25 / (len(truth) // 2))
     inputs = np.stack(drawn.rows.numpy(["inputs"])["inputs"])

@@ -52,7 +52,7 @@ def test_no_input_of_a_draw_stands_in_the_published_source(benchmark, drawn):
 def test_the_same_seed_gives_the_same_draw_and_another_seed_others(benchmark, drawn):
     again, other = draw_sealed_rows(benchmark, SEED), draw_sealed_rows(benchmark, bytes(32))
     assert select_inputs(again.rows, benchmark) == select_inputs(drawn.rows, benchmark)
-    assert again.rows.truth().tolist() == drawn.rows.truth().tolist()
+    assert again.rows.true_labels().tolist() == drawn.rows.truth().tolist()
     assert not set(other.rows.row_ids.tolist()) & set(drawn.rows.row_ids.tolist())
     assert other.profile["ood"]["cells"] == drawn.profile["ood"]["cells"]
 
@@ -83,8 +83,8 @@ def test_a_cell_that_the_generator_cannot_fill_is_left_out_on_both_sides():
     assert told["rows"] + told["left_out"]["rows"] == told["public_rows"]
     public = benchmark.view("id")[0]
     kept = np.isin(public.row_ids, drawn.counterpart["id"])
-    assert sorted(public.carried["severity"][kept]) == sorted(drawn.rows.select(drawn.sides["id"]).carried["severity"])
-    assert public.carried["severity"][~kept].max() < 10  # all short strings are published
+    assert sorted(public.row_metadata["severity"][kept]) == sorted(drawn.rows.select(drawn.sides["id"]).row_metadata["severity"])
+    assert public.row_metadata["severity"][~kept].max() < 10  # all short strings are published
 
 
 def test_a_generator_whose_seed_gives_published_inputs_other_labels_is_refused(tmp_path, monkeypatch):

@@ -57,7 +57,7 @@ def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, objec
     receipt = submit_answers(made, WINDOW, handed.answers["ann"], clock=clock)
     of_the_key = ("board", "hash", "record")  # the boards have different keys
     said["receipt"] = {name: value for name, value in receipt.record().items() if name not in of_the_key}
-    said["record"] = receipt.taken.body
+    said["record"] = receipt.answers_record.body
     for number, file in enumerate(odd_ones):
         with pytest.raises(FarshiftError) as refused:
             submit_answers(made, WINDOW, file, clock=clock)
@@ -83,12 +83,12 @@ def test_every_byte_served_before_the_close_is_the_same_whatever_the_labels(hand
         answers.with_name("missing.zip"),
     ]
     here = served(tmp_path / "one", clock, handed, odd_ones)
-    truth = draw_sealed_rows(find_benchmark(ON), SEED).rows.truth()
+    truth = draw_sealed_rows(find_benchmark(ON), SEED).rows.true_labels()
     other_home = tmp_path / "other"
     monkeypatch.setenv("FARSHIFT_PATH", str(other_home))
     other_home.mkdir()
     make_home(other_home, TURNED)
-    other_truth = draw_sealed_rows(find_benchmark(ON), SEED).rows.truth()
+    other_truth = draw_sealed_rows(find_benchmark(ON), SEED).rows.true_labels()
     there = served(tmp_path / "two", clock, handed, odd_ones)
     assert (truth == 1 - other_truth).all()  # the labels do differ, every one of them
     assert sorted(here) == sorted(there)

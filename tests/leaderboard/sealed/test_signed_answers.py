@@ -51,7 +51,7 @@ def test_one_submission_is_taken_of_each_key_whatever_name_it_gives(opened, hand
     ann = handed.answers["ann"]
     first = submit_answers(opened, WINDOW, ann, clock)
     again = submit_answers(opened, WINDOW, ann, clock)
-    assert (first.new, again.new, again.taken) == (True, False, first.taken)
+    assert (first.new, again.new, again.answers_record) == (True, False, first.answers_record)
     other = packed_again(ann, tmp_path / "other.zip", key_of(ann.parent, "ann"), team="Zoe")
     with pytest.raises(FarshiftError, match="one submission is taken of each key"):
         submit_answers(opened, WINDOW, other, clock)

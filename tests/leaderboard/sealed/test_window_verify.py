@@ -135,15 +135,15 @@ def test_a_window_of_public_randomness_of_an_earlier_version_is_drawn_by_it_and_
     window = sealed(board, clock)
     board.ledger.append([("share_committed", {"window": WINDOW, "key": "of no form any more"})])
     with pytest.raises(FarshiftError, match="its public randomness is not in the ledger"):
-        window.drawn_by(SEED)
+        window.derive_draw_seed(SEED)
     board.ledger.append([("randomness", {"window": WINDOW, "randomness": public})])
     clock.set(OPENS, seconds=60)
     submit_answers(board, WINDOW, answered(draw_folder(board, window), tmp_path, "ann"), clock=clock)
     clock.set(CLOSES, seconds=1)
-    assert close_window(board, WINDOW, clock).drawn_by(SEED) == seed
+    assert close_window(board, WINDOW, clock).derive_draw_seed(SEED) == seed
 
     found = verify_board(board)
-    assert found.whole
+    assert found.is_complete
     assert found.notes == [
         "records of earlier versions, of which only chain, signature and files are checked: "
         "1 randomness, 1 share_committed"

@@ -234,8 +234,8 @@ def test_a_source_of_ones_own_under_corruptions_in_a_split(home):
         "ood_test": 120,
     }
     part = load("tiny_corrupted/common", part="ood_test")
-    assert set(part.carried["group"]) == {"contrast", "fog"}
-    assert set(part.carried["severity"].tolist()) == {1, 2, 3, 4, 5}
+    assert set(part.row_metadata["group"]) == {"contrast", "fog"}
+    assert set(part.row_metadata["severity"].tolist()) == {1, 2, 3, 4, 5}
     assert part.numpy(["image"])["image"].shape == (120, 8, 8)
     assert manifest.full_name == "tiny_corrupted/common@1"
 

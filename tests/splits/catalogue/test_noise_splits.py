@@ -56,13 +56,13 @@ def test_no_split_by_rule_ships_rows():
 @pytest.mark.parametrize("percent", [20, 40, 60])
 def test_the_true_rate_of_exclusive_noise_is_the_stated_one(percent):
     part = trained(f"optdigits/symmetric_exclusive_{percent}_draw3")
-    assert (part.given() != part.truth()).mean() == percent / 100
-    assert ((part.given() != part.truth()) == part.corrupted).all()
+    assert (part.observed_labels() != part.true_labels()).mean() == percent / 100
+    assert ((part.observed_labels() != part.true_labels()) == part.corrupted).all()
 
 
 def test_half_the_classes_keep_their_labels_under_asymmetric_noise():
     part = trained("optdigits/asymmetric_40_draw1")
-    truth, given = part.truth(), part.given()
+    truth, given = part.true_labels(), part.observed_labels()
     pairs = {(int(a), int(b)) for a, b in zip(truth[part.corrupted], given[part.corrupted], strict=True)}
     assert pairs == {(2, 7), (3, 8), (5, 6), (6, 5), (7, 1)}
     for true, _ in sorted(pairs):
@@ -72,7 +72,7 @@ def test_half_the_classes_keep_their_labels_under_asymmetric_noise():
 def test_five_draws_train_on_the_same_rows_with_different_labels():
     parts = [trained(f"optdigits/instance_40_draw{draw}") for draw in range(1, 6)]
     assert all(np.array_equal(part.row_ids, parts[0].row_ids) for part in parts)
-    assert len({part.given().tobytes() for part in parts}) == 5
+    assert len({part.observed_labels().tobytes() for part in parts}) == 5
 
 
 @pytest.mark.parametrize("source", ["modadd97", "modmul97"])
@@ -81,13 +81,13 @@ def test_the_wrong_labels_at_one_rate_are_wrong_at_every_higher_one(source):
     assert [int(part.corrupted.sum()) for part in parts] == [470, 941, 1646, 2352]
     for low, high in pairwise(parts):
         assert np.array_equal(low.row_ids, high.row_ids)
-        assert (low.given()[low.corrupted] == high.given()[low.corrupted]).all()
+        assert (low.observed_labels()[low.corrupted] == high.observed_labels()[low.corrupted]).all()
 
 
 def test_flipped_clusters_are_an_exact_share():
     for percent in (5, 10, 15, 20):
         part = load(f"xor_clusters/eta{percent}", part="train")
-        assert (part.given() != part.truth()).sum() == 4 * percent
+        assert (part.observed_labels() != part.true_labels()).sum() == 4 * percent
         assert (len(part), len(load(f"xor_clusters/eta{percent}", part="id_test"))) == (400, 2000)
 
 

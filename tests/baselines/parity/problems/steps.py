@@ -81,7 +81,7 @@ def training(
 def in_order(given: Data, made: Training) -> Batch:
     """All rows as equal shares of their environments."""
     places = torch.arange(len(given)).expand(len(made.stack), -1)
-    return replace(made.sampler.taken(places), environments=made.sampler.environments)
+    return replace(made.sampler.select_rows(places), environments=made.sampler.environments)
 
 
 def batches(made: Training) -> Iterator[Batch]:
