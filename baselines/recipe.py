@@ -48,7 +48,7 @@ class BenchmarkOverride(_Strict):
     quick: RecipeBudget | None = None
     full: RecipeBudget | None = None
 
-    def under(self, budget: str) -> BenchmarkOverride:
+    def for_budget(self, budget: str) -> BenchmarkOverride:
         """As `Recipe.under`, of what is otherwise on one benchmark."""
         spend = _get_budget(self, budget)
         return self.model_copy(update={"settings": self.settings | spend.settings}) if spend else self
@@ -106,7 +106,7 @@ class Recipe(_Strict):
     def for_budget(self, budget: str) -> Recipe:
         """The recipe with the settings that it has under a budget alone; those of one benchmark still stand above
         them. A budget of another name than `quick` or `full` has none."""
-        on = {name: override.under(budget) for name, override in self.on.items()}
+        on = {name: override.for_budget(budget) for name, override in self.on.items()}
         spend = _get_budget(self, budget)
         if on == self.on and not (spend and spend.settings):
             return self

@@ -76,10 +76,10 @@ def read_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
 @dataclass(frozen=True)
 class _ReadingContext:
     answer: Any
-    place: BatchLocation
+    location: BatchLocation
 
     def __str__(self) -> str:
-        return f"reading the {type(self.answer).__name__} that predict gave on {self.place}"
+        return f"reading the {type(self.answer).__name__} that predict gave on {self.location}"
 
 
 def _parse_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:

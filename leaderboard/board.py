@@ -58,7 +58,7 @@ class Board(BoardView):
         self.card = _read_card(self.path)
         self.ledger = Ledger(self._store(), SigningKey(get_key_path(self.path)), str(self.card["key"]))
         self.objects: ObjectStore | None = open_file_store(self.card)
-        self._mutex, self._held = RLock(), 0
+        self._mutex, self._lock_depth = RLock(), 0
 
     @classmethod
     def init(cls, path: Path | str, name: str, store: str | None = None, files: str | None = None) -> Board:
@@ -130,17 +130,17 @@ class Board(BoardView):
         """Hold the board among threads and processes, and with its ledger in PostgreSQL among machines; may be nested.
         What killed ones left is first finished or cleared away."""
         with self._mutex:
-            if self._held:
+            if self._lock_depth:
                 yield
                 return
             with hold_lock(self.path / "board", str(self.path)), self.ledger.store.lock_across_machines():
                 if (self.path / INCOMING).is_dir():
                     self._recover()
-                self._held += 1
+                self._lock_depth += 1
                 try:
                     yield
                 finally:
-                    self._held -= 1
+                    self._lock_depth -= 1
 
     def enter(self, events: Sequence[Event], files: Mapping[str, bytes]) -> list[Record]:
         """Append events together with the files that they name in `files` of their bodies (`kept_files.digests`): all

@@ -64,7 +64,7 @@ class ReRanker(nn.Module):
         logits: Tensor = self.writer(source, target)
         return logits
 
-    def judged(self, source: Tensor, written: Tensor) -> Tensor:
+    def judge_answers(self, source: Tensor, written: Tensor) -> Tensor:
         """The logit (K, n) of whether `written` (K, n, T) answers source ids (K, n, S), read off after its end."""
         count = (written != PAD).sum(dim=-1, keepdim=True)
         ended = (written == EOS).any(dim=-1, keepdim=True)
@@ -82,7 +82,7 @@ class ReRanker(nn.Module):
         if not written.shape[-1]:
             return written[:, :, 0]
         repeated_source = source.repeat_interleave(self.answers, dim=1)
-        verdicts = self.judged(repeated_source, written.flatten(1, 2)).view(likely.shape)
+        verdicts = self.judge_answers(repeated_source, written.flatten(1, 2)).view(likely.shape)
         best = (likely + F.logsigmoid(verdicts)).argmax(dim=2)
         return written.gather(2, best[..., None, None].expand(-1, -1, 1, written.shape[-1]))[:, :, 0]
 
@@ -131,5 +131,5 @@ class Algorithm(Base):
     @staticmethod
     def _errors(network: ReRanker, source: Tensor, written: Tensor, right: Tensor) -> Tensor:
         """Of each row, (K, n)."""
-        verdicts = network.judged(source, written)
+        verdicts = network.judge_answers(source, written)
         return F.binary_cross_entropy_with_logits(verdicts, right.to(verdicts.dtype), reduction="none")

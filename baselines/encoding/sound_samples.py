@@ -66,28 +66,28 @@ class AudioEncoding(RowEncoding):
     def decoder(self) -> str:
         return describe_audio_decoder()
 
-    def _heard(self, files: NDArray[Any], index: int) -> NDArray[np.float32]:
+    def _decode_audio(self, files: NDArray[Any], index: int) -> NDArray[np.float32]:
         return read_samples(bytes(files[index]), self.rate, f"sound {index} of {len(files)}")
 
     def _lengths(self, files: NDArray[Any]) -> NDArray[np.float32]:
         """How many samples each sound has, (n,), whole numbers."""
 
         def read(places: Sequence[int]) -> NDArray[np.float32]:
-            return np.array([[len(self._heard(files, index))] for index in places], np.float32).reshape(-1, 1)
+            return np.array([[len(self._decode_audio(files, index))] for index in places], np.float32).reshape(-1, 1)
 
-        return self._kept("lengths", files, 1, read)[:, 0]
+        return self._read_cached("lengths", files, 1, read)[:, 0]
 
     def _samples(self, files: NDArray[Any], places: Sequence[int]) -> NDArray[np.float32]:
         """The sounds at some places, normalised as the processor does, 0 after a sound's end: (places, T)."""
         values = np.zeros((len(places), self.samples), np.float32)
         for row, index in enumerate(places):
-            some = self._heard(files, index)[: self.samples]
+            some = self._decode_audio(files, index)[: self.samples]
             if len(some):
                 given = self.processor(some, sampling_rate=self.rate, return_tensors="np")["input_values"][0]
                 values[row, : len(some)] = given
         return values
 
-    def _kept(
+    def _read_cached(
         self, what: str, files: NDArray[Any], width: int, read: Callable[[Sequence[int]], NDArray[np.float32]]
     ) -> NDArray[np.float32]:
         """What `read` gives of sounds, `width` numbers each, by the cache; without it where they would not fit."""
@@ -112,5 +112,5 @@ class AudioEncoding(RowEncoding):
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """What `inputs` gives, by the cache."""
         files = batch[self.task.inputs[0]]
-        values = self._kept("samples", files, self.samples, lambda places: self._samples(files, places))
+        values = self._read_cached("samples", files, self.samples, lambda places: self._samples(files, places))
         return torch.zeros((len(values), 0), dtype=torch.int64), torch.from_numpy(values)

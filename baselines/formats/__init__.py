@@ -59,7 +59,7 @@ class WordFormat(Format):
         """The tokens of one of the task's texts."""
         return list(text.replace(" ", SPACE)) if self.characters else text.split()
 
-    def asked(self, texts: Texts) -> Texts:
+    def format_inputs(self, texts: Texts) -> Texts:
         return [" ".join(self.words(text)) for text in texts] if self.characters else texts
 
     def text(self, words: Sequence[str]) -> str:

@@ -35,12 +35,12 @@ class GroupedOptimiser:
         make: Callable[[list[dict[str, Any]]], torch.optim.Optimizer],
         state_names: Sequence[str],
     ) -> None:
-        self.parameters, self.kept = list(parameters), tuple(state_names)
+        self.parameters, self.state_names = list(parameters), tuple(state_names)
         self.runs = group_replicas(each)
-        self.whole = len(self.runs) == 1
+        self.is_single = len(self.runs) == 1
         groups = []
         for some, settings in self.runs:
-            views = self.parameters if self.whole else [nn.Parameter(p.detach()[some]) for p in self.parameters]
+            views = self.parameters if self.is_single else [nn.Parameter(p.detach()[some]) for p in self.parameters]
             groups.append({"params": views, **settings})
         self.optimiser = make(groups)
         self.rates = [group["lr"] for group in self.optimiser.param_groups]
@@ -49,7 +49,7 @@ class GroupedOptimiser:
         """One step along the parameters' `.grad`, at `factor` of each replica's learning rate."""
         for group, rate, (some, _) in zip(self.optimiser.param_groups, self.rates, self.runs, strict=True):
             group["lr"] = rate * factor
-            if not self.whole:
+            if not self.is_single:
                 for view, parameter in zip(group["params"], self.parameters, strict=True):
                     view.grad = None if parameter.grad is None else parameter.grad[some]
         self.move()
@@ -69,7 +69,7 @@ class GroupedOptimiser:
         for index, step in enumerate(step_counts):
             if step is not None and int(step) != state["steps"]:
                 state[f"steps/{index}"] = int(step)
-        for name in self.kept:
+        for name in self.state_names:
             for index, parameter in enumerate(self.parameters):
                 pieces = [self._of(group["params"][index], name) for group in self.optimiser.param_groups]
                 if pieces[0] is not None:
@@ -86,7 +86,7 @@ class GroupedOptimiser:
         for group, (some, _) in zip(self.optimiser.param_groups, self.runs, strict=True):
             for index, view in enumerate(group["params"]):
                 tensors = {
-                    name: state[f"{name}/{index}"][some].clone() for name in self.kept if f"{name}/{index}" in state
+                    name: state[f"{name}/{index}"][some].clone() for name in self.state_names if f"{name}/{index}" in state
                 }
                 if tensors:
                     own = f"steps/{index}"

@@ -61,7 +61,7 @@ def _judge_order(rule: Order, left: str, right: str, evidence: Evidence, directi
 class Bounds:
     """From `least` to `most`, and where `strict` without `least` itself."""
 
-    told: str
+    label: str
     least: float = -inf
     most: float = inf
     strict: bool = False
@@ -69,15 +69,15 @@ class Bounds:
     def judge(self, measured: Measurement, direction: bool, begins: str) -> RuleVerdict:
         """Whether the whole interval of a quantity lies in here, or none of it; or its value alone."""
         if measured.why or isinstance(measured.value, str):
-            return RuleVerdict(self.told, OPEN, measured.why or f"{measured.value} is no number")
+            return RuleVerdict(self.label, OPEN, measured.why or f"{measured.value} is no number")
         value = float(measured.value)
         low, high = (value, value) if direction else (measured.low, measured.high)
         reason = f"{begins}{format_measurement(measured)}"
         if (low > self.least if self.strict else low >= self.least) and high <= self.most:
-            return RuleVerdict(self.told, HOLDS, reason)
+            return RuleVerdict(self.label, HOLDS, reason)
         if (high <= self.least if self.strict else high < self.least) or low > self.most:
-            return RuleVerdict(self.told, FAILS, reason)
-        return RuleVerdict(self.told, OPEN, f"{reason}: parts of the interval are on both sides")
+            return RuleVerdict(self.label, FAILS, reason)
+        return RuleVerdict(self.label, OPEN, f"{reason}: parts of the interval are on both sides")
 
 
 def combine_verdicts(premises: Sequence[RuleVerdict], rules: Sequence[RuleVerdict], mark: str) -> tuple[Verdict, str]:

@@ -67,7 +67,7 @@ class Forecast:
 
     def bytes(self, resource: str) -> int:
         """What is needed of a place."""
-        return sum(need.bytes for need in self.needs if need.place == resource)
+        return sum(need.bytes for need in self.needs if need.resource == resource)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -93,7 +93,7 @@ class Forecast:
                 "not_stated": list(self.download.unknown),
                 "own": self.download.own,
             },
-            "needs": [{"what": need.what, "place": need.place, "bytes": need.bytes} for need in self.needs],
+            "needs": [{"what": need.what, "place": need.resource, "bytes": need.bytes} for need in self.needs],
             "free": self.free,
             "measured": trials[0] if trials else None,
             "measured_at_other_sizes": trials[1:],

@@ -85,7 +85,7 @@ def _describe_download(forecast: Forecast) -> str:
 
 def _describe_resource(forecast: Forecast, resource: str) -> str:
     some = [
-        f"{need.what} {format_size(need.bytes)}" for need in forecast.needs if need.place == resource and need.bytes
+        f"{need.what} {format_size(need.bytes)}" for need in forecast.needs if need.resource == resource and need.bytes
     ]
     parts = f" ({', '.join(some)})" if some else ""
     if forecast.probe is None and resource != "disk" and not some:

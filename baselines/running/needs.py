@@ -42,7 +42,7 @@ class Requirement:
     """Something that takes room. change: what to change where there is not enough, in words that follow a colon."""
 
     what: str
-    place: Resource
+    resource: Resource
     bytes: int
     change: str
 
@@ -56,8 +56,8 @@ def check_requirements(needs: Sequence[Requirement], title: str, device: str = "
 def find_shortages(needs: Sequence[Requirement], title: str, device: str = "cpu") -> list[str]:
     """For each place that has less free than is needed: what takes the most there, and what to change."""
     problems = []
-    for resource in dict.fromkeys(need.place for need in needs):
-        some = [need for need in needs if need.place == resource]
+    for resource in dict.fromkeys(need.resource for need in needs):
+        some = [need for need in needs if need.resource == resource]
         total, free = sum(need.bytes for need in some), get_free_bytes(resource, device)
         if total > free:
             most = max(some, key=lambda need: need.bytes)

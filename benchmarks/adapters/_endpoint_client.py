@@ -65,7 +65,7 @@ class RateLimiter:
         self._next = 0.0
         self._wait = wait
 
-    async def turn(self) -> None:
+    async def wait_turn(self) -> None:
         """Return when it is the caller's turn; turns are given in the order in which they were asked for."""
         now = time.monotonic()
         send_time = max(now, self._next)
@@ -108,7 +108,7 @@ class EndpointClient:
         """
         failed, hold_seconds = 0, 0.0
         while True:
-            await self.pace.turn()
+            await self.pace.wait_turn()
             try:
                 return await self._try(text)
             except _RetryableError as error:

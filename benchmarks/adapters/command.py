@@ -95,7 +95,7 @@ class CommandModel:
     def __init__(self, factory: CommandFactory, opening: Mapping[str, Any], task: Task, prompt: Prompt | None) -> None:
         self._factory, self._opening, self._task, self._prompt = factory, opening, task, prompt
         self._child: ChildProcess | None = None
-        self._asked = 0
+        self._rows_sent = 0
 
     def predict(self, batch: Columns) -> list[Prediction | Failed | None] | Answers:
         """What the command answers to each row, in the rows' order; `Answers` where it gives scores.
@@ -140,7 +140,7 @@ class CommandModel:
     def _ask(self, child: ChildProcess, batch: Columns) -> list[str]:
         """Send the rows of a batch; their ids, running numbers over all batches."""
         count = len(batch[self._task.inputs[0]])
-        ids = [str(self._asked + row) for row in range(count)]
+        ids = [str(self._rows_sent + row) for row in range(count)]
         rows: list[dict[str, Any]] = [
             {"id": name, "inputs": {field: _to_json_value(values[row]) for field, values in batch.items()}}
             for row, name in enumerate(ids)
@@ -150,7 +150,7 @@ class CommandModel:
                 shown = [part if isinstance(part, str) else _encode_file(part.content) for part in parts]
                 message["prompt"] = shown if any(isinstance(part, dict) for part in shown) else "".join(map(str, shown))
         child.write([_encode_message(message) for message in rows])
-        self._asked += count
+        self._rows_sent += count
         return ids
 
     def _line(self, child: ChildProcess, done: str) -> bytes:

@@ -36,7 +36,7 @@ class PublishedResult(_Strict):
     where: str
 
     @model_validator(mode="after")
-    def _one(self) -> PublishedResult:
+    def _check_content(self) -> PublishedResult:
         if not self.says and self.value is None:
             raise ValueError("give value, or says")
         return self
@@ -69,7 +69,7 @@ class TrainedBaseline(_Strict):
     quick: QuickOverrides = QuickOverrides()
 
     @model_validator(mode="after")
-    def _whole(self) -> TrainedBaseline:
+    def _check_settings(self) -> TrainedBaseline:
         if self.recorded and self.model_fields_set - {"recipe", "on", "recorded"}:
             raise ValueError("a recorded run has its own settings, budget and seeds: give recipe and on alone")
         if self.quick.search and not self.search:

@@ -155,7 +155,7 @@ class Evaluation:
             for inputs in training_run.parts:
                 which = "" if candidate == "last" else f" {candidate}"
                 label = f"{self.benchmark.name} {inputs.name} seed {job.seed}{which}"
-                self.query.ask(ready, candidate, inputs, job, label)
+                self.query.predict_all(ready, candidate, inputs, job, label)
         if callable(remarks := getattr(model, "remarks", None)):
             with wrap_user_errors(f"{self._where(job.seed)}: remarks"):
                 spent |= _filter_remarks(remarks())

@@ -73,7 +73,7 @@ class Predictor:
         adaptation = benchmark.definition.protocol.touch.adaptation
         return cls(benchmark.task, batch_size, TimeLimit(seconds, on_hang), adaptation, world)
 
-    def ask(self, model: Any, candidate: str, inputs: Inputs, job: Job, label: str) -> None:
+    def predict_all(self, model: Any, candidate: str, inputs: Inputs, job: Job, label: str) -> None:
         """Ask `model` for every row of `inputs` that is this process's and has no answer in `job` yet, and keep the
         answers in its shards. What was answered before an error stays kept."""
         adapts = self.adaptation is not None and getattr(model, "reset", None) is not None
@@ -120,7 +120,7 @@ class Predictor:
         asked without it."""
         batch = inputs.batch(step.rows)
         try:
-            return self._asked(model, batch, location)
+            return self._predict_batch(model, batch, location)
         except BadFile as error:
             decodable = find_readable_rows(batch)
             if decodable.all():
@@ -129,13 +129,13 @@ class Predictor:
             log_message(f"{location.part}: {lost} of a batch cannot be decoded, which counts as wrong: {error}")
         remaining = replace(location, rows=location.rows[decodable])
         answers = (
-            self._asked(model, select_rows(batch, decodable), remaining)
+            self._predict_batch(model, select_rows(batch, decodable), remaining)
             if decodable.any()
             else _make_empty_answers(self.task)
         )
         return answers.scatter(decodable)
 
-    def _asked(self, model: Any, batch: Columns, location: BatchLocation) -> Answers:
+    def _predict_batch(self, model: Any, batch: Columns, location: BatchLocation) -> Answers:
         given = InputFormat.of(model).given(batch)
         with wrap_user_errors(_PredictContext(location)):
             try:
@@ -157,10 +157,10 @@ def _make_empty_answers(task: Task) -> Answers:
 
 @dataclass(frozen=True)
 class _PredictContext:
-    place: BatchLocation
+    location: BatchLocation
 
     def __str__(self) -> str:
-        return f"predict on {self.place}"
+        return f"predict on {self.location}"
 
 
 def _iterate_adaptation_steps(inputs: Inputs, adaptation: Adaptation | None) -> Iterator[Step]:

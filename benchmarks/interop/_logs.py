@@ -39,7 +39,7 @@ class LogSample:
     row_id: Any
     entry_identity: Any
     sent: Sequence[str]
-    said: str | None
+    output: str | None
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def make_transcript(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -
         for sample in log.samples:
             row_id = _parse_row_id(sample, benchmark, identities, expected)
             wrapped |= _is_wrapped(sample, expected[row_id], benchmark)
-            _find_first_without([row_id], own)[row_id] = sample.said
+            _find_first_without([row_id], own)[row_id] = sample.output
     seeds: list[Outputs] = []
     for outputs in (outputs for own in sittings.values() for outputs in own):
         _find_first_without(outputs, seeds).update(outputs)

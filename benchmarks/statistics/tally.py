@@ -91,38 +91,38 @@ class _LazySample(ABC):
     """A sample that is seldom asked for its rows: they are made when they are."""
 
     @abstractmethod
-    def whole(self) -> RowScores:
+    def row_scores(self) -> RowScores:
         """The sample with its rows."""
 
     @property
     def scores(self) -> Scores:
-        return self.whole().scores
+        return self.row_scores().scores
 
     @property
     def per_seed(self) -> list[float]:
-        return self.whole().per_seed
+        return self.row_scores().per_seed
 
     @property
     def rows(self) -> int:
-        return self.whole().rows
+        return self.row_scores().rows
 
     @property
     def why(self) -> str:
-        return self.whole().why
+        return self.row_scores().why
 
     @property
     def bounds(self) -> tuple[float, float]:
-        return self.whole().bounds
+        return self.row_scores().bounds
 
     @property
     def clustering(self) -> Clustering:
-        return self.whole().clustering
+        return self.row_scores().clustering
 
     def spread(self) -> VarianceEstimate:
-        return self.whole().spread()
+        return self.row_scores().spread()
 
     def shift(self) -> float:
-        return self.whole().shift()
+        return self.row_scores().shift()
 
     def interaction(self) -> float:
         return 0.0
@@ -131,7 +131,7 @@ class _LazySample(ABC):
         return self
 
     def minus(self, other: Any) -> Sample:
-        return self.whole().minus(other.whole() if isinstance(other, _LazySample) else other)
+        return self.row_scores().minus(other.row_scores() if isinstance(other, _LazySample) else other)
 
 
 class PooledTally(_LazySample):

@@ -49,7 +49,7 @@ class Recomputation:
     digest of the file of its rows, where they were wanted. unavailable, invalid: why nothing could be computed.
     before: whether an earlier verification computed it."""
 
-    said: Mapping[str, str]
+    metadata: Mapping[str, str]
     runs: Mapping[int, Mapping[str, Any]]
     unavailable: str = ""
     invalid: str = ""

@@ -71,7 +71,7 @@ class FolderReader:
     address = ""
 
     def __init__(self, board: Board) -> None:
-        self.place, self.folder, self._board = board.location, board.path, board
+        self.location, self.folder, self._board = board.location, board.path, board
         self.card: dict[str, Any] = board.card | {"baselines": board.baselines()}
 
     def read(self) -> tuple[list[Record], list[str]]:

@@ -140,7 +140,7 @@ def _find_inconsistencies(copy: BoardReader, entered: Entry, good: set[str]) -> 
 def _find_differences(entered: Entry, computed: Recomputation) -> list[str]:
     """What the ledger says otherwise of an entry than its submission."""
     newest, run = entered.scores[-1], computed.runs[entered.run]
-    comparisons = [*((name, getattr(entered, name), submitted) for name, submitted in computed.said.items())]
+    comparisons = [*((name, getattr(entered, name), submitted) for name, submitted in computed.metadata.items())]
     comparisons += [(name, getattr(entered, name), submitted) for name, submitted in run["item"].items()]
     problems = [
         f"its {name} is {stated!r} in the ledger and {submitted!r} in the submission"

@@ -51,7 +51,7 @@ class ResponseBody:
     def size(self) -> int:
         return len(self.content)
 
-    def packed(self) -> CompressedBody:
+    def to_compressed(self) -> CompressedBody:
         """The same body, of which only the compressed forms are kept."""
         return CompressedBody(self.tag, self.media, self.size, self.gzip, self.zstd)
 
@@ -71,7 +71,7 @@ class CompressedBody:
         return gzip.decompress(self.gzip)
 
     @property
-    def held(self) -> int:
+    def memory_bytes(self) -> int:
         """Bytes that it takes in memory."""
         return len(self.gzip) + len(self.zstd)
 

@@ -46,7 +46,7 @@ async def serve_page(request: Request, path: str) -> Response:
     published: ServedBoard = request.app.state.published
     name = path + "index.html" if path == "" or path.endswith("/") else path
     shown = published.ready
-    if shown is not None and (cached := shown.kept(name)) is not None:
+    if shown is not None and (cached := shown.get_cached_page(name)) is not None:
         return make_body_response(request, cached, SHORT if name.startswith("static/") else CHECKED)
     return await run_in_threadpool(_respond_with_file, request, published, path, name)
 

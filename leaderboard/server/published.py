@@ -63,7 +63,7 @@ class RenderedBoard:
         """The paths of its pages, sorted."""
         return list(self._files)
 
-    def kept(self, path: str) -> CompressedBody | None:
+    def get_cached_page(self, path: str) -> CompressedBody | None:
         """A page that was rendered already."""
         return self._pages.get(path)
 
@@ -74,10 +74,10 @@ class RenderedBoard:
         with self._lock:
             body = self._pages.get(path)
             if body is None:
-                body = ResponseBody(self._files[path].render(), detect_media(path)).packed()
+                body = ResponseBody(self._files[path].render(), detect_media(path)).to_compressed()
                 if self._bytes < PAGE_BYTES:
                     self._pages[path] = body
-                    self._bytes += body.held
+                    self._bytes += body.memory_bytes
         return body
 
     def stored(self, name: str, make: Callable[[], ResponseBody]) -> ResponseBody:
@@ -95,7 +95,7 @@ class ServedBoard:
     board: the board itself, where the place is its folder: what is served may change it; None for a copy."""
 
     def __init__(self, location: str, poll: float = POLL) -> None:
-        self.place, self.poll = location, poll
+        self.location, self.poll = location, poll
         self.board: Board | None = None
         self.problem = ""
         self._exit = ExitStack()
@@ -131,7 +131,7 @@ class ServedBoard:
             head = self.board.ledger.store.head()
             if head is None or head.hash != self._history.head.hash:
                 with self._opening:
-                    self._read_on()
+                    self._read_new_records()
         return self._history
 
     def shown(self, wait: float = FIRST) -> RenderedBoard:
@@ -181,12 +181,12 @@ class ServedBoard:
         with self._opening:
             if self._view is not None:
                 return
-            view = self._exit.enter_context(open_board_view(self.place))
+            view = self._exit.enter_context(open_board_view(self.location))
             self.board = view if isinstance(view, Board) else None
             self._history = History(view.committed_records(), str(view.card["key"]))
             self._view = view
 
-    def _read_on(self) -> None:
+    def _read_new_records(self) -> None:
         """Take what the ledger has now."""
         assert self.board is not None and self._history is not None
         known = self._history
@@ -196,18 +196,18 @@ class ServedBoard:
         """Keep the tables and pages those of the ledger, until `close`."""
         while not self._stop.is_set():
             try:
-                self._bring_up_to_date()
+                self._refresh()
                 self.problem = ""
             except Exception as error:  # a server outlives whatever a board's files hold: what was computed is shown
                 self.problem = f"{type(error).__name__}: {get_first_line(error)}"
-                log.exception("the tables of %s could not be computed", self.place)
+                log.exception("the tables of %s could not be computed", self.location)
                 with self._there:
                     self._there.notify_all()
                 self._stop.wait(10)
             self._look.wait(self.poll)
             self._look.clear()
 
-    def _bring_up_to_date(self) -> None:
+    def _refresh(self) -> None:
         history = self.history()
         view = self.view(history)
         marker = (history.head.hash, json.dumps(view.baselines(), sort_keys=True))

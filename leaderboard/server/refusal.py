@@ -18,7 +18,7 @@ class HTTPProblem(FarshiftError):
     problems: tuple[dict[str, str], ...] = ()
 
     @classmethod
-    def because(
+    def make(
         cls, status: int, error: str, after: int | None = None, problems: Sequence[dict[str, str]] = ()
     ) -> HTTPProblem:
         problem = cls(error)

@@ -48,11 +48,11 @@ class IntakeRoute(APIRoute):
             except HTTPProblem as error:
                 return make_problem_response(error)
             except QuotaExceeded as error:
-                return make_problem_response(HTTPProblem.because(429 if error.after else 413, str(error), error.after))
+                return make_problem_response(HTTPProblem.make(429 if error.after else 413, str(error), error.after))
             except FarshiftError as error:  # a full disk, a database that is away
                 log.error("%s %s: %s", request.method, shorten_logged_path(request.url.path), get_first_line(error))
                 return make_problem_response(
-                    HTTPProblem.because(503, "the board cannot take this in now: try again later", LATER)
+                    HTTPProblem.make(503, "the board cannot take this in now: try again later", LATER)
                 )
 
         return answered

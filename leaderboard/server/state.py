@@ -53,7 +53,7 @@ def require_state(request: Request) -> State:
     """The state of the server that a request came to. Raises `HTTPProblem` (403) where it serves a copy of a board."""
     state = find_state(request.app)
     if state is None:
-        raise HTTPProblem.because(403, "this is a copy of a board, which takes nothing in: hand in at the board itself")
+        raise HTTPProblem.make(403, "this is a copy of a board, which takes nothing in: hand in at the board itself")
     return state
 
 

@@ -63,7 +63,7 @@ class ExportReader:
     address = ""
 
     def __init__(self, path: Path) -> None:
-        self.place, self.folder = str(path), path
+        self.location, self.folder = str(path), path
         self.card = read_toml(path / CARD)
 
     def read(self) -> tuple[list[Record], list[str]]:
@@ -175,7 +175,7 @@ class VerifiedFilesReader:
     """Of another reader's files those that are what the ledger says: whatever is read from them was checked."""
 
     def __init__(self, reader: BoardReader, good: Collection[str]) -> None:
-        self.place, self.folder, self.card, self.whole = reader.location, reader.folder, reader.card, reader.has_private_files
+        self.location, self.folder, self.card, self.has_private_files = reader.location, reader.folder, reader.card, reader.has_private_files
         self.address, self._reader, self._good = reader.address, reader, good
 
     def read(self) -> tuple[list[Record], list[str]]:

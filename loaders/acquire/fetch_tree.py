@@ -140,10 +140,10 @@ def _find_inner_folder(files: ArchiveFiles, below: str, pin: TreePin) -> Archive
     while True:
         tops = {name.partition("/")[0] for name in files.names()}
         if below and below.split("/")[0] in tops:
-            return files.below(below)
+            return files.subdir(below)
         flat = any("/" not in name for name in files.names())
         if not below and any(len(view.names()) == pin.files for view in _list_views(files)):
             return files
         if len(tops) != 1 or flat:
-            return files.below(below)
-        files = files.below(tops.pop())
+            return files.subdir(below)
+        files = files.subdir(tops.pop())

@@ -69,7 +69,7 @@ class ArchiveFiles(ABC):
             return content
         raise BadData(f"{self.where} has no file {name}")
 
-    def below(self, folder: str) -> ArchiveFiles:
+    def subdir(self, folder: str) -> ArchiveFiles:
         """The files below a folder, by their paths from there."""
         return _SubdirFiles(self, folder) if folder else self
 
@@ -95,13 +95,13 @@ class ArchiveFiles(ABC):
 class _SubdirFiles(ArchiveFiles):
     def __init__(self, parent: ArchiveFiles, folder: str) -> None:
         super().__init__(f"{parent.where}/{folder}")
-        self._whole, self._head = parent, f"{folder.strip('/')}/"
+        self._parent, self._head = parent, f"{folder.strip('/')}/"
         self.desktop_files = [name[len(self._head) :] for name in parent.desktop_files if name.startswith(self._head)]
         if not self.names():
             raise BadData(f"{parent.where} has no folder {folder}")
 
     def names(self) -> list[str]:
-        return [name[len(self._head) :] for name in self._whole.names() if name.startswith(self._head)]
+        return [name[len(self._head) :] for name in self._parent.names() if name.startswith(self._head)]
 
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
         head = self._head
@@ -109,38 +109,38 @@ class _SubdirFiles(ArchiveFiles):
         def accept_below(name: str) -> bool:
             return name.startswith(head) and (accept is None or accept(name[len(head) :]))
 
-        return ((name[len(head) :], content) for name, content in self._whole.walk(accept_below))
+        return ((name[len(head) :], content) for name, content in self._parent.walk(accept_below))
 
     def executable(self, name: str) -> bool:
-        return self._whole.executable(self._head + name)
+        return self._parent.executable(self._head + name)
 
     def read(self, name: str) -> bytes:
-        return self._whole.read(self._head + name)
+        return self._parent.read(self._head + name)
 
     def close(self) -> None:
-        self._whole.close()
+        self._parent.close()
 
 
 class _VisibleFiles(ArchiveFiles):
     def __init__(self, parent: ArchiveFiles) -> None:
         super().__init__(parent.where)
-        self._whole = parent
+        self._parent = parent
         self._names = [name for name in parent.names() if not is_hidden(name)]
 
     def names(self) -> list[str]:
         return self._names
 
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
-        return self._whole.walk(lambda name: not is_hidden(name) and (accept is None or accept(name)))
+        return self._parent.walk(lambda name: not is_hidden(name) and (accept is None or accept(name)))
 
     def executable(self, name: str) -> bool:
-        return self._whole.executable(name)
+        return self._parent.executable(name)
 
     def read(self, name: str) -> bytes:
-        return self._whole.read(name)
+        return self._parent.read(name)
 
     def close(self) -> None:
-        self._whole.close()
+        self._parent.close()
 
 
 class FolderFiles(ArchiveFiles):
@@ -289,16 +289,16 @@ class _TarStream:
             # A stream: no index of many members is kept, and nothing is looked for at the end.
             self._tar = tarfile.open(fileobj=self._raw, mode="r|")
         except _BROKEN as error:
-            raise self._said(error) from error
+            raise self._make_error(error) from error
         return self._tar
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._tar.close()
         self._raw.close()
         if error is not None and not isinstance(error, BadData) and isinstance(error, _BROKEN):
-            raise self._said(error) from error
+            raise self._make_error(error) from error
 
-    def _said(self, error: BaseException) -> BadData:
+    def _make_error(self, error: BaseException) -> BadData:
         return BadData(f"{self._where} is not a readable tar, or is cut off: {get_first_line(error)}")
 
 

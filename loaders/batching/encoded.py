@@ -18,7 +18,7 @@ class BadFile(BadData):
 
     def __init__(self, message: str, position: int = -1, why: str = "") -> None:
         super().__init__(message)
-        self.place, self.why = position, why
+        self.position, self.why = position, why
 
     @classmethod
     def at(cls, position: int, count: int, why: str) -> Self:

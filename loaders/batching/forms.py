@@ -178,7 +178,7 @@ def _check_audio(column: NDArray[Any], index: int) -> None:
 
 def make_row_error(error: BadFile, row_ids: NDArray[np.uint64]) -> BadData:
     """The error for a file of training rows, which are never left out: it names the row."""
-    return BadData(f"row {int(row_ids[error.place]):016x}: its {error.what} cannot be decoded: {error.why}")
+    return BadData(f"row {int(row_ids[error.position]):016x}: its {error.what} cannot be decoded: {error.why}")
 
 
 def select_rows(columns: Mapping[str, NDArray[Any]], rows: Any) -> dict[str, NDArray[Any]]:

@@ -92,7 +92,7 @@ class EncodedPixels:
         try:
             pixels = decode_images(_read_contents(self.files, rows), self.side, self.by.name)
         except BadImage as error:
-            raise BadImage.at(int(rows[error.place]), len(self.files), error.why) from error
+            raise BadImage.at(int(rows[error.position]), len(self.files), error.why) from error
         if out is None:
             return pixels
         out[:] = pixels

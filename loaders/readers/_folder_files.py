@@ -123,7 +123,7 @@ def _open_folders(
     folders = []
     for name, where in files.items():
         own = options.of_file(name)
-        archive = (stack.enter_context(open_archive(where, name)) if isinstance(where, Path) else where).below(
+        archive = (stack.enter_context(open_archive(where, name)) if isinstance(where, Path) else where).subdir(
             own.folder
         )
         archive.announce_hidden()
@@ -228,7 +228,7 @@ class _Fields:
     def __init__(
         self, archive: ArchiveFiles, options: FolderOptions, parts_by_path: Mapping[str, Parts], every: Sequence[Parts]
     ) -> None:
-        self._where, self._options, self._found, self._named = (
+        self._where, self._options, self._parts_by_path, self._named = (
             archive.where,
             options,
             parts_by_path,
@@ -248,7 +248,7 @@ class _Fields:
         }
 
     def of(self, path: str) -> dict[str, Any]:
-        parts, options = self._found[path], self._options
+        parts, options = self._parts_by_path[path], self._options
         fields: dict[str, Any] = {field: parts[part] for field, part in self._named.items()}
         for field, known in self._maps.items():
             if fields[field] not in known:

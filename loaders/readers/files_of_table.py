@@ -75,7 +75,7 @@ def pieces(
         places: dict[str, list[int]] = {}
         for row, file_path in enumerate(rows[path_field].to_pylist()):
             places.setdefault(file_path, []).append(row)
-        folders = [where.below(folder) for where in archives.values() if isinstance(where, ArchiveFiles)]
+        folders = [where.subdir(folder) for where in archives.values() if isinstance(where, ArchiveFiles)]
         _refuse_absent(table["file"], places, folders)
         for where in folders:
             for piece in iterate_file_tables(_iterate_contents(where, places, field, kind, accept or [])):

@@ -120,7 +120,7 @@ def _iterate_makers(
 def _iterate_fields(source: Input, maker: _FieldMaker) -> Iterator[tuple[pa.Table, NDArray[np.int64], int]]:
     """Blocks of fields, the places in the file of the rows that are kept, and how many rows were read so far."""
     read = 0
-    for cells in read_cells(source, maker.options, maker.wanted):
+    for cells in read_cells(source, maker.options, maker.select_columns):
         read += len(cells.rows)
         table, rows = maker.fields(cells)
         yield table, rows, read
@@ -166,16 +166,16 @@ class _FieldMaker:
             if parts is None:
                 raise BadData(f"{source.name}: its name does not fit the pattern of from_name, {options.from_name!r}")
             self.parts = parts
-        self._made = {*options.constants, *options.ranges, *options.is_missing, *options.texts, options.row_number}
+        self._computed_fields = {*options.constants, *options.ranges, *options.is_missing, *options.texts, options.row_number}
 
     def _columns(self, names: Sequence[str]) -> dict[str, Any]:
         """What each field is made from."""
         own = dict(self.options.columns)
         if not own and self.schema:
-            own = {field.name: field.name for field in self.schema.fields if field.name not in self._made}
-        return own or {name: name for name in names if name not in self._made}
+            own = {field.name: field.name for field in self.schema.fields if field.name not in self._computed_fields}
+        return own or {name: name for name in names if name not in self._computed_fields}
 
-    def wanted(self, names: Sequence[str]) -> set[int]:
+    def select_columns(self, names: Sequence[str]) -> set[int]:
         """The places of the columns that are needed; called with a file's own columns."""
         every = self._every(names)
         used = [*self._columns(every).values(), *self.options.where, *self.options.without, *self.options.between]

@@ -47,7 +47,7 @@ class CachedFile:
 
     file: File
     along: int = ALONG
-    _held: _ReceivedBytes = field(init=False, repr=False, compare=False)
+    _received: _ReceivedBytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.forget()
@@ -74,7 +74,7 @@ class CachedFile:
     def read(self, start: int, stop: int, cancel: Event) -> bytes:
         if not 0 <= start <= stop <= self.size:
             return self.file.read(start, stop, cancel)  # which says what is wrong
-        received = self._held
+        received = self._received
         while True:
             with received.changed:
                 missing = subtract_spans(start, stop, received.spans)
@@ -105,7 +105,7 @@ class CachedFile:
 
     def forget(self) -> None:
         """Ask for every byte anew: some that are here were found to be wrong."""
-        self._held = _ReceivedBytes(bytearray(self.size))
+        self._received = _ReceivedBytes(bytearray(self.size))
 
 
 def forget_files(files: Iterable[File]) -> None:

@@ -50,7 +50,7 @@ class _Readers(Generic[T]):
     """Up to `THREADS` threads for the readings that wait; a thread that finds none ends."""
 
     def __init__(self, cancel: _CancelEvent) -> None:
-        self._halt, self._lock, self._running = cancel, Lock(), 0
+        self._cancel, self._lock, self._running = cancel, Lock(), 0
         self._waiting = deque[tuple[Future[T], Callable[[Event], T]]]()
 
     def start(self, read: Callable[[Event], T]) -> Future[T]:
@@ -71,9 +71,9 @@ class _Readers(Generic[T]):
                     return
                 future, read = self._waiting.popleft()
             try:
-                if self._halt.is_set():
+                if self._cancel.is_set():
                     raise Cancelled
-                future.set_result(read(self._halt))
+                future.set_result(read(self._cancel))
             except BaseException as error:  # the thread that asks for the result raises it
                 future.set_exception(error)
             del future, read  # what was read is the reader's alone

@@ -14,7 +14,7 @@ class RangeFile(io.RawIOBase):
 
     def __init__(self, file: File, cancel: Event, ahead: Iterable[tuple[int, int]] = ()) -> None:
         super().__init__()
-        self._file, self._halt, self._at = file, cancel, 0
+        self._file, self._cancel, self._at = file, cancel, 0
         self._cached_ranges = [(start, memoryview(file.read(start, stop, cancel))) for start, stop in ahead]
 
     def readable(self) -> bool:
@@ -47,4 +47,4 @@ class RangeFile(io.RawIOBase):
         for first, content in self._cached_ranges:
             if first <= start and stop <= first + len(content):
                 return content[start - first : stop - first]
-        return memoryview(self._file.read(start, stop, self._halt))
+        return memoryview(self._file.read(start, stop, self._cancel))

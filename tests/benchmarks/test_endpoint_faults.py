@@ -233,7 +233,7 @@ def test_turns_come_at_their_pace(per_minute, turns):
     async def take():
         pace = RateLimiter(per_minute, wait)
         for _ in range(turns):
-            await pace.turn()
+            await pace.wait_turn()
 
     asyncio.run(take())
     # Nothing is waited for, so the n-th turn is told to wait n intervals, less the little time that has passed.

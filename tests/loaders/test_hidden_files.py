@@ -72,7 +72,7 @@ def test_a_folder_is_the_pinned_one_with_hidden_files_and_without(tmp_path):
         (open_archive(clean), len(PICTURES), (clean, dirty, published)),
         (open_archive(published), len(PICTURES) + 1, (published,)),
     ):
-        pin = TreePin(name="photos", tree=list_tree_hashes(pinned.below("photos"))[0][0], files=count)
+        pin = TreePin(name="photos", tree=list_tree_hashes(pinned.subdir("photos"))[0][0], files=count)
         for copy in copies:
             assert fetch_tree(pin, (copy,))[1].visible().names() == sorted(path[7:] for path in PICTURES), copy
 

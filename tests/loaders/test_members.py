@@ -45,15 +45,15 @@ def test_every_way_of_packing_gives_the_same_files(tmp_path, kind):
             name: FILES[name] for name in ("photo/dog/1.jpg", "photo/dog/2.jpg")
         }
         assert held.read("a b/ü.csv") == b"n\n1\n"
-        below = held.below("photo/dog")
+        below = held.subdir("photo/dog")
         assert dict(below.walk(lambda name: name != "1.jpg")) == {"2.jpg": b"two" * 999}
         assert (below.names(), below.read("1.jpg")) == (["1.jpg", "2.jpg"], b"one")
-        assert held.below("") is held
+        assert held.subdir("") is held
         for absent in ("photo", "photo/dog/3.jpg", "../README"):
             with pytest.raises(BadData, match=r"it(\.\S+)? has no file"):
                 held.read(absent)
         with pytest.raises(BadData, match=r"it(\.\S+)? has no folder sketch"):
-            held.below("sketch")
+            held.subdir("sketch")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,11 +79,11 @@ def test_hidden_files_are_members_as_git_has_them_and_no_data(tmp_path, kind):
     seen = held.visible()
     assert (seen.names(), dict(seen.walk())) == (sorted(FILES), FILES)
     assert seen.read(".gitattributes") == b"x", "by its name"
-    assert seen.below("photo").names() == held.below("photo").visible().names()
+    assert seen.subdir("photo").names() == held.subdir("photo").visible().names()
     lines = []
     with report_to(SimpleNamespace(say=lines.append)):
         held.announce_hidden()
-        held.below("photo/dog").announce_hidden()
+        held.subdir("photo/dog").announce_hidden()
         seen.announce_hidden()
     assert lines == [
         f"{held.where}: 7 hidden files are left out, such as .DS_Store",
@@ -242,7 +242,7 @@ def test_files_that_may_be_run_have_another_hash_and_a_zip_may_have_lost_who(tmp
     git(repository, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "it")
     for kind in ("zip", "tar.gz"):
         git(repository, "archive", f"--format={kind}", "--prefix=it-1/", "-o", str(tmp_path / f"a.{kind}"), "HEAD")
-        hashes = list_tree_hashes(open_archive(tmp_path / f"a.{kind}").below("it-1"))[0]
+        hashes = list_tree_hashes(open_archive(tmp_path / f"a.{kind}").subdir("it-1"))[0]
         assert hashes[0] == expected, kind
     every = folder(tmp_path / "all", files)
     for path in every.rglob("*"):
@@ -257,7 +257,7 @@ def test_a_subfolders_hash_is_the_one_that_git_gives_it(tmp_path):
     git(repository, "init", "-q")
     git(repository, "add", "-A")
     below = git(repository, "rev-parse", f"{git(repository, 'write-tree')}:b")
-    assert list_tree_hashes(FolderFiles(repository).below("b"))[0][0] == below
+    assert list_tree_hashes(FolderFiles(repository).subdir("b"))[0][0] == below
 
 
 def test_members_are_a_context_that_closes_the_archive(tmp_path):

@@ -130,7 +130,7 @@ def test_a_picture_that_cannot_be_decoded_is_named_and_leaves_nothing(cache):
     broken = [*FILES[:20], FILES[20][:150], *FILES[21:]]
     with pytest.raises(BadImage, match="picture 20 of 40 cannot be decoded") as refused:
         pixels.open_pixels(broken, 8)
-    assert refused.value.place == 20
+    assert refused.value.position == 20
     assert not list_entries("pictures")
 
 

@@ -46,17 +46,17 @@ class Accounts:
         if not authorisation:
             if self.settings.open:
                 return Sender(f"address {address}")
-            raise HTTPProblem.because(401, "a token of your team is needed: ask whoever runs this board for one")
+            raise HTTPProblem.make(401, "a token of your team is needed: ask whoever runs this board for one")
         scheme, _, given = authorisation.partition(" ")
         match = find_token(self.store, given.strip()) if scheme.lower() == "bearer" else None
         if match is None:
-            raise HTTPProblem.because(401, "this token is unknown here")
+            raise HTTPProblem.make(401, "this token is unknown here")
         token, state = match
         if state != "valid":
-            raise HTTPProblem.because(401, f"this token is {state}: ask whoever runs this board for another")
+            raise HTTPProblem.make(401, f"this token is {state}: ask whoever runs this board for another")
         self._count(f"token {token.id}")
         if scope not in token.scopes:
-            raise HTTPProblem.because(403, f"this token is for {', '.join(token.scopes)}, not for {scope}")
+            raise HTTPProblem.make(403, f"this token is for {', '.join(token.scopes)}, not for {scope}")
         return Sender(token.owner, token.team, token.team_key, token.id)
 
     def refused(self, sender: Sender, what: str, why: str) -> None:
@@ -65,4 +65,4 @@ class Accounts:
 
     def _count(self, name: str) -> None:
         if after := self.rates.wait(name):
-            raise HTTPProblem.because(429, "too many requests: wait a little", after)
+            raise HTTPProblem.make(429, "too many requests: wait a little", after)

@@ -30,7 +30,7 @@ class Body:
     cut off; digest: sha256 over what was received."""
 
     def __init__(self) -> None:
-        self.received, self.whole = 0, False
+        self.received, self.is_complete = 0, False
         self.sha256 = hashlib.sha256()
 
     @property
@@ -51,18 +51,18 @@ async def receive_body(stream: AsyncIterator[bytes], path: Path, most: int, sett
                 try:
                     piece = await asyncio.wait_for(anext(pieces), settings.silence_seconds)
                 except StopAsyncIteration:
-                    body.whole = True
+                    body.is_complete = True
                     break
                 except TimeoutError:
-                    raise HTTPProblem.because(408, f"no byte came for {settings.silence_seconds:g} s") from None
+                    raise HTTPProblem.make(408, f"no byte came for {settings.silence_seconds:g} s") from None
                 if body.received + len(waiting) + len(piece) > most:
-                    raise HTTPProblem.because(413, f"the body has over {most} bytes: pack fewer runs into one file")
+                    raise HTTPProblem.make(413, f"the body has over {most} bytes: pack fewer runs into one file")
                 waiting += piece
                 took = time.monotonic() - began
                 if took > settings.silence_seconds and (
                     body.received + len(waiting) < took * settings.slowest_bytes_a_second
                 ):
-                    raise HTTPProblem.because(
+                    raise HTTPProblem.make(
                         408, f"the body came slower than {settings.slowest_bytes_a_second} bytes a second"
                     )
                 if len(waiting) >= _BLOCK:
@@ -100,4 +100,4 @@ def parse_digest_header(header: str) -> str:
 
 
 def _raise_unreadable() -> str:
-    raise HTTPProblem.because(400, "Content-Digest is not of the form sha-256=:<base64>:")
+    raise HTTPProblem.make(400, "Content-Digest is not of the form sha-256=:<base64>:")

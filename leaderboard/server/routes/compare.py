@@ -35,5 +35,5 @@ def compare(
     except UnknownName:
         raise
     except FarshiftError as error:
-        raise HTTPProblem.because(400, str(error)) from error
+        raise HTTPProblem.make(400, str(error)) from error
     return make_body_response(request, ResponseBody(page.render(), "text/html; charset=utf-8"))

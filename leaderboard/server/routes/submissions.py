@@ -92,7 +92,7 @@ def submission(request: Request, id: Annotated[str, Path(description="As handing
     state.accounts.admit(get_client_address(request))
     job = state.queue.find(id) if ID.fullmatch(id) else None
     if job is None:
-        raise HTTPProblem.because(404, "no submission has this id")
+        raise HTTPProblem.make(404, "no submission has this id")
     return make_json_response(200, job.record(), **({} if job.state in ENDED else {"Retry_After": str(_POLL)}))
 
 
@@ -124,7 +124,7 @@ def _check_window(state: State, window: str) -> None:
     try:
         find_window(state.board.ledger.records(), window)
     except UnknownName as error:
-        raise HTTPProblem.because(404, str(error)) from error
+        raise HTTPProblem.make(404, str(error)) from error
 
 
 def _accept_answers(state: State, sender: Sender, window: str, id: str, body: Body) -> Receipt:
@@ -135,7 +135,7 @@ def _accept_answers(state: State, sender: Sender, window: str, id: str, body: Bo
             require_team(submission, sender.team, sender.team_key)
 
     if not state.checking.acquire(blocking=False):
-        raise HTTPProblem.because(503, "other answers are being checked: try again in a moment", 2)
+        raise HTTPProblem.make(503, "other answers are being checked: try again in a moment", 2)
     try:
         try:
             state.queue.charge(f"{sender.owner}, sealed answers", body.received, id)
@@ -145,13 +145,13 @@ def _accept_answers(state: State, sender: Sender, window: str, id: str, body: Bo
         state.files.settle(id)
         return submit_answers(state.board, window, state.files.complete_path(id), allowed=allowed)
     except BadSubmission as error:
-        raise HTTPProblem.because(422, _format_error(error, id), problems=to_problem_records(error)) from error
+        raise HTTPProblem.make(422, _format_error(error, id), problems=to_problem_records(error)) from error
     except (HTTPProblem, QuotaExceeded):
         raise
     except SubmissionRejected as error:
-        raise HTTPProblem.because(409, _format_error(error, id)) from error
+        raise HTTPProblem.make(409, _format_error(error, id)) from error
     except FarshiftError as error:
-        raise HTTPProblem.because(503, "the board cannot take this in now: try again later", 10) from error
+        raise HTTPProblem.make(503, "the board cannot take this in now: try again later", 10) from error
     finally:
         state.checking.release()
 
@@ -172,7 +172,7 @@ async def _check_quota(state: State, sender: Sender, owner: str, size: int) -> N
         await run_in_threadpool(state.accounts.refused, sender, "quota-exceeded", str(error))
         raise
     if not state.files.has_room(size):
-        raise HTTPProblem.because(507, "the board's disk is full: try again later", 600)
+        raise HTTPProblem.make(507, "the board's disk is full: try again later", 600)
 
 
 def _read_content_length(request: Request, state: State) -> int:
@@ -180,11 +180,11 @@ def _read_content_length(request: Request, state: State) -> int:
     submission."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != ZIP:
-        raise HTTPProblem.because(415, f"a submission is sent as {ZIP}")
+        raise HTTPProblem.make(415, f"a submission is sent as {ZIP}")
     stated = request.headers.get("content-length", "0")
     size = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else 0
     if size > state.settings.submission_bytes:
-        raise HTTPProblem.because(413, f"{size} bytes; at most {state.settings.submission_bytes} are taken")
+        raise HTTPProblem.make(413, f"{size} bytes; at most {state.settings.submission_bytes} are taken")
     return size
 
 
@@ -196,10 +196,10 @@ async def _receive_upload(request: Request, state: State, content_digest: str) -
         body = await receive_body(
             request.stream(), state.files.part(id), state.settings.submission_bytes, state.settings
         )
-        if not body.whole or not body.received:
-            raise HTTPProblem.because(400, "the body is empty, or was cut off")
+        if not body.is_complete or not body.received:
+            raise HTTPProblem.make(400, "the body is empty, or was cut off")
         if stated and stated != body.digest:
-            raise HTTPProblem.because(400, "the body is not what Content-Digest says")
+            raise HTTPProblem.make(400, "the body is not what Content-Digest says")
     except BaseException:
         state.files.clear(id)
         raise

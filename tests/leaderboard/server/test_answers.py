@@ -55,7 +55,7 @@ def test_compressed_bodies_unpack_to_the_body():
     stored = ResponseBody(content, "text/plain")
     assert gzip.decompress(stored.gzip) == content
     assert pa.Codec("zstd").decompress(stored.zstd, len(content)).to_pybytes() == content
-    assert stored.packed().content == content
+    assert stored.to_compressed().content == content
     assert ResponseBody(content, "text/plain").gzip == stored.gzip, "the same bytes at any time"
 
 
