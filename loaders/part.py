@@ -112,8 +112,8 @@ class Part:
         """
         return replace(
             self,
-            places=self.source_indices[positions],
-            carried={name: values[positions] for name, values in self.row_metadata.items()},
+            source_indices=self.source_indices[positions],
+            row_metadata={name: values[positions] for name, values in self.row_metadata.items()},
             override=None if self.override is None else self.override[positions],
         )
 
@@ -385,7 +385,7 @@ class Part:
 
         >>> import farshift as fs
         >>> part = fs.load("modadd97/xi35")
-        >>> part.truth()[:4].tolist(), part.given()[:4].tolist(), part.corrupted[:4].tolist()
+        >>> part.true_labels()[:4].tolist(), part.observed_labels()[:4].tolist(), part.corrupted[:4].tolist()
         ([71, 62, 57, 54], [71, 62, 19, 54], [False, False, True, False])
         """
         refuse_labels(f"{self.split}, {self.name}")
@@ -506,7 +506,9 @@ class Part:
         if name == "corrupted":
             return self.corrupted
         column = self.source[name]
-        stored = column.chunk(0).take(self.source_indices) if column.num_chunks == 1 else column.take(self.source_indices)
+        stored = (
+            column.chunk(0).take(self.source_indices) if column.num_chunks == 1 else column.take(self.source_indices)
+        )
         if name != self.label or self.override is None:
             return stored
         values = np.where(np.ma.getmaskarray(self.override), self.true_labels(), self.override.data)

@@ -67,7 +67,9 @@ class Algorithm(Base):
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         assert data.unlabelled is not None
         predicted, shifted = (answer(*inputs).argmax(-1) for inputs in (self.validation_rows.inputs, data.unlabelled))
-        class_ratios = estimate_class_ratios(predicted, self.validation_rows.target[0], shifted, self.about.outputs).clamp(min=0)
+        class_ratios = estimate_class_ratios(
+            predicted, self.validation_rows.target[0], shifted, self.about.outputs
+        ).clamp(min=0)
         self.class_weight.copy_(class_ratios)
         return data, True
 

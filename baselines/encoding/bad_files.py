@@ -25,7 +25,9 @@ def report_bad_rows(rows: object) -> Iterator[None]:
         ids = getattr(rows, "row_ids", None)
         if ids is None:
             raise
-        raise BadData(f"row {int(ids[error.position]):016x}: its {error.what} cannot be decoded: {error.why}") from error
+        raise BadData(
+            f"row {int(ids[error.position]):016x}: its {error.what} cannot be decoded: {error.why}"
+        ) from error
 
 
 def raise_if_unreadable(inputs: Sequence[Any]) -> None:

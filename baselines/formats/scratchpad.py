@@ -60,7 +60,10 @@ class Format(WordFormat):
         )
 
     def format_targets(self, texts: Texts, answers: Texts) -> Texts:
-        return [self._format_target(self.words(text), self.words(answer)) for text, answer in zip(texts, answers, strict=True)]
+        return [
+            self._format_target(self.words(text), self.words(answer))
+            for text, answer in zip(texts, answers, strict=True)
+        ]
 
     def _format_target(self, words: Words, answer: Words) -> str:
         worked = self._computation(words)

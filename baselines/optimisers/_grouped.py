@@ -86,7 +86,9 @@ class GroupedOptimiser:
         for group, (some, _) in zip(self.optimiser.param_groups, self.runs, strict=True):
             for index, view in enumerate(group["params"]):
                 tensors = {
-                    name: state[f"{name}/{index}"][some].clone() for name in self.state_names if f"{name}/{index}" in state
+                    name: state[f"{name}/{index}"][some].clone()
+                    for name in self.state_names
+                    if f"{name}/{index}" in state
                 }
                 if tensors:
                     own = f"steps/{index}"

@@ -74,5 +74,5 @@ def _map_pixel_rows(data: Data, change: Callable[[PixelRows], Tensor]) -> Data:
         data,
         inputs=changed(data.inputs),
         unlabelled=None if data.unlabelled is None else changed(data.unlabelled),
-        held={name: _map_pixel_rows(part_data, change) for name, part_data in data.held_out.items()},
+        held_out={name: _map_pixel_rows(part_data, change) for name, part_data in data.held_out.items()},
     )

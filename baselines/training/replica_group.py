@@ -184,7 +184,7 @@ class Fit:
                 if part_rows is not None and len(part_rows)
             }
             try:
-                given = replace(data, held=held_out)
+                given = replace(data, held_out=held_out)
                 self._train(some, chosen, coding, given, move_to_device(given, chosen[0]["feed"], budget.device), steps)
             except ModelError as error:  # of these settings: the others are tried all the same
                 for member in some:

@@ -46,7 +46,11 @@ class TextGenerator:
         texts = self.prompt.texts(batch)
         with silence_transformers():
             lengths = [len(ids) for ids in self.tokenizer(texts)["input_ids"]]
-        room = None if self.window is None else self.window - (0 if self.is_encoder_decoder else self.prompt.pin.max_tokens)
+        room = (
+            None
+            if self.window is None
+            else self.window - (0 if self.is_encoder_decoder else self.prompt.pin.max_tokens)
+        )
         fitting = sorted(
             (row for row in range(len(texts)) if room is None or lengths[row] <= room), key=lengths.__getitem__
         )

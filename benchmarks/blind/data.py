@@ -156,7 +156,9 @@ def _select_input_columns(part: Part, task: Task, training: bool, grouped: bool)
         table = table.append_column("weight", pa.array(np.ones(len(part), np.int64)))
     if grouped and "group" in part.row_metadata:
         # Which rows belong together, not what their group is called: 0, 1, 2 .. in the order of the names.
-        table = table.append_column("asked_group", pa.array(np.unique(part.row_metadata["group"], return_inverse=True)[1]))
+        table = table.append_column(
+            "asked_group", pa.array(np.unique(part.row_metadata["group"], return_inverse=True)[1])
+        )
     return table
 
 

@@ -32,7 +32,9 @@ def make_streamed_rows(part: StreamedPart, task: Task) -> TrainingTable:
     labels = [batch[task.label] for batch in part.batches(_ROWS, columns=[task.label])]
     columns[task.label] = to_classes(np.concatenate(labels)) if labels else np.empty(0, np.int64)
     columns["weight"] = np.ones(len(part), np.int64)
-    columns |= {name: np.array(part.known.row_metadata[name]) for name in SEEN_IN_TRAINING if name in part.known.row_metadata}
+    columns |= {
+        name: np.array(part.known.row_metadata[name]) for name in SEEN_IN_TRAINING if name in part.known.row_metadata
+    }
     return TrainingTable(columns, part.row_ids, f"{part.identity}/{part.name}")
 
 

@@ -89,7 +89,9 @@ def _describe_unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -
     per_seed = answers / done if done else None
     left = max(0.0, per_seed * len(seeds) - answers) / rate if per_seed and rate else None
     fits = [progress for progress in map(read_fit_progress, list_fit_files(path)) if progress is not None]
-    to_train = [progress.remaining_seconds for progress in fits if progress.remaining_seconds is not None]  # the processes train side by side
+    to_train = [
+        progress.remaining_seconds for progress in fits if progress.remaining_seconds is not None
+    ]  # the processes train side by side
     if running and to_train:
         left = max(to_train)
     return Status(

@@ -163,7 +163,9 @@ def detect_label_errors(scored: RunPredictions, chosen: Chosen) -> LabelErrors |
     if not rows.has_scores:
         return None
     given = [
-        answers.scores[np.arange(len(part)), part.observed_labels()] for answers in rows.answers if answers.scores is not None
+        answers.scores[np.arange(len(part)), part.observed_labels()]
+        for answers in rows.answers
+        if answers.scores is not None
     ]
     groups = assign_row_groups(part.row_ids, rows.clusters)
     return estimate_label_error_detection(-np.stack(given), part.corrupted, groups, make_clustering(rows.clusters))

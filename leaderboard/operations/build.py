@@ -134,7 +134,8 @@ def _declare_references(board: Board, jobs: Sequence[Job]) -> None:
     built = _read_run_digests(board)
     runs = {built[job.key] for job in jobs if job.key in built}
     declare_references(
-        board, [entry.entry for entry in read_valid_entries(board.committed_records()).values() if entry.run_digest in runs]
+        board,
+        [entry.entry for entry in read_valid_entries(board.committed_records()).values() if entry.run_digest in runs],
     )
 
 

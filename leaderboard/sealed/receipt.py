@@ -63,7 +63,13 @@ class Receipt:
         summary = {"window": self.window, "team": self.team, "signed_by": body.get("signed_by", "")}
         summary |= {"submission": self.submission, "seq": self.seq, "time": self.time, "hash": self.answers_record.hash}
         keys = {"rotations": [json.loads(rotation.line()) for rotation in self.rotations]} if self.rotations else {}
-        return {"format": FORMAT, "board": self.board, **summary, "record": json.loads(self.answers_record.line()), **keys}
+        return {
+            "format": FORMAT,
+            "board": self.board,
+            **summary,
+            "record": json.loads(self.answers_record.line()),
+            **keys,
+        }
 
     def write(self, file: Path) -> None:
         write_atomically(file, json.dumps(self.record(), indent=1, ensure_ascii=False).encode() + b"\n")
@@ -92,7 +98,9 @@ def parse_receipt(data: Any, where: str) -> Receipt:
     if not fits or not receipt.answers_record.fits():
         raise BadData(f"{where} was changed: what it says is not what its record says")
     if not is_signed_by(
-        find_current_key(receipt.rotations, receipt.board), receipt.answers_record.hash, receipt.answers_record.signature
+        find_current_key(receipt.rotations, receipt.board),
+        receipt.answers_record.hash,
+        receipt.answers_record.signature,
     ):
         raise BadData(f"{where} is not signed by the board that it names, {receipt.board[:64]}")
     return receipt

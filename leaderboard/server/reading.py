@@ -48,5 +48,7 @@ def make_entry_item(board: ServedBoard, history: History, entry: Entry) -> dict[
 
 def get_team_names(history: History) -> dict[tuple[str, str], str]:
     """What is shown of each team, by name and key."""
-    names: dict[tuple[str, str], str] = history.get_cached("team_names", lambda: make_display_names(history.entries.values()))
+    names: dict[tuple[str, str], str] = history.get_cached(
+        "team_names", lambda: make_display_names(history.entries.values())
+    )
     return names

@@ -83,7 +83,7 @@ class FetchingReader(ABC):
     address = ""
 
     def __init__(self, location: str, folder: Path) -> None:
-        self.place, self.folder = location, folder
+        self.location, self.folder = location, folder
         self._fetched = 0
         self._fetch(CARD)
         self.card = read_toml(folder / CARD)
@@ -115,7 +115,7 @@ class FetchingReader(ABC):
             raise BadData(f"{name} has {size} bytes; at most {limit} are taken")
         self._fetched += size
         if self._fetched > MAX_FETCHED:
-            raise BadData(f"{self.place}: over {MAX_FETCHED} bytes in all; at most that many are taken")
+            raise BadData(f"{self.location}: over {MAX_FETCHED} bytes in all; at most that many are taken")
 
 
 class UrlReader(FetchingReader):
@@ -158,13 +158,13 @@ class ZipReader(FetchingReader):
     def content(self, name: str, limit: int) -> bytes:
         try:
             size = self._zip.getinfo(self._root + name).file_size
-            self.take(size, limit, f"{self.place}: {name}")
+            self.take(size, limit, f"{self.location}: {name}")
             with self._zip.open(self._root + name) as file:
                 return file.read(size)  # never more than was stated, whatever it would unpack to
         except KeyError as error:
-            raise Unavailable(f"{self.place} has no {name}") from error
+            raise Unavailable(f"{self.location} has no {name}") from error
         except (OSError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-            raise BadData(f"{self.place}: {name} cannot be unpacked: {get_first_line(error)}") from error
+            raise BadData(f"{self.location}: {name} cannot be unpacked: {get_first_line(error)}") from error
 
     def strays(self, folders: set[str]) -> list[str]:
         names = [name.removeprefix(self._root) for name in self._zip.namelist() if name.startswith(self._root)]
@@ -175,7 +175,12 @@ class VerifiedFilesReader:
     """Of another reader's files those that are what the ledger says: whatever is read from them was checked."""
 
     def __init__(self, reader: BoardReader, good: Collection[str]) -> None:
-        self.location, self.folder, self.card, self.has_private_files = reader.location, reader.folder, reader.card, reader.has_private_files
+        self.location, self.folder, self.card, self.has_private_files = (
+            reader.location,
+            reader.folder,
+            reader.card,
+            reader.has_private_files,
+        )
         self.address, self._reader, self._good = reader.address, reader, good
 
     def read(self) -> tuple[list[Record], list[str]]:

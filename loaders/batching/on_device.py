@@ -41,7 +41,7 @@ class DevicePart:
             raise FarshiftError(f"text on a device can only be 'bytes', not {text!r}")
         target, every = torch.device(device), np.arange(len(part))
         tensors: dict[str, Tensor | Texts] = {}
-        for name in part.chosen(columns):
+        for name in part.resolve_columns(columns):
             column = part.column(name, text or "codes")
             if isinstance(column, FixedColumn) and column.stored.dtype != object:
                 tensors[name] = torch.from_numpy(to_microseconds(column.take(every))).to(target)

@@ -64,7 +64,7 @@ class TorchStream(IterableDataset[Batch]):
         if text == "bytes" and (pictures, sounds) != ("bytes", "bytes"):
             raise FarshiftError('text="bytes" gives files as bytes too: leave it out, or leave out pictures and sounds')
         self.part, self.batch_size, self.seed, self.drop_last, self.text = part, batch_size, seed, drop_last, text
-        self.columns = part.chosen(columns)
+        self.columns = part.resolve_columns(columns)
         self._place_given = None if rank is None or world is None else (rank, world)
         self._place_at_start: tuple[int, int] | None = None
         # Workers may outlive a pass, each with a copy of this object: what must reach them lies in shared memory.

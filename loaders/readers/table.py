@@ -166,7 +166,13 @@ class _FieldMaker:
             if parts is None:
                 raise BadData(f"{source.name}: its name does not fit the pattern of from_name, {options.from_name!r}")
             self.parts = parts
-        self._computed_fields = {*options.constants, *options.ranges, *options.is_missing, *options.texts, options.row_number}
+        self._computed_fields = {
+            *options.constants,
+            *options.ranges,
+            *options.is_missing,
+            *options.texts,
+            options.row_number,
+        }
 
     def _columns(self, names: Sequence[str]) -> dict[str, Any]:
         """What each field is made from."""

@@ -141,7 +141,9 @@ class ParquetFiles:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        columns = {field.name: _convert_column(batch[field.name], field, self.describe_location(first)) for field in fields}
+        columns = {
+            field.name: _convert_column(batch[field.name], field, self.describe_location(first)) for field in fields
+        }
         if self.true_labels is not None and self.label in columns:
             given, labels = columns[self.label], self.true_labels[1]
             begin, end = np.searchsorted(self.true_labels[0], [first, first + batch.num_rows])
@@ -201,7 +203,9 @@ class ParquetStore:
         back[order] = np.arange(len(order))
         table = pa.concat_tables(pieces).combine_chunks()
         if table.num_rows != len(rows):
-            raise BadData(f"{self.describe_location(int(rows[0]))}, or others read with it: row groups are shorter than they were")
+            raise BadData(
+                f"{self.describe_location(int(rows[0]))}, or others read with it: row groups are shorter than they were"
+            )
         return table.take(back)
 
     def _by_group(self, numbers: Numbers) -> Iterator[tuple[int, Numbers]]:

@@ -114,7 +114,8 @@ class Share:
         if self.tally != self.expected_tally():
             known = self.part.known
             raise BadData(
-                f"{known.split}, {known.name}: {self.tally.rows} rows passed and {self.expected_tally().rows} were owed, "
+                f"{known.split}, {known.name}: {self.tally.rows} rows passed and {self.expected_tally().rows} were "
+                "owed, "
                 "or others: the epoch is not what it should be"
             )
 
@@ -150,7 +151,7 @@ class Share:
         known = self.part.known.select(positions)
         table = read_rows(self.part, positions, self.columns, self.verify, cancel)
         bounds = np.cumsum([0, *map(len, batches)])
-        return _Block(replace(known, source=table, places=np.arange(len(positions))), positions, bounds)
+        return _Block(replace(known, source=table, source_indices=np.arange(len(positions))), positions, bounds)
 
 
 def read_rows(
@@ -167,7 +168,9 @@ def read_rows(
     table = part.store.read(rows, fields, cancel) if fields else pa.table({})
     if verified:
         checks, occurrences = known.source["check"].to_numpy()[known.source_indices], part.store.occurrences(rows)
-        check_rows(table, schema, known.row_ids, checks, occurrences, lambda row: part.store.describe_location(int(rows[row])))
+        check_rows(
+            table, schema, known.row_ids, checks, occurrences, lambda row: part.store.describe_location(int(rows[row]))
+        )
         part.proven[positions] = True
     return pa.table(
         {"row_id": known.row_ids, **{schema_field.name: table[schema_field.name] for schema_field in fields}}

@@ -95,7 +95,9 @@ def _read_exported_rows(files: ParquetFiles, source: Source, part: str, memory: 
         piece = pa.table({name: batch[name] for name in carried})
         for name, column in zip(carried, piece.columns, strict=True):
             if str(column.type) not in TYPES[name] or column.null_count:
-                raise BadData(f"{files.describe_location(first)}: column {name!r} is not {' or '.join(TYPES[name])}: {_CHANGED}")
+                raise BadData(
+                    f"{files.describe_location(first)}: column {name!r} is not {' or '.join(TYPES[name])}: {_CHANGED}"
+                )
         piece = piece.append_column("check", [get_digest_prefixes(compute_row_digests(own, source.schema))])
         if files.true_labels is not None:
             given = batch[files.label]

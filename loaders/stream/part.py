@@ -59,7 +59,7 @@ class StreamedPart(RemoteRows):
         """The rows' ids, ascending, shape (rows,)."""
         return self.known.row_ids
 
-    def chosen(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+    def resolve_columns(self, columns: Sequence[str] | None) -> tuple[str, ...]:
         """The named columns, or all; `UnknownName` for one that there is not."""
         return self.known.resolve_columns(columns)
 
@@ -107,7 +107,7 @@ class StreamedPart(RemoteRows):
         cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
         steps = cut.steps(start, worker, workers)
         order = self.known.order(seed, epoch)
-        return StreamedEpoch(Share(self, cut, order, steps, self.chosen(columns), text, verify_mode))
+        return StreamedEpoch(Share(self, cut, order, steps, self.resolve_columns(columns), text, verify_mode))
 
     def torch(
         self,

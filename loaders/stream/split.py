@@ -134,7 +134,7 @@ def read_into_memory(part: StreamedPart, columns: tuple[str, ...]) -> Part:
     pieces = list(_iterate_pieces(share, columns, len(part)))
     empty = pa.schema({"row_id": pa.uint64(), **fields}).empty_table()
     table = pa.concat_tables(pieces) if pieces else empty
-    return replace(part.known, source=table.combine_chunks(), places=np.arange(len(part)))
+    return replace(part.known, source=table.combine_chunks(), source_indices=np.arange(len(part)))
 
 
 def _iterate_pieces(share: Share, columns: tuple[str, ...], rows: int) -> Iterator[pa.Table]:

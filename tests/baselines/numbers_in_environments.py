@@ -38,7 +38,9 @@ def data(seed: int = 0) -> Data:
     held = Data(
         (numbers[:5].long()[:, :0], numbers[:5]), target[None, :5], ones[:5], ones[None, :5].double(), group[:5]
     )
-    return Data((numbers.long()[:, :0], numbers), target[None], ones, ones[None].double(), group, held_out={"id_val": held})
+    return Data(
+        (numbers.long()[:, :0], numbers), target[None], ones, ones[None].double(), group, held_out={"id_val": held}
+    )
 
 
 def training(algorithm: str, *each: dict[str, Any], steps: int = 12, **common: Any) -> Training:

@@ -40,7 +40,7 @@ CASES = [
 def test_the_answer_is_read_back_out_of_what_was_taught(name: str, task: Task, train: Any) -> None:
     form = made(name, task, train)
     answers = list(train[task.label])
-    taught = form.taught(train[task.inputs[0]], answers)
+    taught = form.format_targets(train[task.inputs[0]], answers)
     assert [form.answer(text) for text in taught] == answers
     encoded = SequenceEncoding(task, train, format=form)
     assert encoded.texts(encoded.encode(train).target.numpy()) == answers
@@ -55,18 +55,18 @@ def test_a_scratchpad_writes_each_step_then_the_answer() -> None:
     }
     for pieces, expected in taught.items():
         form = made("scratchpad", COPY, train, pieces=pieces)
-        assert form.taught(["1 0 1"], ["0"]) == [expected]
-    assert form.asked(["1 0 1"]) == ["1 0 1"]
+        assert form.format_targets(["1 0 1"], ["0"]) == [expected]
+    assert form.format_inputs(["1 0 1"]) == ["1 0 1"]
 
 
 def test_addition_is_worked_from_the_right_with_carries() -> None:
     form = made("scratchpad", COPY, pairs(("1 2 + 9", "2 1"), ("9 + 9", "1 8")), pieces="iov")
-    assert form.taught(["9 5 + 7"], ["1 0 2"]) == ["5 7 = 2 ( 1 ) ; 9 0 = 0 ( 1 ) ; = 1 ( ) ; => 1 0 2"]
+    assert form.format_targets(["9 5 + 7"], ["1 0 2"]) == ["5 7 = 2 ( 1 ) ; 9 0 = 0 ( 1 ) ; = 1 ( ) ; => 1 0 2"]
 
 
 def test_innermost_lists_are_replaced_by_their_values_one_by_one() -> None:
     form = made("scratchpad", COPY, pairs(("[MAX 2 [SM 9 8 ] ]", "7")), pieces="ior")
-    assert form.taught(["[MAX 2 [SM 9 8 ] ]"], ["7"]) == [
+    assert form.format_targets(["[MAX 2 [SM 9 8 ] ]"], ["7"]) == [
         "[SM 9 8 ] = 7 | [MAX 2 7 ] ; [MAX 2 7 ] = 7 | 7 ; => 7",
     ]
 
@@ -132,7 +132,7 @@ def test_rows_that_no_computation_answers_are_an_error() -> None:
         made("scratchpad", COPY, pairs(("a b", "a b"), ("a b", "c")))
     form = made("scratchpad", COPY, pairs(("a b", "a b")))
     with pytest.raises(ModelError, match=r"'a b' is not answered by copy"):
-        form.taught(["a b"], ["b"])
+        form.format_targets(["a b"], ["b"])
 
 
 def test_a_scratchpad_without_an_answer_answers_nothing() -> None:
@@ -156,29 +156,29 @@ def test_pieces_that_there_are_not_and_texts_that_hold_the_marks_are_refused() -
 
 def test_digits_of_equal_value_have_the_same_hint_on_both_sides_of_a_separator() -> None:
     form = made("index_hints", COPY, pairs(("3 6 + 9", "4 5"), ("1 2 0 + 2 2", "1 4 2")), hint_range=100)
-    first, a, second, b, plus, third, c = form.asked(["3 6 + 9"])[0].split()
+    first, a, second, b, plus, third, c = form.format_inputs(["3 6 + 9"])[0].split()
     assert (a, b, plus, c) == ("3", "6", "+", "9")
     assert second == third
     assert int(second[1:]) == (int(first[1:]) + 1) % 100
     # Answers are as long as the longest operand here, so that their digits share its hints too.
-    assert form.taught(["3 6 + 9"], ["4 5"]) == [f"{first} 4 {second} 5"]
+    assert form.format_targets(["3 6 + 9"], ["4 5"]) == [f"{first} 4 {second} 5"]
 
 
 def test_answers_of_other_lengths_are_hinted_from_the_first_hint_of_the_row_on() -> None:
     form = made("index_hints", COPY, pairs(("a b c", "0"), ("d d", "0")))
-    first = form.asked(["a b c"])[0].split()[0]
-    assert form.taught(["a b c"], ["0"]) == [f"{first} 0"]
+    first = form.format_inputs(["a b c"])[0].split()[0]
+    assert form.format_targets(["a b c"], ["0"]) == [f"{first} 0"]
 
 
 def test_a_longer_answer_begins_before_the_first_hint() -> None:
     form = made("index_hints", COPY, pairs(("5 + 7", "1 2"), ("1 6 + 0 8", "0 2 4")))
-    first = int(form.asked(["5 + 7"])[0].split()[0][1:])
-    assert form.taught(["5 + 7"], ["1 2"]) == [f"i{(first - 1) % 32} 1 i{first} 2"]
+    first = int(form.format_inputs(["5 + 7"])[0].split()[0][1:])
+    assert form.format_targets(["5 + 7"], ["1 2"]) == [f"i{(first - 1) % 32} 1 i{first} 2"]
 
 
 def test_hints_of_small_rows_cover_the_whole_range_evenly() -> None:
     form = made("index_hints", COPY, pairs(("1 0", "1 0"), ("1 1", "1 1")), hint_range=8)
-    starts = [form.asked([f"{place} x"])[0].split()[0] for place in range(4000)]
+    starts = [form.format_inputs([f"{place} x"])[0].split()[0] for place in range(4000)]
     counts = np.unique(starts, return_counts=True)[1]
     assert len(counts) == 8
     assert counts.min() > 400

@@ -247,10 +247,10 @@ def test_cached_tokens_are_those_that_transformers_gives(cache: Any, times: int,
     with silence_transformers():
         own = AutoTokenizer.from_pretrained(folders["bert"])
         expected = own(COMMANDS, truncation=True, max_length=16)["input_ids"]
-    assert [[one - 1 for one in row.tolist() if one] for row in data.inputs[0].whole()] == expected
+    assert [[one - 1 for one in row.tolist() if one] for row in data.inputs[0].to_tensor()] == expected
     assert data.lengths.tolist() == [len(ids) for ids in expected]
     asked = coding.inputs({"command": words(COMMANDS)})[0]
-    assert torch.equal(asked, data.inputs[0].whole())
+    assert torch.equal(asked, data.inputs[0].to_tensor())
     assert coding.tokenizer.startswith("tokenizers ")
 
 
@@ -266,7 +266,7 @@ def text_losses(data: Data, coding: Any, settings: dict[str, Any], steps: int = 
 @pytest.mark.parametrize("more", [0, 9])
 def test_ragged_rows_have_the_losses_of_rows_filled_up(more: int, folders: dict[str, str]) -> None:
     coding, data, settings = text_rows(folders["bert"], pooling="mean", batch_size=4)
-    filled = torch.nn.functional.pad(data.inputs[0].whole(), (0, more))
+    filled = torch.nn.functional.pad(data.inputs[0].to_tensor(), (0, more))
     wider = replace(data, inputs=(filled, data.inputs[1]))
     assert not isinstance(data.inputs[0], torch.Tensor)
     if more:
@@ -304,7 +304,7 @@ def test_pooled_batches_hold_texts_of_like_length(folders: dict[str, str]) -> No
     assert [length for one in by_length for length in one] == sorted(data.lengths.tolist())
     # The same batches drawn by hand, with all their padding, give the same losses.
     whole = text_losses(data, coding, settings, 5)
-    wider = replace(data, inputs=(torch.nn.functional.pad(data.inputs[0].whole(), (0, 3)), data.inputs[1]))
+    wider = replace(data, inputs=(torch.nn.functional.pad(data.inputs[0].to_tensor(), (0, 3)), data.inputs[1]))
     assert whole == text_losses(wider, coding, settings, 5)
 
 

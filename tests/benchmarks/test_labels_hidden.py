@@ -51,7 +51,7 @@ from farshift.benchmarks.benchmark import find_benchmark
 bench = find_benchmark("optdigits/writers")
 found = {}
 for name in ("id_test", "ood_test"):
-    truth = bench.part(name).truth().astype(np.int64)
+    truth = bench.part(name).true_labels().astype(np.int64)
     found[name] = truth.tobytes() in snoop.arrays
 print(json.dumps({"found": found, "arrays": len(snoop.arrays), "tables": sorted(snoop.tables),
                   "files": snoop.files, "mapped": snoop.mapped}))

@@ -295,7 +295,8 @@ def test_the_three_selections_of_domainbed(tmp_path, monkeypatch):
         setting = Vowels(0, int(name.split("/")[0]))
         setting.now = step
         return {
-            part: setting.predict(bench.part(part).numpy(["features"])) == bench.part(part).true_labels() for part in PARTS
+            part: setting.predict(bench.part(part).numpy(["features"])) == bench.part(part).true_labels()
+            for part in PARTS
         }
 
     PARTS = ("id_val", "ood_val")

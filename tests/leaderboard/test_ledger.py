@@ -49,11 +49,11 @@ def test_records_come_out_as_they_went_in_each_holding_the_hash_of_the_one_befor
 def test_records_that_do_not_go_on_from_what_was_read_are_refused(ledger):
     ledger.append([withdrawn(1), withdrawn(2)])
     records = ledger.records()
-    assert ledger.following(records[1]) == records[2:]
-    assert ledger.following(records[2]) == []
+    assert ledger.records_since(records[1]) == records[2:]
+    assert ledger.records_since(records[2]) == []
     for wrong in (replace(records[2], hash="0" * 64), replace(records[2], seq=9)):
         with pytest.raises(FarshiftError, match="is not the one that it was before"):
-            ledger.following(wrong)
+            ledger.records_since(wrong)
 
 
 @pytest.mark.attack("operator", "records of a ledger changed, removed, added or reordered")

@@ -58,7 +58,9 @@ def test_names_of_classes_come_with_the_data_and_go_back(home):
     part = load("news/long")
     data = part.to_hf()
     assert data.features["topic"] == datasets.ClassLabel(names=NAMES)
-    assert [data.features["topic"].int2str(row["topic"]) for row in data] == [NAMES[topic] for topic in part.observed_labels()]
+    assert [data.features["topic"].int2str(row["topic"]) for row in data] == [
+        NAMES[topic] for topic in part.observed_labels()
+    ]
     data.rename_column("topic", "label").select_columns(["text", "label"]).to_parquet(str(home / "again.parquet"))
     again = frozen(home, DRAFT.replace("news", "again").replace("*.parquet", "again.parquet").replace("= 6", "= 3"))
     assert again.definition.label_names == NAMES

@@ -83,7 +83,7 @@ def interval_schedule(draws: Draws, length: int, *, trace: bool) -> Examples:
         inputs.append(" ; ".join(f"{start} {end}" for start, end in zip(row_starts, row_ends, strict=True)))
         answers.append(" ".join(selected_ends))
         steps.append(row_steps)
-    return replace(make_traced_examples(inputs, answers, steps, trace), kept=different)
+    return replace(make_traced_examples(inputs, answers, steps, trace), is_valid=different)
 
 
 def increasing_subsequences(draws: Draws, length: int, *, trace: bool) -> Examples:

@@ -31,7 +31,7 @@ def test_every_cell_has_as_many_rows_as_in_the_public_test(benchmark, drawn):
     for view in VIEWS:
         public, sealed = benchmark.view(view)[0], drawn.rows.select(drawn.sides[view])
         cells = [
-            sorted(zip(part.carried["severity"], part.carried["group"], part.truth(), strict=True))
+            sorted(zip(part.row_metadata["severity"], part.row_metadata["group"], part.true_labels(), strict=True))
             for part in (public, sealed)
         ]
         assert cells[0] == cells[1]
@@ -52,7 +52,7 @@ def test_no_input_of_a_draw_stands_in_the_published_source(benchmark, drawn):
 def test_the_same_seed_gives_the_same_draw_and_another_seed_others(benchmark, drawn):
     again, other = draw_sealed_rows(benchmark, SEED), draw_sealed_rows(benchmark, bytes(32))
     assert select_inputs(again.rows, benchmark) == select_inputs(drawn.rows, benchmark)
-    assert again.rows.true_labels().tolist() == drawn.rows.truth().tolist()
+    assert again.rows.true_labels().tolist() == drawn.rows.true_labels().tolist()
     assert not set(other.rows.row_ids.tolist()) & set(drawn.rows.row_ids.tolist())
     assert other.profile["ood"]["cells"] == drawn.profile["ood"]["cells"]
 
@@ -83,7 +83,9 @@ def test_a_cell_that_the_generator_cannot_fill_is_left_out_on_both_sides():
     assert told["rows"] + told["left_out"]["rows"] == told["public_rows"]
     public = benchmark.view("id")[0]
     kept = np.isin(public.row_ids, drawn.counterpart["id"])
-    assert sorted(public.row_metadata["severity"][kept]) == sorted(drawn.rows.select(drawn.sides["id"]).row_metadata["severity"])
+    assert sorted(public.row_metadata["severity"][kept]) == sorted(
+        drawn.rows.select(drawn.sides["id"]).row_metadata["severity"]
+    )
     assert public.row_metadata["severity"][~kept].max() < 10  # all short strings are published
 
 

@@ -129,7 +129,7 @@ def test_a_row_id_is_a_hash_of_the_inputs_alone_also_where_an_input_has_two_labe
 def test_ids_carry_no_order_by_label_or_part(benchmark_draw):
     rows, sides = benchmark_draw.rows, benchmark_draw.sides
     place = np.argsort(np.argsort(rows.row_ids)) / len(rows)
-    for which in (rows.truth() == 1, sides["ood"]):
+    for which in (rows.true_labels() == 1, sides["ood"]):
         assert abs(place[which].mean() - place[~which].mean()) < 4 * np.sqrt(1 / 12 * 4 / len(rows))
 
 
