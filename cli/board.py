@@ -179,7 +179,7 @@ def board_init(
 
 @board_app.command("site")
 def board_site(
-    place: BoardLocation,
+    location: BoardLocation,
     out: Annotated[Optional[Path], typer.Option("--out", metavar="DIR", help="Default: DIR/site.")] = None,  # noqa: UP045
     json: Json = False,
 ) -> None:
@@ -188,16 +188,16 @@ def board_site(
     from ..leaderboard.operations.places import open_board_view
     from ..leaderboard.publish.write import build_site
 
-    if out is None and not Path(place).is_dir():
-        raise FarshiftError(f"site: say where the pages of {place} are to be written (--out DIR)")
-    with show_progress(), open_board_view(place) as board:
+    if out is None and not Path(location).is_dir():
+        raise FarshiftError(f"site: say where the pages of {location} are to be written (--out DIR)")
+    with show_progress(), open_board_view(location) as board:
         page = build_site(board, out)
     emit_json({"page": str(page)}) if json else print_line(f"open {page.resolve()}")
 
 
 @board_app.command("verify")
 def board_verify(
-    place: BoardLocation,
+    location: BoardLocation,
     head: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--head", metavar="HASH", help="A record's hash from an earlier look: it must still be there."),
@@ -215,11 +215,11 @@ def board_verify(
     from ..leaderboard.operations.places import verify_at
 
     with show_progress():
-        verification = verify_at(place, head, key, workers=workers, fresh=fresh)
+        verification = verify_at(location, head, key, workers=workers, fresh=fresh)
     if json:
         emit_json(
             {
-                "board": place,
+                "board": location,
                 **verification.__dict__,
                 "entries_verified": verification.verified,
                 "verified": verification.is_complete,
@@ -229,7 +229,7 @@ def board_verify(
         state = [f"{verification.verified} verified"] if not verification.differences else []
         state += [format_count(len(verification.differences), "difference")] if verification.differences else []
         state += [f"{len(verification.not_recomputed)} not recomputed"] if verification.not_recomputed else []
-        print_line(f"{place}: {format_count(verification.entries, 'entry', 'entries')}: {', '.join(state)}")
+        print_line(f"{location}: {format_count(verification.entries, 'entry', 'entries')}: {', '.join(state)}")
         for text in (*verification.differences, *(f"not recomputed: {why}" for why in verification.not_recomputed)):
             print_line(f"  {text}")
         for text in verification.notes:

@@ -14,7 +14,7 @@ app = typer.Typer()
 
 @app.command()
 def serve(
-    place: Annotated[
+    location: Annotated[
         str,
         typer.Argument(metavar="DIR|EXPORT|URL", help="A board's folder; an export or an address is only read."),
     ],
@@ -41,18 +41,18 @@ def serve(
     from ..leaderboard.server.settings import read_server_settings
     from ..leaderboard.storage.readers import CARD
 
-    card = Path(place) / CARD
+    card = Path(location) / CARD
     own = card.is_file() and "store" in read_toml(card)
     if workers is None:
-        workers = read_server_settings(Path(place)).workers if own else 0
+        workers = read_server_settings(Path(location)).workers if own else 0
 
     def announce_address(address: str) -> None:
-        print_line(f"{place} is served at {address} (Ctrl-C ends it)")
+        print_line(f"{location} is served at {address} (Ctrl-C ends it)")
         if open:
             webbrowser.open(address)
 
     go(
-        place,
+        location,
         host,
         port,
         servers=servers,

@@ -30,7 +30,7 @@ Against = Annotated[
 
 @app.command()
 def standings(
-    place: BoardLocation,
+    location: BoardLocation,
     benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
     baseline: Against = None,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values on stdout.")] = False,
@@ -48,7 +48,7 @@ def standings(
         raise FarshiftError("standings: choose one of --json, --csv, --latex and --markdown")
     refuse_latex_options(latex, False, caption, label)
     with show_progress():
-        snapshot = _compute_snapshot(place, benchmark, baseline)
+        snapshot = _compute_snapshot(location, benchmark, baseline)
     if json:
         return emit_json(snapshot.record())
     if forms:
@@ -85,7 +85,7 @@ def _print_tables(snapshot: Snapshot) -> None:
 def _print_suite(suite: Any) -> None:
     from ..benchmarks.statistics.not_available import NotAvailable, read_available
 
-    aggregate = suite.found
+    aggregate = suite.aggregates
     rows = [[row.entry, _format_margin(row.mean), _format_margin(row.iqm)] for row in aggregate.rows]
     over = format_count(len(aggregate.over), "benchmark")
     title = f"Mean normalised OOD score over {over}, {suite.budget} budget (0 chance, 1 best)"
@@ -108,7 +108,7 @@ def _format_margin(interval: Any) -> str:
 
 @app.command()
 def export(
-    place: BoardLocation,
+    location: BoardLocation,
     out: Annotated[
         Path, typer.Option("--out", metavar="PATH", help="The folder (or file) to write or bring up to date.")
     ],
@@ -140,12 +140,12 @@ def export(
     if not form:
         if benchmark or baseline or dataset or source or caption or label or check:
             raise FarshiftError("export: the whole board is exported; choose a format of its tables (--as F)")
-        return _export_board(Path(place), out, json)
+        return _export_board(Path(location), out, json)
     from ..leaderboard.exports import list_differences
     from ..leaderboard.exports import write_export as go
 
     with show_progress():
-        snapshot = _compute_snapshot(place, benchmark, baseline)
+        snapshot = _compute_snapshot(location, benchmark, baseline)
     options = {"dataset": dataset, "source": source, "caption": caption, "label": label}
     if check:
         wrong = list_differences(snapshot, form, out, options)

@@ -69,7 +69,7 @@ class OnlineAdam(nn.Module):
     @torch.no_grad()
     def step(self, parameters: Sequence[Tensor], gradients: tuple[Tensor, ...], rates: Tensor) -> None:
         """One step of parameters (K, ..) down gradients, at rates (K,)."""
-        steps = self.first.taken
+        steps = self.first.updates
         steps += 1
         for p, g, m, v in zip(parameters, gradients, self.first.values, self.second.values, strict=True):
             m.lerp_(g, 0.1)

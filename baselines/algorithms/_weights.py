@@ -20,7 +20,7 @@ from ._plain import Plain, compute_step_share
 class RunningMean(nn.Module):
     """A tensor (K, ..) for each of some parameters, in saved buffers: copies of them at first."""
 
-    taken: Tensor
+    updates: Tensor
     """How often something was taken in, (K,)."""
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
@@ -28,7 +28,7 @@ class RunningMean(nn.Module):
         for index, parameter in enumerate(parameters):
             self.register_buffer(f"of_{index}", parameter.detach().clone())
         self._count = len(parameters)
-        self.register_buffer("taken", torch.zeros(len(parameters[0]), dtype=torch.int64))
+        self.register_buffer("updates", torch.zeros(len(parameters[0]), dtype=torch.int64))
 
     @property
     def values(self) -> list[Tensor]:
@@ -39,33 +39,33 @@ class RunningMean(nn.Module):
         """Become a copy of `parameters`."""
         for value, parameter in zip(self.values, parameters, strict=True):
             value.copy_(parameter)
-        self.taken += 1
+        self.updates += 1
 
     @torch.no_grad()
     def average(self, parameters: Sequence[Tensor]) -> None:
         """Take `parameters` into the mean of all that were taken in."""
-        self.taken += 1
+        self.updates += 1
         for value, parameter in zip(self.values, parameters, strict=True):
-            value += (parameter - value) / broadcast_values(self.taken, value)
+            value += (parameter - value) / broadcast_values(self.updates, value)
 
     @torch.no_grad()
     def merge(self, means: Sequence[Tensor], counts: Tensor) -> None:
         """Take in `means` of so many tensors, (K,) whole numbers; a replica whose count is 0 stays as it is."""
-        self.taken += counts
+        self.updates += counts
         for value, mean in zip(self.values, means, strict=True):
-            share = broadcast_values(counts.to(value) / self.taken.clamp(min=1), value)
+            share = broadcast_values(counts.to(value) / self.updates.clamp(min=1), value)
             value.copy_(torch.where(share > 0, value + (mean - value) * share, value))
 
     @torch.no_grad()
     def forget(self, which: Tensor) -> None:
-        """Have taken nothing in, in the replicas of a mask (K,)."""
-        self.taken.copy_(torch.where(which, 0, self.taken))
+        """Forget the mean, in the replicas of a mask (K,)."""
+        self.updates.copy_(torch.where(which, 0, self.updates))
 
     @torch.no_grad()
     def put(self, parameters: Sequence[Tensor]) -> None:
-        """Make `parameters` what is kept here, in the replicas where anything was taken in."""
+        """Make `parameters` the mean, in the replicas that have one."""
         for value, parameter in zip(self.values, parameters, strict=True):
-            parameter.copy_(torch.where(broadcast_values(self.taken > 0, value), value, parameter))
+            parameter.copy_(torch.where(broadcast_values(self.updates > 0, value), value, parameter))
 
 
 class WeightInterpolation(Plain):
@@ -98,7 +98,7 @@ class WeightInterpolation(Plain):
 
     @torch.no_grad()
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
-        reached = self.start.taken > 0
+        reached = self.start.updates > 0
         parameters = list(network.parameters())
         for parameter, early, share in zip(parameters, self.start.values, self.shares(network), strict=True):
             share = torch.where(reached, share, 1.0)  # a checkpoint from before the early step stays as it is

@@ -52,7 +52,7 @@ SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2], "restore": ["choice"
 
 
 class Algorithm(TestTimeAdaptation):
-    asked: Tensor
+    batches_seen: Tensor
     """Batches predicted since the last reset, (K,)."""
 
     def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
@@ -64,7 +64,7 @@ class Algorithm(TestTimeAdaptation):
         parameters = list(network.parameters())
         self.start, self.teacher = RunningMean(parameters).to(like), RunningMean(parameters).to(like)
         self.optimiser = OnlineAdam(parameters).to(like)
-        self.register_buffer("asked", torch.zeros(len(like), dtype=torch.int64, device=like.device))
+        self.register_buffer("batches_seen", torch.zeros(len(like), dtype=torch.int64, device=like.device))
         return network
 
     def prepare(self, network: Any, data: Data) -> None:
@@ -86,7 +86,7 @@ class Algorithm(TestTimeAdaptation):
                 grads = compute_gradients(losses, parameters)
         self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
         self._settle(parameters)
-        self.asked += 1
+        self.batches_seen += 1
         return teacher_logits
 
     def _over_views(self, network: Any, categories: Tensor, numbers: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ class Algorithm(TestTimeAdaptation):
         rows = torch.arange(numbers.shape[1], device=numbers.device).expand(numbers.shape[:2])
         total: Tensor | float = 0.0
         for view in range(self.hyperparameters["views"]):
-            given = self.rng.keys, rows, self.asked, self.hyperparameters, self.about.sizes
+            given = self.rng.keys, rows, self.batches_seen, self.hyperparameters, self.about.sizes
             total = total + network(categories, augment_flat_rows(domainbed, f"view {view}", numbers, *given))
         assert isinstance(total, Tensor)
         mean: Tensor = total / self.hyperparameters["views"]
@@ -109,7 +109,7 @@ class Algorithm(TestTimeAdaptation):
         for index, (student, start, teacher) in enumerate(triples):
             teacher.copy_(student.lerp(teacher, self.hyperparameters.on("slowness", teacher)))
             drawn = draw_uniform(
-                derive_stream(self.rng.keys, f"restore {index}", self.asked), student.shape[1:], student.dtype
+                derive_stream(self.rng.keys, f"restore {index}", self.batches_seen), student.shape[1:], student.dtype
             )
             student.copy_(torch.where(drawn < self.hyperparameters.on("restore", student), start, student))
 
@@ -117,7 +117,7 @@ class Algorithm(TestTimeAdaptation):
         self.start.put(list(network.parameters()))
         self.teacher.take(list(network.parameters()))
         self.optimiser.reset()
-        self.asked.zero_()
+        self.batches_seen.zero_()
 
 
 @contextmanager

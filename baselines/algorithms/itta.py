@@ -73,7 +73,7 @@ class Elementwise(nn.Module):
 
 class Algorithm(TestTimeAdaptation):
     additive = False
-    asked: Tensor
+    batches_seen: Tensor
     """Batches predicted since the last reset, (K,)."""
 
     def assemble(self, build: Build) -> Any:
@@ -86,7 +86,7 @@ class Algorithm(TestTimeAdaptation):
         self.consistency = Elementwise(replicas, self.hyperparameters["consistency_depth"], network.width).to(like)
         self.map = Elementwise(replicas, self.hyperparameters["map_depth"], network.width).to(like)
         self.optimiser = OnlineAdam(list(self.map.parameters()))
-        self.register_buffer("asked", torch.zeros(replicas, dtype=torch.int64, device=like.device))
+        self.register_buffer("batches_seen", torch.zeros(replicas, dtype=torch.int64, device=like.device))
         return network
 
     def optimiser_steps(
@@ -131,7 +131,7 @@ class Algorithm(TestTimeAdaptation):
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
         assert self.rng is not None
         x = network.embed(*inputs)
-        keys = derive_stream(self.rng.keys, "test style", self.asked)
+        keys = derive_stream(self.rng.keys, "test style", self.batches_seen)
         z, other = network.encode(x), network.encode(mix_styles(x, keys, self.hyperparameters.exact("style")))
         parameters: list[Tensor] = list(self.map.parameters())
         with torch.enable_grad():
@@ -139,7 +139,7 @@ class Algorithm(TestTimeAdaptation):
             losses = self.hyperparameters["test_weight"] * average_per_replica(moved.square())
             grads = compute_gradients(losses, parameters)
         self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
-        self.asked += 1
+        self.batches_seen += 1
         logits: Tensor = network.head(self._mapped(z))
         return logits
 
@@ -154,7 +154,7 @@ class Algorithm(TestTimeAdaptation):
         self.map.weight.fill_(1.0)
         self.map.bias.zero_()
         self.optimiser.reset()
-        self.asked.zero_()
+        self.batches_seen.zero_()
 
 
 def _list_feature_parameters(network: Any) -> list[Tensor]:

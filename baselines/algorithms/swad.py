@@ -94,7 +94,7 @@ class LossValley(nn.Module):
         which = which & (self.above < self.tolerance)
         self.pending.merge(segment, which.long())
         low = which & (loss <= self.level)
-        self.mean.merge(self.pending.values, torch.where(low, self.pending.taken, 0))
+        self.mean.merge(self.pending.values, torch.where(low, self.pending.updates, 0))
         self.pending.forget(low)
         self.above.copy_(torch.where(low, 0, self.above + which))
         self.end.copy_(torch.where(low, number, self.end))
@@ -124,7 +124,7 @@ class Algorithm(Plain):
         if (clock.total + 1) % self.every == 0:
             loss = compute_validation_risk(network, self.validation_rows, len(clock.keys), self.rng)
             self.valley.look(self.segment.values, loss.to(self.valley.level), self.hyperparameters["ratio"])
-            self.segment.forget(torch.ones_like(self.segment.taken, dtype=torch.bool))
+            self.segment.forget(torch.ones_like(self.segment.updates, dtype=torch.bool))
 
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         parameters = list(network.parameters())

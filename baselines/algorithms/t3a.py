@@ -32,7 +32,7 @@ SEARCH: dict[str, Any] = {"supports": ["choice", 1, 5, 20, 50, 100, 0]}
 
 
 class Algorithm(TestTimeAdaptation):
-    kept: Tensor
+    supports: Tensor
     """The normalised supports (K, classes, supports, width); their sum (K, classes, 1, width) where all are kept."""
     entropies: Tensor
     """Of the supports, (K, classes, supports): infinite where there is none."""
@@ -43,14 +43,14 @@ class Algorithm(TestTimeAdaptation):
         replicas, classes, width = network.head.weight.shape
         shape = replicas, classes, max(1, self.hyperparameters["supports"])
         like = self.hyperparameters["lr"]
-        self.register_buffer("kept", like.new_zeros(*shape, width))
+        self.register_buffer("supports", like.new_zeros(*shape, width))
         self.register_buffer("entropies", like.new_full(shape, torch.inf))
         return network
 
     def reset(self, network: Any) -> None:
         weight = network.head.weight.detach()
-        self.kept.zero_()
-        self.kept[:, :, 0] = F.normalize(weight, dim=-1)
+        self.supports.zero_()
+        self.supports[:, :, 0] = F.normalize(weight, dim=-1)
         self.entropies.fill_(torch.inf)
         self.entropies[:, :, 0] = entropy(network.head(weight).detach())
 
@@ -62,8 +62,8 @@ class Algorithm(TestTimeAdaptation):
         if self.hyperparameters["supports"]:
             self._join(rows, entropy(logits), chosen)
         else:
-            self.kept[:, :, 0] += chosen.transpose(1, 2).to(z.dtype) @ rows
-        centres = F.normalize(self.kept.sum(2), dim=-1)
+            self.supports[:, :, 0] += chosen.transpose(1, 2).to(z.dtype) @ rows
+        centres = F.normalize(self.supports.sum(2), dim=-1)
         return torch.bmm(z, centres.transpose(1, 2))
 
     def _join(self, rows: Tensor, entropies: Tensor, chosen: Tensor) -> None:
@@ -73,6 +73,6 @@ class Algorithm(TestTimeAdaptation):
         every = torch.cat([self.entropies, theirs], dim=-1)
         order = every.argsort(dim=-1, stable=True)[..., :most]
         self.entropies.copy_(every.gather(-1, order))
-        vectors = torch.cat([self.kept, rows[:, None].expand(-1, classes, -1, -1)], dim=2)
+        vectors = torch.cat([self.supports, rows[:, None].expand(-1, classes, -1, -1)], dim=2)
         supports = vectors.gather(2, order[..., None].expand(*order.shape, rows.shape[-1]))
-        self.kept.copy_(torch.where(self.entropies.isinf()[..., None], 0.0, supports))
+        self.supports.copy_(torch.where(self.entropies.isinf()[..., None], 0.0, supports))

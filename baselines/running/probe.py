@@ -196,11 +196,11 @@ class _Trial(Fit):
     def __init__(
         self, group: ReplicaGroup, rows: FitInput, plan: Plan, result: Probe, prediction_batch: Columns
     ) -> None:
-        self.found, self.plan, self.asked = result, plan, prediction_batch
+        self.result, self.plan, self.prediction_batch = result, plan, prediction_batch
         super().__init__(group, rows, plan.budget)
 
     def _run(self, training: Training, identity: str, path: Path | None) -> Outcome:
-        result, device = self.found, training.stack.keys.device
+        result, device = self.result, training.stack.keys.device
         result.replicas, result.drawn = len(training.stack), training.sampler.drawn
         result.parameters = count_parameters(training.stack.network)
         data = training.data
@@ -232,8 +232,8 @@ class _Trial(Fit):
         stack = self._training.stack
         stack.network.eval()
         start = time.perf_counter()
-        answers_of(coding, stack, self._read(self.asked))
-        self.found.answer_seconds = (time.perf_counter() - start) / len(next(iter(self.asked.values())))
+        answers_of(coding, stack, self._read(self.prediction_batch))
+        self.result.answer_seconds = (time.perf_counter() - start) / len(next(iter(self.prediction_batch.values())))
         raise _TrialFinished
 
 

@@ -83,7 +83,7 @@ class ReplicaGroup:
         check_task(recipe, task)
         self.recipe, self.task, self.benchmark = recipe, task, benchmark
         self.checkpoints, self.stack, self.code, self.together = checkpoints, stack, code, together
-        self.diagnose, self.told = tuple(diagnose), reporter
+        self.diagnose, self.reporter = tuple(diagnose), reporter
         self.written: list[Path] = []
         self.members = list(members)
 
@@ -151,8 +151,8 @@ class Fit:
                         self.recipe, self.task, self.benchmark, name, member.settings, rows, weight
                     )
                 self._shares.add(watch.seconds(), {member.label: 1})
-                if self.group.told is not None:
-                    self.group.told.trained(1)
+                if self.group.reporter is not None:
+                    self.group.reporter.trained(1)
             return
         settings = {member.label: resolve_settings(self.recipe, self.benchmark, member.settings) for member in members}
         steps = budget.steps or self.recipe.steps(budget.name, self.benchmark)
@@ -231,8 +231,8 @@ class Fit:
             self._note(some, coding, outcome, data)
             steps_by_member = {member.label: outcome.steps.get(number, 0) for number, member in enumerate(some)}
             self._shares.add(stack_training.seconds, steps_by_member, stack_training.seconds_before)
-            if self.group.told is not None:
-                self.group.told.trained(steps * len(some))
+            if self.group.reporter is not None:
+                self.group.reporter.trained(steps * len(some))
 
         if self.group.together.size > 1:  # no process may stack otherwise than the others
             stacking.run_in_stacks(members, self.group.stack or 1, train_stack, halves=False)
@@ -279,7 +279,7 @@ class Fit:
 
     def _run(self, training: Training, identity: str, path: Path | None) -> Outcome:
         """Train to the end, with a checkpoint now and then, and one at the end."""
-        reporter, replicas = self.group.told, len(training.stack)
+        reporter, replicas = self.group.reporter, len(training.stack)
         if path is not None and resume_training(training, path, identity):
             log_message(f"{self.recipe.name} on {self.benchmark}: resumes at step {training.total} of {training.steps}")
         if self.group.together.rank > 0:

@@ -37,11 +37,11 @@ class Board:
     """
 
     def __init__(self, location: Path | str, token: str = "") -> None:
-        self.place, self.token = str(location), token
-        self._server = find_server(self.place) if is_url(self.place) else None
+        self.location, self.token = str(location), token
+        self._server = find_server(self.location) if is_url(self.location) else None
 
     def __repr__(self) -> str:
-        return f"Board({self.place!r})"
+        return f"Board({self.location!r})"
 
     @property
     def name(self) -> str:
@@ -64,7 +64,7 @@ class Board:
         filters = {"benchmark": benchmark, "kind": kind, "team": team, "model": model}
         if self._server is not None:
             answer = self._server.entries({name: value for name, value in filters.items() if value})
-            return make_listing(read_board_entry(entry, self.place) for entry in answer)
+            return make_listing(read_board_entry(entry, self.location) for entry in answer)
         with self._viewed() as view:
             order = {record: number for number, record in enumerate(_list_submitted(view))}
             every = sorted([*view.standings(), *view.removed_entries()], key=lambda entry: order[entry.entry])
@@ -79,7 +79,7 @@ class Board:
     def entry(self, name: str) -> BoardEntry:
         """An entry by its name. `UnknownName` where there is none."""
         if self._server is not None:
-            return read_board_entry(self._server.entry(name)["entry"], self.place)
+            return read_board_entry(self._server.entry(name)["entry"], self.location)
         entries = {entry.entry: entry for entry in self.entries()}
         if name not in entries:
             raise UnknownName("entry", name, entries)
@@ -95,13 +95,13 @@ class Board:
     def submit(self, file: Path | str) -> list[str]:
         """Hand a submission in (`farshift pack` writes one). Its entries; the same again for one that is there.
         `BadSubmission` lists what does not validate."""
-        if Path(self.place).is_file():
-            raise FarshiftError(f"{self.place} is a copy of a board: hand in at the board itself")
-        return submit_at(self.place, Path(file), self.token)[0]
+        if Path(self.location).is_file():
+            raise FarshiftError(f"{self.location} is a copy of a board: hand in at the board itself")
+        return submit_at(self.location, Path(file), self.token)[0]
 
     @contextmanager
     def _viewed(self) -> Iterator[BoardView]:
-        with open_board_view(self.place) as view:
+        with open_board_view(self.location) as view:
             yield view
 
 

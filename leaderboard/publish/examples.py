@@ -57,7 +57,7 @@ class Side:
 class Examples:
     """Two sides of rows, and what they are, in a sentence."""
 
-    said: str
+    note: str
     sides: tuple[Side, Side]
 
 

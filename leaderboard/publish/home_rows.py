@@ -36,7 +36,7 @@ VIEWS = ("ood", "id", "gap")
 class Cell:
     """A model on one kind of shift. has, of: how many of the kind's benchmarks it has entries on, and how many there
     are under its protocol; first: on how many it can be first; unlearnt: on how many it has not learnt the task in
-    distribution. one: its row of the only table there is, with `view`; means: ood, id and gap over several; spark: its
+    distribution. best: its row of the only table there is, with `view`; means: ood, id and gap over several; spark: its
     severity curve as a path; bars: its rank sets as a path, a bar a benchmark."""
 
     kind: str
@@ -44,7 +44,7 @@ class Cell:
     of: int
     first: int
     unlearnt: int
-    one: Row | None = None
+    best: Row | None = None
     view: TableView | None = None
     means: Mapping[str, Interval] = field(default_factory=dict)
     spark: str = ""
@@ -53,15 +53,15 @@ class Cell:
     @property
     def value(self) -> float | None:
         """What the column is sorted by, more being better; None where it is missing."""
-        if self.one is not None:
-            score = self.one.standing.score
+        if self.best is not None:
+            score = self.best.standing.score
             return score.ood.value if score.better == "higher" else -score.ood.value
         return self.means["ood"].value if self.means else None
 
     @property
     def ties(self) -> str:
         """The letters of the tie groups, or the first and the last of many."""
-        letters = split_letters(self.one.ties) if self.one is not None else []
+        letters = split_letters(self.best.ties) if self.best is not None else []
         return "".join(letters) if len(letters) <= 3 else f"{letters[0]}–{letters[-1]}"
 
 

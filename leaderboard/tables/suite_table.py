@@ -25,11 +25,11 @@ from .table_view import TableView
 
 @dataclass(frozen=True)
 class SuiteTable:
-    """The aggregate of every model over the benchmarks in `found.over` under a budget, and the concurrence of each two
+    """The aggregate of every model over the benchmarks in `aggregates.over` under a budget, and the concurrence of each two
     of them. without: benchmarks that take no part, with the reason."""
 
     budget: str
-    found: Aggregates
+    aggregates: Aggregates
     concurrences: tuple[Concurrence, ...]
     without: dict[str, str]
 
@@ -37,7 +37,7 @@ class SuiteTable:
         """Plain JSON."""
         return (
             {"budget": self.budget}
-            | self.found.to_dict()
+            | self.aggregates.to_dict()
             | {
                 "without": self.without,
                 "concurrence": [item.to_dict() for item in self.concurrences],

@@ -148,7 +148,7 @@ def test_without_muted_rows_self_challenging_spares_all_but_the_one_that_loses_m
     training = begun("rsc", {"muted_features": 0.5, "muted_rows": 0.0, "batch_size": 12})
     network, batch = training.stack.network, batch_of(training)
     features = network.encode(network.embed(*batch.inputs))
-    kept = training.stack.algorithm.kept(network.head, features.detach(), batch.target)
+    kept = training.stack.algorithm.compute_mask(network.head, features.detach(), batch.target)
     assert ((kept == 0).any(-1).sum(1) == 1).all()
 
 

@@ -171,8 +171,8 @@ def test_the_aggregate_lists_models_apart_that_lack_a_benchmark():
     made = [entry(model, share, on, kind="domain") for model in ("a", "b") for on, share in shares.items()]
     made.append(entry("partial", 0.9, "vowel/speakers", kind="domain"))
     (suite,) = snapshot(made).suites
-    assert sorted(row.entry for row in suite.found.rows) == ["a (us)", "b (us)"]
-    assert [(row.entry, row.missing) for row in suite.found.incomplete] == [("partial (us)", ("modadd97/xi35",))]
+    assert sorted(row.entry for row in suite.aggregates.rows) == ["a (us)", "b (us)"]
+    assert [(row.entry, row.missing) for row in suite.aggregates.incomplete] == [("partial (us)", ("modadd97/xi35",))]
     assert "it takes more than 6" in suite.concurrences[0].to_dict()["n/a"]
 
 
@@ -182,7 +182,7 @@ def test_the_later_of_two_entries_of_one_model_counts_in_the_aggregate_not_the_b
         made += [entry("m", 0.9, on, kind="domain", made=1), entry("m", 0.3, on, kind="domain", made=2)]
     found = [(replace(one, entry=f"{k:016x}"), kept) for k, (one, kept) in enumerate(made)]
     (suite,) = snapshot(found).suites
-    (row,) = suite.found.rows
+    (row,) = suite.aggregates.rows
     assert all(value < 0.4 for value in row.by_benchmark.values())
 
 

@@ -80,14 +80,14 @@ def _make_range_context(site: Site, number: int) -> dict[str, Any]:
 @dataclass(frozen=True)
 class RecordLine:
     """A record as a page shows it. text: what happened; entries: those that it is about, by name, and what to call
-    each; more: how many others; window: of a sealed draw; said: words of somebody's own; json: the record."""
+    each; more: how many others; window: of a sealed draw; quote: somebody's own words; json: the record."""
 
     record: Record
     text: str
     entries: tuple[tuple[str, str], ...] = ()
     more: int = 0
     window: str = ""
-    said: str = ""
+    quote: str = ""
     json: str = ""
     cut: bool = False
 
