@@ -13,7 +13,7 @@ from ..benchmarks.answers import Answers
 from ..benchmarks.harness.training import FittedModel, Trainer, TrainingSet, list_used_data
 from ..benchmarks.model import Budget, Columns, Task, TrainingRows
 from ..core.errors import MissingExtra, ModelError
-from .fitness import list_required_data
+from .compatibility import list_required_data
 from .recipe import Recipe
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Baseline:
         return self._fit
 
     def farshift_announce(self, columns: Mapping[str, EncodedFiles]) -> None:
-        """Make the pictures of a part ready before its batches are asked (`harness/query.py`)."""
+        """Make the pictures of a part ready before its batches are asked (`harness/predictor.py`)."""
         self._known.announce(self.member, columns)
 
     def predict(self, batch: Columns) -> Answers | list[str]:

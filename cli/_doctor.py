@@ -15,7 +15,7 @@ from ..core.files import get_cache_root, is_offline, write_atomically
 from ..loaders.acquire.source import Source, load_sources
 from ..loaders.cache.store import is_intact
 from ..splits.catalogue import list_split_records
-from ..splits.folding import format_headline
+from ..splits.families import format_headline
 
 _CORE = ("numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub", "httpx2", "filelock", "tomli-w")
 _EXTRAS = {

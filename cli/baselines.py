@@ -196,7 +196,6 @@ def baselines_results(
     """List the best recorded result on each benchmark, or all of one benchmark, best OOD score first.
 
     Results whose kept score is of another version are scored from their predictions, which needs their data."""
-    from ..baselines.running.learnt import find_undertrained
     from ..baselines.running.recorded_scores import (
         RecordedScore,
         read_recorded_scores,
@@ -204,7 +203,8 @@ def baselines_results(
         sort_best_first,
     )
     from ..baselines.running.results import get_results_home, list_results
-    from ..benchmarks.scoring.learnt import MARK
+    from ..baselines.running.undertrained import find_undertrained
+    from ..benchmarks.scoring.trained_check import MARK
     from ..core.errors import UnknownName
     from ..core.progress import log_message, report_progress
 

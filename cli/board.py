@@ -99,7 +99,7 @@ def submit(
     The same file submitted again is entered once: repeat the command to go on after an interruption, or to see the
     state of a submission to a server (`--no-wait`)."""
     from ..core.errors import FarshiftError
-    from ..leaderboard.operations.places import is_url, submit_at
+    from ..leaderboard.operations.locations import is_url, submit_at
     from ..leaderboard.submission.remote import RemoteBoard
 
     if reference and is_url(to):
@@ -185,7 +185,7 @@ def board_site(
 ) -> None:
     """Write the board as static pages."""
     from ..core.errors import FarshiftError
-    from ..leaderboard.operations.places import open_board_view
+    from ..leaderboard.operations.locations import open_board_view
     from ..leaderboard.publish.write import build_site
 
     if out is None and not Path(location).is_dir():
@@ -212,7 +212,7 @@ def board_verify(
 ) -> None:
     """Check the ledger, and recompute every score from its predictions. Exit code 1 where something differs, or could
     not be recomputed. Goes on where an earlier verification was cut off."""
-    from ..leaderboard.operations.places import verify_at
+    from ..leaderboard.operations.locations import verify_at
 
     with show_progress():
         verification = verify_at(location, head, key, workers=workers, fresh=fresh)

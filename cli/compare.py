@@ -245,7 +245,7 @@ def _format_share(component: dict[str, Any] | None) -> str:
 
 
 def _print_detectable(on: str, paths: Sequence[Path], assumed: bool, seeds: int | None, json: bool) -> None:
-    from ..benchmarks.comparison.detecting import VIEWS, compute_detectable_difference
+    from ..benchmarks.comparison.detectable_difference import VIEWS, compute_detectable_difference
 
     if not on:
         raise FarshiftError("compare --statistic detectable: name the benchmark (--on BENCHMARK)")

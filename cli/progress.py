@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..core.clock import format_duration
-from ..core.listings.visible import LINES, escape_untrusted
+from ..core.listings.untrusted_text import LINES, escape_untrusted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, Task, TaskID

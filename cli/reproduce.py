@@ -140,7 +140,7 @@ def _check_claims(
 
 
 def _print_outcome(claim: Claim, outcome: Outcome) -> None:
-    from ..benchmarks.claims.measured import format_measurement
+    from ..benchmarks.claims.measurement import format_measurement
 
     print_line(f"{claim.name}: {claim.title}")
     for reference in claim.published.values():

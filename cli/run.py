@@ -181,7 +181,7 @@ def run(options: RunOptions, dry_run: DryRun = False, json: Json = False) -> Non
     exit code is then 1. What is known not to fit memory or the disk is refused before it is begun (--dry-run)."""
     if dry_run:
         return _print_estimates(options, json)
-    from ..baselines.running.needs import prepare_data
+    from ..baselines.running.resources import prepare_data
     from ..baselines.running.sweep import run_plans
     from ..core.errors import FarshiftError
     from ..core.world import get_world

@@ -54,7 +54,7 @@ def sealed_draw(
     json: Json = False,
 ) -> None:
     """Write the draw of an open window: row ids and inputs, without labels."""
-    from ..leaderboard.operations.places import open_board_view
+    from ..leaderboard.operations.locations import open_board_view
     from ..leaderboard.sealed.export import export_draw
 
     with show_progress(), open_board_view(board) as board_view:
@@ -158,7 +158,7 @@ def sealed_submit(
     json: Json = False,
 ) -> None:
     """Submit answers to an open window. They are scored when it closes."""
-    from ..leaderboard.sealed.hand_in import submit_to_board
+    from ..leaderboard.sealed.submit_to_board import submit_to_board
 
     out = receipt or file.with_suffix(".receipt.json")
     with show_progress():

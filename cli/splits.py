@@ -72,7 +72,7 @@ def splits_list(
 
         return print_block(page().rstrip("\n"))
     from ..loaders.listing import splits
-    from ..splits.folding import format_family_name, format_headline, group_by_family
+    from ..splits.families import format_family_name, format_headline, group_by_family
 
     records = splits(" ".join(search or ()), licence=licence, **filters).to_dicts()  # type: ignore[arg-type]
     if json:
@@ -154,7 +154,7 @@ def splits_pull(
 ) -> None:
     """Download a split's rows into the local cache and verify them. A definition is held to its published counts, and
     frozen in your home, when it is first pulled; data that you have to bring are named with --data."""
-    from ..core.accepted import accept_licences
+    from ..core.accepted_licences import accept_licences
     from ..loaders.split import open_split
 
     forbid_network(offline)

@@ -58,7 +58,7 @@ def standings(
 
 
 def _compute_snapshot(location: str, benchmark: str = "", baseline: str | None = None) -> Snapshot:
-    from ..leaderboard.operations.places import open_board_view
+    from ..leaderboard.operations.locations import open_board_view
     from ..leaderboard.tables.snapshot import take_snapshot
 
     with open_board_view(location) as board:

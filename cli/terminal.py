@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ..core.listings.visible import LINES, escape_untrusted, escape_untrusted_json
+from ..core.listings.untrusted_text import LINES, escape_untrusted, escape_untrusted_json
 from . import paging
 from .paging import write_text
 from .streams import has_all_characters

@@ -103,7 +103,7 @@ class Entry:
     run_digest: of its card; name, team, note, team_key: the submission's (the key of the team that signed it, empty
     where none did); choose: whether its card says that its team is ranked by it; scores: by every scorer that
     scored it, the newest last; left: None while it is in a table; reference: whether the board's operator declared it
-    to be of its table's field (tables/field.py)."""
+    to be of its table's field (tables/ranked_set.py)."""
 
     entry: str
     run: int

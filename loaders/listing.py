@@ -24,7 +24,7 @@ _FEW = 2
 class SplitEntry:
     """A manifest in the catalogue.
 
-    family: the split with all its versions, or all rates and draws of one rule of label noise (`splits/folding.py`).
+    family: the split with all its versions, or all rates and draws of one rule of label noise (`splits/families.py`).
     state: `frozen`; `pulled` where a definition was frozen in the user's home by its first pull; or `definition`. parts
     and weighted_rows: rows by part, the latter with the copies that a published split repeats. modality: `text`,
     `image`, `audio`, `tabular` or `array`. generated: whether the rows are made by a generator, and none was collected.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FarshiftError, MissingExtra, UnknownName
-from ..core.isolation.withheld import refuse_labels
+from ..core.isolation.label_access import refuse_labels
 from ..splits.schema import Schema
 from .batching.categories import encode_categories
 from .batching.columns import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from torch import device as Device
 
-    from .batching.forms import AudioSpec, ImageSpec
+    from .batching.input_format import AudioSpec, ImageSpec
     from .batching.on_device import DevicePart
     from .batching.tokens import Tokens
     from .batching.torch_stream import TorchStream

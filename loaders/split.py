@@ -10,14 +10,14 @@ import numpy as np
 
 from ..core.errors import BadData, UnknownName
 from ..core.files import get_cache_root
-from ..core.isolation.withheld import refuse_labels
+from ..core.isolation.label_access import refuse_labels
 from ..splits.assignment import PARTS
 from ..splits.catalogue import find_manifest
 from ..splits.manifest import Manifest
-from .acquire.match import compare_rows
+from .acquire.row_difference import compare_rows
 from .acquire.source import Source, find_source
 from .cache.store import Verify, load_or_build_table, use_verify_mode
-from .freezing.first_contact import freeze_on_first_use
+from .freezing.first_use import freeze_on_first_use
 from .part import Part
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 from ..core.errors import BadDefinition, FarshiftError, UnknownName
 from ..core.files import get_user_home
 from ..core.plugins import PACKAGE, find_plugin_files
-from .folding import get_family
+from .families import get_family
 from .manifest import NAME, Manifest, check_kind, read_manifest
 
 LOCK = PACKAGE / "splits" / "manifests.lock"

@@ -9,7 +9,7 @@ import pytest
 from farshift.core.errors import Unavailable
 from farshift.core.plugins import load_module
 from farshift.loaders.acquire.expected import find_differences
-from farshift.loaders.acquire.large import add_schema
+from farshift.loaders.acquire.piecewise import add_schema
 from farshift.loaders.acquire.source import find_source
 
 

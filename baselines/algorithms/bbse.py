@@ -24,9 +24,9 @@ from ..training.algorithm import Algorithm as Base
 from ..training.algorithm import AlgorithmContext, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
-from ._held import require_validation_rows
 from ._plain import compute_step_share
 from ._shifted import check_shifted
+from ._validation import require_validation_rows
 
 KIND = "domain"
 CITATION = (

@@ -28,9 +28,9 @@ from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
 from ..training.algorithm import AlgorithmContext, Build, StepState
 from ..training.sampler import Data
-from ._held import compute_validation_risk, require_validation_rows
 from ._norms import recompute_running_moments
 from ._plain import Plain
+from ._validation import compute_validation_risk, require_validation_rows
 from ._weights import RunningMean
 
 KIND = "domain"

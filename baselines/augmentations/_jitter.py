@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ._draws import Draws
-from ._pictures import adjust_brightness, adjust_colour, adjust_contrast, adjust_hue
+from ._images import adjust_brightness, adjust_colour, adjust_contrast, adjust_hue
 
 
 def draw_factors(draws: Draws, strength: Tensor | float) -> tuple[Tensor, ...]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ._draws import Draws
-from ._pictures import crop_images
+from ._images import crop_images
 
 RATIO = (3 / 4, 4 / 3)
 TRIES = 10

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from ._draws import Draws
-from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
-from ._pictures import (
+from ._images import (
     adjust_brightness,
     adjust_colour,
     adjust_contrast,
@@ -26,6 +25,7 @@ from ._pictures import (
     broadcast_to_images,
     rotate_images,
 )
+from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"chains": 3, "chain_depth": 0, "severity": 3.0, "all_operations": False}

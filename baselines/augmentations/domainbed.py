@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from ._draws import Draws
+from ._images import flip_images, to_grey
 from ._jitter import jitter_colours
-from ._pictures import flip_images, to_grey
 from ._random_crop import crop_randomly
 
 READS = "colours"

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from ._draws import Draws
-from ._pictures import apply_affine, flip_images
+from ._images import apply_affine, flip_images
 
 READS = "pictures"
 SETTINGS: dict[str, Any] = {"shift": 0.125}

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from ._draws import Draws
-from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
-from ._pictures import (
+from ._images import (
     adjust_brightness,
     adjust_colour,
     adjust_contrast,
@@ -25,6 +24,7 @@ from ._pictures import (
     apply_operations,
     rotate_images,
 )
+from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"operations": 2, "magnitude": 9.0}

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from ._draws import Draws
-from ._pictures import crop_images, flip_images
+from ._images import crop_images, flip_images
 
 READS = "pictures"
 SETTINGS: dict[str, Any] = {"wilds_crop": 1.0}

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ._draws import Draws
-from ._pictures import flip_images
+from ._images import flip_images
 
 READS = "pictures"
 SETTINGS: dict[str, Any] = {}

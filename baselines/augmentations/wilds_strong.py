@@ -15,8 +15,7 @@ from torch import Tensor
 
 from . import wilds
 from ._draws import Draws
-from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
-from ._pictures import (
+from ._images import (
     adjust_brightness,
     adjust_colour,
     adjust_contrast,
@@ -26,6 +25,7 @@ from ._pictures import (
     erase_rectangles,
     rotate_images,
 )
+from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"wilds_crop": 1.0, "wilds_operations": 2}

@@ -20,12 +20,12 @@ from torch import Tensor
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
 from ...loaders.batching.encoded_files import EncodedFiles
-from ...loaders.batching.pictures import find_readable_images
+from ...loaders.batching.images import find_readable_images
 from ...loaders.batching.pixels import ArrayPixels, Pixels, open_pixels, read_all_pixels
 from ...loaders.decoders import DEFAULT, load_decoder
 from ...loaders.stream.columns import StreamedPixels
 from ..formats import Format, Texts, make_format
-from .announced import ImagePrefetch
+from .image_prefetch import ImagePrefetch
 from .images import is_encoded
 from .pixel_rows import PixelRows, find_largest_value
 from .targets import make_targets

@@ -18,13 +18,13 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...benchmarks.adapters._hf_images import ImageProcessor
+from ...benchmarks.adapters._hf_logging import silence_transformers
 from ...benchmarks.adapters._hf_media import count_frame_samples
-from ...benchmarks.adapters._hf_pictures import ImageProcessor
-from ...benchmarks.adapters._hf_quiet import silence_transformers
 from ...benchmarks.adapters._hf_tokens import compute_context_length, find_pad_token
 from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import ModelError
-from ...loaders.batching.sounds import describe_audio_decoder, read_samples
+from ...loaders.batching.audio import describe_audio_decoder, read_samples
 from .images import is_encoded, unflatten_images
 
 ROWS = 32

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from ...benchmarks.model import Columns, Task
 from ...core.errors import BadData, ModelError
+from ...loaders.batching.audio import describe_audio_decoder, read_samples
 from ...loaders.batching.encoded import BadAudio, is_audio, is_encoded
-from ...loaders.batching.sounds import describe_audio_decoder, read_samples
 from .encoding import RowEncoding, Sizes
 from .targets import make_targets
 

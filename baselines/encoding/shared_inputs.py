@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...benchmarks.adapters._hf_quiet import silence_transformers
+from ...benchmarks.adapters._hf_logging import silence_transformers
 from ...benchmarks.adapters._hf_tokens import compute_context_length
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.parsing import wrap_user_errors

@@ -15,13 +15,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...benchmarks.adapters._hf_logging import silence_transformers
 from ...benchmarks.adapters._hf_media import count_frame_samples
-from ...benchmarks.adapters._hf_quiet import silence_transformers
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task
 from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import BadData, FarshiftError, ModelError
-from ...loaders.batching.sounds import describe_audio_decoder, read_samples
+from ...loaders.batching.audio import describe_audio_decoder, read_samples
 from .encoding import RowEncoding, Sizes
 from .feature_store import DIGEST, FeatureStore
 from .frozen_readers import load_audio_processor

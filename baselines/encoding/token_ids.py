@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...benchmarks.adapters._hf_quiet import silence_transformers
+from ...benchmarks.adapters._hf_logging import silence_transformers
 from ...benchmarks.adapters._hf_tokens import compute_context_length, find_pad_token
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .one_by_one import apply_per_replica
+from .per_replica import apply_per_replica
 
 
 class Conv2d(nn.Module):

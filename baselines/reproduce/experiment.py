@@ -16,9 +16,9 @@ from ...benchmarks.settings import NONE
 from ...core.canonical import compute_identity
 from ...core.errors import BadRun, UnknownName
 from ..recipe import BenchmarkOverride, Recipe, Setting, filter_budget_settings, find_recipe
-from ..running.needs import prepare_data
 from ..running.plan import Plan, compute_code_digest
 from ..running.recorded_scores import RecordedScore, read_recorded_scores
+from ..running.resources import prepare_data
 from ..running.results import find_recorded_run, list_results
 from ..running.search import draw_settings
 from ..running.sweep import run_all

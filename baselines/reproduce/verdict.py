@@ -14,7 +14,7 @@ from math import inf
 from typing import Final
 
 from ...benchmarks.claims.claim import AtLeast, AtMost, Equal, Order, Rule, Score, Within
-from ...benchmarks.claims.measured import Measurement, format_measurement
+from ...benchmarks.claims.measurement import Measurement, format_measurement
 from ...benchmarks.claims.outcome import RuleVerdict, Verdict
 from .measured import Evidence
 

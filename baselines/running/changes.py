@@ -8,8 +8,8 @@ from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.blind.data import load_model_inputs
 from ...core.errors import FarshiftError
 from ..recipe import Recipe, make_fine_tuned, replace_augmentation, replace_encoder, replace_network
-from .needs import prepare_data
 from .published import apply_published
+from .resources import prepare_data
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """What a run takes before it starts: steps, rows, disk, memory and time. Sizes are known from definitions and rows
-(`needs.py`), speeds are measured in a short trial (`probe.py`), and the rest is multiplication: an estimate."""
+(`resources.py`), speeds are measured in a short trial (`probe.py`), and the rest is multiplication: an estimate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from ...core.engines import Needs, open_engine
 from ...core.errors import FarshiftError, Unavailable
 from ...loaders.acquire.download_size import DownloadSize, compute_download_size
 from ..training.training_rows import Member
-from .needs import (
+from .plan import Plan
+from .probe import Probe, run_probe
+from .resources import (
     Requirement,
     Resource,
     find_shortages,
@@ -27,8 +29,6 @@ from .needs import (
     list_disk_requirements,
     list_memory_requirements,
 )
-from .plan import Plan
-from .probe import Probe, run_probe
 from .sweep import split_seeds
 
 

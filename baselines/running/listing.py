@@ -11,7 +11,7 @@ from typing import Any
 from ...core.listings.listing import Listing, has_words
 from ...loaders.listing import check_known_name
 from ...splits.manifest import KINDS
-from ..fitness import list_required_data, list_tasks
+from ..compatibility import list_required_data, list_tasks
 from ..recipe import Recipe, find_plugin_files, load_recipes, read_literal, read_settings, resolve_settings
 from .results import list_results
 

@@ -25,7 +25,7 @@ from ...core.files import compute_file_sha256
 from ...core.plugins import PACKAGE, find_module_file
 from ...core.world import SINGLE_PROCESS, World
 from ...loaders.stream.split import remove_secrets
-from ..fitness import check_available, check_inputs, check_task, list_required_data
+from ..compatibility import check_available, check_inputs, check_task, list_required_data
 from ..recipe import Recipe, Sort, find_plugin_files, find_recipe, resolve_settings
 
 

@@ -24,14 +24,14 @@ from ...benchmarks.blind.training_table import TrainingTable
 from ...benchmarks.harness.training import TrainingSet
 from ...benchmarks.model import Columns
 from ...core.files import get_cache_root
-from ...loaders.batching.pictures import decode_images
+from ...loaders.batching.images import decode_images
 from ...loaders.batching.pixels import is_cached
+from ..compatibility import list_required_data
 from ..encoding.frozen import FrozenColumns
 from ..encoding.images import is_encoded
 from ..encoding.log_mel import is_audio_task
 from ..encoding.token_ids import choose_encoding
 from ..encoding.token_rows import TokenRows
-from ..fitness import list_required_data
 from ..recipe import resolve_settings
 from ..replicas.stacked import count_parameters
 from ..training.predict import Encoding

@@ -8,8 +8,8 @@ from itertools import groupby
 from ...benchmarks.benchmark import find_benchmark
 from ...benchmarks.tables._benchmarks_across import OVERLAP, Block, Cell, find_best_names, render_blocks
 from ...benchmarks.tables._booktabs import make_slug
-from .learnt import find_undertrained
 from .recorded_scores import RecordedScore
+from .undertrained import find_undertrained
 
 HEADS = ("ID", "OOD", "gap")
 

@@ -10,7 +10,7 @@ from ...benchmarks.benchmark import Benchmark, load_suite
 from ...benchmarks.harness.evaluate import list_seeds
 from ...benchmarks.model import Budget
 from ...core.errors import FarshiftError, ModelError
-from ..fitness import check_task
+from ..compatibility import check_task
 from ..recipe import Recipe, find_recipe, load_recipes
 from .plan import Plan, check_data
 

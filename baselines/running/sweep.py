@@ -14,7 +14,7 @@ from ...benchmarks.blind.data import load_model_inputs
 from ...benchmarks.blind.streamed import StreamedBenchmark, find_streamed_benchmark
 from ...benchmarks.harness.evaluate import finish_run, list_seeds
 from ...benchmarks.harness.loop import Evaluation
-from ...benchmarks.harness.query import Predictor
+from ...benchmarks.harness.predictor import Predictor
 from ...benchmarks.model import Budget
 from ...benchmarks.runs.fit_progress import TRAINING, get_fit_file, list_fit_files
 from ...benchmarks.runs.run import Run
@@ -30,9 +30,9 @@ from ...core.world import World, get_world
 from ..diagnostics import parse_diagnostics
 from ..recipe import Recipe, find_recipe
 from .changes import NOTHING, RecipeOverrides
-from .followed import watch_progress_files
-from .needs import check_requirements, list_memory_requirements, prepare_data
 from .plan import Plan
+from .resources import check_requirements, list_memory_requirements, prepare_data
+from .watch_progress import watch_progress_files
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def run_group_job(job: GroupJob) -> None:
 
     A replica that fails does not stop the others; the first one's error is raised at the end."""
     from ..baseline import make_group_trainer
-    from ..training.fit_told import FitProgressReporter
+    from ..training.fit_progress_reporter import FitProgressReporter
     from ..training.replica_group import ReplicaGroup
     from ..training.training_rows import Member
 

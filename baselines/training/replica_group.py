@@ -23,21 +23,21 @@ from ...core.progress import log_message
 from ...core.world import SINGLE_PROCESS, World
 from ...loaders.batching.encoded_files import EncodedFiles
 from ..augmentations import augment_rows
+from ..compatibility import check_available, check_task
 from ..diagnostics import diagnose_stack
 from ..encoding.bad_files import raise_if_unreadable, report_bad_rows
 from ..encoding.encoding import RowEncoding
 from ..encoding.frozen import FrozenColumns
 from ..encoding.token_ids import choose_encoding
 from ..estimator import Estimator
-from ..fitness import check_available, check_task
 from ..recipe import Recipe, check_recipe, resolve_settings
 from ..replicas.hyperparameters import make_stack_key
 from ..replicas.stacked import count_parameters
 from . import stack_size as stacking
 from .checkpoint import ADVICE, resume_training, save_checkpoint
 from .feed import move_to_device
+from .fit_progress_reporter import FitProgressReporter
 from .fit_seconds import FitSeconds
-from .fit_told import FitProgressReporter
 from .predict import Encoding, encode_inputs
 from .predict import predict_batch as answers_of
 from .replica_stack import ReplicaStack

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import FarshiftError, ModelError, UnknownName
 from ..parsing import wrap_user_errors
-from ._hf_quiet import silence_transformers
+from ._hf_logging import silence_transformers
 
 if TYPE_CHECKING:
     import torch

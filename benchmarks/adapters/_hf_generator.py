@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..answers import Failed
 from ..model import Columns
-from ._hf_quiet import silence_transformers
+from ._hf_logging import silence_transformers
 from ._hf_tokens import compute_context_length, find_pad_token
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ...core.errors import ModelError
 from ...loaders.batching.encoded import is_audio, is_encoded, is_pixels
-from ...loaders.batching.forms import InputFormat
+from ...loaders.batching.input_format import InputFormat
 from ..answers import Answers
 from ..model import Columns, Task
 from ..parsing import wrap_user_errors
 from ._hf_classifier import match_outputs
-from ._hf_pictures import FILE, ImageProcessor
-from ._hf_quiet import silence_transformers
+from ._hf_images import FILE, ImageProcessor
+from ._hf_logging import silence_transformers
 
 
 def get_image_column(batch: Columns, task: Task, model: str) -> NDArray[Any]:

@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 
 from ...core.errors import MissingExtra
-from ._hf_pictures import FILE, ImageProcessor
+from ._hf_images import FILE, ImageProcessor
 from .hugging_face import download_snapshot
 
 

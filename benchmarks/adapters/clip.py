@@ -14,8 +14,8 @@ from ...core.errors import ModelError
 from ..answers import Answers
 from ..model import Columns, Model, Task
 from ._clip import compute_image_features, compute_text_features, load_clip_model, parse_templates
+from ._hf_images import ImageProcessor
 from ._hf_media import get_image_column, iterate_slices
-from ._hf_pictures import ImageProcessor
 from ._options import Options, read_options
 from .hugging_face import HuggingFaceFactory
 from .hugging_face import from_spec as hugging_face

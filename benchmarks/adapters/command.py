@@ -35,7 +35,7 @@ from ..answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
 from ..prompting.prompt import Prompt
-from ._child import ChildProcess, OutputTimeout
+from ._child_process import ChildProcess, OutputTimeout
 from ._options import Options, read_options
 
 SCHEME = "cmd"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...core.canonical import compute_identity
 from ...core.errors import ModelError
-from ...loaders.batching.forms import AS_THEY_ARE, AudioSpec, ImageSpec, InputFormat
+from ...loaders.batching.input_format import AS_THEY_ARE, AudioSpec, ImageSpec, InputFormat
 from ..answers import Answers
 from ..fingerprint import compute_fingerprint
 from ..model import Columns, Model, Task

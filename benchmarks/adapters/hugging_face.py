@@ -22,9 +22,9 @@ from ..model import Model, Task
 from ..parsing import wrap_user_errors
 from ._hf_classifier import TextClassifier
 from ._hf_generator import TextGenerator
+from ._hf_images import ImageProcessor
+from ._hf_logging import show_hub_progress, silence_transformers
 from ._hf_media import AudioClassifier, ImageClassifier
-from ._hf_pictures import ImageProcessor
-from ._hf_quiet import show_hub_progress, silence_transformers
 from ._options import Options, read_options
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...core.draws import derive_key
 from ...core.errors import ModelError, shorten_list
 from ...loaders.batching.encoded import is_audio, is_encoded
-from ...loaders.batching.forms import InputFormat
+from ...loaders.batching.input_format import InputFormat
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
 from ._named_columns import make_frame, selects_by_name

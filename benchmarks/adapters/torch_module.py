@@ -17,7 +17,7 @@ from ...core.draws import derive_key
 from ...core.errors import FarshiftError, MissingExtra, ModelError, get_first_line
 from ...core.files import compute_file_sha256
 from ...loaders.batching.encoded import is_audio, is_encoded
-from ...loaders.batching.forms import InputFormat
+from ...loaders.batching.input_format import InputFormat
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
 from ._options import Options, read_options

@@ -20,7 +20,7 @@ import numpy as np
 from ...core.canonical import compute_identity, to_canonical_json
 from ...core.errors import FarshiftError
 from ...core.files import get_cache_root, hold_lock
-from ...core.isolation.elsewhere import Fail, run_in_subprocess, serve_request
+from ...core.isolation.subprocess_job import Fail, run_in_subprocess, serve_request
 from ...core.progress import log_message
 from ...loaders.cache.store import is_intact, load_or_build_table, store_bytes
 from ...loaders.part import Part, to_classes

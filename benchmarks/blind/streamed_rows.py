@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.isolation.withheld import allow_label_access
+from ...core.isolation.label_access import allow_label_access
 from ...loaders.part import to_classes
 from ...loaders.stream.columns import find_streamed_inputs
 from ...loaders.stream.part import StreamedPart

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_permutation
 from ...core.errors import FarshiftError
 from ...loaders.batching.encoded import BadFile
-from ...loaders.batching.forms import AS_THEY_ARE, InputFormat, make_row_error
+from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat, make_row_error
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from .claim import (
     load_claims,
     read_claim,
 )
-from .measured import format_measurement
+from .measurement import format_measurement
 from .outcome import Outcome, read_recorded_outcome
 
 NOT_RUN = "not yet run"

@@ -17,7 +17,7 @@ from ...core.errors import BadRun, get_first_line
 from ...core.files import write_atomically
 from ...core.plugins import PACKAGE
 from .claim import Claim
-from .measured import Measurement
+from .measurement import Measurement
 
 FORMAT = 1
 

@@ -11,15 +11,15 @@ from ...core.errors import BadRun, FarshiftError, UnknownName
 from ...core.listings.plural import format_count
 from ..benchmark import Benchmark
 from ..metrics import Metric
-from ..runs.asked import read_limit
+from ..runs.coverage import read_limit
 from ..runs.run import Run, read_run
+from ..scoring.answered_rows import AnsweredRows, Chosen, RunPredictions
 from ..scoring.apply_selection import explain_unavailable
-from ..scoring.measured import AnsweredRows, Chosen, RunPredictions
 from ..scoring.score import compute_entry_identity, get_run_benchmark
 from ..selection import Rule, load_rules
 from ..statistics.clusters import describe_clusters
+from ..statistics.confidence_interval import LEVEL
 from ..statistics.interval import Estimate, estimate_gap_difference, estimate_paired_difference
-from ..statistics.margin import LEVEL
 from ..statistics.sample import Sample
 from .record import Comparison
 

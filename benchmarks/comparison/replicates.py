@@ -10,7 +10,7 @@ from typing import Any
 from ...core.errors import FarshiftError
 from ...core.listings.plural import format_count
 from ..runs.run import Run, read_run
-from ..statistics.spread import compute_average
+from ..statistics.variance_estimate import compute_average
 from .compare import Side
 
 VIEWS = ("id", "ood")

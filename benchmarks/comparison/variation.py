@@ -9,7 +9,7 @@ from typing import Any
 from ...core.errors import FarshiftError
 from ...splits.pages.catalogue import strip_draw
 from ..runs.run import Run, read_run
-from ..scoring.measured import RunPredictions, get_cluster_names
+from ..scoring.answered_rows import RunPredictions, get_cluster_names
 from ..scoring.score import get_run_benchmark
 from ..statistics.clusters import encode_clusters
 from ..statistics.sample import RowScores

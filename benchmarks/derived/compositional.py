@@ -24,7 +24,7 @@ from ..statistics.clusters import Codes, encode_clusters, estimate_mean_covarian
 from ..statistics.interval import Estimate, compute_interval, estimate_mean, read_estimate
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import RowScores
-from ..statistics.spread import VarianceEstimate
+from ..statistics.variance_estimate import VarianceEstimate
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from ..statistics.interval import Estimate, compute_interval, read_estimate
 from ..statistics.jackknife import estimate_end_variance, estimate_jackknife_variance
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Scores
-from ..statistics.spread import VarianceEstimate
+from ..statistics.variance_estimate import VarianceEstimate
 from .curve import Curve, Tally, fit_isotonic, tally_curve
 
 FINE, COARSE = 200, 20

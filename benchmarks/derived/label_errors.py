@@ -28,7 +28,7 @@ from ..statistics.interval import Estimate, compute_interval, read_estimate
 from ..statistics.jackknife import estimate_end_variance
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Replicates, make_replicates
-from ..statistics.spread import estimate_seed_variance
+from ..statistics.variance_estimate import estimate_seed_variance
 
 CORRUPTED = Task("classification", inputs=(), label="corrupted", classes=2)
 

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics.margin import LEVEL
+from ..statistics.confidence_interval import LEVEL
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Sample
-from ..statistics.spread import estimate_seed_variance
 from ..statistics.student_t import find_two_sided_quantile
+from ..statistics.variance_estimate import estimate_seed_variance
 
 FEWEST_SE = 2.0
 """Below this many of its standard errors, a gap is too small for a share of it to mean anything."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from ...core.errors import FarshiftError
 from ..statistics.interval import Estimate, compute_interval
-from ..statistics.spread import VarianceEstimate, estimate_seed_variance
+from ..statistics.variance_estimate import VarianceEstimate, estimate_seed_variance
 
 FEWEST = 3
 """A line through two points has no residual to tell how far it can be trusted."""

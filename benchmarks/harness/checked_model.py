@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_uniform
-from ...loaders.batching.forms import InputFormat
+from ...loaders.batching.input_format import InputFormat
 from ..answers import Answers
 from ..blind.training_table import TrainingTable
 from ..model import Budget, Columns, Model, Task

@@ -27,13 +27,13 @@ from ..fingerprint import compute_fingerprint
 from ..limits import MAX_SEEDS, find_name_problem
 from ..model import Budget
 from ..parsing import wrap_user_errors
-from ..runs.asked import list_selection_only_parts
+from ..runs.coverage import list_selection_only_parts
 from ..runs.run import Run
 from ..runs.run_folder import RunFolder, read_stated_identity
 from ..settings import Settings, check_settings, to_card_values
 from .factory import get_model_name, make_factory
 from .loop import Evaluation
-from .query import BATCH, TIME_LIMIT, Predictor
+from .predictor import BATCH, TIME_LIMIT, Predictor
 from .training import make_sequential_trainer
 
 

@@ -14,19 +14,19 @@ from typing import Any
 
 from ...core.clock import Stopwatch
 from ...core.errors import FarshiftError, ModelError
-from ...core.isolation.withheld import hide_labels
+from ...core.isolation.label_access import hide_labels
 from ...core.progress import log_message
-from ...loaders.batching.forms import InputFormat
+from ...loaders.batching.input_format import InputFormat
 from ..benchmark import Benchmark
 from ..blind.rows import Inputs, ModelInputs
 from ..limits import MAX_CANDIDATES, find_name_problem
 from ..model import Budget, Model
 from ..parsing import wrap_user_errors
-from ..runs.asked import list_predicted_parts, read_limit, select_limited_rows
+from ..runs.coverage import list_predicted_parts, read_limit, select_limited_rows
 from ..runs.run_folder import RunFolder
 from ..runs.shards import Job
 from ..settings import Settings, clean_remarks
-from .query import Predictor
+from .predictor import Predictor
 from .training import FittedModel, TrainedModels, Trainer, TrainingSet, check_adaptation
 
 

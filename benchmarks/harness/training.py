@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ...core.clock import Stopwatch
 from ...core.errors import ModelError
-from ...loaders.batching.forms import AS_THEY_ARE, InputFormat
+from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat
 from ..benchmark import Benchmark
 from ..blind.rows import ModelInputs
 from ..blind.training_table import TrainingTable, copy_to_memory

@@ -6,7 +6,7 @@ from ..selection import Rule, load_rules
 from ..statistics.interval import estimate_gap, estimate_mean
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Sample
-from .measured import Chosen, RunPredictions
+from .answered_rows import Chosen, RunPredictions
 from .record import SelectionScore
 
 

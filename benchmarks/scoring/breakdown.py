@@ -21,7 +21,7 @@ from ..statistics.clusters import make_clustering
 from ..statistics.interval import estimate_mean
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import RowScores, assign_row_groups, count_jackknife_groups, deal_rows
-from .measured import AnsweredRows, Chosen, RunPredictions
+from .answered_rows import AnsweredRows, Chosen, RunPredictions
 from .record import AnswerCounts, Calibration, CalibrationBin, SeverityPoint, WorstGroup
 
 MAX_BUCKETS = 12

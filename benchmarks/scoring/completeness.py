@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..benchmark import Benchmark
-from ..runs.asked import list_predicted_parts
+from ..runs.coverage import list_predicted_parts
 from ..runs.predictions import sort_by_row_id
 from ..runs.run import RunLike
 

@@ -12,15 +12,16 @@ from ...core.errors import BadRun
 from ...core.listings.plural import format_count
 from ..benchmark import SCORER, Benchmark, find_benchmark
 from ..metrics import Metric
-from ..runs.asked import LimitedBenchmark, limit_benchmark, read_limit
 from ..runs.card import RunCard
+from ..runs.coverage import LimitedBenchmark, limit_benchmark, read_limit
 from ..runs.run import Run, RunLike, read_run
 from ..statistics.clusters import describe_clusters
+from ..statistics.confidence_interval import LEVEL
 from ..statistics.interval import Estimate, estimate_gap, estimate_mean
-from ..statistics.margin import LEVEL
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import has_finite_ends
 from ..statistics.variation import estimate_variation
+from .answered_rows import AnsweredRows, RunPredictions
 from .apply_selection import score_selections
 from .breakdown import (
     compute_calibration,
@@ -32,7 +33,6 @@ from .breakdown import (
     detect_label_errors,
     score_groups,
 )
-from .measured import AnsweredRows, RunPredictions
 from .record import Score, ViewScores
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import FarshiftError
+from .confidence_interval import LEVEL, ConfidenceInterval, make_confidence_interval
 from .hierarchy import DRAWS, bootstrap_hierarchy, estimate_iqm_variance, estimate_mean_variance
 from .iqm import compute_interquartile_mean
-from .margin import LEVEL, ConfidenceInterval, make_confidence_interval
 from .normalised import Scale, Summary, get_scale, normalise_entry, summarise_sample
 from .sample import Sample
-from .spread import compute_average
+from .variance_estimate import compute_average
 
 Scores = Mapping[str, Mapping[str, Sample | Summary]]
 """By benchmark, by entry: what the entry scored there. A benchmark that an entry lacks has no such key."""

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .margin import LEVEL
+from .confidence_interval import LEVEL
 from .not_available import NotAvailable
 from .streams import make_generator
 

@@ -29,11 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clusters import Codes, choose_cluster_treatment, estimate_mean_covariance
-from .margin import add_variances
+from .confidence_interval import add_variances
 from .max_t import find_t_quantiles
 from .sample import Sample
 from .shared_rows import subtract_interaction
-from .spread import VarianceEstimate, estimate_seed_variance
+from .variance_estimate import VarianceEstimate, estimate_seed_variance
 
 SIZE, POWER = 0.05, 0.8
 DISAGREEMENT = 0.1

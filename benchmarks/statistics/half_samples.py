@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .spread import VarianceEstimate
+from .variance_estimate import VarianceEstimate
 
 Halves = NDArray[np.bool_]
 """Which groups are in each half, shape (halves, groups)."""

@@ -19,11 +19,11 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from .confidence_interval import add_variances
 from .iqm import compute_iqm_weights
-from .margin import add_variances
 from .normalised import Summary
-from .spread import VarianceEstimate
 from .streams import make_generator
+from .variance_estimate import VarianceEstimate
 
 DRAWS = 2000
 

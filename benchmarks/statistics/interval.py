@@ -28,11 +28,11 @@ from math import fsum, inf, isfinite, log, nan, sqrt, tanh
 from typing import Any, Protocol, TypeGuard
 
 from .clusters import INDEPENDENT, Clustering
-from .margin import LEVEL
+from .confidence_interval import LEVEL
 from .not_available import NotAvailable, read_available
 from .sample import Sample, has_finite_ends
-from .spread import VarianceEstimate, compute_average, estimate_seed_variance, sum_variances
 from .student_t import find_two_sided_quantile
+from .variance_estimate import VarianceEstimate, compute_average, estimate_seed_variance, sum_variances
 
 
 class HasInterval(Protocol):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clusters import compute_degrees_of_freedom, compute_robust_terms
-from .spread import VarianceEstimate
+from .variance_estimate import VarianceEstimate
 
 
 def estimate_jackknife_variance(

@@ -42,10 +42,10 @@ from numpy.typing import NDArray
 from .clusters import choose_cluster_treatment, compute_degrees_of_freedom, estimate_mean_covariance
 from .jackknife import compute_group_deviations
 from .sample import Replicates, RowScores, Sample, has_finite_ends
-from .spread import VarianceEstimate, compute_average, estimate_seed_variance
 from .streams import make_generator
 from .student_t import compute_upper_tail
 from .tally import Tally, compute_score_key, count_right_seeds, estimate_count_covariance, has_independent_rows
+from .variance_estimate import VarianceEstimate, compute_average, estimate_seed_variance
 
 Matrix = NDArray[np.float64]
 

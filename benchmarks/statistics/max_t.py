@@ -38,8 +38,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from .confidence_interval import LEVEL
 from .joint_covariance import MANY, JointCovariance, Matrix
-from .margin import LEVEL
 from .student_t import find_two_sided_quantile
 
 DRAWS = 9_999

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from math import isfinite
 
 from ...core.errors import FarshiftError
-from .margin import add_variances
+from .confidence_interval import add_variances
 from .sample import Sample
 from .shared_rows import estimate_shared_variance
-from .spread import VarianceEstimate, compute_average, estimate_seed_variance
+from .variance_estimate import VarianceEstimate, compute_average, estimate_seed_variance
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ from ...core.draws import draw_bits
 from .clusters import Codes, choose_cluster_treatment
 from .interval import combine_crossed_variances, estimate_paired_difference
 from .sample import RowScores, Sample
-from .spread import compute_average, estimate_seed_variance
 from .student_t import compute_upper_tail
+from .variance_estimate import compute_average, estimate_seed_variance
 
 
 def compare_rows(left: Sample, right: Sample) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .confidence_interval import LEVEL
 from .joint_covariance import MANY, JointCovariance, Matrix
-from .margin import LEVEL
 from .max_t import DRAWS, MaxT, compare_all_pairs
 
 Better = Literal["higher", "lower"]

@@ -28,7 +28,7 @@ from .clusters import (
 )
 from .half_samples import Halves, estimate_half_sample_variance, make_balanced_halves
 from .jackknife import estimate_jackknife_variance
-from .spread import VarianceEstimate, compute_average, estimate_row_variance, sum_variances
+from .variance_estimate import VarianceEstimate, compute_average, estimate_row_variance, sum_variances
 
 Scores = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from math import isfinite
 
 from .sample import Sample
-from .spread import VarianceEstimate
+from .variance_estimate import VarianceEstimate
 
 
 def estimate_shared_variance(sample: Sample) -> VarianceEstimate:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .clusters import Clustering, Codes, choose_cluster_treatment, make_clustering
 from .sample import RowScores, Sample, Scores, has_finite_ends
-from .spread import VarianceEstimate, compute_average, estimate_counted_variance, estimate_row_variance
+from .variance_estimate import VarianceEstimate, compute_average, estimate_counted_variance, estimate_row_variance
 
 MOST_SEEDS = 15
 """Seeds beyond which scores are left as they are: a pair's table of (seeds + 1)^2 cells would be no saving."""

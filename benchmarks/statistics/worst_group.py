@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .margin import LEVEL, add_variances
+from .confidence_interval import LEVEL, add_variances
 from .max_t import find_t_quantiles
 from .ranks import Better
 from .sample import RowScores, has_finite_ends
-from .spread import VarianceEstimate, compute_average, estimate_seed_variance
 from .streams import make_generator
+from .variance_estimate import VarianceEstimate, compute_average, estimate_seed_variance
 
 RESAMPLES = 2_000
 _SELECTING = 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape as _escape
 
-from .visible import LINES, escape_untrusted
+from .untrusted_text import LINES, escape_untrusted
 
 
 def escape_html(text: str) -> str:

@@ -16,7 +16,7 @@ from ...core.errors import FarshiftError, UnknownName
 from ...core.listings.listing import Listing
 from ..board_view import BoardView
 from ..entries import read_valid_entries
-from ..operations.places import is_url, open_board_view, submit_at
+from ..operations.locations import is_url, open_board_view, submit_at
 from ..sealed.results import list_window_results
 from ..tables.snapshot import Snapshot, take_snapshot
 from .entries import BoardEntry, make_board_entries, make_listing, read_board_entry

@@ -14,7 +14,7 @@ from ...core.listings.html import render_table
 from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
 from ...loaders.remote.received import parse_json_object
 from ..ledger import Record
-from ..operations.places import read_history
+from ..operations.locations import read_history
 from ..storage.readers import UrlReader
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from ..storage.object_store import ObjectStore
 from ..storage.readers import BoardReader, VerifiedFilesReader
 from ..validation.limits import SUBMISSION_BYTES
 from .verify_entries import recompute_entries, verify_entry
-from .verify_shown import verify_card, verify_rows, verify_times
+from .verify_metadata import verify_card, verify_rows, verify_times
 
 
 @dataclass

@@ -6,12 +6,12 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ...benchmarks.scoring.learnt import MARK
+from ...benchmarks.scoring.trained_check import MARK
 from ...core.errors import MissingExtra
-from ...core.listings.visible import LINES, escape_untrusted
+from ...core.listings.untrusted_text import LINES, escape_untrusted
 from ...core.version import get_version
-from . import page_pictures as graphics
-from .figures.drawing import draw_legend_key
+from . import page_graphics as graphics
+from .figures.svg import draw_legend_key
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -1,7 +1,7 @@
 """Example rows of training and test, side by side.
 
 Rows of generated data are shown on every machine. Rows of published data are shown where their licence permits it and
-they are on the disk (shown_rows.py): nothing is downloaded for a page.
+they are on the disk (example_permissions.py): nothing is downloaded for a page.
 
 The rows are the first of their part, which is stored by row id (a digest, so that the order tells nothing of the rows).
 Beside each test row stands the training row that is nearest to it of the first `SEARCHED`; what differs is marked.
@@ -21,10 +21,10 @@ import numpy as np
 from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...core.errors import FarshiftError, get_first_line
 from ...core.listings.plural import format_count
-from ...core.listings.visible import LINES, escape_untrusted
+from ...core.listings.untrusted_text import LINES, escape_untrusted
 from ...loaders.part import Part
+from .example_permissions import explain_refusal, find_benchmark_source, is_on_disk
 from .figures.png import make_data_uri, make_encoded_uri
-from .shown_rows import explain_refusal, find_benchmark_source, is_on_disk
 
 ROWS, SEARCHED = 3, 400
 _ENCODED = {"image": "a picture", "audio": "a recording", "text": "content"}

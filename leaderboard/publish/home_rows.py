@@ -26,7 +26,7 @@ from ..tables.table_view import Row, TableView
 from ..teams import identify_team
 from ..validation.card import UNKNOWN
 from .figures.severity import draw_outline, draw_sparkline, list_severity_shares
-from .page_pictures import split_letters
+from .page_graphics import split_letters
 from .source_fields import classify_benchmarks
 
 VIEWS = ("ood", "id", "gap")

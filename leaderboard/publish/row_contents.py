@@ -1,6 +1,6 @@
 """What a row says, for the few that a page names: of generated data, which anybody has who has Farshift, and of
-published data where a page may show their rows and they are on the disk (shown_rows.py). Other rows are named by their
-ids alone.
+published data where a page may show their rows and they are on the disk (example_permissions.py). Other rows are named
+by their ids alone.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
+from .example_permissions import explain_refusal, find_benchmark_source, is_on_disk
 from .examples import ExampleRow, make_example_row
-from .shown_rows import explain_refusal, find_benchmark_source, is_on_disk
 
 
 def read_row_contents(benchmark: str, ids: Sequence[int]) -> dict[int, ExampleRow]:

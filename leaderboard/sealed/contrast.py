@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from ...benchmarks.runs.run import RunLike
-from ...benchmarks.scoring.measured import RunPredictions
+from ...benchmarks.scoring.answered_rows import RunPredictions
 from ...benchmarks.statistics.holm import adjust_by_holm
 from ...benchmarks.statistics.interval import compute_interval
 from ...benchmarks.statistics.not_available import NotAvailable
 from ...benchmarks.statistics.sample import RowScores, Sample
-from ...benchmarks.statistics.spread import VarianceEstimate, compute_average
 from ...benchmarks.statistics.student_t import compute_upper_tail
+from ...benchmarks.statistics.variance_estimate import VarianceEstimate, compute_average
 from .benchmark import SealedBenchmark, name_public_view
 from .drawing import VIEWS
 

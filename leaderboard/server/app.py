@@ -30,11 +30,11 @@ def create_app(location: Path | str, *, url_prefix: str = "", workers: int | Non
         from fastapi import FastAPI
     except ImportError as error:
         raise MissingExtra("the board's server", "server") from error
+    from .drain_body import DrainRequestBody
     from .errors import add_handlers
     from .pages import router as pages
-    from .published import ServedBoard
     from .security import AddSecurityHeaders, AnswerHeadRequests
-    from .unread import DrainRequestBody
+    from .served_board import ServedBoard
 
     modules = [load_module(ROUTES, name, "route") for name in sorted(find_files_by_name(ROUTES, ".py"))]
 

@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 
 from ...core.errors import FarshiftError, MissingExtra, Unavailable, UnknownName, get_first_line
 from .answers import make_error_response
-from .lost import make_error_page
-from .refusal import HTTPProblem
+from .error_page import make_error_page
+from .http_problem import HTTPProblem
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -9,8 +9,8 @@ from starlette.exceptions import HTTPException
 
 from ...core.errors import Unavailable
 from .answers import CHECKED, make_body_response, make_file_response
-from .lost import make_error_page
-from .published import ServedBoard
+from .error_page import make_error_page
+from .served_board import ServedBoard
 
 
 class _PagePath(Convertor[str]):  # codespell:ignore convertor

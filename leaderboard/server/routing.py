@@ -1,4 +1,4 @@
-"""Routes that say no as `refusal.py` does, and wait for the database in threads."""
+"""Routes that say no as `http_problem.py` does, and wait for the database in threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from ...core.errors import FarshiftError, get_first_line
 from .accounts.quotas import QuotaExceeded
-from .refusal import HTTPProblem
+from .http_problem import HTTPProblem
 from .requests import shorten_logged_path
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class IntakeRoute(APIRoute):
 
 
 def make_problem_response(error: HTTPProblem) -> Response:
-    """The answer that a refusal is. What is left of the body is thrown away (unread.py), or never read."""
+    """The answer that a refusal is. What is left of the body is thrown away (drain_body.py), or never read."""
     closing = {"Connection": "close"} if error.status in (408, 413) else {}
     headers = {"Cache-Control": "no-store", **closing, **error.headers()}
     return Response(json.dumps(error.body()), error.status, headers, "application/problem+json")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from ..board import Board
 from .accounts.accounts import Accounts
+from .http_problem import HTTPProblem
 from .intake.files import UploadFiles
 from .intake.queue import Queue
 from .intake.stored_files import open_upload_files
-from .refusal import HTTPProblem
 from .settings import ServerSettings, read_server_settings
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...benchmarks import benchmark as definitions
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.runs.asked import read_limit
 from ...benchmarks.runs.card import RunCard
+from ...benchmarks.runs.coverage import read_limit
 from ...benchmarks.runs.run import RunLike, find_card_problem
 from ...benchmarks.scoring.completeness import ExpectedRows, list_expected_rows
 from ...core.errors import FarshiftError, UnknownName
@@ -24,12 +24,12 @@ from ...core.files import translate_os_errors
 from ...core.listings.plural import format_count
 from ..validation.archive import CARD, Archive
 from ..validation.card import ModelCard, SubmissionCard, parse_submission_card
+from ..validation.expected_table import FileRejected
 from ..validation.limits import RUNS, SUBMISSION_BYTES
 from ..validation.predictions import check_table, make_expected_table
 from ..validation.problem import Problems, format_untrusted
 from ..validation.process import Reader
 from ..validation.run_card import iterate_value_problems
-from ..validation.wanted import FileRejected
 from .signature import check_signature
 
 if TYPE_CHECKING:

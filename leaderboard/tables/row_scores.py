@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...benchmarks.scoring.answered_rows import RunPredictions
 from ...benchmarks.scoring.breakdown import MAX_GROUPS
-from ...benchmarks.scoring.measured import RunPredictions
 from ...benchmarks.statistics.clusters import Clustering
 from ...benchmarks.statistics.interval import estimate_mean
 from ...benchmarks.statistics.ranks import Better
@@ -37,8 +37,8 @@ from ..contamination.declared import list_declared_overlaps
 from ..entries import ScoredEntry
 from ..submission.validate import ValidRun, validate_submission
 from ..validation.card import ModelCard
+from .constant_baseline import compute_constant_baseline
 from .entry_card import make_entry_card
-from .floor import compute_constant_baseline
 from .protocol import list_protocol_violations
 from .standings import find_outdated
 
@@ -53,9 +53,9 @@ MANY = 12
 @dataclass(frozen=True)
 class EntryRows:
     """An entry's rows by the primary metric: those of the ID and the OOD view. worst: its worst OOD group, with an
-    selection-adjusted interval; None where there are no two groups of two rows or more each. declared: what its
-    model card declares to have been trained on, compared with the benchmark (contamination/declared.py). floor: what
-    the best constant answer scores on the ID rows (floor.py), None where that is not defined; odd: what of it is
+    selection-adjusted interval; None where there are no two groups of two rows or more each. declared: what its model
+    card declares to have been trained on, compared with the benchmark (contamination/declared.py). floor: what the best
+    constant answer scores on the ID rows (constant_baseline.py), None where that is not defined; odd: what of it is
     against the protocol (protocol.py); card: what its cards say (entry_card.py); key: a name for all of it, which no
     other rows have; empty where it has none."""
 

@@ -17,7 +17,7 @@ from ..entries import ScoredEntry
 from ..ledger import Record
 from ..sealed.results import list_window_results
 from ..teams import make_display_names
-from .field import find_unranked_entries
+from .ranked_set import find_unranked_entries
 from .row_scores import make_rows, read_entry_rows
 from .standings import make_tables
 from .suite_table import EntrySummary, SuiteTable, make_suite_tables

@@ -25,8 +25,8 @@ from .table_view import TableView
 
 @dataclass(frozen=True)
 class SuiteTable:
-    """The aggregate of every model over the benchmarks in `aggregates.over` under a budget, and the concurrence of each two
-    of them. without: benchmarks that take no part, with the reason."""
+    """The aggregate of every model over the benchmarks in `aggregates.over` under a budget, and the concurrence of each
+    two of them. without: benchmarks that take no part, with the reason."""
 
     budget: str
     aggregates: Aggregates

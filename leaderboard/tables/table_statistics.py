@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.statistics.best_of import compute_common_correlation, estimate_optimism
+from ...benchmarks.statistics.confidence_interval import LEVEL
 from ...benchmarks.statistics.holm import adjust_by_holm
 from ...benchmarks.statistics.interval import estimate_paired_difference
 from ...benchmarks.statistics.joint_covariance import JointCovariance, estimate_joint_covariance
-from ...benchmarks.statistics.margin import LEVEL
 from ...benchmarks.statistics.paired_test import run_paired_t
 from ...benchmarks.statistics.ranks import Better, compute_rank_sets
 from ...benchmarks.statistics.sample import Sample

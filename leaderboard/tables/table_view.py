@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...benchmarks.scoring.learnt import MARK, TrainedCheck
+from ...benchmarks.scoring.trained_check import MARK, TrainedCheck
 from ...benchmarks.statistics.detectable import Detectable, measure_detectable
 from ..entries import ScoredEntry
 from ..teams import identify_team
@@ -19,13 +19,13 @@ from .table_statistics import Pairs, Placement, RankedEntries, compare_with_base
 class Row(Placement):
     """An entry in its table, with its place.
 
-    unranked: why it is not of the field, over which rank sets are taken (field.py), or has no rank set for another
+    unranked: why it is not of the field, over which rank sets are taken (ranked_set.py), or has no rank set for another
     reason; empty for one that has; not_learnt: why its OOD score says nothing of the shift, empty for one that has
-    learnt the task (benchmarks/scoring/learnt.py); against: it minus the baseline, with p_holm and verdict; worst: its
-    worst group, with a selection-adjusted interval; attempts: how many of its team were scored in this table, None
-    where no team is named; optimism: on the team's best entry, how far selecting it is expected to raise it; declared:
-    what its model card declares to have been trained on, compared with the benchmark; card: what its run and model
-    cards say (entry_card.py)."""
+    learnt the task (benchmarks/scoring/trained_check.py); against: it minus the baseline, with p_holm and verdict;
+    worst: its worst group, with a selection-adjusted interval; attempts: how many of its team were scored in this
+    table, None where no team is named; optimism: on the team's best entry, how far selecting it is expected to raise
+    it; declared: what its model card declares to have been trained on, compared with the benchmark; card: what its run
+    and model cards say (entry_card.py)."""
 
     standing: ScoredEntry
     unranked: str = ""

@@ -11,8 +11,8 @@ import tomllib
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from .expected_table import ExpectedTable, FileRejected
 from .limits import DECODED_BYTES, MIB, NAME_BYTES, ROW_GROUPS, TOML_DEPTH, TOML_TEXT, TOML_VALUES
-from .wanted import ExpectedTable, FileRejected
 
 if TYPE_CHECKING:
     import pyarrow as pa

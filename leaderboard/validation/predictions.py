@@ -15,8 +15,8 @@ from ...benchmarks.runs.predictions import ARROW_TYPES
 from ...benchmarks.runs.run import RunLike
 from ...benchmarks.scoring.completeness import ExpectedRows
 from ...core.listings.plural import format_count
+from .expected_table import COLUMNS, ExpectedTable
 from .problem import Problems, format_untrusted
-from .wanted import COLUMNS, ExpectedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa

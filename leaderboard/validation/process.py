@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...core.errors import FarshiftError
+from .expected_table import ExpectedTable, FileRejected
 from .limits import DECODED_TOTAL, ReaderLimits
 from .reader import FORBIDDEN, LINE
-from .wanted import ExpectedTable, FileRejected
 
 if TYPE_CHECKING:
     import pyarrow as pa

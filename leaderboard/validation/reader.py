@@ -19,8 +19,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .decoding import DISK, read_card, read_predictions
+from .expected_table import ExpectedTable, FileRejected
 from .limits import DECODED_BYTES
-from .wanted import ExpectedTable, FileRejected
 
 if TYPE_CHECKING:
     import socket

@@ -16,8 +16,8 @@ from .. import mirrors
 from ..cache.store import is_intact, write_marker
 from ..files.hidden import is_hidden
 from ..mirrors import MirrorFailed, folder
+from .archive_files import ArchiveFiles, is_archive, open_archive
 from .git_tree import list_tree_hashes
-from .members import ArchiveFiles, is_archive, open_archive
 
 
 def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePin, ArchiveFiles]:

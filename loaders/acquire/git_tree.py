@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .members import ArchiveFiles
+from .archive_files import ArchiveFiles
 
 
 def hash_blob(content: bytes) -> str:

@@ -11,7 +11,7 @@ from ...core.errors import BadDefinition, shorten_list
 from ...core.listings.inline import write_inline
 from ...core.listings.plural import format_count
 from ...splits.schema import Field
-from .guess import MOST_CLASSES, MOST_INFERRED, ROWS_A_CLASS
+from .type_inference import MOST_CLASSES, MOST_INFERRED, ROWS_A_CLASS
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -34,10 +34,10 @@ from ...core.progress import log_message, mute_messages
 from ...splits.schema import RESERVED, Field, Schema, is_field_name
 from ..readers import image_folder, table, wav
 from ..readers._typed import to_text
-from .guess import TypeInference
+from .archive_files import ArchiveFiles
 from .labels import number_classes
-from .members import ArchiveFiles
 from .own_types import TypedColumn
+from .type_inference import TypeInference
 
 _SHOWN = 12
 """Columns that a refusal writes out in full."""

@@ -16,9 +16,9 @@ from ..readers._missing import format_field
 from ..readers._tensors import Ragged, to_tensors
 from ..readers._typed import to_text
 from ..readers.parquet import open_parquet
-from .guess import TypeInference
 from .own_data import Data, Plan, explain_text_labels, make_class_maps
 from .own_types import ENCODED, LISTS, detect_media, report_precision_loss, settle_type
+from .type_inference import TypeInference
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,14 +14,14 @@ from ...core.files import compute_file_sha256, get_cache_root, get_lock_path, ho
 from ...core.progress import log_message
 from ...splits.pins import FilePin, TreePin
 from ..cache.store import map_table, move_into_cache
-from ..files.damage import convert_reader_errors
 from ..files.patterns import expand_numbers, find_files, has_parts, is_pattern
+from ..files.reader_errors import convert_reader_errors
+from .archive_files import ArchiveFiles, FolderFiles, is_archive
 from .class_labels import check_class_labels, read_class_labels
 from .fetch import fetch_file
 from .git_tree import list_tree_hashes
 from .hub_files import list_hub_pins
 from .labels import describe_fields
-from .members import ArchiveFiles, FolderFiles, is_archive
 from .own_data import Data, Plan, plan_folder, plan_table
 from .own_parquet import plan_parquet
 from .source import Distribution, FieldPin, Source, SourceDefinition, load_sources

@@ -21,7 +21,7 @@ from ..readers._arrow_types import (
     to_stored_type,
 )
 from ..readers._tensors import find_item_type
-from .guess import TypeInference
+from .type_inference import TypeInference
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Item
 
-from ...core.accepted import require_accepted_licence
+from ...core.accepted_licences import require_accepted_licence
 from ...core.canonical import compute_identity
 from ...core.errors import BadData, BadDefinition, MissingGeneratorPackage, Unavailable, UnknownName, get_first_line
 from ...core.files import get_cache_root, get_user_home
-from ...core.isolation.withheld import refuse_labels
+from ...core.isolation.label_access import refuse_labels
 from ...core.plugins import find_plugin_files, load_module, read_all_definitions, read_definition
 from ...core.progress import log_message
 from ...splits.pins import FilePin, TreePin, UnpinnedFile
@@ -32,15 +32,15 @@ from ...splits.rows import (
 )
 from ...splits.schema import Field, Schema
 from ..cache.store import load_or_write_table, map_table, write_arrow
-from ..files.damage import convert_reader_errors
+from ..files.reader_errors import convert_reader_errors
 from .expected import ExpectedCounts
 from .fetch import fetch_file
 from .fetch_tree import fetch_tree
-from .first_file import fetch_unpinned_file
 from .generator import describe_maker, find_missing_extra, find_requirement, load_generator
 from .labels import read_class_names
-from .large import add_schema, build_in_pieces, can_read_in_pieces
-from .match import describe_changes
+from .piecewise import add_schema, build_in_pieces, can_read_in_pieces
+from .row_difference import describe_changes
+from .unpinned_file import fetch_unpinned_file
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,7 +27,7 @@ from ..cache.store import load_or_write
 from ..decoders import DEFAULT, Decoder, load_decoder
 from .encoded import BadImage
 from .encoded_files import EncodedFiles, digest_contents
-from .pictures import Files, decode_images, iterate_decoded, read_content
+from .images import Files, decode_images, iterate_decoded, read_content
 
 INTERPOLATION = "bilinear"
 

@@ -17,7 +17,7 @@ from ...core.errors import FarshiftError
 from .batched import BatchedPart
 from .columns import Text, check_text, to_microseconds
 from .encoded import BadFile
-from .forms import AudioSpec, ImageSpec, InputFormat, make_row_error
+from .input_format import AudioSpec, ImageSpec, InputFormat, make_row_error
 from .order import GlobalBatches
 
 Batch = dict[str, Any]
@@ -27,9 +27,9 @@ _READERS = 4097  # up to 4096 workers, and last the process that owns the stream
 
 class TorchStream(IterableDataset[Batch]):
     """One epoch a pass, in batches: dictionaries of tensors (this rank's share of the global batch, first axis the
-    row); text as lists of `str`, or with `text="bytes"` as two tensors, `<name>` and `<name>.offsets`. Pictures
-    and sounds come as `pictures` and `sounds` ask for them (`forms.py`); a file that cannot be decoded is a `BadData`
-    that names its row.
+    row); text as lists of `str`, or with `text="bytes"` as two tensors, `<name>` and `<name>.offsets`. Pictures and
+    sounds come as `pictures` and `sounds` ask for them (`input_format.py`); a file that cannot be decoded is a
+    `BadData` that names its row.
 
     For `DataLoader(stream, batch_size=None)`: its workers take the global batches in turn, so the loader gives them in
     the order of the epoch. Rank and world are those given, else of `torch.distributed` where it is initialised, else

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ...splits.schema import Field, Schema
-from ..batching.pictures import decode_images
+from ..batching.images import decode_images
 from ..corrupt import SEVERITIES, corrupt
 from ..readers._tensors import to_tensor_column
 

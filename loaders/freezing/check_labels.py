@@ -11,7 +11,7 @@ from ...core.listings.plural import format_count
 from ...core.progress import log_message
 from ...splits.assignment import PARTS
 from ...splits.manifest import SplitDefinition
-from ..acquire.match import compare_rows
+from ..acquire.row_difference import compare_rows
 from ..acquire.source import Source
 
 if TYPE_CHECKING:

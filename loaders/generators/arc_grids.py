@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ._columns import select_words
-from ._drawn import find_distinct_rows, make_counters
+from ._sampling import find_distinct_rows, make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_below, draw_uniform
 from ...core.errors import BadDefinition
 from ._columns import select_words
-from ._drawn import make_counters
+from ._sampling import make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_below, draw_bits
 from ...core.errors import BadDefinition
 from ._columns import make_table
-from ._drawn import count_candidates, make_counters, take_distinct
+from ._sampling import count_candidates, make_counters, take_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa

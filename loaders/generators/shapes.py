@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_bits
 from ._columns import select_words
-from ._drawn import make_counters
+from ._sampling import make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa

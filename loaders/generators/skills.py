@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ...core.draws import draw_below
 from ._columns import make_table
-from ._drawn import count_candidates, make_counters, take_distinct
+from ._sampling import count_candidates, make_counters, take_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
-from ..acquire.members import ArchiveFiles
+from ..acquire.archive_files import ArchiveFiles
 from ._hdf5 import Hdf5Arrays, is_matlab_hdf5
 from ._matlab import read_matlab
 

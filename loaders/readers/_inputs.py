@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
-from ..acquire.members import ArchiveFiles, is_archive, open_archive
+from ..acquire.archive_files import ArchiveFiles, is_archive, open_archive
 from ..files.hidden import is_hidden
 from ..files.patterns import choose_paths
 

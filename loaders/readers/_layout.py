@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, get_first_line
-from ..acquire.members import ArchiveFiles, open_archive
+from ..acquire.archive_files import ArchiveFiles, open_archive
 from ._file_checks import find_image_problem
 
 if TYPE_CHECKING:

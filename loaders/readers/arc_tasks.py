@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, BadDefinition
-from ..acquire.members import ArchiveFiles
+from ..acquire.archive_files import ArchiveFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa

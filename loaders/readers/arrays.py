@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.errors import BadData, BadDefinition, shorten_list
 from ...splits.schema import Schema
-from ..acquire.members import ArchiveFiles
+from ..acquire.archive_files import ArchiveFiles
 from ..files.hidden import is_hidden
 from ..files.patterns import PathPattern
 from ._array_files import Array, ArrayFiles, split_array_path

@@ -15,7 +15,7 @@ from ._layout import get_archive
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import ArchiveFiles
+    from ..acquire.archive_files import ArchiveFiles
 
 _TEXT = rb'"%s"\s*:\s*"((?:[^"\\]|\\.)*)"'
 """A text of the JSON file, as it stands there, by its key."""

@@ -20,7 +20,7 @@ from ._pickled_arrays import read_pickled_integers
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import ArchiveFiles
+    from ..acquire.archive_files import ArchiveFiles
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 NOBODY = -1

@@ -11,7 +11,7 @@ from ._layout import attach_files, get_archive
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import ArchiveFiles
+    from ..acquire.archive_files import ArchiveFiles
 
 _PARTS = {
     "train": ("noisy_train_key_list.txt", "noisy_label_kv.txt"),

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, BadDefinition
-from ..acquire.members import ArchiveFiles
+from ..acquire.archive_files import ArchiveFiles
 from ._utf8_lines import read_utf8_lines
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from ._tensors import to_tensor_column
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import ArchiveFiles
+    from ..acquire.archive_files import ArchiveFiles
 
 SIDE = 32
 _PIECE = 4096

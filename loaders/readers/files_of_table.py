@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.errors import BadData, BadDefinition, shorten_list
 from ...splits.schema import Field, Schema
-from ..acquire.members import ArchiveFiles
+from ..acquire.archive_files import ArchiveFiles
 from ..files.patterns import choose_paths
 from ._file_checks import find_audio_problem, find_image_problem
 from ._file_rows import iterate_file_tables

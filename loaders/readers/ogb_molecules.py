@@ -16,7 +16,7 @@ from ._layout import get_archive, parse_floats, read_csv_columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import ArchiveFiles
+    from ..acquire.archive_files import ArchiveFiles
 
 
 def read(files: dict[str, Any], *, archive: str, folder: str, scaffolds: str, tasks: int) -> pa.Table:

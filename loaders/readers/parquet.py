@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, get_first_line
 from ...splits.schema import Schema
-from ..files.damage import convert_reader_errors
+from ..files.reader_errors import convert_reader_errors
 from ._arrow_types import NotExact, describe_remedy, describe_type, to_item, to_stored_column
 from ._missing import describe_missing, find_missing, format_field
 from ._tensors import Ragged, find_item_type, is_tensor, to_tensors

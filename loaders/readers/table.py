@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_permutation
 from ...core.errors import BadData, BadDefinition
 from ...splits.schema import Field, Schema
-from ..files.damage import convert_reader_errors
+from ..files.reader_errors import convert_reader_errors
 from ._cells import Cells, find_columns
 from ._inputs import Files, Input, find_input, iterate_inputs
 from ._join import LookupTable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadDefinition, UnknownName
 from ...core.plugins import load_module
-from ..acquire.large import add_schema
+from ..acquire.piecewise import add_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..acquire.members import ArchiveFiles
+from ..acquire.archive_files import ArchiveFiles
 from ._file_checks import find_audio_problem
 from ._folder_files import list_folder_parts, parse_options, read_folder_tables
 

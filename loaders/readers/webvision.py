@@ -12,7 +12,7 @@ from ._layout import attach_files, get_archive
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import ArchiveFiles
+    from ..acquire.archive_files import ArchiveFiles
 
 
 def pieces(files: dict[str, Any], *, train: str, val: str, info: str, classes: int) -> Iterator[pa.Table]:

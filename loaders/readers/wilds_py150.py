@@ -11,7 +11,7 @@ from ._layout import get_archive, read_member_columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..acquire.members import ArchiveFiles
+    from ..acquire.archive_files import ArchiveFiles
 
 _PARTS = {"train": "train", "IDval": "id_val", "OODval": "val", "IDtest": "id_test", "OODtest": "test"}
 TYPES = ("class", "method", "punctuation", "keyword", "builtin", "literal", "other_identifier")

@@ -18,7 +18,7 @@ from ...splits.schema import Field, Schema
 from ..export.checksums import TRUE_LABELS, decode_true_labels
 from ..readers._arrow_types import NotExact, to_item, to_stored_column
 from . import File
-from .kept import forget_files
+from .cached_files import forget_files
 from .prefetch import THREADS, Task, prefetch_tasks
 from .range_file import RangeFile
 from .ranges import coalesce_ranges

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadData
 from ...splits.schema import Field, Schema
 from . import File, samples
-from .kept import forget_files
+from .cached_files import forget_files
 from .ranges import coalesce_ranges
 
 if TYPE_CHECKING:

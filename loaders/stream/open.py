@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, FarshiftError, UnknownName
-from ...core.isolation.withheld import refuse_labels
+from ...core.isolation.label_access import refuse_labels
 from ...splits.catalogue import find_manifest
 from ...splits.manifest import Manifest
 from ..acquire.source import Source as DataSource
 from ..acquire.source import find_source
 from ..part import Part
 from ..remote import File, Store, tars
+from ..remote.cached_files import cache_in_memory
 from ..remote.exported import read_export
-from ..remote.kept import cache_in_memory
 from ..remote.parquet import ParquetFiles, ParquetStore, scan_rows
 from ..remote.shards import ShardStore
 from ..remote.sources import ExportFolder, Source, resolve_location

@@ -17,7 +17,7 @@ from .epoch import RemoteRows, Share, StreamedEpoch
 from .verify import EpochTally, Verify, check_verify
 
 if TYPE_CHECKING:
-    from ..batching.forms import AudioSpec, ImageSpec
+    from ..batching.input_format import AudioSpec, ImageSpec
     from ..batching.torch_stream import TorchStream
 
 

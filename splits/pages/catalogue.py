@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from ..catalogue import list_manifests, list_split_records
-from ..folding import format_headline, get_family
+from ..families import format_headline, get_family
 from ..manifest import KINDS, Manifest
 
 _DRAW = re.compile(r"_draw\d+$")

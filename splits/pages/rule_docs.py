@@ -19,7 +19,7 @@ from typing import Any
 from ...core.errors import BadDefinition, UnknownName
 from ...core.plugins import find_files_by_name, load_module
 from ..catalogue import list_manifests
-from ..folding import get_family
+from ..families import get_family
 
 SHARED = {
     "seed": "names the random draws: another text, other draws; the split's full name by custom.",

@@ -11,7 +11,7 @@ import pytest
 from encoded_files import picture
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.running.sweep import run_baseline
-from farshift.benchmarks.harness import query
+from farshift.benchmarks.harness import predictor
 from farshift.benchmarks.model import Budget, Task
 from farshift.loaders.batching.encoded_files import EncodedFiles
 
@@ -65,8 +65,8 @@ def test_what_does_not_fit_the_cache_is_decoded_batch_by_batch(cache, monkeypatc
 
 def test_a_run_leaves_an_entry_for_each_part(tmp_path, cache, monkeypatch):
     picture_split.split(tmp_path, monkeypatch)
-    plain = query.Predictor.of
-    monkeypatch.setattr(query.Predictor, "of", lambda benchmark, **more: plain(benchmark, 3, **more))
+    plain = predictor.Predictor.of
+    monkeypatch.setattr(predictor.Predictor, "of", lambda benchmark, **more: plain(benchmark, 3, **more))
     run = run_baseline("mlp", "photos/sketch", seeds=2, budget="quick", steps=2, out=tmp_path / "run")
     parts = set(run.predictions()["part"].to_pylist())
     assert len(entries(cache)) == len(parts | {"train"})

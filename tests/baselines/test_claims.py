@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from farshift.baselines.fitness import check_task
+from farshift.baselines.compatibility import check_task
 from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.reproduce.diagnostic_values import pair_diagnostic_with_ood
 from farshift.baselines.reproduce.experiment import make_run_plan

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from farshift.baselines.running.followed import report_file_progress
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training import fit_told
-from farshift.baselines.training.fit_told import FitProgressReporter
+from farshift.baselines.running.watch_progress import report_file_progress
+from farshift.baselines.training import fit_progress_reporter
+from farshift.baselines.training.fit_progress_reporter import FitProgressReporter
 from farshift.benchmarks.runs.fit_progress import FitProgress, get_fit_file, read_fit_progress
 from farshift.benchmarks.runs.status import Status, list_statuses
 from farshift.core.progress import report_to
@@ -38,8 +38,8 @@ class Bars:
 
 @pytest.fixture
 def each_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit_told, "REPORT_INTERVAL", 0.0)
-    monkeypatch.setattr(fit_told, "WRITE_INTERVAL", 0.0)
+    monkeypatch.setattr(fit_progress_reporter, "REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr(fit_progress_reporter, "WRITE_INTERVAL", 0.0)
 
 
 @pytest.mark.usefixtures("each_step")

@@ -13,7 +13,7 @@ import pytest
 from encoded_files import folder, picture
 from farshift.baselines.running.forecast import Forecast, estimate_cost
 from farshift.baselines.running.forecast_text import format_cost_rows
-from farshift.baselines.running.needs import is_audio_input
+from farshift.baselines.running.resources import is_audio_input
 from farshift.baselines.running.sweep import make_budget, make_plan
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.blind.data import load_model_inputs

@@ -15,7 +15,7 @@ from encoded_files import sound
 from farshift.baselines.encoding import frozen
 from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.encoding.frozen import FrozenColumns, digest_encoder
-from farshift.benchmarks.adapters._hf_quiet import silence_transformers
+from farshift.benchmarks.adapters._hf_logging import silence_transformers
 from farshift.benchmarks.model import Task
 from farshift.core.errors import FarshiftError, ModelError
 from sklearn.linear_model import LogisticRegression, Ridge

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from farshift.baselines.running.learnt import find_undertrained, make_trained_check
 from farshift.baselines.running.recorded_scores import RecordedScore, read_recorded_scores
+from farshift.baselines.running.undertrained import find_undertrained, make_trained_check
 
 ON = "scan/length"
 

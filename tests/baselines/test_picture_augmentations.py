@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.augmentations import _jitter as jitter
 from farshift.baselines.augmentations import (
+    _images,
     _levels,
-    _pictures,
     _random_crop,
     augmix,
     cutmix,
@@ -23,6 +22,7 @@ from farshift.baselines.augmentations import (
     wilds_rxrx1,
     wilds_strong,
 )
+from farshift.baselines.augmentations import _jitter as jitter
 from farshift.baselines.augmentations._draws import Draws
 from farshift.baselines.replicas.hyperparameters import Hyperparameters
 from farshift.core.errors import ModelError
@@ -124,7 +124,7 @@ def test_a_setting_of_a_replica_is_that_of_its_rows() -> None:
     given = Draws.of(keys, 0, rows, "0/domainbed", settings)
     x = tensor(smooth(4, 24, 24)).repeat(2, 1, 1, 1)
     found = domainbed.changed(x, given)
-    plain = _pictures.flip_images(x, given.chance("flip", 0.5))
+    plain = _images.flip_images(x, given.chance("flip", 0.5))
     torch.testing.assert_close(found[:4], plain[:4], atol=1e-5, rtol=0)
     assert (found[4:] - plain[4:]).abs().amax((1, 2, 3)).min() > 0.01
 
@@ -156,7 +156,7 @@ def test_the_magnitude_turns_a_picture_as_far_as_it_says() -> None:
     own = draws(operations=1, magnitude=5.0)
     rotate = randaugment.OPERATIONS[3]
     degrees = torch.where(own.chance("direction", 0.5), 15.0, -15.0)
-    assert torch.equal(rotate(x, own), _pictures.rotate_images(x, degrees))
+    assert torch.equal(rotate(x, own), _images.rotate_images(x, degrees))
     assert len(degrees.unique()) == 2
 
 
@@ -221,7 +221,7 @@ def test_turns_of_cells_are_numpy_s() -> None:
 def test_shifts_are_windows_of_a_picture_with_a_black_border() -> None:
     x, given = tensor(smooth(200, 16, 16)), draws(200, shift=0.125)
     found = flip_crop.changed(x, given)
-    padded = torch.nn.functional.pad(_pictures.flip_images(x, given.chance("flip", 0.5)), (2, 2, 2, 2))
+    padded = torch.nn.functional.pad(_images.flip_images(x, given.chance("flip", 0.5)), (2, 2, 2, 2))
     down, across = (given.below(name, 5) for name in ("down", "across"))
     for n in range(200):
         v, u = int(down[n]), int(across[n])
@@ -233,7 +233,7 @@ def test_a_wilds_window_has_the_share_that_is_asked() -> None:
     x, given = tensor(smooth(ROWS, 24, 24)), draws(wilds_crop=0.75)
     found = wilds.changed(x, given)
     top, left = (given.below(name, 7) for name in ("top", "left"))
-    flip = _pictures.flip_images(x, given.chance("flip", 0.5))
+    flip = _images.flip_images(x, given.chance("flip", 0.5))
     for n in range(ROWS):
         v, u = int(top[n]), int(left[n])
         one = Image.fromarray((levels(flip)[n]).round().astype(np.uint8)).crop((u, v, u + 18, v + 18))

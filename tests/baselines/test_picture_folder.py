@@ -14,7 +14,7 @@ from farshift.benchmarks.answers import ANSWERED, FAILED
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import BadData
 from farshift.loaders.batching import pixels
-from farshift.loaders.batching.pictures import decode_images
+from farshift.loaders.batching.images import decode_images
 from farshift.loaders.decoders import load_decoder
 
 from .toys import Rows, recipe

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 from farshift.baselines.augmentations import (
+    _images,
     _levels,
-    _pictures,
     _random_crop,
 )
 from PIL import Image, ImageEnhance, ImageOps
@@ -32,22 +32,22 @@ def affine(one: Image.Image, place: tuple[float, ...], how: Image.Resampling) ->
 # What it is, the change to the batch, the change to one picture, and how far their levels may lie apart.
 OPERATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Image.Image, int], Image.Image], float]] = {
     "brightness": (
-        lambda x: _pictures.adjust_brightness(x, FACTOR),
+        lambda x: _images.adjust_brightness(x, FACTOR),
         lambda one, n: ImageEnhance.Brightness(one).enhance(float(FACTOR[n])),
         1,
     ),
     "contrast": (
-        lambda x: _pictures.adjust_contrast(x, FACTOR),
+        lambda x: _images.adjust_contrast(x, FACTOR),
         lambda one, n: ImageEnhance.Contrast(one).enhance(float(FACTOR[n])),
         1.5,
     ),
     "colour": (
-        lambda x: _pictures.adjust_colour(x, FACTOR),
+        lambda x: _images.adjust_colour(x, FACTOR),
         lambda one, n: ImageEnhance.Color(one).enhance(float(FACTOR[n])),
         1.5,
     ),
     "sharpness": (
-        lambda x: _pictures.adjust_sharpness(x, FACTOR),
+        lambda x: _images.adjust_sharpness(x, FACTOR),
         lambda one, n: ImageEnhance.Sharpness(one).enhance(float(FACTOR[n])),
         1.5,
     ),
@@ -63,39 +63,39 @@ OPERATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Image.Image, i
         lambda one, n: ImageOps.solarize(one, float(THRESHOLD[n])),  # type: ignore[arg-type]
         0,
     ),
-    "rotate": (lambda x: _pictures.rotate_images(x, DEGREES), lambda one, n: one.rotate(float(DEGREES[n])), 0),
+    "rotate": (lambda x: _images.rotate_images(x, DEGREES), lambda one, n: one.rotate(float(DEGREES[n])), 0),
     "rotate, bilinear": (
-        lambda x: _pictures.rotate_images(x, DEGREES, smooth=True),
+        lambda x: _images.rotate_images(x, DEGREES, smooth=True),
         lambda one, n: one.rotate(float(DEGREES[n]), resample=BILINEAR),
         1,
     ),
     "shear x": (
-        lambda x: _pictures.apply_affine(x, 1, SHEAR, 0, 0, 1, 0),
+        lambda x: _images.apply_affine(x, 1, SHEAR, 0, 0, 1, 0),
         lambda one, n: affine(one, (1, float(SHEAR[n]), 0, 0, 1, 0), NEAREST),
         0,
     ),
     "shear y, bilinear": (
-        lambda x: _pictures.apply_affine(x, 1, 0, 0, SHEAR, 1, 0, smooth=True),
+        lambda x: _images.apply_affine(x, 1, 0, 0, SHEAR, 1, 0, smooth=True),
         lambda one, n: affine(one, (1, 0, 0, float(SHEAR[n]), 1, 0), BILINEAR),
         1,
     ),
     "translate x": (
-        lambda x: _pictures.apply_affine(x, 1, 0, 20 * SHEAR, 0, 1, 0),
+        lambda x: _images.apply_affine(x, 1, 0, 20 * SHEAR, 0, 1, 0),
         lambda one, n: affine(one, (1, 0, 20 * float(SHEAR[n]), 0, 1, 0), NEAREST),
         0,
     ),
     "translate y, bilinear": (
-        lambda x: _pictures.apply_affine(x, 1, 0, 0, 0, 1, 24 * SHEAR, smooth=True),
+        lambda x: _images.apply_affine(x, 1, 0, 0, 0, 1, 24 * SHEAR, smooth=True),
         lambda one, n: affine(one, (1, 0, 0, 0, 1, 24 * float(SHEAR[n])), BILINEAR),
         1,
     ),
     "grey": (
-        lambda x: _pictures.to_grey(x).expand_as(x),
+        lambda x: _images.to_grey(x).expand_as(x),
         lambda one, n: one.convert("L").convert("RGB"),
         1,
     ),
     "flip": (
-        lambda x: _pictures.flip_images(x, torch.arange(ROWS) % 2 == 0),
+        lambda x: _images.flip_images(x, torch.arange(ROWS) % 2 == 0),
         lambda one, n: ImageOps.mirror(one) if n % 2 == 0 else one,
         0,
     ),
@@ -122,7 +122,7 @@ def test_levels_of_one_value_stay() -> None:
 def test_hue_is_turned_as_colorsys_does() -> None:
     x = tensor(smooth(4, 6, 5)).double()
     turn = torch.tensor([-0.3, 0.0, 0.2, 0.5], dtype=torch.float64)
-    found = _pictures.adjust_hue(x, turn)
+    found = _images.adjust_hue(x, turn)
     for n in range(4):
         for v in range(6):
             for u in range(5):
@@ -135,7 +135,7 @@ def test_a_window_is_cut_and_enlarged_as_pillow_does() -> None:
     pictures = smooth()
     given = draws()
     top, left, height, width = _random_crop.draw_windows(given, (24, 20), 0.3)
-    found = levels(_pictures.crop_images(tensor(pictures), top, left, height, width))
+    found = levels(_images.crop_images(tensor(pictures), top, left, height, width))
 
     def one(picture: Image.Image, n: int) -> Image.Image:
         box = (int(left[n]), int(top[n]), int(left[n] + width[n]), int(top[n] + height[n]))
@@ -162,4 +162,4 @@ def test_windows_have_the_areas_and_ratios_that_they_should() -> None:
 def test_where_no_window_fits_the_picture_stays() -> None:
     x = torch.rand(3, 1, 40, 4)
     window = _random_crop.draw_windows(draws(3), (40, 4), 1.0)
-    torch.testing.assert_close(_pictures.crop_images(x, *window), x)
+    torch.testing.assert_close(_images.crop_images(x, *window), x)

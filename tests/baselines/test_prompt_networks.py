@@ -9,8 +9,8 @@ import farshift as fs
 import numpy as np
 import pytest
 import torch
+from farshift.baselines.compatibility import find_networks_for
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.fitness import find_networks_for
 from farshift.baselines.networks import prompt_ridge, prompt_transformer
 from farshift.baselines.recipe import find_recipe
 from farshift.baselines.replicas.stacked import select_replicas

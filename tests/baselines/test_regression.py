@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 from farshift.baselines.baseline import Baseline
+from farshift.baselines.compatibility import check_task, find_networks_for
 from farshift.baselines.encoding.targets import Numbers
-from farshift.baselines.fitness import check_task, find_networks_for
 from farshift.baselines.recipe import find_plugin_files, read_literal
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.checkpoint import resume_training, save_checkpoint

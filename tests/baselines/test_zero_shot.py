@@ -42,7 +42,7 @@ def zero_shot(weights: str, templates: str = "single") -> np.ndarray:
     model = from_spec(weights, {"templates": templates})(0, TASK, "cpu", None)
     files, mean, deviation = FILES.tolist(), *(np.array(moment) for moment in tiny_vision.MOMENTS.values())
 
-    from farshift.loaders.batching.pictures import decode_images
+    from farshift.loaders.batching.images import decode_images
 
     pixels = decode_images(files, 8)
     scaled = (pixels / pixels.max() - mean) / deviation

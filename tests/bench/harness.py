@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.blind.rows import Inputs
-from farshift.benchmarks.harness.query import Predictor
+from farshift.benchmarks.harness.predictor import Predictor
 from farshift.benchmarks.harness.time_limit import TimeLimit
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.shards import Job, Shard
-from farshift.benchmarks.scoring.measured import AnsweredRows
+from farshift.benchmarks.scoring.answered_rows import AnsweredRows
 from farshift.benchmarks.statistics.interval import estimate_mean
 
 BATCH = 256

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from farshift.loaders.batching.pictures import iterate_decoded
+from farshift.loaders.batching.images import iterate_decoded
 from farshift.loaders.decoders import load_decoder
 from farshift.loaders.part import Part
 from farshift.splits.schema import Field, Schema

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from farshift.core.files import get_cache_root
-from farshift.loaders.batching.pictures import decode_images
+from farshift.loaders.batching.images import decode_images
 from farshift.loaders.batching.pixels import open_pixels
 from farshift.loaders.cache.contents import clear_cache
 from farshift.loaders.part import Part

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.server import published
+from farshift.leaderboard.server import served_board
 from farshift.leaderboard.server.app import create_app
 from farshift.leaderboard.server.process import make_server
 from farshift.leaderboard.server.serving import open_listening_socket
@@ -81,7 +81,7 @@ def served(chosen: argparse.Namespace) -> None:
     else:
         app = create_app(chosen.serve, workers=0)
         if not chosen.entries:
-            published.take_snapshot = Drawn(chosen.models, chosen.tables).snapshot
+            served_board.take_snapshot = Drawn(chosen.models, chosen.tables).snapshot
     line = open_listening_socket("127.0.0.1", 0)
     server = make_server(app)
     Thread(target=server.run, kwargs={"sockets": [line]}, daemon=True).start()

@@ -17,7 +17,7 @@ import pytest
 import tiny_vision
 from encoded_files import picture, sound
 from farshift.benchmarks.adapters import adapt_model
-from farshift.benchmarks.adapters._hf_pictures import ImageProcessor
+from farshift.benchmarks.adapters._hf_images import ImageProcessor
 from farshift.benchmarks.adapters.command import from_spec as command
 from farshift.benchmarks.adapters.hugging_face import from_spec as hugging_face
 from farshift.benchmarks.answers import FAILED
@@ -25,8 +25,8 @@ from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.runs.run import read_run
 from farshift.core.errors import BadData, FarshiftError, ModelError
-from farshift.loaders.batching.forms import InputFormat
-from farshift.loaders.batching.pictures import decode_images
+from farshift.loaders.batching.images import decode_images
+from farshift.loaders.batching.input_format import InputFormat
 from farshift.loaders.batching.transform import Transform
 from farshift.loaders.decoders import load_decoder
 from PIL import Image

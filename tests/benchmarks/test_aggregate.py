@@ -18,7 +18,7 @@ from farshift.benchmarks.statistics.iqm import compute_interquartile_mean, compu
 from farshift.benchmarks.statistics.normalised import Scale, Summary, normalise_summary
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.shared_rows import estimate_shared_variance
-from farshift.benchmarks.statistics.spread import VarianceEstimate
+from farshift.benchmarks.statistics.variance_estimate import VarianceEstimate
 from farshift.core.errors import FarshiftError
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.harness.evaluate import evaluate
-from farshift.benchmarks.runs.asked import list_selection_only_parts, select_limited_rows
+from farshift.benchmarks.runs.coverage import list_selection_only_parts, select_limited_rows
 from farshift.benchmarks.runs.run import Run
 from farshift.benchmarks.scoring.score import score
 from farshift.core.errors import BadSubmission, FarshiftError
@@ -87,7 +87,7 @@ def test_validation_parts_are_asked_where_the_rule_judges_by_them_or_something_i
 
 
 def test_a_card_cannot_leave_out_a_part_that_is_scored(tmp_path):
-    from farshift.benchmarks.runs.asked import list_predicted_parts
+    from farshift.benchmarks.runs.coverage import list_predicted_parts
 
     benchmark = find_benchmark(ON)
     assert list_predicted_parts(benchmark, {"left_out": ["ood_test", "id_val"]}) == [

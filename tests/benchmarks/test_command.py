@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from farshift.benchmarks.adapters import _child
+from farshift.benchmarks.adapters import _child_process
 from farshift.benchmarks.adapters.command import from_spec
 from farshift.benchmarks.answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from farshift.benchmarks.definition import PromptPin
@@ -190,7 +190,7 @@ ONE = READ + "row, = rows(1)\n"
 )
 def test_a_wrong_answer_is_named_in_one_line(model, monkeypatch, text, task, complaint):
     if complaint == "closed its output":
-        monkeypatch.setattr(_child, "GRACE", 0.2)
+        monkeypatch.setattr(_child_process, "GRACE", 0.2)
     with pytest.raises(ModelError, match=f"^cmd:my_model.py .*{complaint}") as caught:
         model(text, task).predict(pairs((0, 0)))
     assert "\n" not in str(caught.value)
@@ -211,7 +211,7 @@ def test_scores_for_some_predictions_only_are_refused(model):
 
 
 def test_a_command_that_falls_silent_is_given_up(model, monkeypatch):
-    monkeypatch.setattr(_child, "GRACE", 0.2)
+    monkeypatch.setattr(_child_process, "GRACE", 0.2)
     silent = model(READ + "row, _ = rows(2)\nsay(id=row['id'], prediction=1)\ntime.sleep(60)", timeout="4")
     with pytest.raises(ModelError, match=r"wrote nothing for 4 s after 1 of 2 answers .*option timeout"):
         silent.predict(pairs((0, 0), (1, 0)))
@@ -251,7 +251,7 @@ WITH_A_CHILD = (
 )
 @pytest.mark.parametrize("end", ["close", "with", "garbage"])
 def test_no_process_is_left_behind(program, monkeypatch, text, end):
-    monkeypatch.setattr(_child, "GRACE", 0.2)
+    monkeypatch.setattr(_child_process, "GRACE", 0.2)
     asked = program(text)(0, SUM, "cpu", None)
     if end == "with":
         with asked:
@@ -283,7 +283,7 @@ def test_a_command_ends_with_the_program_that_asked_it(program, tmp_path):
 
 
 def test_an_interrupt_ends_the_command(model, monkeypatch):
-    monkeypatch.setattr(_child, "GRACE", 0.2)
+    monkeypatch.setattr(_child_process, "GRACE", 0.2)
     slow = model(PID + "time.sleep(60)")
     [process] = slow.predict(pairs((0, 0)))
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift import evaluate
-from farshift.benchmarks.comparison.detecting import compute_detectable_difference
+from farshift.benchmarks.comparison.detectable_difference import compute_detectable_difference
 from farshift.benchmarks.statistics.detectable import (
     assume_detectable,
     compute_detectable_differences,
@@ -13,7 +13,7 @@ from farshift.benchmarks.statistics.detectable import (
     plan_variance,
 )
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.spread import VarianceEstimate
+from farshift.benchmarks.statistics.variance_estimate import VarianceEstimate
 from farshift.core.errors import FarshiftError
 from farshift.splits.audit import minimum_detectable_difference
 from scipy import stats

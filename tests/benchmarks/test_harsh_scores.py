@@ -16,7 +16,7 @@ from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.comparison.relate import measure_effective_robustness
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.scoring.measured import AnsweredRows
+from farshift.benchmarks.scoring.answered_rows import AnsweredRows
 from farshift.benchmarks.statistics.interval import (
     compute_interval,
     estimate_gap,
@@ -25,7 +25,7 @@ from farshift.benchmarks.statistics.interval import (
 )
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.spread import VarianceEstimate
+from farshift.benchmarks.statistics.variance_estimate import VarianceEstimate
 from farshift.core.errors import BadRun, FarshiftError
 from farshift.loaders.freezing.freeze import freeze
 from scipy.stats import beta

@@ -19,7 +19,7 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.interop import export_benchmark
 from farshift.benchmarks.runs.run import Run, read_run
-from farshift.benchmarks.scoring.measured import RunPredictions
+from farshift.benchmarks.scoring.answered_rows import RunPredictions
 from interop_cases import NAME, reply_to
 from support import ROOT
 

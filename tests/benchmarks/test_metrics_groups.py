@@ -12,7 +12,7 @@ from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.scoring.measured import AnsweredRows
+from farshift.benchmarks.scoring.answered_rows import AnsweredRows
 from farshift.benchmarks.scoring.score import score_predictions
 from farshift.benchmarks.statistics.interval import estimate_mean
 from farshift.benchmarks.statistics.sample import make_half_replicates, make_replicates

@@ -9,7 +9,7 @@ import pytest
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.scoring.measured import AnsweredRows
+from farshift.benchmarks.scoring.answered_rows import AnsweredRows
 from farshift.benchmarks.statistics.interval import estimate_mean
 from hypothesis import given, settings
 from hypothesis import strategies as st

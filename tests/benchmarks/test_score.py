@@ -12,7 +12,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import SCORER
-from farshift.benchmarks.scoring.measured import get_cluster_names
+from farshift.benchmarks.scoring.answered_rows import get_cluster_names
 from farshift.benchmarks.statistics.clusters import Clustering
 from farshift.core.errors import BadRun, FarshiftError
 

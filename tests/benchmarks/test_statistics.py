@@ -11,8 +11,8 @@ from farshift.benchmarks.statistics.interval import (
     estimate_paired_difference,
 )
 from farshift.benchmarks.statistics.sample import Replicates, RowScores, assign_row_groups, make_replicates
-from farshift.benchmarks.statistics.spread import estimate_row_variance, estimate_seed_variance
 from farshift.benchmarks.statistics.student_t import compute_upper_tail, find_two_sided_quantile, incomplete_beta
+from farshift.benchmarks.statistics.variance_estimate import estimate_row_variance, estimate_seed_variance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats

@@ -20,7 +20,7 @@ from farshift.benchmarks.statistics.sample import (
     deal_rows,
     make_replicates,
 )
-from farshift.benchmarks.statistics.spread import estimate_row_variance
+from farshift.benchmarks.statistics.variance_estimate import estimate_row_variance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from encoded_files import folder, picture
-from farshift.baselines.running import needs
-from farshift.baselines.running.needs import Requirement, find_shortages
+from farshift.baselines.running import resources
+from farshift.baselines.running.resources import Requirement, find_shortages
 from farshift.benchmarks.runs.run import read_run
 
 ON = "modadd97/xi35"
@@ -222,7 +222,7 @@ def test_before_the_data_are_here_a_plan_names_the_pull_and_downloads_nothing(fa
 
 
 def test_what_is_needed_of_one_place_is_added_up_and_the_largest_is_named(monkeypatch):
-    monkeypatch.setattr(needs, "get_free_bytes", lambda place, device: {"disk": 100, "memory": 10_000}[place])
+    monkeypatch.setattr(resources, "get_free_bytes", lambda place, device: {"disk": 100, "memory": 10_000}[place])
     some = [
         Requirement("this", "memory", 4_000, "change this"),
         Requirement("that", "memory", 7_000, "change that"),

@@ -113,7 +113,7 @@ def bound(folder: Path) -> dict[str, object]:
 
 def verified(folder: Path, whole: dict[str, object]) -> str:
     """Of a damaged export nothing is silently right but what says the same."""
-    from farshift.leaderboard.operations.places import verify_at
+    from farshift.leaderboard.operations.locations import verify_at
 
     found = verify_at(str(folder))
     if found.differences or found.not_recomputed:

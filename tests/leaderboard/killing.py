@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import submit as submitting
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.places import verify_at
+from farshift.leaderboard.operations.locations import verify_at
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.sealed.submit import submit_answers

@@ -14,7 +14,7 @@ from farshift.benchmarks.benchmark import SCORER
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.places import verify_at
+from farshift.leaderboard.operations.locations import verify_at
 from farshift.leaderboard.operations.rescore import rescore_entries
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import verify_board

@@ -13,7 +13,7 @@ from farshift.core.errors import BadSubmission, FarshiftError, Unavailable
 from farshift.core.private import write_private
 from farshift.core.progress import report_to
 from farshift.core.retry import TRIES
-from farshift.leaderboard.operations.places import submit_at
+from farshift.leaderboard.operations.locations import submit_at
 from farshift.leaderboard.server.accounts.tokens import create_token
 from farshift.leaderboard.submission import remote
 from farshift.leaderboard.submission.access import find_token

@@ -15,7 +15,7 @@ from farshift.core.errors import FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.record import HISTORY, KINDS, read_line
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.places import verify_at
+from farshift.leaderboard.operations.locations import verify_at
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import FolderReader, verify_board
 from farshift.leaderboard.operations.withdraw import withdraw_entry

@@ -18,7 +18,7 @@ from farshift.core.errors import FarshiftError
 from farshift.leaderboard.entries import Removal, RescoreRecord
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.withdraw import withdraw_entry
-from farshift.leaderboard.publish.comparing import compare_entries
+from farshift.leaderboard.publish.comparison import compare_entries
 from farshift.leaderboard.publish.pages.compare import list_pairs, make_compare_page, make_pair_path
 from farshift.leaderboard.publish.pages.ledger import LONGEST, SIZE, format_record
 from farshift.leaderboard.publish.pages.team import make_team_slug

@@ -12,10 +12,10 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.publish.example_permissions import find_benchmark_source, is_on_disk, is_redistributable
 from farshift.leaderboard.publish.examples import find_examples
 from farshift.leaderboard.publish.figures.png import make_data_uri, make_encoded_uri
 from farshift.leaderboard.publish.pages.compare import list_pairs, make_pair_path
-from farshift.leaderboard.publish.shown_rows import find_benchmark_source, is_on_disk, is_redistributable
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot

@@ -10,8 +10,8 @@ from farshift.core.errors import BadSubmission
 from farshift.leaderboard.validation.archive import Archive
 from farshift.leaderboard.validation.card import parse_submission_card
 from farshift.leaderboard.validation.decoding import read_card
+from farshift.leaderboard.validation.expected_table import FileRejected
 from farshift.leaderboard.validation.problem import REMEDIES, Problems
-from farshift.leaderboard.validation.wanted import FileRejected
 from fuzz.bases import made, opened
 from fuzz.kept import Validator
 from fuzz.mutations import MUTATIONS, mutated

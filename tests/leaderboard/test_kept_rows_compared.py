@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 import pytest
-from farshift.leaderboard.operations.verify_shown import _is_same_archive
+from farshift.leaderboard.operations.verify_metadata import _is_same_archive
 
 
 def packed(write, **arrays) -> bytes:

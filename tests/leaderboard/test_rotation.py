@@ -14,7 +14,7 @@ from farshift.leaderboard.ledger.keys import SigningKey, create_key
 from farshift.leaderboard.ledger.record import hash_record
 from farshift.leaderboard.ledger.rotation import find_current_key
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.places import verify_at
+from farshift.leaderboard.operations.locations import verify_at
 from farshift.leaderboard.operations.rotate import rotate_key
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.publish.write import build_site

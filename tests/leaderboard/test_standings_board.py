@@ -18,7 +18,7 @@ from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.reference import declare_references
 from farshift.leaderboard.operations.submit import submit_runs
-from farshift.leaderboard.operations.verify_shown import _is_same_archive
+from farshift.leaderboard.operations.verify_metadata import _is_same_archive
 from farshift.leaderboard.publish.write import build_site
 from farshift.leaderboard.settings import read_baselines, write_baselines
 from farshift.leaderboard.submission.pack import pack_runs

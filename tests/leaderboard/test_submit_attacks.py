@@ -12,7 +12,7 @@ from threading import Barrier
 import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import submit as submitting
-from farshift.leaderboard.operations.places import open_board_view, verify_at
+from farshift.leaderboard.operations.locations import open_board_view, verify_at
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot

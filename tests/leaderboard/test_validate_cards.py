@@ -11,8 +11,8 @@ from farshift.core.errors import BadSubmission
 from farshift.leaderboard.submission.validate import validate_submission
 from farshift.leaderboard.validation.card import TEMPLATE, ModelCard, parse_submission_card
 from farshift.leaderboard.validation.decoding import read_card
+from farshift.leaderboard.validation.expected_table import FileRejected
 from farshift.leaderboard.validation.problem import Problems
-from farshift.leaderboard.validation.wanted import FileRejected
 from fuzz.packing import parts
 
 RUN = {"benchmark": "a/b", "model": "m", "run": "0" * 64, "predictions": "0" * 64}

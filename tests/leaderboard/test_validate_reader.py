@@ -20,10 +20,10 @@ import pytest
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.submission.validate import validate_submission
 from farshift.leaderboard.validation import decoding
+from farshift.leaderboard.validation.expected_table import ExpectedTable, FileRejected
 from farshift.leaderboard.validation.limits import ReaderLimits
 from farshift.leaderboard.validation.process import Reader
 from farshift.leaderboard.validation.reader import FORBIDDEN, answer_request
-from farshift.leaderboard.validation.wanted import ExpectedTable, FileRejected
 from fuzz.packing import parts
 
 pytestmark = pytest.mark.attack("entrant", "Parquet files and cards that crash, hang or exhaust the reader")

@@ -17,7 +17,7 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.exports import list_differences, write_export
 from farshift.leaderboard.operations import recompute as recomputing
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.places import open_board_view, verify_at
+from farshift.leaderboard.operations.locations import open_board_view, verify_at
 from farshift.leaderboard.operations.reference import declare_references
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import verify_board

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from farshift.core.progress import report_to
-from farshift.loaders.acquire.guess import TypeInference
 from farshift.loaders.acquire.own_data import Data
+from farshift.loaders.acquire.type_inference import TypeInference
 from farshift.loaders.readers import table
 from farshift.splits.schema import Field, Schema
 from own_source import pin_source

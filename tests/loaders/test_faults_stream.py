@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from farshift.core import retry
 from farshift.core.errors import BadData, FarshiftError, Unavailable
-from farshift.loaders.remote import http, kept
+from farshift.loaders.remote import cached_files, http
 from farshift.loaders.stream.open import stream
 from hub_faults import (
     LONG,
@@ -38,7 +38,7 @@ def shop(tmp_path_factory) -> Iterator[Shop]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "PAUSE", 0.002)
         patch.setattr(http, "STALL", LONG)
-        patch.setattr(kept, "SHARE", 0)  # what is kept is not asked for, and meets no fault
+        patch.setattr(cached_files, "SHARE", 0)  # what is kept is not asked for, and meets no fault
         yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
 
 

@@ -17,7 +17,7 @@ from farshift.core.errors import BadDefinition, FarshiftError, Unavailable, Unkn
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch import FilePin, fetch_file
 from farshift.loaders.acquire.fetch_tree import fetch_tree
-from farshift.loaders.acquire.first_file import fetch_unpinned_file
+from farshift.loaders.acquire.unpinned_file import fetch_unpinned_file
 from farshift.splits.pins import TreePin, UnpinnedFile
 from servers import HUB_COMMIT, hub, web
 from support import Heard

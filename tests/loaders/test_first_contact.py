@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from farshift.core.accepted import LicenceNotAccepted
+from farshift.core.accepted_licences import LicenceNotAccepted
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.expected import CountsDiffer
 from farshift.loaders.acquire.source import find_source

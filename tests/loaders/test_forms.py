@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from encoded_files import picture, sound
 from farshift.core.errors import FarshiftError, UnknownName
+from farshift.loaders.batching.audio import read_samples
 from farshift.loaders.batching.encoded import BadAudio, BadImage, find_media_type
-from farshift.loaders.batching.forms import parse_audio_format, parse_image_format
-from farshift.loaders.batching.pictures import decode_images
-from farshift.loaders.batching.sounds import read_samples
+from farshift.loaders.batching.images import decode_images
+from farshift.loaders.batching.input_format import parse_audio_format, parse_image_format
 from farshift.loaders.batching.transform import MOMENTS, NAMED, Transform
 from PIL import Image
 

@@ -10,8 +10,8 @@ from threading import Event
 import numpy as np
 import pytest
 from farshift.core.errors import Unavailable
+from farshift.loaders.remote.cached_files import CachedFile, cache_in_memory, merge_spans, subtract_spans
 from farshift.loaders.remote.folder import FolderFile
-from farshift.loaders.remote.kept import CachedFile, cache_in_memory, merge_spans, subtract_spans
 from hypothesis import given
 from hypothesis import strategies as st
 

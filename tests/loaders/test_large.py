@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.core.plugins import load_module
-from farshift.loaders.acquire.large import build_in_pieces, can_read_in_pieces
+from farshift.loaders.acquire.piecewise import build_in_pieces, can_read_in_pieces
 from farshift.loaders.acquire.source import add_row_ids
 from farshift.loaders.readers import parquet
 from farshift.splits.schema import Field, Schema

@@ -14,9 +14,9 @@ import pytest
 from encoded_files import folder, tarred, zipped
 from farshift.core.errors import BadData
 from farshift.core.progress import report_to
-from farshift.loaders.acquire import members as room
+from farshift.loaders.acquire import archive_files as room
+from farshift.loaders.acquire.archive_files import ArchiveFiles, FolderFiles, open_archive
 from farshift.loaders.acquire.git_tree import list_tree_hashes
-from farshift.loaders.acquire.members import ArchiveFiles, FolderFiles, open_archive
 
 FILES = {
     "photo/dog/1.jpg": b"one",

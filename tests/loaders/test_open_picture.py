@@ -14,8 +14,8 @@ from farshift.benchmarks.adapters._chat_content import make_content
 from farshift.benchmarks.prompting.prompt import MediaPart
 from farshift.core.errors import BadData
 from farshift.loaders.batching.encoded import BadImage
-from farshift.loaders.batching.forms import parse_image_format
-from farshift.loaders.batching.pictures import decode_images
+from farshift.loaders.batching.images import decode_images
+from farshift.loaders.batching.input_format import parse_image_format
 from farshift.loaders.decoders._upright import is_plain, open_rgb
 from farshift.loaders.readers.image_folder import read
 from PIL import Image, ImageOps

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from encoded_files import picture
 from farshift.core.errors import BadData
-from farshift.loaders.batching.pictures import decode_images
+from farshift.loaders.batching.images import decode_images
 from farshift.loaders.decoders import load_decoder
 from PIL import Image
 

@@ -17,7 +17,7 @@ from farshift.core.errors import UnknownName
 from farshift.core.progress import report_to
 from farshift.loaders.batching import pixels
 from farshift.loaders.batching.encoded import BadImage
-from farshift.loaders.batching.pictures import decode_images
+from farshift.loaders.batching.images import decode_images
 from farshift.loaders.cache.contents import clear_cache, verify_cache
 from farshift.loaders.cache.entries import list_entries
 from farshift.loaders.decoders import Decoder, load_decoder
@@ -67,8 +67,8 @@ def test_pixels_are_those_that_the_decoder_gives(cache, files):
 
 
 def test_many_pieces_keep_the_order(cache, monkeypatch):
-    monkeypatch.setattr("farshift.loaders.batching.pictures._PIECE_BYTES", 8 * 8 * 3 * 7)
-    monkeypatch.setattr("farshift.loaders.batching.pictures._AT_ONCE", 2)
+    monkeypatch.setattr("farshift.loaders.batching.images._PIECE_BYTES", 8 * 8 * 3 * 7)
+    monkeypatch.setattr("farshift.loaders.batching.images._AT_ONCE", 2)
     whole = np.stack([load_decoder().decode(content, 8) for content in FILES])
     np.testing.assert_array_equal(decode_images(FILES, 8), whole)
     np.testing.assert_array_equal(pixels.open_pixels(FILES, 8).take(np.arange(40)), whole)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.acquire.members import open_archive
+from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import cue_conflict
 from published_layouts import check_counts

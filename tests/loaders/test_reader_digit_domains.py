@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from encoded_files import folder
 from farshift.core.errors import BadData
-from farshift.loaders.acquire.members import open_archive
+from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.readers import digit_domains
 from farshift.loaders.readers._rdata import read_rdata
 from PIL import Image

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from encoded_files import folder, picture, sound, tarred, zipped
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.acquire.members import open_archive
+from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.readers.files_of_table import pieces, read
 from farshift.loaders.readers.table import read as read_table
 from farshift.splits.schema import Field, Schema

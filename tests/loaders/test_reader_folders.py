@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from encoded_files import folder, picture, sound, tarred, zipped
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.acquire.members import open_archive
+from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.readers import _file_rows, image_folder, wav
 from farshift.loaders.readers._file_checks import find_audio_problem, find_image_problem
 from PIL import Image

@@ -11,7 +11,7 @@ import pytest
 import torch
 from encoded_files import folder, picture
 from farshift.core.errors import BadData, BadDefinition, UnknownName
-from farshift.loaders.acquire.members import open_archive
+from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.readers import cifar10_pictures, qmnist, together
 from farshift.splits.schema import Field, Schema
 

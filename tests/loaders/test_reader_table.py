@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.acquire.large import build_in_pieces
-from farshift.loaders.acquire.members import open_archive
+from farshift.loaders.acquire.archive_files import open_archive
+from farshift.loaders.acquire.piecewise import build_in_pieces
 from farshift.loaders.acquire.source import add_row_ids
 from farshift.loaders.readers import _separated, _text
 from farshift.loaders.readers.table import pieces, read

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.batching.sounds import describe_audio_decoder, read_samples
+from farshift.loaders.batching.audio import describe_audio_decoder, read_samples
 from scipy.io import wavfile
 
 TONE = np.sin(2 * np.pi * 5 * np.arange(800) / 800)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from farshift.benchmarks.statistics.aggregate import aggregate
 from farshift.benchmarks.statistics.concurrence import compute_tau_interval
+from farshift.benchmarks.statistics.confidence_interval import make_confidence_interval
 from farshift.benchmarks.statistics.detectable import assume_detectable, measure_detectable
 from farshift.benchmarks.statistics.interval import estimate_paired_difference
 from farshift.benchmarks.statistics.iqm import compute_interquartile_mean
-from farshift.benchmarks.statistics.margin import make_confidence_interval
 from farshift.benchmarks.statistics.normalised import Scale
 from farshift.benchmarks.statistics.sample import RowScores
 

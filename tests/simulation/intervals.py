@@ -17,7 +17,7 @@ import numpy as np
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.scoring.measured import AnsweredRows
+from farshift.benchmarks.scoring.answered_rows import AnsweredRows
 from farshift.benchmarks.statistics.clusters import FEW
 from farshift.benchmarks.statistics.interval import (
     Estimate,

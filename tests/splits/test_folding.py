@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from farshift.splits.catalogue import list_manifests, list_split_records
-from farshift.splits.folding import format_family_name, format_headline, get_family, group_by_family
+from farshift.splits.families import format_family_name, format_headline, get_family, group_by_family
 
 RECORDS = list_split_records()
 

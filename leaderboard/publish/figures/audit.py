@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from ....splits.assignment import PARTS
-from .drawing import (
+from .svg import (
     BOTTOM,
     SERIES,
     TOP,

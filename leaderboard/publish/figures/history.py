@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ....benchmarks.scoring.record import Score
-from ..page_pictures import SHARE, format_score
-from .drawing import (
+from ..page_graphics import SHARE, format_score
+from .svg import (
     Figure,
     draw_axes,
     draw_line,

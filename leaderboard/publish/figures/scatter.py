@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from ....benchmarks.derived.robustness import FEWEST, Line, Point, fit_line
 from ....benchmarks.plot.id_ood import choose_ticks, clip_line, clip_to_logit, compute_limits, expit, logit
 from ....benchmarks.scoring.record import Score
-from ..page_pictures import SHARE, format_score
-from .drawing import (
+from ..page_graphics import SHARE, format_score
+from .svg import (
     BOTTOM,
     LEFT,
     RIGHT,

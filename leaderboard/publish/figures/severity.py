@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....benchmarks.scoring.record import Score, SeverityPoint
-from ..page_pictures import SHARE, format_score
-from .drawing import (
+from ..page_graphics import SHARE, format_score
+from .svg import (
     SERIES,
     Figure,
     draw_axes,

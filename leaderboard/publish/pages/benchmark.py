@@ -12,16 +12,16 @@ from ....core.errors import FarshiftError
 from ....splits.pages.rule_docs import find_rule
 from ...tables.suite_table import format_model_name
 from ...tables.table_view import TableView
+from ..example_permissions import format_credit
 from ..examples import find_examples
 from ..figures.audit import make_audit_figures
-from ..figures.drawing import Figure
 from ..figures.history import make_history_figure
 from ..figures.scatter import make_scatter_figure
 from ..figures.severity import make_severity_figure
+from ..figures.svg import Figure
 from ..leaders import WHAT
 from ..page import Page
-from ..page_pictures import describe_severity_axis
-from ..shown_rows import format_credit
+from ..page_graphics import describe_severity_axis
 
 if TYPE_CHECKING:
     from ..site import Site

@@ -10,7 +10,7 @@ from ....splits.manifest import KINDS
 from ...tables.table_view import TableView
 from ..leaders import WHAT
 from ..page import Page
-from ..page_pictures import format_score
+from ..page_graphics import format_score
 from ..source_fields import classify_benchmarks
 from .benchmark import make_benchmark_path
 

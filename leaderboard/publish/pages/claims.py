@@ -21,7 +21,7 @@ from ....benchmarks.claims.listing import (
     format_published,
     list_shipped_claims,
 )
-from ....benchmarks.claims.measured import Measurement, format_measurement
+from ....benchmarks.claims.measurement import Measurement, format_measurement
 from ....benchmarks.claims.outcome import Outcome
 from ..page import Page
 

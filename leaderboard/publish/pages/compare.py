@@ -13,12 +13,12 @@ from ....core.errors import FarshiftError, UnknownName
 from ...tables.row_frame import read_row_frame
 from ...tables.row_scores import EntryRows, read_entry_rows
 from ...tables.table_view import Row, TableView
-from ..comparing import EXAMPLES, MOST, compare_entries
+from ..comparison import EXAMPLES, MOST, compare_entries
+from ..example_permissions import format_credit
 from ..figures.severity import make_severity_figure
 from ..page import Page
-from ..page_pictures import describe_severity_axis
+from ..page_graphics import describe_severity_axis
 from ..row_contents import make_row_code, read_row_contents
-from ..shown_rows import format_credit
 
 if TYPE_CHECKING:
     from ..site import Site

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ...entries import RescoreRecord, get_submission_path
 from ...tables.table_view import Row, TableView
 from ...teams import identify_team
-from ..figures.heat import make_group_map, make_severity_map
+from ..figures.heatmap import make_group_map, make_severity_map
 from ..figures.severity import make_severity_figure
 from ..page import Page
-from ..page_pictures import describe_severity_axis
+from ..page_graphics import describe_severity_axis
 from .compare import list_pairs, make_pair_path
 from .split import find_benchmark_manifest, make_split_path
 from .team import make_team_slug

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ....core.listings.visible import escape_untrusted_json
+from ....core.listings.untrusted_text import escape_untrusted_json
 from ...ledger import Record
 from ..page import Page
 

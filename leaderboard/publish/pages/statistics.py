@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..figures.explained import make_explanations
+from ..figures.explanations import make_explanations
 from ..page import Page
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...ledger.store import Store
-from ..refusal import HTTPProblem
+from ..http_problem import HTTPProblem
 from ..settings import ServerSettings
 from .audit import commit_event
 from .rates import RequestRates

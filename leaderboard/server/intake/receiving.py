@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 
 from ....core.durable import ADVICE
 from ....core.files import translate_os_errors
-from ..refusal import HTTPProblem
+from ..http_problem import HTTPProblem
 from ..settings import ServerSettings
 
 _BLOCK = 1 << 18

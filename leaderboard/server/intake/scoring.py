@@ -24,7 +24,7 @@ from ...board import Board
 from ...operations.submit import submit_runs
 from ...submission.validate import Submission
 from ...validation.problem import to_problem_records
-from ..accounts.permitted import require_team
+from ..accounts.team_check import require_team
 
 log = logging.getLogger("farshift.scoring")
 

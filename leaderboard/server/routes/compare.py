@@ -10,8 +10,8 @@ from ....core.errors import FarshiftError, UnknownName
 from ...publish.pages.compare import make_compare_page
 from ...publish.site import Site
 from ..answers import ResponseBody, make_body_response
-from ..reading import Now
-from ..refusal import HTTPProblem
+from ..dependencies import Now
+from ..http_problem import HTTPProblem
 
 router = APIRouter(tags=["compare"])
 

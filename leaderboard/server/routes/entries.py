@@ -9,9 +9,9 @@ from fastapi.exceptions import HTTPException
 
 from ...entries import Entry, get_submission_path
 from ..answers import make_body_response, make_file_response, to_json_body
+from ..dependencies import Board, find_entry, get_team_names, make_entry_item, make_head_record
 from ..history import History
 from ..models import Entries, EntryFound, describe_refusals
-from ..reading import Board, find_entry, get_team_names, make_entry_item, make_head_record
 
 router = APIRouter(tags=["entries"])
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import HTTPException
 
 from ..answers import FOREVER, make_body_response, to_json_body
+from ..dependencies import Board
 from ..models import Ledger, describe_refusals
-from ..reading import Board
 
 router = APIRouter(tags=["ledger"])
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 
 from ....core.version import get_version
 from ..answers import make_body_response, to_json_body
+from ..dependencies import Board, make_head_record
 from ..models import Start, describe_refusals
-from ..reading import Board, make_head_record
 
 router = APIRouter(tags=["board"])
 

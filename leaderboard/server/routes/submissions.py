@@ -16,13 +16,13 @@ from ...sealed.window import find_window
 from ...submission.validate import Submission
 from ...validation.problem import to_problem_records
 from ..accounts.accounts import Sender
-from ..accounts.permitted import require_team
 from ..accounts.quotas import QuotaExceeded
+from ..accounts.team_check import require_team
+from ..http_problem import HTTPProblem
 from ..intake.files import ID
 from ..intake.job import ENDED, Job
 from ..intake.receiving import Body, parse_digest_header, receive_body
 from ..intake.worker import Workers
-from ..refusal import HTTPProblem
 from ..routing import IntakeRoute, describe_problems, get_client_address, make_job_response, make_json_response
 from ..state import State, find_state, require_state
 

@@ -10,9 +10,9 @@ from fastapi.exceptions import HTTPException
 from ...exports import make_export_files
 from ...tables.table_view import TableView
 from ..answers import ResponseBody, detect_media, make_body_response, to_json_body
+from ..dependencies import Now, make_head_record
 from ..models import Benchmarks, Standings, TableFound, Tables, describe_refusals
-from ..published import RenderedBoard
-from ..reading import Now, make_head_record
+from ..served_board import RenderedBoard
 
 router = APIRouter(tags=["tables"])
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request, Response
 from ...entries import Entry
 from ...teams import identify_team, make_team_labels
 from ..answers import make_body_response, to_json_body
+from ..dependencies import Board, make_head_record
 from ..models import Teams
-from ..reading import Board, make_head_record
 
 router = APIRouter(tags=["teams"])
 

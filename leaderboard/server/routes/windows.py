@@ -11,8 +11,8 @@ from ...sealed.results import make_window_results
 from ...sealed.times import get_utc_time
 from ...sealed.window import Window, WindowPaths
 from ..answers import make_body_response, make_file_response, to_json_body
+from ..dependencies import Board, make_head_record
 from ..models import WindowFound, Windows, describe_refusals
-from ..reading import Board, make_head_record
 
 router = APIRouter(tags=["windows"])
 

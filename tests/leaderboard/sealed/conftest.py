@@ -68,7 +68,7 @@ def handed(coins: Path, answers: Handed) -> Handed:
 @pytest.fixture(autouse=True)
 def _verified_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verification is made when the windows of these tests are over: their records are not of times yet to come."""
-    monkeypatch.setattr("farshift.leaderboard.operations.verify_shown.get_utc_now", lambda: "2031-12-31T00:00:00Z")
+    monkeypatch.setattr("farshift.leaderboard.operations.verify_metadata.get_utc_now", lambda: "2031-12-31T00:00:00Z")
 
 
 @pytest.fixture

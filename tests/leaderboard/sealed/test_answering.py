@@ -62,7 +62,7 @@ def test_a_model_has_the_time_that_its_own_pacing_asks_for(
             limits.append(seconds)
             super().__init__(seconds, *more)
 
-    monkeypatch.setattr("farshift.benchmarks.harness.query.TimeLimit", Noted)
+    monkeypatch.setattr("farshift.benchmarks.harness.predictor.TimeLimit", Noted)
     ask(model, **options)
     assert limits == [seconds]
 

@@ -13,13 +13,13 @@ import pytest
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.places import open_board_view, verify_at
+from farshift.leaderboard.operations.locations import open_board_view, verify_at
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.sealed import times
 from farshift.leaderboard.sealed.close import close_window
 from farshift.leaderboard.sealed.export import export_draw
-from farshift.leaderboard.sealed.hand_in import submit_to_board
 from farshift.leaderboard.sealed.receipt import find_receipt_problems
+from farshift.leaderboard.sealed.submit_to_board import submit_to_board
 from farshift.leaderboard.server.accounts.tokens import create_token
 from farshift.leaderboard.storage.readers import ExportReader
 from sealed_cases import CLOSES, OPENS, WINDOW, Clock, Handed

@@ -10,7 +10,7 @@ import pytest
 from farshift.core.errors import FarshiftError, UnknownName
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.places import open_board_view
+from farshift.leaderboard.operations.locations import open_board_view
 from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.server.history import History
 

@@ -8,7 +8,7 @@ import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.record import Record
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.operations.places import open_board_view, verify_at
+from farshift.leaderboard.operations.locations import open_board_view, verify_at
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.server import models

@@ -13,7 +13,7 @@ from farshift.leaderboard.operations.reference import declare_references
 from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.publish.page import Page
 from farshift.leaderboard.publish.site import Site
-from farshift.leaderboard.server import published
+from farshift.leaderboard.server import served_board
 from farshift.leaderboard.server.app import create_app
 from farshift.leaderboard.server.security import POLICY
 from farshift.leaderboard.settings import write_baselines
@@ -125,7 +125,7 @@ def test_while_new_pages_are_computed_the_old_ones_are_served(own, serve, monkey
     served = serve(own.path)
     before = served.get("").content
     held = Event()
-    monkeypatch.setattr(published, "take_snapshot", lambda view: held.wait(60) and take_snapshot(view))
+    monkeypatch.setattr(served_board, "take_snapshot", lambda view: held.wait(60) and take_snapshot(view))
     (name, *_) = [one.entry for one in own.standings()]
     withdraw_entry(own, name, "a second thought")
     assert served.json("entries/" + name)["entry"]["left"]["reason"] == "a second thought", (
@@ -140,14 +140,14 @@ def test_while_new_pages_are_computed_the_old_ones_are_served(own, serve, monkey
 
 def test_tables_and_pages_are_computed_once_a_head_and_pages_beyond_the_limit_at_each_request(own, serve, monkeypatch):
     computed, rendered, real = [], [], Page.render
-    monkeypatch.setattr(published, "take_snapshot", lambda view: computed.append(view) or take_snapshot(view))
+    monkeypatch.setattr(served_board, "take_snapshot", lambda view: computed.append(view) or take_snapshot(view))
     monkeypatch.setattr(Page, "render", lambda page: rendered.append(page.path) or real(page))
     served = serve(own.path)
     name = "benchmarks/modadd97/xi35.html"
     assert served.get(name).content == served.get(name).content
     assert [served.get("") for _ in range(2)] and served.json("standings")["head"]["seq"] == 7
     assert (len(computed), rendered.count(name), rendered.count("index.html")) == (1, 1, 1)
-    monkeypatch.setattr(published, "PAGE_BYTES", 0)
+    monkeypatch.setattr(served_board, "PAGE_BYTES", 0)
     withdraw_entry(own, own.standings()[0].entry, "a second thought")
     served.until(lambda: served.json("readyz")["behind"] == 0 and len(computed) == 2)
     assert served.get(name).content == served.get(name).content
@@ -166,7 +166,7 @@ def test_a_board_whose_tables_cannot_be_computed_says_why_and_stays_up(own, serv
     def broken(view):
         raise ValueError("a table that is none")
 
-    monkeypatch.setattr(published, "take_snapshot", broken)
+    monkeypatch.setattr(served_board, "take_snapshot", broken)
     served = serve(own.path)
     assert served.get("").status_code == 503
     assert served.get("readyz").json()["error"] == "ValueError: a table that is none"

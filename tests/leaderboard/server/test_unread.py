@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from farshift.leaderboard.server.unread import DrainRequestBody
+from farshift.leaderboard.server.drain_body import DrainRequestBody
 
 LENGTH = [(b"content-length", b"1000000")]
 

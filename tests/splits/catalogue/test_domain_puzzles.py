@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition, Unavailable
-from farshift.loaders.acquire.members import FolderFiles
+from farshift.loaders.acquire.archive_files import FolderFiles
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import arc_tasks, rush_hour
 from farshift.splits.audit.duplicates import count_shared_examples

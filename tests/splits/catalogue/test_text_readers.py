@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.acquire.members import FolderFiles
+from farshift.loaders.acquire.archive_files import FolderFiles
 from farshift.loaders.readers import conll, labelled_texts
 from farshift.splits.rules import noise_published
 from published_files import published_rows

@@ -7,9 +7,9 @@ from math import isfinite
 
 from ....benchmarks.scoring.record import Score
 from ....benchmarks.statistics.interval import Estimate
-from ..page_pictures import SHARE, format_score
-from .drawing import WIDTH, Figure, draw_label, draw_svg, escape_text, format_coordinate
+from ..page_graphics import SHARE, format_score
 from .severity import format_severity
+from .svg import WIDTH, Figure, draw_label, draw_svg, escape_text, format_coordinate
 
 MOST = 40
 """So many rows are drawn; the table of data has all."""

@@ -8,8 +8,8 @@ from math import inf, isfinite, nan, sqrt
 from typing import Any
 
 from .not_available import NotAvailable
-from .spread import VarianceEstimate, sum_variances
 from .student_t import find_two_sided_quantile
+from .variance_estimate import VarianceEstimate, sum_variances
 
 LEVEL = 0.95
 

@@ -6,7 +6,7 @@ from fastapi import Request, Response
 
 from ..publish.page import Page
 from .answers import ResponseBody, make_body_response
-from .published import RenderedBoard
+from .served_board import RenderedBoard
 
 _MESSAGES = {
     404: "There is no page at this address.",

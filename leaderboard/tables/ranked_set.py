@@ -4,7 +4,7 @@ An entry is of the field where
 
 1. nothing of it is against the protocol (`EntryRows.odd`, protocol.py);
 2. its seeds are those of the protocol, 0 to n - 1 (more in that order do no harm);
-3. every seed is better on ID than the best constant answer there (floor.py): none failed;
+3. every seed is better on ID than the best constant answer there (constant_baseline.py): none failed;
 4. its team has no other: of those that hold to 1 to 3 the newest whose card says `choose`, else the first.
 
 None of this looks at an OOD score. Rules 1 to 3 read cards and ID rows, 4 the order of entering and what was said

@@ -20,7 +20,7 @@ from ..board import Board
 from ..board_view import BoardView, ReadOnlyBoard
 from ..entries import Entry, ScoredEntry
 from ..operations.export import make_public_card
-from ..operations.places import open_board_view
+from ..operations.locations import open_board_view
 from ..operations.verify import FolderReader
 from ..publish.frame import Frame
 from ..publish.page import Page

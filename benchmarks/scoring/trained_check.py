@@ -1,9 +1,9 @@
 """Whether a model has learnt a task in distribution. Where it has not, its OOD score says nothing of the shift.
 
 A result is marked where a seed is no better on the ID rows than a constant answer, below which a board ranks nobody
-(leaderboard/tables/field.py); or where a seed is not half way from there to the best ID score that is known, and the
-whole interval of the gap says that the shift costs something. Without the second half an algorithm that gives up part
-of its ID score for what holds everywhere would be marked for it, as IRM on ColoredMNIST.
+(leaderboard/tables/ranked_set.py); or where a seed is not half way from there to the best ID score that is known, and
+the whole interval of the gap says that the shift costs something. Without the second half an algorithm that gives up
+part of its ID score for what holds everywhere would be marked for it, as IRM on ColoredMNIST.
 """
 
 from __future__ import annotations

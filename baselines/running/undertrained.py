@@ -1,8 +1,8 @@
 """Which recorded results say nothing of a shift, since their baseline has not learnt the task in distribution.
 
-The rule is that of every table (benchmarks/scoring/learnt.py). The constant answer is the recorded `most-frequent`, or
-what guessing scores, whichever is better. Under a quick budget a marked baseline was trained too little, or is not for
-this task; its OOD score tells neither for nor against it.
+The rule is that of every table (benchmarks/scoring/trained_check.py). The constant answer is the recorded
+`most-frequent`, or what guessing scores, whichever is better. Under a quick budget a marked baseline was trained too
+little, or is not for this task; its OOD score tells neither for nor against it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ...benchmarks.benchmark import find_benchmark
 from ...benchmarks.scoring.chance import compute_chance
-from ...benchmarks.scoring.learnt import TrainedCheck
+from ...benchmarks.scoring.trained_check import TrainedCheck
 from .recorded_scores import RecordedScore, read_recorded_scores
 
 CONSTANT = "most-frequent"

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.metrics import Metric
+from ...benchmarks.scoring.answered_rows import AnsweredRows
 from ...benchmarks.scoring.chance import compute_chance
-from ...benchmarks.scoring.measured import AnsweredRows
 
 CONSTANTS = 5
 """Most frequent answers that are tried as the constant one."""

@@ -12,7 +12,7 @@ from ..entries import Entry
 from ..ledger import Record
 from ..teams import make_display_names
 from .history import History
-from .published import RenderedBoard, ServedBoard
+from .served_board import RenderedBoard, ServedBoard
 
 
 def get_served_board(request: Request) -> ServedBoard:

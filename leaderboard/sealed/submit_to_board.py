@@ -16,7 +16,7 @@ def submit_to_board(location: str, window: str, file: Path, token: str = "") -> 
     """The board's receipt for a team's answers. Of a board behind an address it is checked that it is signed, and of
     this very file. Raises as `submit_answers` does."""
     from ...core.files import compute_file_sha256
-    from ..operations.places import is_url
+    from ..operations.locations import is_url
 
     if not is_url(location):
         return submit_answers(Board(location), window, file)

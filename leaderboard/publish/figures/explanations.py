@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .drawing import Axis, Figure, draw_label, draw_line, draw_marker, draw_svg
+from .svg import Axis, Figure, draw_label, draw_line, draw_marker, draw_svg
 
 WIDE = 560
 _X = Axis(0.0, 100.0, 120, WIDE - 24)

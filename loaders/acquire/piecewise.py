@@ -34,7 +34,7 @@ from ...splits.rows import (
     number_duplicates,
 )
 from ...splits.schema import Schema
-from ..files.damage import convert_reader_errors
+from ..files.reader_errors import convert_reader_errors
 from .out_of_core import ColumnFiles
 
 if TYPE_CHECKING:

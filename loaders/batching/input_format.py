@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ...core.errors import BadData, FarshiftError
 from ...splits.schema import Schema
 from ..decoders import load_decoder
+from .audio import describe_audio_decoder, read_samples
 from .encoded import BadAudio, BadFile, is_audio, is_encoded, is_pixels
-from .one_picture import Given, map_images, open_image
-from .pictures import decode_images
-from .sounds import describe_audio_decoder, read_samples
+from .images import decode_images
+from .one_image import Given, map_images, open_image
 from .transform import Transform
 
 

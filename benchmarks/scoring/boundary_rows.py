@@ -1,10 +1,10 @@
 """What a sample of rows cannot show of a number that is no mean of rows: how far one row more, at either end, moves it.
 
 Where every row is right, leaving rows out moves nothing, and a resample of them neither; yet the number is not certain.
-A mean of rows therefore counts a wholly right and a wholly wrong row more (statistics/spread.py, as Agresti and Coull,
-The American Statistician 1998, do with two of each). Any other number does the same for each kind of row that it tells
-apart: each class, of balanced accuracy, macro-F1 or AUROC, each group, of a metric over groups. For a class of n_k of K
-classes, all right, that is 1 / (K (n_k + 1)) of balanced accuracy: much where the class is rare.
+A mean of rows therefore counts a wholly right and a wholly wrong row more (statistics/variance_estimate.py, as Agresti
+and Coull, The American Statistician 1998, do with two of each). Any other number does the same for each kind of row
+that it tells apart: each class, of balanced accuracy, macro-F1 or AUROC, each group, of a metric over groups. For a
+class of n_k of K classes, all right, that is 1 / (K (n_k + 1)) of balanced accuracy: much where the class is rare.
 """
 
 from __future__ import annotations

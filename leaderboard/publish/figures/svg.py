@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import ceil, floor, log10
 from typing import Literal
 
-from ....core.listings.visible import LINES, escape_untrusted
+from ....core.listings.untrusted_text import LINES, escape_untrusted
 
 WIDTH, HEIGHT = 560, 330
 """The size of a figure in its own units; a page scales it."""

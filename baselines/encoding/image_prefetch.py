@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...loaders.batching.encoded import BadImage
 from ...loaders.batching.encoded_files import EncodedFiles
-from ...loaders.batching.pictures import Files, find_readable_images, read_content
+from ...loaders.batching.images import Files, find_readable_images, read_content
 from ...loaders.batching.pixels import ArrayPixels, Pixels, open_pixels
 
 _DIGEST = 16

@@ -17,7 +17,7 @@ from ...core.listings.plural import format_count
 from ...core.progress import log_message, report_progress
 from ...core.world import SINGLE_PROCESS, World
 from ...loaders.batching.encoded import BadFile
-from ...loaders.batching.forms import InputFormat, find_readable_rows, select_rows
+from ...loaders.batching.input_format import InputFormat, find_readable_rows, select_rows
 from ..answers import Answers
 from ..benchmark import Benchmark
 from ..blind.rows import Inputs

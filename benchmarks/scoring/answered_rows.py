@@ -30,8 +30,8 @@ from ..statistics.sample import (
     make_half_replicates,
     make_replicates,
 )
+from .boundary_rows import BoundaryContext, compute_boundary_rows
 from .completeness import find_completeness_problems, split_blocks
-from .end_rows import BoundaryContext, compute_boundary_rows
 from .undefined import explain_undefined
 
 if TYPE_CHECKING:
