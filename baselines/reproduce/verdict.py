@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import inf
 from typing import Final
 
-from ...benchmarks.claims.claim import AtLeast, AtMost, Equal, Order, Rule, Score, Within
+from ...benchmarks.claims.claim import Equal, LowerBound, Order, Rule, Score, UpperBound, Within
 from ...benchmarks.claims.measurement import Measurement, format_measurement
 from ...benchmarks.claims.outcome import RuleVerdict, Verdict
 from .measured import Evidence
@@ -40,9 +40,9 @@ def judge_rule(
         middle = published[rule.published].value
         assert isinstance(middle, int | float), "the claim's schema says so"
         bounds = Bounds(f"{name} within {middle:g} ± {rule.by:g}", middle - rule.by, middle + rule.by)
-    elif isinstance(rule, AtLeast):
+    elif isinstance(rule, LowerBound):
         bounds = Bounds(f"{name} ≥ {rule.limit:g}", rule.limit)
-    elif isinstance(rule, AtMost):
+    elif isinstance(rule, UpperBound):
         bounds = Bounds(f"{name} ≤ {rule.limit:g}", most=rule.limit)
     else:
         bounds = Bounds(f"{name} > 0", 0.0, strict=True)

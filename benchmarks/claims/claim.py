@@ -180,7 +180,7 @@ class Within(_Strict):
     by: Annotated[float, Field(gt=0)]
 
 
-class AtLeast(_Strict):
+class LowerBound(_Strict):
     """The quantity is `limit` or more."""
 
     shape: Literal["at_least"]
@@ -188,7 +188,7 @@ class AtLeast(_Strict):
     limit: float
 
 
-class AtMost(_Strict):
+class UpperBound(_Strict):
     """The quantity is `limit` or less."""
 
     shape: Literal["at_most"]
@@ -219,7 +219,7 @@ class Order(_Strict):
     by: Annotated[float, Field(ge=0)] = 0.0
 
 
-Rule = Annotated[Within | AtLeast | AtMost | Positive | Equal | Order, Field(discriminator="shape")]
+Rule = Annotated[Within | LowerBound | UpperBound | Positive | Equal | Order, Field(discriminator="shape")]
 
 
 class QuickForm(_Strict):
