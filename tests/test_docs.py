@@ -35,6 +35,7 @@ PAGES = (
     "sealed.md",
     "statistics.md",
     "submitting.md",
+    "tutorial.md",
 )
 BY_PAGE = {page: sections(ROOT / "docs" / page) for page in PAGES}
 SECTIONS = {f"{page}: {title}": found for page in PAGES for title, found in BY_PAGE[page].items()}
