@@ -35,7 +35,7 @@ def wide_rows(count: int = 24, sizes: Sizes | None = None) -> Data:
         for some in (slice(0, count), slice(count, None))
     )
     shifted = (second.inputs[0][::2], 1 - second.inputs[1][::2])
-    return replace(first, unlabelled=shifted, held={"id_val": second})
+    return replace(first, unlabelled=shifted, held_out={"id_val": second})
 
 
 def finished(training: Training) -> ReplicaStack:

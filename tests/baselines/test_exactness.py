@@ -153,7 +153,7 @@ def test_a_replica_that_fails_leaves_the_others_as_they_would_be_without_it(opti
 def stopped(each: list[dict[str, Any]], names: tuple[str, ...]) -> Training:
     """A training that looks at validation rows every fifth step, and stops a replica after one look in vain."""
     data, sizes = case("mlp", 16)
-    data = replace(data, held={"id_val": data})
+    data = replace(data, held_out={"id_val": data})
     training = Training(stack("mlp", each, data, sizes, 100, names=names), data, 100)
     training.run()
     return training

@@ -259,4 +259,4 @@ def test_the_last_layer_alone_is_fitted_again_to_standardised_features_of_balanc
 
 def test_without_validation_rows_the_head_cannot_be_fitted() -> None:
     with pytest.raises(ModelError, match="choose a benchmark that has id_val"):
-        begun("dfr", {}, data=replace(wide_rows(), held={}))
+        begun("dfr", {}, data=replace(wide_rows(), held_out={}))

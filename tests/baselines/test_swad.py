@@ -96,7 +96,7 @@ def test_weights_are_averaged_over_every_step_of_that_stretch(looks: int) -> Non
 
 def test_validation_rows_are_needed() -> None:
     with pytest.raises(ModelError, match="swad reads losses on in-distribution validation rows"):
-        begun("swad", {}, common=ADAM, data=replace(wide_rows(), held={}))
+        begun("swad", {}, common=ADAM, data=replace(wide_rows(), held_out={}))
 
 
 def test_a_tolerance_shorter_than_the_window_is_refused() -> None:

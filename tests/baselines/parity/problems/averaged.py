@@ -12,7 +12,7 @@ from .steps import data, training
 
 def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """As `steps`, and the `means` (3, all weights) after each step."""
-    made = training(algorithm, settings, replace(data(), held={"id_val": data(toy.inputs(1.3))}))
+    made = training(algorithm, settings, replace(data(), held_out={"id_val": data(toy.inputs(1.3))}))
     losses, parameters, means = [], [], []
     for _ in range(toy.STEPS):
         made.step()

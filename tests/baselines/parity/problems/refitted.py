@@ -30,7 +30,7 @@ def asked() -> Tensor:
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`first`: the probability of class 1 of the rows that are asked."""
     x, y, group = held()
-    given = replace(data(y=toy.labels(CLASSES)), held={"id_val": replace(data(x, y), group=group)})
+    given = replace(data(y=toy.labels(CLASSES)), held_out={"id_val": replace(data(x, y), group=group)})
     made = training(name, settings, given, sizes=Sizes(CLASSES, numbers=toy.INPUTS))
     stack = made.stack
     stack.ready()
