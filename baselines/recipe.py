@@ -49,7 +49,7 @@ class BenchmarkOverride(_Strict):
     full: RecipeBudget | None = None
 
     def for_budget(self, budget: str) -> BenchmarkOverride:
-        """As `Recipe.under`, of what is otherwise on one benchmark."""
+        """As `Recipe.for_budget`, of what is otherwise on one benchmark."""
         spend = _get_budget(self, budget)
         return self.model_copy(update={"settings": self.settings | spend.settings}) if spend else self
 

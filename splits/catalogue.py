@@ -83,7 +83,7 @@ def read_published_identities() -> dict[str, str]:
 
 
 def list_split_records(of_kind: str | None = None) -> list[dict[str, Any]]:
-    """One record per manifest (of a kind of shift). `family`: `folding.family`. `state` is `frozen`; `pulled`
+    """One record per manifest (of a kind of shift). `family`: `families.get_family`. `state` is `frozen`; `pulled`
     where a definition was frozen in the user's home by its first pull; or `definition` where it was not yet."""
     of_kind = None if of_kind is None else check_kind(of_kind)
     return [

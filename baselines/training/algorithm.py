@@ -6,7 +6,7 @@ data it may look at), `SETTINGS` (defaults) and `SEARCH` (ranges for a random se
 of the one here. Most define `loss` alone.
 
 Everything has a replica axis K. A replica must come out the same alone or among many: losses are (K,), nothing is
-averaged over replicas, and randomness comes from `Clock.keys`. What must survive a checkpoint (weights of environments,
+averaged over replicas, and randomness comes from `StepState.keys`. What must survive a checkpoint (weights of environments,
 moving targets, memories) is a parameter or a saved buffer with the replica axis.
 """
 
@@ -111,8 +111,8 @@ class StepState:
     """A key for each replica, (K,) int64."""
 
     def draw(self, name: str) -> Tensor:
-        """Keys (K,) for one random draw of this step: give them to `rng.uniform`, `normal`, `beta`,
-        `permutations`."""
+        """Keys (K,) for one random draw of this step: give them to `rng.draw_uniform`, `draw_normal`,
+        `draw_beta`, `draw_permutations`."""
         return derive_stream(self.keys, name, self.total)
 
 

@@ -18,7 +18,7 @@ than Farshift does: turned by EXIF, or of 16 bits."""
 
 def make_content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
     """The content of a message. Pictures are data: URIs of the files as they are, or of PNG (see `_KNOWN`); sounds are
-    `input_audio`. `BadPicture` for a picture that is to be PNG and cannot be decoded."""
+    `input_audio`. `BadImage` for a picture that is to be PNG and cannot be decoded."""
     if all(isinstance(part, str) for part in parts):
         return "".join(str(part) for part in parts)
     return [{"type": "text", "text": part} if isinstance(part, str) else _encode_file(part) for part in parts]

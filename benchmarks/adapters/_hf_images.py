@@ -49,7 +49,7 @@ class ImageProcessor:
         return f"processor of {self.name}"
 
     def pixels(self, given: Given) -> NDArray[np.float32]:
-        """Pictures, encoded or as arrays, to (n, channels, height, width). `BadPicture` names the first that cannot be
+        """Pictures, encoded or as arrays, to (n, channels, height, width). `BadImage` names the first that cannot be
         decoded."""
         with (
             silence_transformers()

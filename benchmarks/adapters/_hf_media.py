@@ -43,7 +43,7 @@ class ImageClassifier:
         self.outputs, self.name = match_outputs(network.config.id2label, task, name), name
 
     def predict(self, batch: Columns) -> Answers:
-        """Answers with scores. `BadPicture` for a picture that cannot be decoded."""
+        """Answers with scores. `BadImage` for a picture that cannot be decoded."""
         import torch
 
         pictures = get_image_column(batch, self.task, f"hf:{self.name}")

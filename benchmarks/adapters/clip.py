@@ -79,7 +79,7 @@ class ZeroShotClassifier:
         self.network, self.texts, self.processor, self.task, self._factory = network, texts, processor, task, factory
 
     def predict(self, batch: Columns) -> Answers:
-        """Answers with scores. `BadPicture` for a picture that cannot be decoded."""
+        """Answers with scores. `BadImage` for a picture that cannot be decoded."""
         import torch
 
         pictures = get_image_column(batch, self.task, f"clip:{self._factory.name}")

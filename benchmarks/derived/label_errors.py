@@ -65,7 +65,7 @@ def estimate_label_error_detection(
 
     doubt: (seeds, n), finite, higher the more suspicious a training row's given label is; only its order counts. Give
     -p(given label) rather than 1 - p, which in 32 bits ties every p below 3e-8. corrupted: (n,), which given labels are
-    not the true ones. groups: (n,), the group that each row is left out with (`statistics.sample.row_groups`);
+    not the true ones. groups: (n,), the group that each row is left out with (`statistics.sample.assign_row_groups`);
     clustering: of the rows.
     """
     corrupted_count = int(corrupted.sum())

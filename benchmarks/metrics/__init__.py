@@ -18,7 +18,7 @@ any other statistic has a state, a dictionary of arrays that is sufficient to co
     merge(left, right) -> State              combines the states of disjoint rows; associative and commutative
     compute(state) -> float                  NaN if it is undefined
 
-`answers` are settled (`Answers.settled`): every row has an answer; a row that the model abstained on or failed has a
+`answers` are settled (`Answers.fill_missing`): every row has an answer; a row that the model abstained on or failed has a
 wrong one.
 
 A statistic may let the benchmark say more (`options` of its pin), and read fields of the rows beside answer and label:
@@ -94,7 +94,7 @@ class Metric:
         return self.compute(self.update(answers, truth, task, columns))
 
     def memberships(self, truth: NDArray[Any], task: Task, columns: Columns) -> NDArray[np.str_]:
-        """The groups of each row, by name, (n, K), of a metric over groups (`_groups.memberships`)."""
+        """The groups of each row, by name, (n, K), of a metric over groups (`_groups.find_memberships`)."""
         return find_memberships(self.options, truth, task, columns)
 
 

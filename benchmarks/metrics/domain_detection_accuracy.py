@@ -31,7 +31,7 @@ merge = _groups.add_group_sums
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.Groups) -> State:
-    """The sums of the pictures' accuracies by domain (`_groups.sums`)."""
+    """The sums of the pictures' accuracies by domain (`_groups.sum_by_group`)."""
     return _groups.sum_by_group(
         _accuracy(answers, truth, task), _groups.find_memberships(options, truth, task, columns)
     )

@@ -45,7 +45,7 @@ OPTIONS = Options
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
-    """Correct and all rows of each group (`_groups.sums`)."""
+    """Correct and all rows of each group (`_groups.sum_by_group`)."""
     return _groups.sum_by_group(_right(answers, truth, task), _groups.find_memberships(options, truth, task, columns))
 
 

@@ -65,7 +65,7 @@ def fields(options: Options) -> tuple[str, ...]:
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
-    """Wrong and all rows of each corruption and severity (`_groups.sums`)."""
+    """Wrong and all rows of each corruption and severity (`_groups.sum_by_group`)."""
     return _groups.sum_by_group(
         1 - _right(answers, truth, task), _groups.find_memberships(options, truth, task, columns)
     )

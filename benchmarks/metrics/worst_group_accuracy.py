@@ -41,7 +41,7 @@ merge = _groups.add_group_sums
 def update(
     answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
 ) -> State:
-    """Correct and all rows of each group (`_groups.sums`)."""
+    """Correct and all rows of each group (`_groups.sum_by_group`)."""
     return _groups.sum_by_group(_right(answers, truth, task), _groups.find_memberships(options, truth, task, columns))
 
 

@@ -16,8 +16,8 @@ metric trains none), so that a model that has learnt anything about a group is b
 once, not round by round as in the online setting: no label is shown before the next row, the sum over rounds becomes a
 mean over rows, and no bound of that literature applies.
 
-Groups are made as for `worst_group_accuracy`. One without rows does not count; without any group there is no value. A
-: hold to groups of some hundred rows.
+Groups are made as for `worst_group_accuracy`. One without rows does not count; without any group there is no value.
+The error rate of a small group is noisy: prefer groups of some hundred rows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ fields = _groups.list_group_fields
 def update(
     answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
 ) -> State:
-    """Of each group (`_groups.apart`): how many rows are `wrong`, shape (), and how often each class is the true one,
+    """Of each group (`_groups.split_by_group`): how many rows are `wrong`, shape (), and how often each class is the true one,
     `classes` (task.classes,), both int64."""
     truth = np.asarray(truth)
     wrong = answers.prediction != truth

@@ -12,7 +12,7 @@ rows it is the same number. For equal groups it is sum_j (p_j - centre)^2 / (G (
 a mean over seeds it is the plain variance / seeds.
 
 A number that no group moves is not certain for that: `estimate_end_variance` is what one wholly right and one wholly
-wrong row more would add to the variance, as in `spread.mean_spread`.
+wrong row more would add to the variance, as in `variance_estimate.estimate_row_variance`.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class MaxT:
     @cached_property
     def reach(self) -> Matrix:
         """Half the width of each simultaneous interval, (M, M): with probability `level` every true difference lies
-        within `joint.difference` - reach and + reach."""
+        within `joint_covariance.difference` - reach and + reach."""
         return self.critical * self.joint_covariance.se
 
     @property

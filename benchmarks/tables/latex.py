@@ -19,7 +19,7 @@ def render(
     """A `table` environment: ID, OOD, gap and, where there is one, the worst group's score of each benchmark; a note
     says what the brackets, bold type and marks mean.
 
-    leaders: for each record whether its OOD score is bold (`comparison.leaders`); without it those whose intervals
+    leaders: for each record whether its OOD score is bold (`comparison.find_leaders`); without it those whose intervals
     overlap with that of the best. `FarshiftError` where records of one identity are scored by different metrics."""
     panel_list = make_panels(records)
     bold = None if leaders is None else {id(leader) for leader, leads in zip(records, leaders, strict=True) if leads}

@@ -50,7 +50,7 @@ def _run_server(options: dict[str, Any]) -> None:
 
 def make_server(app: FastAPI, proxy_headers: bool = False) -> Server:
     """The server of an application in this process, which is there for nothing else. proxy_headers: as in
-    `serving.serve`."""
+    `serving.serve_board`."""
     import uvicorn
 
     sys.setswitchinterval(SWITCH)

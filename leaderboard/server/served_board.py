@@ -90,7 +90,7 @@ class RenderedBoard:
 
 
 class ServedBoard:
-    """A board at a place (see `places.viewed`), read by many threads. `start` begins to watch it.
+    """A board at a place (see `locations.open_board_view`), read by many threads. `start` begins to watch it.
 
     board: the board itself, where the place is its folder: what is served may change it; None for a copy."""
 

@@ -77,7 +77,7 @@ class Transform:
         return [load_decoder().version]
 
     def pixels(self, given: Given) -> NDArray[np.float32]:
-        """Pictures, encoded or as arrays of uint8, to (n, 3, height, width). `BadPicture` names the first that cannot
+        """Pictures, encoded or as arrays of uint8, to (n, 3, height, width). `BadImage` names the first that cannot
         be decoded."""
         return map_images(given, self._transform_image)
 

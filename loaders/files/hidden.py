@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 DESKTOP_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")
-"""Files that operating systems write into any folder that they show: `FolderMembers` does not list them at all."""
+"""Files that operating systems write into any folder that they show: `FolderFiles` does not list them at all."""
 
 _SYSTEMS = {
     *map(str.lower, DESKTOP_FILES),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def check_labels(definition: SplitDefinition, source: Source, rows: pa.Table, assigned: pa.Table) -> None:
     """`BadDefinition` where a rule gives labels of another field whose classes are numbered apart, or where
     `label_names` are not the names of the label's classes. Classes that training lacks, or that have no row, are told.
-    rows, assigned: of the source, and of the rule (`splits.manifest.assign`)."""
+    rows, assigned: of the source, and of the rule (`splits.manifest.assign_rows`)."""
     if "label" in assigned.column_names:
         for other in _find_named_labels(definition, source):
             _check_numbering(definition, source, other)

@@ -1,4 +1,4 @@
-"""The process that scores submissions for a worker: as a command line would, by `operations.submit.submit`.
+"""The process that scores submissions for a worker: as a command line would, by `operations.submit.submit_runs`.
 
     python -P -m farshift.leaderboard.server.intake.scoring BOARD MEMORY     (a request a line on stdin)
 
