@@ -143,8 +143,8 @@ class Board(BoardView):
                     self._lock_depth -= 1
 
     def enter(self, events: Sequence[Event], files: Mapping[str, bytes]) -> list[Record]:
-        """Append events together with the files that they name in `files` of their bodies (`kept_files.compute_digests`): all
-        of it or nothing, also for a process that is killed."""
+        """Append events together with the files that they name in `files` of their bodies
+        (`kept_files.compute_digests`): all of it or nothing, also for a process that is killed."""
         named: dict[str, str] = {}
         for _, body in events:
             named |= body.get("files", {})

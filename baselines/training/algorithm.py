@@ -6,8 +6,8 @@ data it may look at), `SETTINGS` (defaults) and `SEARCH` (ranges for a random se
 of the one here. Most define `loss` alone.
 
 Everything has a replica axis K. A replica must come out the same alone or among many: losses are (K,), nothing is
-averaged over replicas, and randomness comes from `StepState.keys`. What must survive a checkpoint (weights of environments,
-moving targets, memories) is a parameter or a saved buffer with the replica axis.
+averaged over replicas, and randomness comes from `StepState.keys`. What must survive a checkpoint (weights of
+environments, moving targets, memories) is a parameter or a saved buffer with the replica axis.
 """
 
 from __future__ import annotations

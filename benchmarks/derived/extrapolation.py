@@ -78,7 +78,8 @@ def estimate_extrapolation(
     """`area` and `half` of n rows, each with its 95 % t interval over rows and training seeds.
 
     severity: (n,), finite; scores: (seeds, n), each in [0, 1]; inside: (n,), which rows are in-distribution;
-    groups: (n,), the group of rows that each row is left out with (`statistics.sample.deal_rows`); clustering: of the rows.
+    groups: (n,), the group of rows that each row is left out with (`statistics.sample.deal_rows`); clustering: of the
+    rows.
     """
     fine, coarse = (tally_curve(severity, scores, inside, groups, most) for most in (FINE, COARSE))
     curve = fine.full_curve()

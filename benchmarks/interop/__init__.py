@@ -3,7 +3,7 @@
 A module has
 
     command(exported, folder) -> str                what to type to run the exported benchmark, MODEL left open
-    files(exported) -> dict[str, bytes]             the exported folder of an `ExportedBenchmark` (_sheets.py): contents by path
+    files(exported) -> dict[str, bytes]             the folder of an `ExportedBenchmark` (_sheets.py), by path
     logs(paths) -> Sequence[Log]                    what it recorded (_logs.py); `BadRun` says what is wrong
 
 A runner's scores are never read: only what the model said, which is graded here as there (prompting/grading.py).

@@ -18,8 +18,8 @@ any other statistic has a state, a dictionary of arrays that is sufficient to co
     merge(left, right) -> State              combines the states of disjoint rows; associative and commutative
     compute(state) -> float                  NaN if it is undefined
 
-`answers` are settled (`Answers.fill_missing`): every row has an answer; a row that the model abstained on or failed has a
-wrong one.
+`answers` are settled (`Answers.fill_missing`): every row has an answer; a row that the model abstained on or failed has
+a wrong one.
 
 A statistic may let the benchmark say more (`options` of its pin), and read fields of the rows beside answer and label:
 

@@ -47,8 +47,8 @@ fields = _groups.list_group_fields
 def update(
     answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
 ) -> State:
-    """Of each group (`_groups.split_by_group`): how many rows are `wrong`, shape (), and how often each class is the true one,
-    `classes` (task.classes,), both int64."""
+    """Of each group (`_groups.split_by_group`): how many rows are `wrong`, shape (), and how often each class is the
+    true one, `classes` (task.classes,), both int64."""
     truth = np.asarray(truth)
     wrong = answers.prediction != truth
 

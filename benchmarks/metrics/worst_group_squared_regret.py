@@ -41,8 +41,8 @@ fields = _groups.list_group_fields
 def update(
     answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
 ) -> State:
-    """Of each group (`_groups.split_by_group`): the sum of the `squares` of the errors, shape (), and the moments of the truth
-    (`_moments.py`), of one variable."""
+    """Of each group (`_groups.split_by_group`): the sum of the `squares` of the errors, shape (), and the moments of
+    the truth (`_moments.py`), of one variable."""
     truth = np.asarray(truth).astype(np.float64)
     with np.errstate(over="ignore"):  # an error too large to square is infinite
         squares = np.square(answers.prediction - truth)

@@ -41,10 +41,10 @@ from .variance_estimate import compute_average, estimate_seed_variance
 def compare_rows(left: Sample, right: Sample) -> dict[str, Any]:
     """left - right, two models on the same rows (and clusters), of one seed or more each. Plain JSON:
 
-    difference: its value and 95 % interval (`interval.estimate_paired_difference`). test, p, tests: the exact test by name, its
-    two-sided p, and what it speaks of; all None where there is no such test, as of a metric that is no mean of rows
-    (macro-F1, AUROC), whose values the t test compares. With McNemar's also mid_p, and the rows
-    that only_left and only_right has right. t: p and df of the t test over all that the interval covers."""
+    difference: its value and 95 % interval (`interval.estimate_paired_difference`). test, p, tests: the exact test by
+    name, its two-sided p, and what it speaks of; all None where there is no such test, as of a metric that is no mean
+    of rows (macro-F1, AUROC), whose values the t test compares. With McNemar's also mid_p, and the rows that only_left
+    and only_right has right. t: p and df of the t test over all that the interval covers."""
     if left.rows != right.rows:
         raise ValueError(f"two models are compared on the same rows, not on {left.rows} and {right.rows}")
     difference = estimate_paired_difference(left, right)

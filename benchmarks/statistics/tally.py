@@ -214,8 +214,8 @@ def compute_score_key(sample: RowScores | Tally) -> bytes:
 
 
 def estimate_count_covariance(entry_counts: Sequence[NDArray[np.uint8]], seeds: Sequence[int]) -> NDArray[np.float64]:
-    """The covariance of the means of M entries over the same n independent rows, (M, M), as `estimate_mean_covariance` has
-    it, from whole numbers: with k_i the counts of S_i seeds,
+    """The covariance of the means of M entries over the same n independent rows, (M, M), as `estimate_mean_covariance`
+    has it, from whole numbers: with k_i the counts of S_i seeds,
 
         (n sum k_i k_j - sum k_i sum k_j) / (S_i S_j n^2 (n - 1))
 

@@ -166,7 +166,8 @@ def _make_table(sample: RowScores, groups: NDArray[np.int64], sizes: NDArray[np.
 
 
 def _estimate_from_counts(table: _Table, bounds: tuple[float, float]) -> list[VarianceEstimate]:
-    """The row part of each group's variance, with a row more at each end of the scale (as `variance_estimate.estimate_row_variance`)."""
+    """The row part of each group's variance, with a row more at each end of the scale (as
+    `variance_estimate.estimate_row_variance`)."""
     ends = np.array(bounds if has_finite_ends(bounds) else ())
     counts = np.concatenate([table.counts, np.ones((len(table.counts), len(ends)))], axis=1)
     worth = np.concatenate([table.worth, ends])

@@ -25,11 +25,11 @@ def render_table(
     """The records as a table: ID, OOD, gap and worst group with their intervals.
 
     `latex` is for a paper: a row for each model, the benchmarks side by side, under a `caption` and with a `label` to
-    refer to; the OOD scores of `leaders` (`comparison.find_leaders`; by default those whose intervals overlap with that of
-    the best) are bold. `markdown` is for people, a row for each record. Both are rounded, in percent where the metric
-    lies in [0, 1]. `csv` is for machines: all digits, as recorded. A score that there is not is an empty cell. Raises
-    `UnknownName` for another format, and `FarshiftError` for no record, one of another version, or a caption or label
-    of a format that has none."""
+    refer to; the OOD scores of `leaders` (`comparison.find_leaders`; by default those whose intervals overlap with that
+    of the best) are bold. `markdown` is for people, a row for each record. Both are rounded, in percent where the
+    metric lies in [0, 1]. `csv` is for machines: all digits, as recorded. A score that there is not is an empty cell.
+    Raises `UnknownName` for another format, and `FarshiftError` for no record, one of another version, or a caption or
+    label of a format that has none."""
     writer = load_module("benchmarks/tables", format, "table format")
     accepted = getattr(writer, "OPTIONS", ())
     for name, given in (("caption", caption), ("label", label)):

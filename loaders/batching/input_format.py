@@ -32,7 +32,8 @@ ImageSpec: TypeAlias = "str | int | ImageTransform"
 """`bytes`, the files as they are; `PIL`, images of Pillow in RGB; a side in pixels, uint8 (n, side, side, 3), resized
 whatever their proportions; the text of a `Transform`, float32 (n, 3, height, width); or what has `pixels`."""
 AudioSpec: TypeAlias = "str | int"
-"""`bytes`, the files as they are; or a rate: samples a second, float32 from -1 to 1, one channel (`sounds.read_samples`)."""
+"""`bytes`, the files as they are; or a rate: samples a second, float32 from -1 to 1, one channel
+(`sounds.read_samples`)."""
 
 Convert: TypeAlias = "Callable[[Given], NDArray[Any]]"
 

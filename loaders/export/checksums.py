@@ -61,7 +61,8 @@ def compute_checksums(part: Part, written: pa.Table) -> pa.Table:
 
 
 def make_manifest_rows(rows: pa.Table, part: str) -> pa.Table:
-    """A manifest's rows, as `splits.assignment.compute_part_digests` takes them, out of the checksums of rows of `part`."""
+    """A manifest's rows, as `splits.assignment.compute_part_digests` takes them, out of the checksums of rows of
+    `part`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
