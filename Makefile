@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # test would compile torch anew (2.7 s of the processor), and a server its framework (1.7 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean bench-board bench-features bench-gpu bench-harness bench-intake bench-loaders bench-scoring bench-server \
+.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-board bench-features bench-gpu bench-harness bench-intake bench-loaders bench-scoring bench-server \
 	bench-splits bench-startup bench-tokens bench-training claims-gpu same-as statistics-report attack fuzz fuzz-guided
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make test-lowest"
 	@echo "                run core tests with the lowest versions of the core dependencies, in an environment of their own"
 	@echo "make docs       build the documentation's site into build/site"
+	@echo "make pages      generate the lists of splits, rules, claims, baselines and attacks in docs/ (ARGS=--check)"
 	@echo "make check      ruff, codespell and mypy"
 	@echo "make audit      known vulnerabilities of what is installed, by the OSV database"
 	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-intake, bench-loaders, bench-scoring,"
@@ -106,6 +107,10 @@ $(LOWEST)/.ready: pyproject.toml .ci/lowest.py
 docs: $(VENV)/.ready-docs
 	@mkdir -p $(VENV)/typecheck && ln -sfn "$(CURDIR)" $(VENV)/typecheck/farshift
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+# They are committed; a test compares them with what this would write.
+pages: $(READY)
+	$(BIN)/python .ci/pages/generate.py $(ARGS)
 
 # mypy names a package after its folder: a link called farshift stands in for a clone of any name.
 check: $(READY)

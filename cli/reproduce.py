@@ -11,7 +11,7 @@ import typer
 from ..core.listings.plural import format_count
 from .finding import OfKind
 from .runs import Device, Seeds
-from .terminal import Json, emit_json, exit_if, print_block, print_line, print_note, print_table, show_progress
+from .terminal import Json, emit_json, exit_if, print_line, print_note, print_table, show_progress
 
 if TYPE_CHECKING:
     from ..benchmarks.claims.claim import Claim
@@ -36,7 +36,6 @@ def reproduce(
         Path, typer.Option("--out", metavar="DIR", help="Where the runs go; one that is unfinished there goes on.")
     ] = Path("farshift-claims"),
     kind: OfKind = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="With --list: the page docs/claims.md.")] = False,
     keep: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--keep", metavar="DIR", help="Store outcomes and their predictions as recorded ones."),
@@ -51,14 +50,12 @@ def reproduce(
 
     if (name is not None) + listing + every != 1:
         raise FarshiftError("reproduce: name a claim, or give one of --list and --all")
-    if markdown and (json or not listing):
-        raise FarshiftError("reproduce: --markdown goes with --list, and without --json")
     if rescore and (quick or seeds or keep):
         raise FarshiftError("reproduce: --rescore judges what is kept: leave --quick, --seeds and --keep out")
     if keep is not None and quick:
         raise FarshiftError("reproduce: --keep stores claims in full: leave --quick out")
     if listing:
-        return _print_claims(kind or "", markdown, json)
+        return _print_claims(kind or "", json)
     if every:
         minutes = _parse_minutes(budget)
         chosen = _choose_fitting_claims(kind or "", quick, minutes, device)
@@ -68,15 +65,12 @@ def reproduce(
     _check_claims(chosen, out, quick, rescore, seeds, device, keep, json, minutes)
 
 
-def _print_claims(kind: str, markdown: bool, json: bool) -> None:
+def _print_claims(kind: str, json: bool) -> None:
     from ..benchmarks.claims.listing import format_cost, list_claims
-    from ..benchmarks.claims.listing import format_page as page
 
     entries = list_claims(kind)
     if json:
         return emit_json([entry.to_dict() for entry in entries])
-    if markdown:
-        return print_block(page(entries).rstrip())
     rows = [
         [entry.claim.name, entry.claim.kind, entry.verdict, format_cost(entry.claim), entry.claim.title]
         for entry in entries

@@ -6,22 +6,17 @@ import textwrap
 from collections.abc import Sequence
 
 from ..core.errors import FarshiftError
-from ..splits.pages.rule_docs import Rule, find_rule, list_rules
-from ..splits.pages.rules import format_example, format_usage, render_markdown
+from ..splits.rule_docs import Rule, find_rule, format_example, format_usage, list_rules
 from .paging import count_terminal_columns
-from .terminal import emit_json, print_block, print_catalogue, print_line, print_table
+from .terminal import emit_json, print_catalogue, print_line, print_table
 
 _LONGEST = 100
 """Characters of what a rule does, in a list."""
 
 
-def print_rules(words: Sequence[str], as_markdown: bool, json: bool) -> None:
+def print_rules(words: Sequence[str], json: bool) -> None:
     """Rules as a list (all, those of a file, or those that have all the words), or one in full where its name is given;
     `FarshiftError` where nothing fits."""
-    if as_markdown:
-        if words or json:
-            raise FarshiftError("--markdown is the page of all rules: leave out names, words and --json")
-        return print_block(render_markdown().rstrip("\n"))
     every = list_rules()
     if len(words) == 1 and (words[0] in every or "/" in words[0]):
         rule = find_rule(words[0])

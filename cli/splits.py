@@ -57,20 +57,11 @@ def splits_list(
     state: OfState = None,
     licence: OfLicence = "",
     all_: Annotated[bool, typer.Option("--all", help="Each manifest on its own line, families unfolded.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="All splits as a Markdown page.")] = False,
     json: Json = False,
 ) -> None:
     """List all splits, or those that fit: a line for each family (the rates and draws of one rule of label noise, the
     versions of a split). --json has every manifest, with its family."""
     filters = {"kind": kind, "source": source, "modality": modality, "generated": generated, "state": state}
-    if markdown:
-        if json or all_ or search or licence or any(value is not None for value in filters.values()):
-            raise FarshiftError(
-                "--markdown is the page of all splits: leave out --kind, --all and --json, and what else narrows it"
-            )
-        from ..splits.pages.catalogue import render_markdown as page
-
-        return print_block(page().rstrip("\n"))
     from ..loaders.listing import splits
     from ..splits.families import format_family_name, format_headline, group_by_family
 
@@ -132,14 +123,13 @@ def splits_rules(
         Optional[list[str]],  # noqa: UP045
         typer.Argument(metavar="[NAME | WORD]...", help="A rule, a file of rules, or words to search for."),
     ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="All rules as a Markdown page.")] = False,
     json: Json = False,
 ) -> None:
     """List the rules by which rows are assigned to parts; or show one: what it does, its parameters with types and
     defaults, an example, and the splits that it makes."""
     from .rules import print_rules
 
-    print_rules(words or (), markdown, json)
+    print_rules(words or (), json)
 
 
 @app.command("pull")

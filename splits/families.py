@@ -6,6 +6,7 @@ Every other split is a family of its own, with all its versions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,12 +18,19 @@ Record = dict[str, Any]
 _RATES = ("rate", "transitions")
 """The parameters that say how many labels a rule of noise makes wrong."""
 
+_DRAW = re.compile(r"_draw\d+$")
+
 
 def get_family(definition: SplitDefinition) -> str:
     """The family that a split is of, such as `mnist/pair_flip` of `mnist/pair_flip_20_draw1`; else its own name."""
     if definition.kind == "corrupted-label" and any(name in definition.parameters for name in _RATES):
         return f"{definition.source.name}/{definition.rule.rpartition('/')[2]}"
     return definition.name
+
+
+def strip_draw(name: str) -> str:
+    """The name of the family of draws that a split or benchmark is of: its name up to `_draw1`, `_draw2` .."""
+    return _DRAW.sub("", name)
 
 
 def group_by_family(records: Sequence[Record]) -> list[list[Record]]:

@@ -57,7 +57,7 @@ def commands(recorded: Path, board: str) -> list[list[str]]:
         for one, other in itertools.pairwise(runs)
         if one.split("@")[1] == other.split("@")[1] and int(sha256(one.encode()).hexdigest(), 16) % EVERY == 0
     ]
-    found = [["splits", "list", "--json"], ["splits", "list", "--markdown"], ["benchmarks", "list", "--json"]]
+    found = [["splits", "list", "--json"], ["benchmarks", "list", "--json"]]
     found += [["benchmarks", "show", name, "--json"] for name in names]
     found += [["score", f"baseline:{run}", "--json"] for run in runs]
     found += [["compare", f"baseline:{one}", f"baseline:{other}", "--json"] for one, other in pairs]

@@ -92,7 +92,9 @@ def test_what_only_tests_import_is_for_development():
         ROOT / "tests" / "baselines" / "parity" / "drivers"
     )  # they import a clone of others' code, and no test them
     files = [path for path in (ROOT / "tests").rglob("*.py") if not path.is_relative_to(drivers)]
-    helpers = {path.stem for path in files} | {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    helpers = {path.stem for path in (*files, *(ROOT / ".ci" / "pages").glob("*.py"))} | {
+        path.name for path in (ROOT / "tests").iterdir() if path.is_dir()
+    }
     used = set().union(*map(imported, files)) - helpers - NOT_WITH_US - {"farshift"}
     own = {
         IN_CODE.get(name, name.removeprefix("pytest-").replace("-", "_"))

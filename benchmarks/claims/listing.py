@@ -1,9 +1,7 @@
-"""Every claim with its recorded verdict: as rows, and as the page docs/claims.md."""
+"""Every claim with its recorded verdict, and what it says in words."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +22,6 @@ from .claim import (
     load_claims,
     read_claim,
 )
-from .measurement import format_measurement
 from .outcome import Outcome, read_recorded_outcome
 
 NOT_RUN = "not yet run"
@@ -110,66 +107,6 @@ def format_cost(claim: Claim) -> str:
     """Minutes of a core, and of a GPU where that is known."""
     cpu = f"{claim.cost.cpu_minutes:g} min"
     return cpu if claim.cost.gpu_minutes is None else f"{cpu} (GPU {claim.cost.gpu_minutes:g})"
-
-
-_HEAD = """# Published claims
-
-Which findings about generalisation still hold when one reruns them? Each is a file of `baselines/claims/`: what the
-paper says and where, what is run, and the rule that judges it, written before the run. `farshift reproduce NAME` runs
-one through the same splits, harness and trainer as everything else; `--quick` checks its direction in under a minute,
-`--rescore` judges the predictions that are kept of the recorded run, `--all --budget 30m` runs what fits.
-
-A rule holds where the whole interval lies on its side, fails where the whole interval lies on the other, and is open
-where the interval has parts on both: so a claim is *reproduced*, *not reproduced* or *inconclusive*. What is published
-and was not seen in a source is compared with, and gives no verdict (*comparison*). Where a premise is not met, such as
-that the model has learnt the training distribution at all, a claim is inconclusive whatever its rules say. Brackets are
-95 % intervals over test rows and training seeds where a model was trained; numbers without brackets are exact. A claim
-that fails stays here, with our best explanation.
-
-Settings are small: what two cores can train in minutes. A verdict is of the setting that is named, not of the paper.
-What needs a GPU and has not had one is *not yet run*: its rule stands, and its notes say how its cost was estimated.
-Rules of claims that train something were written before it was trained; those of claims that rest on recorded
-baselines, when these had been recorded already. A claim is one file, and found by its name: see
-[a claim of your own](own-claims.md).
-
-This page is written by `farshift reproduce --list --markdown`.
-"""
-
-
-def format_table(entries: Sequence[ClaimEntry], link: str = "") -> str:
-    """The claims as a Markdown table. link: the page that has a section for each; by default the table's own."""
-    lines = ["| claim | kind | what is claimed | verdict | one core |", "|---|---|---|---|---|"]
-    lines += [
-        f"| [{entry.claim.name}]({link}#{entry.claim.name}) | {entry.claim.kind} | {entry.claim.title} | "
-        f"{entry.verdict} | "
-        f"{entry.claim.cost.cpu_minutes:g} min |"
-        for entry in entries
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def format_page(entries: Sequence[ClaimEntry]) -> str:
-    """The page docs/claims.md."""
-    counts = Counter(entry.verdict for entry in entries)
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: -item[1]))
-    return "\n".join(
-        [_HEAD, f"{len(entries)} claims: {summary}.\n", format_table(entries), *map(_format_section, entries)]
-    )
-
-
-def _format_section(entry: ClaimEntry) -> str:
-    claim, outcome = entry.claim, entry.outcome
-    lines = [f"## {claim.name}", "", f"{claim.title} ({claim.kind}). {claim.citation}.", ""]
-    lines += [f"- Published: {format_published(published)}" for published in claim.published.values()]
-    if outcome is None:
-        lines.append(f"- {NOT_RUN.capitalize()}: it takes {format_cost(claim)}.")
-    else:
-        lines += [f"- {name}: {format_measurement(value)}" for name, value in outcome.quantities.items()]
-        lines.append(f"- **{outcome.verdict.capitalize()}.** {outcome.reason}.")
-        lines.append(f"- {describe_evidence(claim, outcome)}")
-    if claim.notes:
-        lines += ["", claim.notes]
-    return "\n".join(lines) + "\n"
 
 
 def format_published(published: PublishedResult) -> str:

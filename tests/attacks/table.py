@@ -1,16 +1,13 @@
 """What the attacks came to, as a table: who attacks, what with, in how many cases, and whether the board held.
 
 A test that repeats an attack is marked `@pytest.mark.attack(who, what)`. `make attack` runs all that are marked, with
-this file as a plugin of pytest; `python tests/attacks/table.py` lists them as docs/security.md does, without running.
+this file as a plugin of pytest; docs/attacks.md lists them (`make pages`).
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -74,40 +71,3 @@ def table(attacks: Iterable[Attack]) -> list[str]:
 def in_order(attacks: Iterable[Attack]) -> list[Attack]:
     """By who attacks, then by what with."""
     return sorted(attacks, key=lambda one: (WHO.index(one.who), one.what))
-
-
-class _Listing:
-    """Collects the attacks that are marked."""
-
-    def __init__(self) -> None:
-        self.attacks: dict[tuple[str, str], set[str]] = {}
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        for item in session.items:
-            for mark in item.iter_markers(_MARK):
-                who, what = mark.args
-                self.attacks.setdefault((who, what), set()).add(item.location[0])
-
-
-def marked(root: Path) -> str:
-    """All attacks of the tests below `root`, as a table in Markdown: who, what, and the file that repeats it."""
-    listing = _Listing()
-    options = ["--collect-only", "-qq", "--no-summary", "-m", _MARK, str(root)]
-    if pytest.main(options, plugins=[listing]) != 0:
-        raise SystemExit("the tests cannot be collected")
-    lines = ["| who | attack | repeated in |", "|---|---|---|"]
-    for one in in_order(Attack(who, what) for who, what in listing.attacks):
-        files = ", ".join(f"`{file}`" for file in sorted(listing.attacks[one.who, one.what]))
-        lines.append(f"| {one.who} | {one.what} | {files} |")
-    return "\n".join(lines)
-
-
-def listed(root: Path) -> str:
-    """The same, collected in a process of its own, which imports every test."""
-    done = subprocess.run([sys.executable, __file__], cwd=root, capture_output=True, text=True, check=True)
-    start = done.stdout.index("| who |")
-    return done.stdout[start:].strip()
-
-
-if __name__ == "__main__":
-    print(marked(Path(__file__).parent.parent))

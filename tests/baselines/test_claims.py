@@ -1,12 +1,12 @@
-"""Published claims: every file can be run, rules say what they should, and the page is what is recorded."""
+"""Published claims: every file can be run, rules say what they should, and the README shows what is recorded."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from claim_pages import format_claim_table, name_papers, render_claim
 from farshift.baselines.compatibility import check_task
 from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.reproduce.diagnostic_values import pair_diagnostic_with_ood
@@ -243,14 +243,12 @@ def test_paired_differences_are_those_of_compare():
     assert (found.low, found.high) == pytest.approx((compared.low, compared.high), abs=1e-6)
 
 
-def test_the_page_is_what_is_recorded():
-    assert (ROOT / "docs" / "claims.md").read_text("utf-8") == listing.format_page(listing.list_claims())
-
-
 def test_the_readme_shows_the_head_of_the_table():
     text = (ROOT / "README.md").read_text("utf-8")
-    rows = listing.format_table(listing.list_claims(), "docs/claims.md").splitlines()
-    shown = [row for row in text.splitlines() if row.startswith("| [") and "docs/claims.md#" in row]
+    entries = listing.list_shipped_claims()
+    names = name_papers(entry.claim.citation for entry in entries)
+    rows = format_claim_table(entries, names, "docs/claims/").splitlines()
+    shown = [row for row in text.splitlines() if row.startswith("| [") and "docs/claims/" in row]
     assert len(shown) >= 5
     assert set(shown) <= set(rows)
     assert rows[0] in text
@@ -266,11 +264,11 @@ def test_there_are_claims_of_all_five_kinds():
     }
 
 
-def test_a_page_without_outcomes_says_what_it_takes(tmp_path: Path):
-    page = listing.format_page([listing.ClaimEntry(made(), None)])
-    assert "Not yet run: it takes 1 min." in page
+def test_a_claim_without_an_outcome_says_what_it_takes():
+    section = render_claim(listing.ClaimEntry(made(), None), "")
+    assert "**Not yet run.** It takes 1 min on one core." in section
     found = replace(read_recorded_outcome(ALL["scan-length-cut"]), claim="small")
-    assert "**Reproduced.**" in listing.format_page([listing.ClaimEntry(made(), found)])
+    assert "**Reproduced.**" in render_claim(listing.ClaimEntry(made(), found), "")
 
 
 @pytest.mark.parametrize("name", ["disagreement-tells-error", "manifold-dimension-foretells", "sharpness-says-little"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from farshift.benchmarks.claims.claim import load_claims
-from support import ROOT, one_line_error
+from support import one_line_error
 
 COUNTED = """
 name = "counted"
@@ -37,12 +37,10 @@ def own(tmp_path):
     return write
 
 
-def test_claims_are_listed_with_their_verdicts(farshift_json, farshift):
+def test_claims_are_listed_with_their_verdicts(farshift_json):
     found = farshift_json("reproduce", "--list")
     assert {one["name"] for one in found} == set(load_claims())
     assert {"name", "kind", "verdict"} <= found[0].keys()
-    page = farshift("reproduce", "--list", "--markdown")
-    assert page.stdout == (ROOT / "docs" / "claims.md").read_text("utf-8")
 
 
 def test_a_claim_that_holds_gives_exit_code_0_and_one_that_does_not_1(farshift, farshift_json, own, tmp_path):
@@ -76,7 +74,6 @@ def test_a_cost_that_was_never_measured_on_a_gpu_is_counted_as_a_core_s(farshift
         ([], "name a claim, or give one of --list and --all"),
         (["counted", "--all"], "name a claim, or give one of --list and --all"),
         (["nothing-like-it"], "claim"),
-        (["--list", "--markdown", "--json"], "--markdown goes with --list"),
         (["scan-length-cut", "--rescore", "--quick"], "--rescore judges what is kept"),
         (["--all", "--keep", "x", "--quick"], "--keep stores claims in full"),
         (["--all", "--budget", "long"], "write a number and s, m or h"),

@@ -20,7 +20,7 @@ from farshift.loaders.freezing.verify import audit_again, verify_each, verify_ma
 from farshift.loaders.split import load
 from farshift.splits.catalogue import find_manifest, list_manifests, list_split_records, read_published_identities
 from farshift.splits.manifest import KINDS, read_manifest
-from support import ROOT, SHARED
+from support import SHARED
 
 FROZEN = [manifest for manifest in list_manifests() if manifest.frozen]
 SCAN = SHARED / "scan"
@@ -322,9 +322,3 @@ def test_other_processes_give_identical_identities(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=True)
         found.add(done.stdout)
     assert len(found) == 1
-
-
-def test_the_page_of_the_catalogue_is_what_the_command_prints(farshift):
-    printed = farshift("splits", "list", "--markdown")
-    assert printed.returncode == 0, printed.stderr
-    assert (ROOT / "docs" / "splits.md").read_text("utf-8") == printed.stdout

@@ -1,4 +1,4 @@
-"""Every rule says what it does and what its parameters mean; the page and the command say the same."""
+"""Every rule says what it does and what its parameters mean, and the command prints it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from farshift.core.errors import UnknownName
 from farshift.core.plugins import load_function
 from farshift.splits.catalogue import list_manifests
 from farshift.splits.manifest import check_parameters, load_rule
-from farshift.splits.pages.rule_docs import SHARED, find_rule, list_rules
-from farshift.splits.pages.rules import format_example, to_toml
-from support import ROOT
+from farshift.splits.rule_docs import SHARED, find_rule, format_example, list_rules, to_toml
 
 OWN = '''
 """Mine: rows by their number."""
@@ -76,12 +74,6 @@ def test_types_and_defaults_are_those_of_the_function():
 def test_values_are_written_as_toml_reads_them():
     value = {"a": [1, "x", True], "b c": {"1": 0.4}}
     assert tomllib.loads(f"value = {to_toml(value)}")["value"] == value
-
-
-def test_the_page_is_what_the_command_prints(farshift):
-    printed = farshift("splits", "rules", "--markdown")
-    assert printed.returncode == 0, printed.stderr
-    assert (ROOT / "docs" / "rules.md").read_text("utf-8") == printed.stdout
 
 
 def test_rules_are_listed_searched_and_shown(farshift, farshift_json, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....benchmarks.benchmark import Benchmark, load_benchmarks
 from ....core.errors import FarshiftError
-from ....splits.pages.rule_docs import find_rule
+from ....splits.rule_docs import find_rule
 from ...tables.suite_table import format_model_name
 from ...tables.table_view import TableView
 from ..example_permissions import format_credit

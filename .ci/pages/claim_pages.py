@@ -1,0 +1,144 @@
+"""docs/claims/: an index of the published claims with their verdicts, and a page a paper."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from farshift.benchmarks.claims.claim import Claim
+from farshift.benchmarks.claims.listing import (
+    NOT_RUN,
+    ClaimEntry,
+    describe_evidence,
+    describe_quantity,
+    format_cost,
+    format_published,
+    list_shipped_claims,
+)
+from farshift.benchmarks.claims.measurement import format_measurement
+from markdown_text import fill_prose, format_table, join_page
+
+INTRODUCTION = """
+Which published findings about generalisation hold when they are run again? A claim is one file of `baselines/claims/`:
+what the paper says and where, what is run, and the rule that judges the result, written before the run.
+
+- `farshift reproduce NAME` runs a claim with the same splits, harness and trainer as everything else.
+- `--quick` checks its direction in under a minute.
+- `--rescore` judges the stored predictions of the recorded run.
+- `--all --budget 30m` runs the claims that fit.
+
+A rule holds if the whole interval is on its side, fails if the whole interval is on the other side, and is open if the
+interval has parts on both. A claim is accordingly *reproduced*, *not reproduced* or *inconclusive*. A published number
+that was not seen in its source is only compared with: *comparison*. If a premise fails, such as that the model has
+learnt the training distribution, the claim is inconclusive. Brackets are 95 % intervals over test rows and, for trained
+models, training seeds; numbers without brackets are exact.
+
+The settings are small: what two CPU cores train in minutes. A verdict is about the setting that the page describes, not
+about the paper. Claims that need a GPU and have not had one are *not yet run*. Rules of claims that train models were
+written before training; rules of claims about recorded baselines were written after these were recorded. To add one: [a
+claim of your own](../own-claims.md).
+"""
+
+_ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
+
+
+def build_claim_pages() -> dict[str, str]:
+    """The index, and the page of each paper by its file name."""
+    entries = list_shipped_claims()
+    names = name_papers(entry.claim.citation for entry in entries)
+    by_page: dict[str, list[ClaimEntry]] = {}
+    for entry in entries:
+        by_page.setdefault(names[entry.claim.citation], []).append(entry)
+    counts = Counter(entry.verdict for entry in entries)
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: -item[1]))
+    index = join_page(
+        "# Published claims",
+        INTRODUCTION,
+        f"{len(entries)} claims: {summary}.",
+        format_claim_table(entries, names),
+    )
+    return {"index.md": index} | {f"{name}.md": _render_paper(group) for name, group in sorted(by_page.items())}
+
+
+def format_claim_table(entries: Sequence[ClaimEntry], names: Mapping[str, str], folder: str = "") -> str:
+    """The claims with links to their pages. names: the page of each citation; folder: a prefix of the links."""
+    rows = [
+        (
+            f"[{claim.name}]({folder}{names[claim.citation]}.md#{claim.name})",
+            claim.kind,
+            claim.title,
+            entry.verdict,
+            f"{claim.cost.cpu_minutes:g} min",
+        )
+        for entry in entries
+        for claim in (entry.claim,)
+    ]
+    return format_table(("claim", "kind", "what is claimed", "verdict", "one core"), rows)
+
+
+def name_papers(citations: Iterable[str]) -> dict[str, str]:
+    """The name of the page of each citation: first author and year, and the arXiv number where two papers share these.
+
+    Citations with the same first arXiv number are of the same paper."""
+    by_paper: dict[str, list[str]] = {}
+    for citation in sorted(set(citations)):
+        number = _ARXIV.search(citation)
+        by_paper.setdefault(number[1] if number else citation, []).append(citation)
+    short = {paper: _format_author_and_year(group[0]) for paper, group in by_paper.items()}
+    shared = {name for name, count in Counter(short.values()).items() if count > 1}
+    names = {}
+    for paper, group in by_paper.items():
+        number = f"-{paper.replace('.', '-')}" if short[paper] in shared else ""
+        names |= {citation: f"{short[paper]}{number}" for citation in group}
+    return names
+
+
+def _format_author_and_year(citation: str) -> str:
+    """`lake-2018` of "Lake and Baroni, Generalization without systematicity, ICML 2018 (arXiv:1711.00350)"."""
+    plain = unicodedata.normalize("NFKD", citation).encode("ascii", "ignore").decode()
+    author = re.match(r"[A-Za-z-]+", plain)
+    year = re.search(r"\b(?:19|20)\d\d\b", plain)
+    if author is None or year is None:
+        raise ValueError(f"a citation begins with an author and has a year: {citation!r}")
+    return f"{author[0].lower()}-{year[0]}"
+
+
+def _render_paper(entries: Sequence[ClaimEntry]) -> str:
+    citations = list(dict.fromkeys(entry.claim.citation for entry in entries))
+    return join_page(
+        f"# {citations[0]}",
+        *(
+            render_claim(entry, "" if entry.claim.citation == citations[0] else entry.claim.citation)
+            for entry in entries
+        ),
+        "[All claims](index.md)",
+    )
+
+
+def render_claim(entry: ClaimEntry, citation: str) -> str:
+    """A claim's section. citation: printed where it is not the page's title."""
+    claim, outcome = entry.claim, entry.outcome
+    published = "\n".join(f"- Published: {format_published(result)}" for result in claim.published.values())
+    if outcome is None:
+        verdict, measured = f"**{NOT_RUN.capitalize()}.** It takes {format_cost(claim)} on one core.", ""
+    else:
+        verdict = f"**{outcome.verdict.capitalize()}.** {outcome.reason}. {describe_evidence(claim, outcome)}"
+        rows = [
+            (f"`{name}`", _describe_quantity(claim, name), format_measurement(value))
+            for name, value in outcome.quantities.items()
+        ]
+        measured = format_table(("quantity", "definition", "result"), rows)
+    return join_page(
+        f"## {claim.name}",
+        f"{claim.title} ({claim.kind}).{f' {citation}.' if citation else ''}",
+        published,
+        measured,
+        verdict,
+        fill_prose(claim.notes),
+    )
+
+
+def _describe_quantity(claim: Claim, name: str) -> str:
+    return describe_quantity(claim, claim.quantities[name]) if name in claim.quantities else ""
