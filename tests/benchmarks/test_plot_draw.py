@@ -84,7 +84,7 @@ def test_another_suffix_is_refused_with_those_there_are(tmp_path):
 
 
 def test_another_picture_is_refused_with_those_there_are(tmp_path):
-    with pytest.raises(UnknownName, match="there are: calibration, gap, id_ood, noise, severity"):
+    with pytest.raises(UnknownName, match="choose from calibration, gap, id_ood, noise, severity"):
         draw_plot(many(1), "xyz", tmp_path / "a.png")
     with pytest.raises(UnknownName, match="did you mean severity"):
         draw_plot(many(1), "sevrity", tmp_path / "a.png")  # codespell:ignore sevrity
