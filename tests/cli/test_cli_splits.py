@@ -25,12 +25,14 @@ def test_what_a_split_leaves_empty_is_not_shown(farshift):
 def test_a_definition_says_that_its_data_are_to_be_brought(farshift, farshift_json):
     name = next(one["name"] for one in farshift_json("splits", "list") if one["state"] == "definition")
     said = farshift("splits", "show", name).stdout.splitlines()
-    assert said[-1].startswith("a definition: its rows are pinned when you first pull it")
+    assert said[-1].startswith("a definition, not yet frozen: its rows are pinned on the first pull")
 
 
 @pytest.mark.parametrize("option", [("--kind", "length"), ("--all",), ("--json",)])
 def test_the_page_of_all_splits_is_never_a_part_of_them(farshift, option):
-    assert "leave out --kind, --all and --json" in one_line_error(farshift("splits", "list", "--markdown", *option))
+    assert "leave out search words, --json, --all, --kind and the other filters" in one_line_error(
+        farshift("splits", "list", "--markdown", *option)
+    )
 
 
 def test_the_list_has_a_line_for_each_family_and_with_all_one_for_each_manifest(farshift, farshift_json):
