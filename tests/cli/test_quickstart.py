@@ -82,8 +82,8 @@ def test_a_second_one_reuses_what_is_there_and_says_so(trial):
     heard = Heard()
     with report_to(heard):
         again = run_quickstart(out, engine="local", steps=20).record()
-    assert any("reusing 2 of 2 finished runs" in line for line in heard.lines)
-    assert any("all runs are on" in line for line in heard.lines)
+    assert any("reusing 2 of 2 runs, finished in" in line for line in heard.lines)
+    assert any("all runs are already on" in line for line in heard.lines)
     assert not any(line.startswith("training") for line in heard.lines)
     assert again["rows"] == found["rows"]
     assert verified(Board(out / "board")) == (2, [])
