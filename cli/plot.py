@@ -51,8 +51,8 @@ def plot(
         raise FarshiftError(f"plot: {out} is an image file, and --table {form} writes text: leave out one of the two")
     if form:
         refuse_figure_options("plot", "--out FIGURE.png without --table", title, no_note)
-    for name, given in (("caption", caption), ("label", label)):
-        if given and not form:
+    for name, value in (("caption", caption), ("label", label)):
+        if value and not form:
             raise FarshiftError(f"plot: --{name} applies to tables: add --table latex, or leave it out")
     with show_progress():
         scores = [go(path) for path in runs]

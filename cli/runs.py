@@ -196,8 +196,8 @@ def refuse_latex_options(latex: bool, json: bool, caption: str, label: str) -> N
     """Refuse options of LaTeX tables without --latex."""
     if latex and json:
         raise FarshiftError("choose one of --json and --latex")
-    for name, given in (("caption", caption), ("label", label)):
-        if given and not latex:
+    for name, value in (("caption", caption), ("label", label)):
+        if value and not latex:
             raise FarshiftError(f"--{name} applies to LaTeX tables: add --latex, or leave it out")
 
 

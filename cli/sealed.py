@@ -113,11 +113,11 @@ def sealed_answer(
             "answers to a sealed test are signed with your team key: create one with farshift team --create"
         )
     with show_progress():
-        given = read_draw(draw)
-        loaded_model, code, own = find_named_model(model, given.terms.benchmark, option or [])
+        sealed_test = read_draw(draw)
+        loaded_model, code, own = find_named_model(model, sealed_test.terms.benchmark, option or [])
         run = predict_draw(
             loaded_model,
-            given,
+            sealed_test,
             seeds=seeds,
             budget=budget,
             out=out.with_name(f"{out.stem}-run"),
@@ -131,9 +131,9 @@ def sealed_answer(
                 "predict did not return in time and cannot be interrupted; repeat the command"
             ),
         )
-        file = pack_answers(run, out, given, team, card, signing)
+        file = pack_answers(run, out, sealed_test, team, card, signing)
     if json:
-        return emit_json({"file": str(file), "run": str(run.path), "window": given.terms.window, "team": team})
+        return emit_json({"file": str(file), "run": str(run.path), "window": sealed_test.terms.window, "team": team})
     print_line(f"{file}: answers of {run.model}. Submit them: farshift board sealed submit {file} --board DIR")
 
 
@@ -200,13 +200,15 @@ def sealed_verify(
     Exit code 1 if it does not."""
     from ..leaderboard.sealed.receipt import find_receipt_problems, read_receipt
 
-    given = read_receipt(file)
+    receipt = read_receipt(file)
     with show_progress():
-        problems = find_receipt_problems(given, *_read_ledger(board))
+        problems = find_receipt_problems(receipt, *_read_ledger(board))
     if json:
-        emit_json({**given.record(), "held": not problems, "problems": problems})
+        emit_json({**receipt.record(), "held": not problems, "problems": problems})
     else:
-        print_line(f"{given.window}: answers {given.submission[:12]}.. received at {given.time}, record {given.seq}")
+        print_line(
+            f"{receipt.window}: answers {receipt.submission[:12]}.. received at {receipt.time}, record {receipt.seq}"
+        )
         for problem in problems:
             print_line(f"The board signed this receipt, but {problem}.")
         print_line("Together, receipt and ledger prove it." if problems else "The ledger contains them.")

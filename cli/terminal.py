@@ -252,7 +252,7 @@ def forbid_network(requested: bool) -> None:
 
 
 def format_estimate(estimate: dict[str, Any] | None, percent: bool = True) -> str:
-    """An estimate with its interval, in percent or as it is; empty if there is none."""
+    """An estimate with its interval, in percent or in its own unit; empty if there is none."""
     if estimate is None:
         return ""
     numbers = (estimate[key] for key in ("value", "low", "high"))

@@ -64,10 +64,10 @@ def print_results(window_results: dict[str, Any]) -> None:
             continue
         score, contrast = entry["score"], entry["contrast"]
         equal = f" (equal to {entry['equal_to']}'s)" if entry["equal_to"] else ""
-        shown = [format_estimate(read_interval(score[view])) for view in ("id", "ood")]
+        scores = [format_estimate(read_interval(score[view])) for view in ("id", "ood")]
         differences = [_format_difference(contrast[view]) for view in ("id", "ood")]
         flags = [f"{view} {contrast[view]['flag']}" for view in ("id", "ood") if contrast[view].get("flag")]
-        rows.append([entry["team"], entry["model"] + equal, *shown, *differences, ", ".join(flags)])
+        rows.append([entry["team"], entry["model"] + equal, *scores, *differences, ", ".join(flags)])
     if rows:
         columns = ["team", "model", "sealed ID", "sealed OOD", "ID: public - sealed", "OOD: public - sealed", "flag"]
         caption = "95 % t intervals. A flag: p < 5 % after Holm's correction over the entries."
