@@ -88,9 +88,9 @@ def _check_source(source: Source) -> str:
     if source.definition.digest and is_intact(source.cached_at):
         return "in the cache"
     if not source.needs_network:
-        return f"generated on demand; needs farshift[{source.lacks}]" if source.lacks else "generated on demand"
+        return f"generated on demand with farshift[{source.lacks}]" if source.lacks else "generated on demand"
     if not source.downloads:
-        return "your own copy needed (farshift splits pull NAME --data DIR)"
+        return "only with your own copy (farshift splits pull NAME --data DIR)"
     return "downloaded on demand (or read from --mirror / FARSHIFT_MIRRORS)"
 
 

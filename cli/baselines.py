@@ -254,8 +254,8 @@ def baselines_results(
             for name in sorted(first)
         ]
         summary = (
-            f"{format_count(len(scores), 'result')}, OOD {_UNIT} (*: ID not learnt); --on BENCHMARK and "
-            "--all list every result."
+            f"{format_count(len(scores), 'result')}, OOD {_UNIT} (*: ID not learnt); --on BENCHMARK lists "
+            "every result on it, --all every result."
         )
         print_table("", ["benchmark", "best baseline", "OOD", "results"], rows, summary)
     else:
