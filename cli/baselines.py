@@ -155,7 +155,7 @@ _UNDERTRAINED_NOTE = (
 )
 
 
-_UNIT = "in percent, or in the unit of a metric that is not bounded by 0 and 1"
+_UNIT = "in percent, or in the metric's unit if it is not within [0, 1]"
 
 
 def _format_views(score: RecordedScore) -> list[str]:
@@ -254,10 +254,10 @@ def baselines_results(
             for name in sorted(first)
         ]
         summary = (
-            f"{format_count(len(scores), 'result')}, OOD {_UNIT} (*: ID not learnt); --on BENCHMARK lists "
-            "every result on it, --all every result."
+            f"{format_count(len(scores), 'result')}, OOD {_UNIT} (*: ID not learnt); "
+            "--on BENCHMARK lists its results, --all all."
         )
-        print_table("", ["benchmark", "best baseline", "OOD", "results"], rows, summary)
+        print_table("", ["benchmark", "best baseline", "OOD", "runs"], rows, summary)
     else:
         rows = [
             [

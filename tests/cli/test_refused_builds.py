@@ -262,7 +262,7 @@ def test_what_was_edited_by_hand_is_not_replaced(command, home):
 
 def test_another_table_benchmark_replaces_the_file_of_the_one_before(command, home):
     built(command, draft(home))
-    assert "is replaced" in built(command, draft(home, benchmark='benchmark = { metrics = ["macro_f1"] }'))
+    assert "replacing " in built(command, draft(home, benchmark='benchmark = { metrics = ["macro_f1"] }'))
     assert [metric.name for metric in find_benchmark("shops/long").metrics] == ["macro_f1"]
 
 
