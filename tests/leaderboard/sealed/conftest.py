@@ -141,4 +141,4 @@ def decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for user in (collecting, closing, verifying):
         monkeypatch.setattr(user, "check_answers", check)
     for user in (sealing, closing, verifying):
-        monkeypatch.setattr(user, "draw", drawn)
+        monkeypatch.setattr(user, "draw_sealed_rows", drawn)
