@@ -105,7 +105,7 @@ def test_a_refused_drawing_leaves_the_old_file(tmp_path):
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.style", None)
-    with pytest.raises(MissingExtra, match=r"pictures needs an optional dependency: pip install 'farshift\[plot\]'"):
+    with pytest.raises(MissingExtra, match=r"plotting needs an optional dependency: pip install 'farshift\[plot\]'"):
         make_figure(many(1), "gap")
 
 

@@ -262,4 +262,4 @@ def test_a_receipt_is_checked_against_a_board_or_an_export_by_command(taken, cap
     with pytest.raises(typer.Exit) as left:
         sealed_verify(file, str(tmp_path / "export"))
     assert left.value.exit_code == 1
-    assert "receipt and ledger are the proof" in " ".join(capsys.readouterr().out.split())
+    assert "receipt and ledger prove it" in " ".join(capsys.readouterr().out.split())
