@@ -44,7 +44,7 @@ from .terminal import (
 
 app = typer.Typer(
     name="farshift",
-    help="How far does a model's skill carry when the data shifts? Splits, a harness, baselines, a leaderboard.",
+    help="Benchmark models under distribution shift: versioned splits, a harness, baselines and leaderboards.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -70,14 +70,16 @@ app.add_typer(team_app)
 
 @app.command()
 def quickstart(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the runs and the board.")] = Path(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder for the runs and the board.")] = Path(
         "farshift-quickstart"
     ),
-    offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
-    engine: Annotated[str, typer.Option("--engine", metavar="E", help="processes or local.")] = "processes",
+    offline: Annotated[bool, typer.Option("--offline", help="Do not access the network.")] = False,
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="E", help="Execution engine: processes or local.")
+    ] = "processes",
     json: Json = False,
 ) -> None:
-    """Download a split of each kind, train two baselines on each, score them, and build a board."""
+    """Download one split of each kind of shift, train two baselines on each, score them and build a board."""
     from ._quickstart import run_quickstart as go
 
     forbid_network(offline)
@@ -112,7 +114,7 @@ def quickstart(
 
 
 def _describe_budget(rows: Sequence[Mapping[str, Any]]) -> str:
-    """How the rows were trained, in words."""
+    """The training budget of the rows, in words."""
     seeds = " or ".join(str(count) for count in sorted({row["seeds"] for row in rows}))
     short = sorted({(row["steps"], row["benchmark"]) for row in rows if row["steps"] is not None})
     steps = ", ".join(f"{steps} on {benchmark}" for steps, benchmark in short)
@@ -121,21 +123,23 @@ def _describe_budget(rows: Sequence[Mapping[str, Any]]) -> str:
 
 @app.command()
 def doctor(
-    sources: Annotated[bool, typer.Option("--sources", help="Also each source: whether its rows can be had.")] = False,
+    sources: Annotated[bool, typer.Option("--sources", help="Also check whether each source is available.")] = False,
     json: Json = False,
 ) -> None:
-    """Check this machine: packages, cache, device. Exit code 1 if something required is missing."""
+    """Check the installation: packages, cache, device.
+
+    Exit code 1 if something required is missing."""
     from ._doctor import check_machine, summarise_checks
 
     checks = check_machine(sources)
     if json:
         emit_json(checks)
     else:
-        words = {True: "ok", False: "MISSING", None: "optional"}
+        state_names = {True: "ok", False: "MISSING", None: "optional"}
         print_table(
             "",
             ["check", "state", "detail"],
-            [[c["check"], words[c["ok"]], c["detail"]] for c in summarise_checks(checks)],
+            [[c["check"], state_names[c["ok"]], c["detail"]] for c in summarise_checks(checks)],
         )
     exit_if(any(check["ok"] is False for check in checks))
 
@@ -197,11 +201,11 @@ MOVED = {
     "board close": "board sealed close",
     "board windows": "board sealed list",
 }
-"""Commands that have another name now, by their old names."""
+"""The new names of renamed commands, by their old names."""
 
 
 def _suggest_next(error: Any, message: str) -> str:
-    """What there is instead of a command that is none, and how one is used that was given too much."""
+    """The available commands after an unknown one, and the usage of a command that got too many arguments."""
     from ..core.errors import shorten_list
 
     context = getattr(error, "ctx", None)
@@ -212,7 +216,7 @@ def _suggest_next(error: Any, message: str) -> str:
     if former and (now := MOVED.get(" ".join([*path, former[1]]))):
         return f" It is now: farshift {now}"
     if message.startswith("No such command") and "Did you mean" not in message:
-        return f" There are: {shorten_list(sorted(getattr(context.command, 'commands', {})))}"
+        return f" Available commands: {shorten_list(sorted(getattr(context.command, 'commands', {})))}"
     return f". {context.get_usage()}" if message.startswith("Got unexpected extra") else ""
 
 

@@ -1,4 +1,4 @@
-"""What is said of an error that nobody expected: one line, and not a traceback."""
+"""The message of an unexpected error: one line instead of a traceback."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..core.errors import get_first_line
 from ..core.plugins import PACKAGE
 
 DEFECT = 70
-"""The exit code of a defect of Farshift itself: EX_SOFTWARE of sysexits."""
+"""The exit code of a bug in Farshift itself: EX_SOFTWARE of sysexits."""
 
 _TRACEBACK = "FARSHIFT_DEBUG=1 shows the traceback"
 
 
 def describe_unexpected(error: Exception, root: Any, arguments: Sequence[str]) -> tuple[str, int]:
     """One line that names the command, what happened and where, and the exit code. An error raised in a file of the
-    user's (a model, a rule) is the user's; any other is a defect."""
+    user's (a model, a rule) is the user's; any other is a bug."""
     names, command = ["farshift"], root
     for argument in arguments:
         if (command := getattr(command, "commands", {}).get(argument)) is None:
@@ -30,14 +30,14 @@ def describe_unexpected(error: Exception, root: Any, arguments: Sequence[str]) -
     if str(error).strip():
         what += f": {get_first_line(error)}"
     if isinstance(error, MemoryError):
-        return f"{' '.join(names)}: there is not enough memory ({get_first_line(error)})", 2
+        return f"{' '.join(names)}: out of memory ({get_first_line(error)})", 2
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if _is_user_file(frame.filename)]
     if own:
         return f"{what} ({own[-1].filename}, line {own[-1].lineno}); {_TRACEBACK}", 2
     last_frame = next((frame for frame in reversed(frames) if _is_package_file(Path(frame.filename))), None)
     at = f" ({Path(last_frame.filename).relative_to(PACKAGE)}, line {last_frame.lineno})" if last_frame else ""
-    return f"{what}{at}: this is a defect of Farshift, please report it; {_TRACEBACK}", DEFECT
+    return f"{what}{at}: this is a bug in Farshift, please report it; {_TRACEBACK}", DEFECT
 
 
 def _is_user_file(file: str) -> bool:

@@ -48,9 +48,11 @@ def check_machine(each_source: bool = False) -> list[dict[str, Any]]:
     ]
     checks += [_check_package(name) for name in _CORE]
     for extra, names in _EXTRAS.items():
-        absent = [name for name in names if _find_version(name) is None]
-        detail = f"absent: {', '.join(absent)} (pip install 'farshift[{extra}]')" if absent else _join_versions(names)
-        checks.append({"check": f"extra {extra}", "ok": None if absent else True, "detail": detail})
+        missing = [name for name in names if _find_version(name) is None]
+        detail = (
+            f"missing: {', '.join(missing)} (pip install 'farshift[{extra}]')" if missing else _join_versions(names)
+        )
+        checks.append({"check": f"extra {extra}", "ok": None if missing else True, "detail": detail})
     checks += [
         _check_cache(),
         _check_registry(),
@@ -66,7 +68,7 @@ def check_machine(each_source: bool = False) -> list[dict[str, Any]]:
 
 
 def summarise_checks(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The checks for a screen: one for all packages that are there, and one for all extras that are."""
+    """The checks for a screen: one line for all installed packages, and one for all installed extras."""
     details: dict[str, list[str]] = {"packages": [], "extras": []}
     rows = []
     for check in checks:
@@ -82,14 +84,14 @@ def summarise_checks(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _check_source(source: Source) -> str:
-    """How a source's rows can be had here."""
+    """How the rows of a source are available on this machine."""
     if source.definition.digest and is_intact(source.cached_at):
         return "in the cache"
     if not source.needs_network:
-        return f"generated here with farshift[{source.lacks}]" if source.lacks else "generated here when asked for"
+        return f"generated on demand with farshift[{source.lacks}]" if source.lacks else "generated on demand"
     if not source.downloads:
-        return "definition: bring the data (farshift splits pull NAME --data DIR)"
-    return "to be downloaded (or found in --mirror / FARSHIFT_MIRRORS)"
+        return "only with your own copy (farshift splits pull NAME --data DIR)"
+    return "downloaded on demand (or read from --mirror / FARSHIFT_MIRRORS)"
 
 
 def _make_check(name: str, ok: bool, detail: str) -> dict[str, Any]:
@@ -109,7 +111,7 @@ def _join_versions(names: tuple[str, ...]) -> str:
 
 def _check_package(name: str) -> dict[str, Any]:
     version = _find_version(name)
-    return _make_check(name, version is not None, version or "absent: pip install farshift")
+    return _make_check(name, version is not None, version or "missing: pip install farshift")
 
 
 def _check_cache() -> dict[str, Any]:
@@ -125,11 +127,9 @@ def _check_cache() -> dict[str, Any]:
 
 def _check_registry() -> dict[str, Any]:
     if is_offline():
-        return {"check": "downloads", "ok": None, "detail": "switched off by FARSHIFT_OFFLINE"}
+        return {"check": "downloads", "ok": None, "detail": "disabled by FARSHIFT_OFFLINE"}
     has_pip = find_spec("pip") is not None
-    detail = (
-        "pip is there for sources inside packages" if has_pip else "no pip in this environment: some sources need it"
-    )
+    detail = "pip is available" if has_pip else "no pip in this environment: sources that are inside packages need it"
     return {"check": "downloads", "ok": True if has_pip else None, "detail": detail}
 
 
@@ -139,5 +139,5 @@ def _check_device() -> dict[str, Any]:
     import torch
 
     gpus = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
-    detail = ", ".join(gpus) if gpus else f"CPU, {torch.get_num_threads()} threads; no GPU seen"
+    detail = ", ".join(gpus) if gpus else f"CPU, {torch.get_num_threads()} threads; no GPU found"
     return _make_check("device", True, f"torch {torch.__version__}: {detail}")

@@ -1,4 +1,4 @@
-"""A benchmark on a split of the user's own, from what the split says already: `benchmark = {}` in its draft.
+"""A benchmark on a user's own split, derived from its draft: `benchmark = {}` in the draft.
 
 The label's type makes the task: whole numbers and truth values are classes, text is a sequence, other numbers are a
 regression. Rows that a split does not set apart for validation and for the in-distribution test are held out of
@@ -43,11 +43,14 @@ _OF_WRONG_LABELS = {
 """The views of a benchmark on training labels that are wrong, as those have that are shipped."""
 
 _FITTING = {
-    "classification": (("int64", "bool"), 'classes = ["{0}"] in [data] makes classes of it'),
-    "sequence": (("string",), 'types = {{ {0} = "string" }} in [data] keeps it as text'),
-    "regression": (("float64", "int64", "bool"), 'types = {{ {0} = "float64" }} in [data] reads it as numbers'),
+    "classification": (("int64", "bool"), 'to use it as classes, write classes = ["{0}"] in [data]'),
+    "sequence": (("string",), 'to keep it as text, write types = {{ {0} = "string" }} in [data]'),
+    "regression": (
+        ("float64", "int64", "bool"),
+        'to read it as numbers, write types = {{ {0} = "float64" }} in [data]',
+    ),
 }
-"""The types of label that a task takes, and what else makes one of another label."""
+"""The types of label that a task accepts, and how to convert another label."""
 
 
 class DraftedBenchmarks:
@@ -85,23 +88,23 @@ def prepare_benchmark(split: Split, options: Mapping[str, Any], home: Path, draf
     if not path.exists():
         if (known := load_benchmarks().get(definition.name)) is not None:
             raise FarshiftError(
-                f"a benchmark named {definition.name!r} is there already ({known.path}): give yours another name by "
-                "benchmark = { name = .. }, or leave `benchmark` out of the draft"
+                f"a benchmark named {definition.name!r} exists already ({known.path}): rename yours with "
+                "benchmark = { name = .. }, or remove `benchmark` from the draft"
             )
     elif strip_mark(path.read_bytes()) == content:
         return [(path, path.read_bytes())]
     elif not is_unedited(path):
         raise FarshiftError(
-            f"{path} says something else, and was written or edited by hand: delete it, or leave `benchmark` out of "
+            f"{path} differs from the draft, and was written or edited by hand: delete it, or remove `benchmark` from "
             "the draft"
         )
     else:
         before = read_benchmarks(path)[0].definition.split
         if int(before.rpartition("@")[2]) > split.manifest.definition.version:
-            log_message(f"{path} stays as it is, on {before}: delete it to have a benchmark on {definition.split}")
+            log_message(f"{path} is unchanged, on {before}: delete it to build a benchmark on {definition.split}")
             return []
         log_message(
-            f"{path} is replaced: it was on {before}{' by another draft' if before == definition.split else ''}"
+            f"replacing {path}: it was built on {before}{' from another draft' if before == definition.split else ''}"
         )
     return [(path, mark_generated(content, COMMAND))]
 
@@ -168,12 +171,14 @@ def _count_classes(split: Split, task: dict[str, Any], names: list[str]) -> dict
     if highest >= classes:
         declared = format_count(classes, "class", "classes")
         raise BadDefinition(
-            f"{where} {definition.label!r} has the class {highest}, and the task has {declared}, numbered from 0: say "
-            f"benchmark = {write_inline({'task': {'classes': highest + 1}})}, or leave `classes` out"
+            f"{where} {definition.label!r} has class {highest}, but the task has {declared}, numbered from 0: write "
+            f"benchmark = {write_inline({'task': {'classes': highest + 1}})}, or omit `classes`"
         )
     if classes < 2 or classes > MOST_CLASSES:
         what = f"{format_count(classes, 'class', 'classes')}{f' ({shorten_list(names)})' if names else ''}"
-        raise BadDefinition(f"{where} {definition.label!r} has {what}: a classification has from 2 to {MOST_CLASSES:,}")
+        raise BadDefinition(
+            f"{where} {definition.label!r} has {what}: a classification task needs 2 to {MOST_CLASSES:,}"
+        )
     if len(names) == classes:
         return task | {"names": list(names)}
     report_absent_classes(definition, split.rows, split.assigned, list(map(str, range(classes))))

@@ -78,10 +78,10 @@ def _run_benchmarks(out: Path, engine: str, steps: int | None, watch: Stopwatch)
     kinds: list[list[Plan]] = []
     left_out: list[dict[str, str]] = []
     for benchmark in sorted(load_suite("quickstart"), key=lambda benchmark: KINDS.index(benchmark.kind)):
-        cast = _choose_recipes(benchmark)
+        recipes = _choose_recipes(benchmark)
         try:
-            if not cast:
-                raise Unavailable("it does not have one baseline with the role plain and one with the role helps")
+            if not recipes:
+                raise Unavailable("it needs one baseline with the role plain and one with the role helps")
             load_model_inputs(benchmark)
         except Unavailable as error:
             log_message(f"skipped {benchmark.name} ({benchmark.kind}): {error}")
@@ -89,7 +89,7 @@ def _run_benchmarks(out: Path, engine: str, steps: int | None, watch: Stopwatch)
             continue
         counts = ", ".join(f"{pin.rows:,} {name}" for name, pin in benchmark.manifest.definition.parts.items())
         log_message(f"pulled and verified {benchmark.manifest.full_name} ({benchmark.kind}): {counts}")
-        kinds.append([_make_plan(benchmark, recipe, out, steps) for recipe in cast])
+        kinds.append([_make_plan(benchmark, recipe, out, steps) for recipe in recipes])
     if not kinds:
         raise FarshiftError("quickstart: no source is available; the lines above say why")
     _announce_plans([plan for plans in kinds for plan in plans], out)
@@ -117,8 +117,10 @@ def _require_extras() -> None:
 
 def _choose_recipes(benchmark: Benchmark) -> list[Recipe]:
     """The recipes with a role on a benchmark: the plain one, then the one designed for the shift."""
-    cast = [[recipe for recipe in load_recipes().values() if recipe.role_on(benchmark.name) == role] for role in ROLES]
-    return [candidates[0] for candidates in cast] if all(cast) else []
+    candidates_by_role = [
+        [recipe for recipe in load_recipes().values() if recipe.role_on(benchmark.name) == role] for role in ROLES
+    ]
+    return [candidates[0] for candidates in candidates_by_role] if all(candidates_by_role) else []
 
 
 def _make_plan(benchmark: Benchmark, recipe: Recipe, out: Path, steps: int | None) -> Plan:
@@ -134,10 +136,10 @@ def _make_plan(benchmark: Benchmark, recipe: Recipe, out: Path, steps: int | Non
 def _announce_plans(plans: list[Plan], out: Path) -> None:
     todo = [plan for plan in plans if not _is_finished(plan)]
     if len(todo) < len(plans):
-        log_message(f"reusing {len(plans) - len(todo)} of {len(plans)} finished runs in {out / 'runs'}")
+        log_message(f"reusing {len(plans) - len(todo)} of {len(plans)} runs, finished in {out / 'runs'}")
     if todo:
         count = sum(len(plan.seeds) for plan in todo)
-        log_message(f"training {count} replicas (quick budget; {SEQUENCE_STEPS} steps where sequences are read)")
+        log_message(f"training {count} replicas (quick budget; {SEQUENCE_STEPS} steps for sequence tasks)")
 
 
 def _is_finished(plan: Plan) -> bool:
@@ -170,7 +172,7 @@ def _submit_runs(runs: Iterable[Run], out: Path) -> Board:
         declare_references(board, entries)
         log_message(f"submitted {len(entries)} runs to {board.path}, scored from their predictions")
     else:
-        log_message(f"all runs are on {board.path} already")
+        log_message(f"all runs are already on {board.path}")
     return board
 
 

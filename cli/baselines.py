@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..baselines.running.recorded_scores import RecordedScore
 
 app = typer.Typer(
-    help="Baselines: list, algorithms, networks, results, record.",
+    help="List baselines, algorithms, networks and recorded results.",
     no_args_is_help=True,
 )
 
@@ -39,23 +39,25 @@ def baselines_list(
     search: Words = None,
     kind: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--kind", metavar="K", help="The kind of shift that it is against, or any."),
+        typer.Option(
+            "--kind", metavar="K", help="Kind of shift that the baseline targets, or any (not specific to one)."
+        ),
     ] = None,
     budgets: Annotated[
-        bool, typer.Option("--budgets", help="Their training steps under each budget, and in their papers.")
+        bool, typer.Option("--budgets", help="Show the training steps under each budget and in the papers.")
     ] = False,
     published: Annotated[
-        bool, typer.Option("--published", help="Published training settings and search ranges instead.")
+        bool, typer.Option("--published", help="List published training settings and search ranges instead.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """List the baselines, or those that fit."""
+    """List the baselines, or those that match the search words and options."""
     from ..baselines.running.listing import baselines
     from ..core.errors import FarshiftError
 
     if published:
         if search or kind or budgets:
-            raise FarshiftError("baselines list: --published lists settings, and goes without words to search for")
+            raise FarshiftError("baselines list: --published takes no search words, --kind or --budgets")
         return _print_published_settings(json)
     matches = baselines(" ".join(search or ()), kind=kind)
     if budgets:
@@ -70,33 +72,31 @@ def _print_budgets(entries: Sequence[BaselineEntry], json: bool) -> None:
     if json:
         keys = ("name", "quick", "full", "reference")
         return emit_json([{key: getattr(entry, key) for key in keys} for entry in entries])
-    rows = [[entry.name, str(entry.quick), str(entry.full), entry.reference or "not looked up"] for entry in entries]
-    print_catalogue(
-        ["baseline", "quick", "full", "the paper's or its code's"], rows, format_count(len(entries), "baseline")
-    )
+    rows = [[entry.name, str(entry.quick), str(entry.full), entry.reference or "not recorded"] for entry in entries]
+    print_catalogue(["baseline", "quick", "full", "paper or its code"], rows, format_count(len(entries), "baseline"))
 
 
 @app.command("algorithms")
 def baselines_algorithms(json: Json = False) -> None:
-    """List every training algorithm: its kind of shift, its citation, the data it uses."""
+    """List the training algorithms: kind of shift, data used, citation."""
     from ..baselines.running.listing import list_algorithms
 
     records = list_algorithms()
     if json:
         return emit_json(records)
     rows = [[a["name"], a["kind"], ", ".join(a["touches"]), a["citation"], a["title"]] for a in records]
-    print_catalogue(["algorithm", "kind", "looks at", "citation", "what it does"], rows, f"{len(records):,} algorithms")
+    print_catalogue(["algorithm", "kind", "data used", "citation", "description"], rows, f"{len(records):,} algorithms")
 
 
 @app.command("networks")
 def baselines_networks(json: Json = False) -> None:
-    """List every network."""
+    """List the networks."""
     from ..baselines.running.listing import list_networks
 
     records = list_networks()
     if json:
         return emit_json(records)
-    print_catalogue(["network", "task", "what it is"], [[n["name"], n["task"], n["title"]] for n in records])
+    print_catalogue(["network", "task", "description"], [[n["name"], n["task"], n["title"]] for n in records])
 
 
 def _print_published_settings(json: bool) -> None:
@@ -105,7 +105,7 @@ def _print_published_settings(json: bool) -> None:
     settings = list_published()
     if json:
         return emit_json(settings)
-    columns = ["published", "benchmarks", "setting", "value", "search", "stands at"]
+    columns = ["published", "benchmarks", "setting", "value", "search", "location"]
     rows = [
         [
             setting["published"],
@@ -127,11 +127,11 @@ def baselines_record(
     runs: Runs,
     to: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--to", metavar="DIR", help="Where the results go; default: the package's own."),
+        typer.Option("--to", metavar="DIR", help="Output folder (default: the package's results)."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Store the predictions of finished baseline runs as recorded results, in a compact form, and their scores."""
+    """Record finished baseline runs as results: their predictions, in a compact form, and their scores."""
     from ..baselines.running.recorded_scores import rescore_recorded, write_recorded_score
     from ..baselines.running.results import get_results_home, record_run
     from ..benchmarks.runs.run import read_run
@@ -149,13 +149,13 @@ def baselines_record(
         print_line(f"{file}: {file.stat().st_size:,} bytes")
 
 
-_EXPLAINED = (
-    " ID not learnt: a seed is no better than a constant answer, or not half way to the best recorded ID score where"
-    " there is a gap: nothing is said of the shift."
+_UNDERTRAINED_NOTE = (
+    " ID not learnt (undertrained): the ID score of a seed is no better than a constant prediction, or, where there is"
+    " a gap, less than half way to the best recorded ID score; its OOD score does not measure the shift."
 )
 
 
-_UNIT = "in percent, or as they are where a metric does not lie between 0 and 1"
+_UNIT = "in percent, or in the metric's unit if it is not within [0, 1]"
 
 
 def _format_views(score: RecordedScore) -> list[str]:
@@ -163,7 +163,7 @@ def _format_views(score: RecordedScore) -> list[str]:
 
 
 _LONG = 34
-"""Columns of a benchmark's name that leave room for the others on a narrow screen."""
+"""The longest benchmark name that leaves room for the other columns on a narrow screen."""
 
 
 def _wrap_name(name: str) -> str:
@@ -180,22 +180,24 @@ def _format_ood(score: RecordedScore, marked: str) -> str:
 
 @app.command("results")
 def baselines_results(
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Only this benchmark.")] = "",
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Only results on this benchmark.")] = "",
     rescore: Annotated[
-        bool, typer.Option("--rescore", help="Score the predictions again. Exit code 1 where that gives another score.")
+        bool, typer.Option("--rescore", help="Rescore the predictions; exit code 1 if a score differs.")
     ] = False,
-    each: Annotated[bool, typer.Option("--all", help="Every result, not only the best on each benchmark.")] = False,
+    each: Annotated[
+        bool, typer.Option("--all", help="List every result, not only the best on each benchmark.")
+    ] = False,
     budget: Annotated[
-        str, typer.Option("--budget", metavar="quick|full", help="The budget under which they were trained.")
+        str, typer.Option("--budget", metavar="quick|full", help="Training budget of the results: quick or full.")
     ] = "quick",
     latex: Latex = False,
     caption: Caption = "",
     label: Label = "",
     json: Json = False,
 ) -> None:
-    """List the best recorded result on each benchmark, or all of one benchmark, best OOD score first.
+    """List the best recorded result on each benchmark, or every result on one, best OOD score first.
 
-    Results whose kept score is of another version are scored from their predictions, which needs their data."""
+    Results recorded by another scorer version are rescored from their predictions, which needs their data."""
     from ..baselines.running.recorded_scores import (
         RecordedScore,
         read_recorded_scores,
@@ -227,7 +229,7 @@ def baselines_results(
             scores.append(now := RecordedScore.of(rescore_recorded(benchmark, name, home)))
             before = stored_scores[benchmark].get(name, now)
             if before.to_dict() != now.to_dict():
-                differ.append(f"{name} on {benchmark}: OOD {now.ood.value:.6f}, kept as {before.ood.value:.6f}")
+                differ.append(f"{name} on {benchmark}: OOD {now.ood.value:.6f}, recorded as {before.ood.value:.6f}")
         report_progress("scoring", len(lacking), len(lacking))
     scores = sort_best_first(scores)
     marked = {
@@ -252,10 +254,10 @@ def baselines_results(
             for name in sorted(first)
         ]
         summary = (
-            f"{format_count(len(scores), 'result')}, OOD {_UNIT} (*: ID not learnt); --on BENCHMARK lists its own, "
-            "--all every one."
+            f"{format_count(len(scores), 'result')}, OOD {_UNIT} (*: ID not learnt); "
+            "--on BENCHMARK lists its results, --all all."
         )
-        print_table("", ["benchmark", "best baseline", "OOD", "of"], rows, summary)
+        print_table("", ["benchmark", "best baseline", "OOD", "runs"], rows, summary)
     else:
         rows = [
             [
@@ -269,7 +271,7 @@ def baselines_results(
         ]
         columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds", "remark"]
         summary = f"Brackets are 95 % t intervals over test rows and training seeds. Scores {_UNIT}."
-        print_table("", columns, rows, f"{summary}{_EXPLAINED if any(map(mark, scores)) else ''}")
+        print_table("", columns, rows, f"{summary}{_UNDERTRAINED_NOTE if any(map(mark, scores)) else ''}")
     if differ:
         log_message("\n".join(differ))
         raise typer.Exit(1)

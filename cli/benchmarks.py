@@ -15,26 +15,27 @@ from .terminal import Json, emit_json, print_catalogue, print_line, print_wrappe
 if TYPE_CHECKING:
     from ..benchmarks.listing import BenchmarkEntry
 
-Name = Annotated[str, typer.Argument(help="The benchmark's name, such as scan/length.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Benchmark name, such as scan/length.")]
 
-app = typer.Typer(help="Benchmarks: list, metrics, show, export, import.", no_args_is_help=True)
+app = typer.Typer(help="List, show, export and import benchmarks.", no_args_is_help=True)
 
 
 @app.command("list")
 def benchmarks_list(
     search: Words = None,
     kind: OfKind = None,
-    suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="core, full ..")] = None,  # noqa: UP045
+    suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="Suite: core, full ..")] = None,  # noqa: UP045
     source: OfSource = None,
     modality: OfModality = None,
     generated: Generated = None,
     state: OfState = None,
     licence: OfLicence = "",
-    all_: Annotated[bool, typer.Option("--all", help="Each benchmark on its own line, families unfolded.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="List each benchmark on its own line.")] = False,
     json: Json = False,
 ) -> None:
-    """List all benchmarks, or those that fit: a line for each family of splits (the rates and draws of one rule of
-    label noise). --json has every benchmark."""
+    """List the benchmarks, or those that match the search words and options.
+
+    A family (the rates and draws of one label-noise rule) is one line; --all and --json list every benchmark."""
     from ..benchmarks.listing import benchmarks
 
     matches = benchmarks(
@@ -64,7 +65,7 @@ def benchmarks_list(
 
 @app.command("metrics")
 def benchmarks_metrics(json: Json = False) -> None:
-    """List all metrics: what each scores, which way it runs, and what a benchmark may say of it."""
+    """List the metrics: tasks, whether higher or lower is better, options, definition."""
     from ..benchmarks.listing import list_metrics
 
     records = list_metrics()
@@ -95,11 +96,11 @@ def benchmarks_show(name: Name, json: Json = False) -> None:
 @app.command("export")
 def benchmarks_export(
     name: Name,
-    to: Annotated[str, typer.Option("--to", metavar="TOOL", help="lm-eval or inspect.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")],
+    to: Annotated[str, typer.Option("--to", metavar="TOOL", help="Target runner: lm-eval or inspect.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder.")],
     json: Json = False,
 ) -> None:
-    """Export a text benchmark as a task for another runner."""
+    """Export a text benchmark as a task for another evaluation runner."""
     from ..benchmarks.interop import export_benchmark
 
     with show_progress():
@@ -111,15 +112,17 @@ def benchmarks_export(
 def benchmarks_import(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="The runner's per-sample logs; each of its calls is a seed."),
+        typer.Argument(metavar="FILE...", help="Per-sample logs of the runner; each invocation is a seed."),
     ],
-    source: Annotated[str, typer.Option("--from", metavar="TOOL", help="lm-eval or inspect.")],
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark that was exported.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write.")],
-    name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
+    source: Annotated[
+        str, typer.Option("--from", metavar="TOOL", help="Runner that wrote the logs: lm-eval or inspect.")
+    ],
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The exported benchmark.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Run folder to write.")],
+    name: Annotated[str, typer.Option("--name", help="Model name on the run card.")] = "",
     json: Json = False,
 ) -> None:
-    """Import the logs of another runner as a run; each of its calls is a seed."""
+    """Import the logs of another evaluation runner as a run, and score it."""
     from ..benchmarks.interop import import_run
 
     with show_progress():

@@ -1,4 +1,4 @@
-"""Commands of the leaderboard: pack and submit, and `farshift board`."""
+"""Commands for leaderboards: pack and submit, and `farshift board`."""
 
 from __future__ import annotations
 
@@ -14,44 +14,42 @@ from .options import Token
 from .terminal import Json, emit_json, exit_if, print_block, print_error, print_line, show_progress
 
 app = typer.Typer()
-board_app = typer.Typer(
-    help="Leaderboards: make one, read its tables, verify it, export it, serve it.", no_args_is_help=True
-)
+board_app = typer.Typer(help="Create, read, verify, export and serve leaderboards.", no_args_is_help=True)
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Board folder.")]
 BoardLocation = Annotated[
-    str, typer.Argument(metavar="DIR|EXPORT|URL", help="A board's folder, an export (folder or zip), or its address.")
+    str, typer.Argument(metavar="DIR|EXPORT|URL", help="Board folder, export (folder or zip) or URL.")
 ]
-_ENTRY = "The entry's name: 16 hexadecimal digits, as farshift submit prints it."
+_ENTRY = "Entry id: 16 hexadecimal digits, as printed by farshift submit."
 Entry = Annotated[str, typer.Argument(metavar="ENTRY", help=_ENTRY)]
-Reason = Annotated[str, typer.Option("--reason", help="Why: the board shows it.")]
+Reason = Annotated[str, typer.Option("--reason", help="Reason, shown on the board.")]
 
 
 @app.command()
 def pack(
     runs: Annotated[
         Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
-        typer.Argument(metavar="RUN...", help="The folders of finished runs, each of a model on a benchmark."),
+        typer.Argument(metavar="RUN...", help="Folders of finished runs, each of one model on one benchmark."),
     ] = None,
-    out: Annotated[Optional[Path], typer.Option("--out", metavar="FILE", help="The submission file to write.")] = None,  # noqa: UP045
-    team: Annotated[str, typer.Option("--team", help="Team name.")] = "",
-    note: Annotated[str, typer.Option("--note", help="A line that the board shows.")] = "",
-    name: Annotated[str, typer.Option("--name", help="Name of the submission.")] = "",
+    out: Annotated[Optional[Path], typer.Option("--out", metavar="FILE", help="Submission file to write.")] = None,  # noqa: UP045
+    team: Annotated[str, typer.Option("--team", help="Team name (default: the card's, or that of the team key).")] = "",
+    note: Annotated[str, typer.Option("--note", help="One-line note, shown on the board.")] = "",
+    name: Annotated[str, typer.Option("--name", help="Submission name.")] = "",
     card: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--card", metavar="FILE", help="A TOML file with the model card; the options go before it."),
+        typer.Option("--card", metavar="FILE", help="Model card (TOML); options override its values."),
     ] = None,
     key: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option(
-            "--key", metavar="FILE", help="The team's key, which signs it; default: your home's (farshift team)."
-        ),
+        typer.Option("--key", metavar="FILE", help="Team key to sign with (default: the key of farshift team)."),
     ] = None,
-    unsigned: Annotated[bool, typer.Option("--unsigned", help="Sign with no key, though there is one.")] = False,
-    template: Annotated[bool, typer.Option("--template", help="Print a model card to fill in, and stop.")] = False,
+    unsigned: Annotated[bool, typer.Option("--unsigned", help="Do not sign, even if there is a team key.")] = False,
+    template: Annotated[bool, typer.Option("--template", help="Print a model card template and exit.")] = False,
     json: Json = False,
 ) -> None:
-    """Pack finished runs into a submission file: predictions and cards, no code. Checked as a board checks it."""
+    """Pack finished runs into a submission file: predictions and cards, no code.
+
+    The file is validated as a board validates it."""
     from ..core.errors import FarshiftError
     from ..leaderboard.submission.pack import pack_runs as go
     from ..leaderboard.submission.team_key import find_default_key, read_team_name
@@ -75,55 +73,58 @@ def pack(
     size = f"{format_count(len(runs), 'run')}, {file.stat().st_size:,} bytes" + (
         "" if signing is None else f", signed by {signing.path}"
     )
-    print_line(f"{file}: {size}. Hand it in: farshift submit {file} --to BOARD")
+    print_line(f"{file}: {size}. Submit it: farshift submit {file} --to BOARD")
 
 
 @app.command()
 def submit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What farshift pack wrote.")],
-    to: Annotated[
-        str, typer.Option("--to", metavar="DIR|URL", help="The board: its folder, or the address of a server's.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Submission file written by farshift pack.")],
+    to: Annotated[str, typer.Option("--to", metavar="DIR|URL", help="Board folder, or URL of a board server.")],
     token: Token = "",
     wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="For a server: wait until it is scored, or print its state.")
+        bool,
+        typer.Option(
+            "--wait/--no-wait", help="For a server: wait until the file is scored, or print its state at once."
+        ),
     ] = True,
     reference: Annotated[
         bool,
-        typer.Option("--reference", help="For a board's folder: declare the entries as references (always ranked)."),
+        typer.Option("--reference", help="For a board folder: mark the entries as references (always ranked)."),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Submit a file: it is validated, scored from its predictions and entered in the ledger.
+    """Submit a file to a board, which validates it, scores its predictions and adds the entries to its ledger.
 
-    The same file submitted again is entered once: repeat the command to go on after an interruption, or to see the
-    state of a submission to a server (`--no-wait`)."""
+    Submitting the same file again adds nothing: repeat the command to resume after an interruption, or to print the
+    state of a submission to a server (--no-wait)."""
     from ..core.errors import FarshiftError
     from ..leaderboard.operations.locations import is_url, submit_at
     from ..leaderboard.submission.remote import RemoteBoard
 
     if reference and is_url(to):
-        raise FarshiftError("submit: the board's operator declares references, on its folder (--to DIR --reference)")
+        raise FarshiftError(
+            "submit: --reference needs the board folder (--to DIR): only the operator can mark references"
+        )
     with print_friendly_errors(json), show_progress():
         if not wait and is_url(to):
             remote = RemoteBoard(to, token)
-            handed = remote.hand_over(file)
-            if handed.state["state"] in ("refused", "failed"):
-                remote.entered(handed)
+            upload = remote.hand_over(file)
+            if upload.state["state"] in ("refused", "failed"):
+                remote.entered(upload)
         else:
-            handed = None
+            upload = None
             entries, new = submit_at(to, file, token)
             if reference:
                 _declare_references(to, entries)
-    if handed is not None:
+    if upload is not None:
         if json:
-            return emit_json({"board": to, **handed.state, "new": handed.new})
-        return print_line(_describe_state(to, handed.state))
+            return emit_json({"board": to, **upload.state, "new": upload.new})
+        return print_line(_describe_state(to, upload.state))
     if json:
         return emit_json({"board": to, "entries": entries, "new": new})
     print_line(
         f"{format_count(len(entries), 'entry', 'entries')} on {to}: {', '.join(entries)}"
-        + ("" if new else " (they were there already)")
+        + ("" if new else " (already on the board)")
     )
 
 
@@ -144,30 +145,32 @@ def _declare_references(folder: str, entries: list[str]) -> None:
 
 @board_app.command("init")
 def board_init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder; with --new-key a board's.")],
-    name: Annotated[str, typer.Option("--name", help="The board's title.")] = "Farshift board",
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder; with --new-key, a board folder.")],
+    name: Annotated[str, typer.Option("--name", help="Board title.")] = "Farshift board",
     store: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--store", metavar="URL", help="Keep the ledger in this PostgreSQL database instead of a file."),
+        typer.Option("--store", metavar="URL", help="PostgreSQL database for the ledger (default: a file)."),
     ] = None,
     files: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--files", metavar="URL", help="Keep submissions and scores in this store: s3://BUCKET/FOLDER."),
+        typer.Option(
+            "--files", metavar="URL", help="Object store for submissions and scores: s3://BUCKET/FOLDER (default: DIR)."
+        ),
     ] = None,
     new_key: Annotated[
-        bool, typer.Option("--new-key", help="Give an existing board a new key, which the old one signs.")
+        bool, typer.Option("--new-key", help="Rotate the key of an existing board; the old key signs the new one.")
     ] = False,
-    reason: Annotated[str, typer.Option("--reason", help="With --new-key: why. The board shows it.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="With --new-key: reason, shown on the board.")] = "",
     json: Json = False,
 ) -> None:
-    """Make a new board in an empty folder, with a key of its own."""
+    """Create a board with its own signing key in an empty folder."""
     from ..core.errors import FarshiftError
     from ..leaderboard.board import Board, get_key_path
 
     if new_key:
         return _rotate_key(folder, reason, json)
     if reason:
-        raise FarshiftError("init: --reason is that of a new key (--new-key)")
+        raise FarshiftError("init: --reason goes with --new-key")
     board = Board.init(folder, name, store, files)
     if json:
         return emit_json({"board": str(board.path), "name": board.name, "key": board.ledger.key})
@@ -180,16 +183,19 @@ def board_init(
 @board_app.command("site")
 def board_site(
     location: BoardLocation,
-    out: Annotated[Optional[Path], typer.Option("--out", metavar="DIR", help="Default: DIR/site.")] = None,  # noqa: UP045
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", metavar="DIR", help="Output folder (default: DIR/site)."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Write the board as static pages."""
+    """Write the board as static web pages."""
     from ..core.errors import FarshiftError
     from ..leaderboard.operations.locations import open_board_view
     from ..leaderboard.publish.write import build_site
 
     if out is None and not Path(location).is_dir():
-        raise FarshiftError(f"site: say where the pages of {location} are to be written (--out DIR)")
+        raise FarshiftError(f"site: name an output folder for the pages of {location} (--out DIR)")
     with show_progress(), open_board_view(location) as board:
         page = build_site(board, out)
     emit_json({"page": str(page)}) if json else print_line(f"open {page.resolve()}")
@@ -200,18 +206,19 @@ def board_verify(
     location: BoardLocation,
     head: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--head", metavar="HASH", help="A record's hash from an earlier look: it must still be there."),
+        typer.Option("--head", metavar="HASH", help="Hash of an earlier head record, which the ledger must contain."),
     ] = None,
     key: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--key", metavar="HEX", help="The board's public key, from an earlier look."),
+        typer.Option("--key", metavar="HEX", help="Public key that the board must have."),
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=0, help="Processes at work; 0 for one a core.")] = 0,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Use nothing that an earlier verification computed.")] = False,
+    workers: Annotated[int, typer.Option("--workers", min=0, help="Number of processes; 0 for one per core.")] = 0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ignore the results of earlier verifications.")] = False,
     json: Json = False,
 ) -> None:
-    """Check the ledger, and recompute every score from its predictions. Exit code 1 where something differs, or could
-    not be recomputed. Goes on where an earlier verification was cut off."""
+    """Verify the ledger, and recompute every score from its predictions.
+
+    Exit code 1 if something differs or cannot be recomputed. An interrupted verification is resumed."""
     from ..leaderboard.operations.locations import verify_at
 
     with show_progress():
@@ -240,10 +247,10 @@ def board_verify(
 
 @board_app.command("rescore")
 def board_rescore(folder: Folder, json: Json = False) -> None:
-    """Bring a board up to this version: its database, and the scores of an older scorer.
+    """Upgrade a board to this version: its database schema and its scores.
 
-    The database gets this version's schema (Alembic). Entries of an older scorer are scored again from their
-    predictions; both scores are kept. Exit code 1 where one could not be."""
+    The database is migrated to this version's schema (Alembic). Entries of an older scorer are rescored from their
+    predictions; both scores are kept. Exit code 1 if an entry cannot be rescored."""
     from ..leaderboard.board import Board, migrate_board
     from ..leaderboard.operations.rescore import rescore_entries
 
@@ -254,7 +261,7 @@ def board_rescore(folder: Folder, json: Json = False) -> None:
         emit_json(report.__dict__ | {"schema": {"before": before, "after": after}})
     else:
         print_line(f"{folder}: schema {after}" + ("" if before == after else f", was {before}"))
-        print_line(f"{folder}: {format_count(len(report.rescored), 'entry', 'entries')} scored anew")
+        print_line(f"{folder}: {format_count(len(report.rescored), 'entry', 'entries')} rescored")
         for record in report.rescored:
             before, after = record["before"]["ood"], record["after"]["ood"]
             print_line(
@@ -262,7 +269,7 @@ def board_rescore(folder: Folder, json: Json = False) -> None:
                 f"{after:.4f}"
             )
         for why in report.left:
-            print_line(f"  left as it is: {why}")
+            print_line(f"  not rescored: {why}")
     exit_if(bool(report.left))
 
 
@@ -272,11 +279,13 @@ def board_withdraw(
     entry: Entry,
     reason: Reason,
     by_board: Annotated[
-        bool, typer.Option("--by-board", help="Remove it in the board's name rather than its team's.")
+        bool, typer.Option("--by-board", help="Record it as removed by the board, not withdrawn by its team.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Take an entry out of the tables. It stays in the ledger, listed separately with the reason."""
+    """Withdraw an entry from the tables.
+
+    It stays in the ledger, and is listed separately with the reason."""
     from ..leaderboard.board import Board
     from ..leaderboard.operations.withdraw import remove_entry, withdraw_entry
 
@@ -297,12 +306,12 @@ def _rotate_key(folder: Path, reason: str, json: bool) -> None:
     key, file = record.body["key"], get_key_path(board.path)
     if json:
         return emit_json({"seq": record.seq, "key": key, "file": str(file), "old": str(old)})
-    print_line(f"{folder}: records after {record.seq} are signed by {key}. Back up {file}; {old} signs nothing more")
+    print_line(f"{folder}: records after {record.seq} are signed by {key}. Back up {file}; {old} is no longer used")
 
 
 @contextmanager
 def print_friendly_errors(json: bool) -> Iterator[None]:
-    """Tell the problems of a refused submission one by one: as objects on stdout, or one a line."""
+    """Print the problems of a refused submission one by one: as objects on stdout, or one per line."""
     from ..core.errors import BadSubmission, FarshiftError
     from ..leaderboard.validation.problem import to_problem_records
 

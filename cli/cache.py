@@ -9,7 +9,7 @@ import typer
 from ..core.listings.plural import format_count
 from .terminal import Json, emit_json, exit_if, print_line, print_table, print_wrapped, show_progress
 
-app = typer.Typer(help="The local cache: list, verify, clear.", no_args_is_help=True)
+app = typer.Typer(help="List, verify and clear the local cache.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -26,7 +26,7 @@ def cache_list(json: Json = False) -> None:
         print_table("", ["kind", "entry", "size", "last used (UTC)"], rows)
     responses = report["kinds"]["responses"]
     if responses["entries"]:
-        print_line(f"responses of language models: {responses['entries']:,}, {format_size(responses['bytes'])}")
+        print_line(f"language model responses: {responses['entries']:,}, {format_size(responses['bytes'])}")
     limit = (
         f"limit {format_size(report['limit'])}" if report["limit"] else "no limit (FARSHIFT_CACHE_LIMIT=10GB sets one)"
     )
@@ -35,7 +35,9 @@ def cache_list(json: Json = False) -> None:
 
 @app.command("verify")
 def cache_verify(json: Json = False) -> None:
-    """Hash every file and compare it with the stored digest. Exit code 1 if one differs."""
+    """Verify every cached file against its stored digest.
+
+    Exit code 1 if one differs."""
     from ..core.files import get_cache_root
     from ..loaders.cache.contents import verify_cache
 
@@ -62,26 +64,24 @@ def cache_verify(json: Json = False) -> None:
 def cache_clear(
     older_than: Annotated[
         Optional[float],  # noqa: UP045  (typer reads the annotation at run time)
-        typer.Option(
-            "--older-than", metavar="DAYS", help="Only entries that were last used more than this many days ago."
-        ),
+        typer.Option("--older-than", metavar="DAYS", help="Only entries last used more than this many days ago."),
     ] = None,
     kind: Annotated[
         Optional[list[str]],  # noqa: UP045
         typer.Option(
             "--kind",
             metavar="K",
-            help="files, trees, sources, splits, handouts, pictures, features, responses or quarantine. May be "
-            "repeated.",
+            help="Kind of entry: files, trees, sources, splits, handouts, pictures, features, tokens, responses or "
+            "quarantine. May be repeated.",
         ),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Everything, including responses.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List what would be removed, without removing it.")
-    ] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Remove everything, including responses.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed without removing it.")] = False,
     json: Json = False,
 ) -> None:
-    """Remove cached data. Entries in use are kept; everything except responses is rebuilt when needed."""
+    """Remove cached data.
+
+    Entries in use are kept. Everything except responses is rebuilt when needed."""
     from ..core.files import get_cache_root
     from ..loaders.cache.contents import clear_cache, describe_entry
     from ..loaders.cache.limit import format_size
@@ -95,7 +95,7 @@ def cache_clear(
     for entry in cleared.removed:
         print_line(f"{done}: {entry.kind}/{entry.name}, {format_size(entry.bytes)}")
     for entry, why in cleared.left:
-        print_line(f"left: {entry.kind}/{entry.name}: {why}")
+        print_line(f"kept: {entry.kind}/{entry.name}: {why}")
     entries = format_count(len(cleared.removed), "entry", "entries")
     print_line(f"{get_cache_root()}: {entries}, {format_size(cleared.bytes)} {done}")
 

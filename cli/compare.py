@@ -1,4 +1,4 @@
-"""`farshift compare`: runs held against one another by one statistic."""
+"""`farshift compare`: runs compared by one statistic."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ Statistic = Annotated[
     typer.Option(
         "--statistic",
         metavar="S",
-        help="difference (of RUN minus OTHER, on the same rows), robustness (effective robustness of RUN over the line "
-        "of three or more BASELINEs), recovered (share of the gap from FLOOR to CEILING that RUN recovers: RUN FLOOR "
-        "CEILING), replicates (mean and standard deviation over seeds, or over runs on the folds of a set), variance "
-        "(variance components), detectable (minimum detectable difference of the benchmark --on).",
+        help="Statistic: difference (RUN minus OTHER, on the same rows), robustness (effective robustness of RUN over "
+        "the line fitted to three or more BASELINEs), recovered (share of the gap from FLOOR to CEILING that RUN "
+        "recovers; arguments: RUN FLOOR CEILING), replicates (mean and standard deviation over seeds, or over runs on "
+        "the folds of a data set), variance (variance components), detectable (minimum detectable difference of a "
+        "benchmark).",
     ),
 ]
 
@@ -50,33 +51,34 @@ def compare(
     statistic: Statistic = "difference",
     plot: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--plot", metavar="FILE", help="Also draw the difference: .png, .svg or .pdf."),
+        typer.Option("--plot", metavar="FILE", help="Also plot the difference to a .png, .svg or .pdf file."),
     ] = None,
     title: Title = "",
     no_note: NoNote = False,
     full: Annotated[
-        bool, typer.Option("--full", help="The difference at each severity and in each group too, and exact tests.")
+        bool,
+        typer.Option("--full", help="Also print the difference at each severity and in each group, and exact tests."),
     ] = False,
     latex: Latex = False,
     caption: Caption = "",
     label: Label = "",
-    view: Annotated[str, typer.Option("--view", metavar="V", help="For recovered: the view that is scored.")] = "ood",
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="For detectable: the benchmark.")] = "",
+    view: Annotated[str, typer.Option("--view", metavar="V", help="For recovered: view to score.")] = "ood",
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="For detectable: benchmark.")] = "",
     assumed: Annotated[
         bool,
         typer.Option(
             "--assumed",
-            help="For detectable: assume that two entries disagree on a tenth of the rows. Default: measure it on the "
-            "RUNs, or on the recorded baselines.",
+            help="For detectable: assume that two entries disagree on 10 % of the rows (default: measure it on the "
+            "RUNs, or on the recorded baselines).",
         ),
     ] = False,
     seeds: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option("--seeds", min=2, help="For detectable: plan for this many seeds a run."),
+        typer.Option("--seeds", min=2, help="For detectable: number of seeds per run to plan for."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compare runs: the paired difference of two with its interval, or another statistic."""
+    """Compare runs: the paired difference of two runs with its interval, or another statistic."""
     paths = runs or []
     if statistic not in STATISTICS:
         raise UnknownName("statistic", statistic, STATISTICS)
@@ -102,7 +104,7 @@ def compare(
 
 def _require_runs(statistic: str, paths: Sequence[Path], usage: str, least: int, most: int | None = None) -> None:
     if len(paths) < least or (most is not None and len(paths) > most):
-        raise FarshiftError(f"compare --statistic {statistic} takes {usage}: {format_count(len(paths), 'run')} named")
+        raise FarshiftError(f"compare --statistic {statistic} takes {usage}, not {format_count(len(paths), 'run')}")
 
 
 def _print_difference(
@@ -120,7 +122,7 @@ def _print_difference(
     from ..benchmarks.plot import check_plot_path
     from ..benchmarks.plot._compare import draw_comparison, make_comparison_note
 
-    _require_runs("difference", paths, "two runs, RUN OTHER", 2, 2)
+    _require_runs("difference", paths, "two runs (RUN OTHER)", 2, 2)
     if plot is None:
         refuse_figure_options("compare", "--plot FILE", title, not note)
     else:
@@ -151,7 +153,7 @@ def _print_difference(
 
 def _format_test(view: str, test: dict[str, Any]) -> str:
     if not test["test"]:
-        return f"{view}: t test over all that the interval covers: p = {test['t']['p']:.3g}"
+        return f"{view}: t test with the variance of the interval: p = {test['t']['p']:.3g}"
     return f"{view}: {test['test']}: p = {test['p']:.3g} ({test['tests']})"
 
 
@@ -167,9 +169,9 @@ def _format_difference(record: dict[str, Any]) -> list[str]:
     known = read_interval(record)
     if isinstance(known, NotAvailable):
         return ["n/a", known.reason, ""]
-    words = {True: "yes", False: "no", None: "needs more seeds"}
+    answers = {True: "yes", False: "no", None: "needs more seeds"}
     interval = f"[{known.low:+.4f}, {known.high:+.4f}]"
-    return [f"{known.value:+.4f}", interval, words[record["distinguishable"]]]
+    return [f"{known.value:+.4f}", interval, answers[record["distinguishable"]]]
 
 
 def _print_robustness(paths: Sequence[Path], json: bool) -> None:
@@ -177,7 +179,7 @@ def _print_robustness(paths: Sequence[Path], json: bool) -> None:
     from ..benchmarks.scoring.record import format_estimate
     from ..benchmarks.statistics.interval import read_interval
 
-    _require_runs("robustness", paths, "a run and at least three baselines, RUN BASELINE BASELINE BASELINE ..", 4)
+    _require_runs("robustness", paths, "a run and at least three baselines (RUN BASELINE BASELINE BASELINE ..)", 4)
     with show_progress():
         record = measure_effective_robustness(paths[0], paths[1:])
     if json:
@@ -192,7 +194,7 @@ def _print_recovered(paths: Sequence[Path], view: str, json: bool) -> None:
     from ..benchmarks.scoring.record import format_estimate
     from ..benchmarks.statistics.interval import read_interval
 
-    _require_runs("recovered", paths, "three runs, RUN FLOOR CEILING", 3, 3)
+    _require_runs("recovered", paths, "three runs (RUN FLOOR CEILING)", 3, 3)
     run, floor, ceiling = paths
     with show_progress():
         record = measure_gap_recovered(run, floor, ceiling, view)
@@ -206,7 +208,7 @@ def _print_recovered(paths: Sequence[Path], view: str, json: bool) -> None:
 def _print_replicates(paths: Sequence[Path], json: bool) -> None:
     from ..benchmarks.comparison.replicates import replicates
 
-    _require_runs("replicates", paths, "a run, or a run for each fold of a set", 1)
+    _require_runs("replicates", paths, "a run, or a run for each fold of a data set", 1)
     with show_progress():
         record = replicates(*paths)
     if json:
@@ -250,7 +252,7 @@ def _print_detectable(on: str, paths: Sequence[Path], assumed: bool, seeds: int 
     if not on:
         raise FarshiftError("compare --statistic detectable: name the benchmark (--on BENCHMARK)")
     if assumed and paths:
-        raise FarshiftError("compare: --assumed measures on no runs: leave the runs out, or --assumed")
+        raise FarshiftError("compare: --assumed uses no runs: leave out the runs or --assumed")
     with show_progress():
         record = compute_detectable_difference(on, [] if assumed else paths or _read_recorded_runs(on), seeds)
     if json:

@@ -1,4 +1,4 @@
-"""`farshift board probe`: is a benchmark's test in a model's training data?"""
+"""`farshift board probe`: is a benchmark's test set in a model's training data?"""
 
 from __future__ import annotations
 
@@ -15,20 +15,25 @@ app = typer.Typer()
 
 @app.command()
 def probe(
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Whose test rows are looked for.")],
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Benchmark whose test rows to search for.")],
     data: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--data", metavar="PATH", help="Your training texts: Parquet, text, JSON lines, or a folder."),
+        typer.Option(
+            "--data", metavar="PATH", help="Training texts to search: Parquet, text or JSON lines, or a folder."
+        ),
     ] = None,
     card: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--card", metavar="FILE", help="A model card (TOML): what it declares to have been trained on."),
+        typer.Option("--card", metavar="FILE", help="Model card (TOML) whose declared training data to check."),
     ] = None,
-    model: Annotated[str, typer.Option("--model", metavar="M", help="A model that is asked for the canary.")] = "",
+    model: Annotated[
+        str, typer.Option("--model", metavar="M", help="Model to prompt for the canary, as for farshift evaluate.")
+    ] = "",
     json: Json = False,
 ) -> None:
-    """Look for a benchmark's test rows and canary in your own data, card or model. Exit code 1 where one is found.
-    Nothing leaves this machine."""
+    """Search your data, model card or model for a benchmark's test rows and canary.
+
+    Exit code 1 if one is found. Nothing leaves this machine, unless --model is a remote one."""
     from ..leaderboard.contamination.probing import describe_record, has_findings
     from ..leaderboard.contamination.probing import probe as go
 

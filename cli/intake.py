@@ -1,4 +1,4 @@
-"""Commands of whoever runs a board's server: access tokens, the queue and its workers."""
+"""Commands for the operator of a board server: access tokens, the queue and its workers."""
 
 from __future__ import annotations
 
@@ -14,26 +14,30 @@ if TYPE_CHECKING:
     from ..leaderboard.ledger.store import Store
 
 app = typer.Typer()
-token_app = typer.Typer(help="Access tokens, with which teams submit to a board's server.", no_args_is_help=True)
+token_app = typer.Typer(help="Manage the access tokens of a board server.", no_args_is_help=True)
 app.add_typer(token_app, name="token")
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Board folder.")]
 
 
 @token_app.command("create")
 def token_create(
     folder: Folder,
-    team: Annotated[str, typer.Option("--team", metavar="NAME", help="The team that submits with it.")],
+    team: Annotated[str, typer.Option("--team", metavar="NAME", help="Team that the token is for.")],
     key: Annotated[
-        str, typer.Option("--key", metavar="HEX", help="The team's public key, which must have signed them.")
+        str, typer.Option("--key", metavar="HEX", help="Public key that must sign its submissions (default: any).")
     ] = "",
     scope: Annotated[
-        str, typer.Option("--scope", metavar="S,S", help="submit, hand-in (answers to sealed windows), or both.")
+        str, typer.Option("--scope", metavar="S,S", help="Scopes: submit, hand-in (answers to sealed tests), or both.")
     ] = "submit,hand-in",
-    expires: Annotated[str, typer.Option("--expires", metavar="DAYS", help="Such as 90d. Default: never.")] = "",
+    expires: Annotated[
+        str, typer.Option("--expires", metavar="DAYS", help="Lifetime, such as 90d (default: no expiry).")
+    ] = "",
     json: Json = False,
 ) -> None:
-    """Create a token and print it. The board stores its sha256 only."""
+    """Create an access token and print it.
+
+    The board stores only its SHA-256 digest."""
     from ..leaderboard.server.accounts.tokens import create_token
 
     scopes = tuple(name.strip() for name in scope.split(",") if name.strip())
@@ -41,12 +45,12 @@ def token_create(
     if json:
         return emit_json({"token": token, **token_info.record()})
     print_line(token)
-    print_note(f"token {token_info.id} of {team}: it is not shown again. The team gives it as FARSHIFT_TOKEN")
+    print_note(f"token {token_info.id} of {team}: it is not shown again. The team sets it as FARSHIFT_TOKEN")
 
 
 @token_app.command("list")
 def token_list(folder: Folder, json: Json = False) -> None:
-    """List the tokens of a board: team, state, scope, dates."""
+    """List the access tokens of a board: team, state, scopes, dates."""
     from time import time
 
     from ..leaderboard.server.accounts.tokens import list_tokens
@@ -65,21 +69,21 @@ def token_list(folder: Folder, json: Json = False) -> None:
         ]
         for token in records
     ]
-    print_table("", ["token", "team", "state", "for", "created", "expires"], rows)
+    print_table("", ["token", "team", "state", "scopes", "created", "expires"], rows)
 
 
 @token_app.command("revoke")
 def token_revoke(
     folder: Folder,
-    token: Annotated[str, typer.Argument(metavar="ID", help="The token's id, as `token list` prints it.")],
-    reason: Annotated[str, typer.Option("--reason", help="Why: the audit log states it.")] = "",
+    token: Annotated[str, typer.Argument(metavar="ID", help="Token id, as printed by token list.")],
+    reason: Annotated[str, typer.Option("--reason", help="Reason, for the audit log.")] = "",
     json: Json = False,
 ) -> None:
     """Revoke a token."""
     from ..leaderboard.server.accounts.tokens import revoke_token
 
-    gone = revoke_token(_open_store(folder), token, reason)
-    emit_json(gone.record()) if json else print_line(f"token {gone.id} of {gone.team} is revoked")
+    revoked = revoke_token(_open_store(folder), token, reason)
+    emit_json(revoked.record()) if json else print_line(f"token {revoked.id} of {revoked.team} is revoked")
 
 
 def _print_queue(folder: Path, json: bool) -> None:
@@ -101,7 +105,7 @@ def _print_queue(folder: Path, json: bool) -> None:
         ]
         for record in records
     ]
-    print_table("", ["submission", "of", "state", "attempts", "received", "outcome"], rows)
+    print_table("", ["submission", "owner", "state", "attempts", "received", "outcome"], rows)
 
 
 def _describe_outcome(job: dict[str, Any]) -> str:
@@ -113,16 +117,18 @@ def _describe_outcome(job: dict[str, Any]) -> str:
 @app.command()
 def work(
     folder: Folder,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="Submissions scored at once.")] = 1,
-    once: Annotated[bool, typer.Option("--once", help="Stop when nothing is due.")] = False,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=64, help="Number of submissions scored at the same time.")
+    ] = 1,
+    once: Annotated[bool, typer.Option("--once", help="Exit when no submission is due.")] = False,
     queue: Annotated[
-        bool, typer.Option("--queue", help="Print the submissions over HTTP and the state of each, and stop.")
+        bool, typer.Option("--queue", help="Print the submissions to the server and their states, and exit.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Score queued submissions until stopped (Ctrl-C or SIGTERM).
 
-    Any number of these processes may work on one board."""
+    Several of these processes may work on one board."""
     import signal
 
     from ..leaderboard.board import Board
@@ -131,25 +137,25 @@ def work(
     if queue:
         return _print_queue(folder, json)
 
-    def stopped(*_: object) -> None:
+    def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     board = Board(folder)
     with show_progress():
-        signal.signal(signal.SIGTERM, stopped)
-        at_work = Workers(board, workers).start(once)
+        signal.signal(signal.SIGTERM, stop)
+        started_workers = Workers(board, workers).start(once)
         try:
-            at_work.wait()
+            started_workers.wait()
         except KeyboardInterrupt:
-            at_work.stop()
+            started_workers.stop()
     if json:
-        return emit_json({"ended": at_work.ended, **at_work.queue.counts()})
-    print_line(f"{folder}: {format_count(at_work.ended, 'submission')} scored or refused")
+        return emit_json({"ended": started_workers.ended, **started_workers.queue.counts()})
+    print_line(f"{folder}: {format_count(started_workers.ended, 'submission')} scored or refused")
 
 
 @token_app.command("audit")
 def token_audit(folder: Folder, json: Json = False) -> None:
-    """Show the audit log: tokens, quotas exceeded, entries removed."""
+    """Show the audit log: tokens, exceeded quotas, removed entries."""
     from ..leaderboard.server.accounts.audit import read_events
 
     records = [vars(event) for event in read_events(_open_store(folder))]
@@ -164,7 +170,7 @@ def token_audit(folder: Folder, json: Json = False) -> None:
         ]
         for record in records
     ]
-    print_table("", ["time", "what", "who", "detail"], rows)
+    print_table("", ["time", "event", "by", "detail"], rows)
 
 
 def _open_store(folder: Path) -> Store:

@@ -1,4 +1,4 @@
-"""Options that several commands share: declared once, by themselves or as the fields of a dataclass."""
+"""Options that several commands share: declared once, singly or as the fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Token = Annotated[
     typer.Option(
         "--token",
         metavar="T",
-        help="For a server: your team's; default: FARSHIFT_TOKEN, or tokens.toml in FARSHIFT_HOME.",
+        help="Access token for a server (default: FARSHIFT_TOKEN, or tokens.toml in FARSHIFT_HOME).",
     ),
 ]
 
@@ -28,11 +28,11 @@ def with_options(options: type[T]) -> Callable[[Callable[..., None]], Callable[.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
-    ... class Place:
+    ... class Target:
     ...     on: str = ""
-    >>> @taking(Place)
-    ... def show(place: Place, loud: bool = False) -> None:
-    ...     print(place.on, loud)
+    >>> @with_options(Target)
+    ... def show(target: Target, loud: bool = False) -> None:
+    ...     print(target.on, loud)
     >>> show(on="scan/length")
     scan/length False
     """

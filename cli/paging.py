@@ -1,4 +1,4 @@
-"""What a command says on stdout, held back while it runs in a terminal and paged where it is longer than the screen."""
+"""The output of a command on stdout: buffered in a terminal, and paged if it is longer than the screen."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def write_text(text: str) -> None:
 
 @contextmanager
 def page_output() -> Iterator[None]:
-    """Within the context `write_text` holds back what it is given; at its end it is printed, or shown by the pager
-    where it is longer than the screen. The pager is that of the environment (`PAGER`; empty for none), else `less`.
-    Where stdout is no terminal nothing is held back."""
+    """Within the context `write_text` buffers its text; at its end the text is printed, or shown by the pager if it is
+    longer than the screen. The pager is that of the environment (`PAGER`; empty for none), else `less`. If stdout is
+    not a terminal, nothing is buffered."""
     global _buffered_lines
     if not sys.stdout.isatty():
         yield
@@ -53,7 +53,7 @@ def page_output() -> Iterator[None]:
 
 
 def flush_output() -> None:
-    """Print, or page, what is held back."""
+    """Print or page the buffered text."""
     global _buffered_lines
     text, _buffered_lines = "\n".join(_buffered_lines or ()), None
     if not text:

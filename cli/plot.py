@@ -17,23 +17,28 @@ app = typer.Typer()
 def plot(
     runs: Runs,
     what: Annotated[
-        str, typer.Option("--what", metavar="W", help="severity, gap, id_ood, noise, calibration, or one of your own.")
+        str,
+        typer.Option(
+            "--what", metavar="W", help="Figure: severity, gap, id_ood, noise, calibration, or one of your own."
+        ),
     ] = "gap",
     out: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--out", metavar="FILE", help="The picture to write: .png, .svg or .pdf."),
+        typer.Option("--out", metavar="FILE", help="File to write: an image (.png, .svg or .pdf), or the --table."),
     ] = None,
     title: Title = "",
     no_note: NoNote = False,
     form: Annotated[
         str,
-        typer.Option("--table", metavar="F", help="A table instead: latex, markdown, csv, or a form of your own."),
+        typer.Option(
+            "--table", metavar="F", help="Write a table instead: latex, markdown, csv, or a format of your own."
+        ),
     ] = "",
     caption: Caption = "",
     label: Label = "",
     json: Json = False,
 ) -> None:
-    """Plot runs as a figure for a paper, or write them as a table."""
+    """Plot runs as a figure, or write them as a table."""
     from ..benchmarks.comparison.leaders import find_leaders
     from ..benchmarks.plot import draw_plot, get_plot_note
     from ..benchmarks.scoring.score import score as go
@@ -41,14 +46,14 @@ def plot(
     from ..core.errors import FarshiftError
 
     if bool(form) == (out is not None and not form):
-        raise FarshiftError("plot: name a picture to write (--out FIGURE.png) or a table (--table markdown)")
+        raise FarshiftError("plot: name an image file to write (--out FIGURE.png) or a table format (--table markdown)")
     if form and out is not None and out.suffix in (".png", ".svg", ".pdf"):
-        raise FarshiftError(f"plot: {out} is named like a picture, and --table {form} is text: leave one of them out")
+        raise FarshiftError(f"plot: {out} is an image file, and --table {form} writes text: leave out one of the two")
     if form:
         refuse_figure_options("plot", "--out FIGURE.png without --table", title, no_note)
-    for name, given in (("caption", caption), ("label", label)):
-        if given and not form:
-            raise FarshiftError(f"plot: --{name} is of tables: add --table latex, or leave it out")
+    for name, value in (("caption", caption), ("label", label)):
+        if value and not form:
+            raise FarshiftError(f"plot: --{name} applies to tables: add --table latex, or leave it out")
     with show_progress():
         scores = [go(path) for path in runs]
         leads = find_leaders(runs) if form == "latex" else None

@@ -1,4 +1,4 @@
-"""The progress of long work on stderr: bars in a terminal, elsewhere a plain line now and then."""
+"""The progress of long work on stderr: bars in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _SHORTEST, _LONGEST, _SHARE = 10.0, 60.0, 0.1
 """Without a terminal, a line for each tenth of the work: none within ten seconds of another, and one each minute."""
 
 _WIDE = 110
-"""Columns from which a bar is as long as it likes, and tells how long it has taken."""
+"""Width from which a bar has its full length and shows the elapsed time."""
 
 
 @dataclass
 class _Work:
-    """Work that is under way, as plain lines tell it. When it was first heard of and how far it was then; when it was
-    last told and how far it was then."""
+    """Work in progress, reported by plain lines. began, first: the time and progress of its first update; last,
+    reported_done: those of the last printed line."""
 
     began: float
     first: int
@@ -34,7 +34,7 @@ class _Work:
 
 
 class Lines:
-    """Says how far work is in plain lines. Work that ends within ten seconds has none."""
+    """Prints progress as plain lines. Work that ends within ten seconds has none."""
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._say, self._clock = say, clock

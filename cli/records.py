@@ -38,7 +38,7 @@ _MOST = 12
 
 
 def _format_more(fields: Sized) -> str:
-    return f"and {len(fields) - _MOST} more (--json has all)" if len(fields) > _MOST else ""
+    return f"and {len(fields) - _MOST} more (--json lists all)" if len(fields) > _MOST else ""
 
 
 def print_record(record: dict[str, Any], indent: str = "") -> None:

@@ -22,38 +22,42 @@ app = typer.Typer()
 
 @app.command()
 def reproduce(
-    name: Annotated[Optional[str], typer.Argument(metavar="[CLAIM]", help="Its name: --list has them.")] = None,  # noqa: UP045
+    name: Annotated[Optional[str], typer.Argument(metavar="[CLAIM]", help="Claim name, as printed by --list.")] = None,  # noqa: UP045
     listing: Annotated[bool, typer.Option("--list", help="List the claims with their recorded verdicts.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Every claim that fits --budget, cheapest first.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="The short form: under a minute, the direction only.")] = False,
-    rescore: Annotated[
-        bool, typer.Option("--rescore", help="Train nothing: judge the predictions that are kept of the recorded run.")
+    every: Annotated[
+        bool, typer.Option("--all", help="Check every claim that fits into --budget, cheapest first.")
     ] = False,
-    budget: Annotated[str, typer.Option("--budget", metavar="T", help="With --all: 90s, 30m, 2h.")] = "30m",
+    quick: Annotated[bool, typer.Option("--quick", help="Check only the direction, in under a minute.")] = False,
+    rescore: Annotated[
+        bool, typer.Option("--rescore", help="Train nothing: apply the rule to the recorded predictions.")
+    ] = False,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="T", help="With --all: time budget, such as 90s, 30m or 2h.")
+    ] = "30m",
     seeds: Seeds = None,
     device: Device = "cpu",
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the runs go; one that is unfinished there goes on.")
+        Path, typer.Option("--out", metavar="DIR", help="Output folder for the runs; unfinished runs are resumed.")
     ] = Path("farshift-claims"),
     kind: OfKind = None,
     keep: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--keep", metavar="DIR", help="Store outcomes and their predictions as recorded ones."),
+        typer.Option("--keep", metavar="DIR", help="Record the outcomes and their predictions in this folder."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check a published claim: run its experiment, and judge it by the rule that the claim was written with.
+    """Check a published claim: run its experiment, and apply its decision rule, which was fixed in advance.
 
-    Exit code 1 where a claim is not reproduced (with --quick: where its direction does not hold)."""
+    Exit code 1 if a claim is not reproduced (with --quick: if its direction does not hold)."""
     from ..benchmarks.claims.claim import load_claim
     from ..core.errors import FarshiftError
 
     if (name is not None) + listing + every != 1:
         raise FarshiftError("reproduce: name a claim, or give one of --list and --all")
     if rescore and (quick or seeds or keep):
-        raise FarshiftError("reproduce: --rescore judges what is kept: leave --quick, --seeds and --keep out")
+        raise FarshiftError("reproduce: --rescore uses the recorded predictions: leave out --quick, --seeds and --keep")
     if keep is not None and quick:
-        raise FarshiftError("reproduce: --keep stores claims in full: leave --quick out")
+        raise FarshiftError("reproduce: --keep records full runs: leave out --quick")
     if listing:
         return _print_claims(kind or "", json)
     if every:
@@ -76,7 +80,7 @@ def _print_claims(kind: str, json: bool) -> None:
         for entry in entries
     ]
     print_table(
-        "", ["claim", "kind", "verdict", "one core", "what is claimed"], rows, format_count(len(entries), "claim")
+        "", ["claim", "kind", "verdict", "CPU time (one core)", "title"], rows, format_count(len(entries), "claim")
     )
 
 
@@ -91,8 +95,8 @@ def _check_claims(
     json: bool,
     minutes: float | None,
 ) -> None:
-    """Check claims one after the other. minutes: of several, by the clock; of them one that cannot be run is told and
-    left, and none is begun after that time."""
+    """Check claims one after the other. minutes: the time budget of several claims; a claim that cannot be run is then
+    reported and skipped, and none is started after that time."""
     from ..baselines.reproduce.reproduce import record_outcome, rescore_claim
     from ..baselines.reproduce.reproduce import reproduce_claim as go
     from ..core.clock import Stopwatch
@@ -104,7 +108,7 @@ def _check_claims(
     with show_progress():
         for item in chosen:
             if minutes is not None and watch.seconds() > 60 * minutes:
-                failed.append(f"{item.name}: the {minutes:g} min are over")
+                failed.append(f"{item.name}: the time budget of {minutes:g} min is used up")
                 continue
             folder = out / (f"{item.name}-quick" if quick else item.name)
             try:
@@ -149,7 +153,7 @@ def _print_outcome(claim: Claim, outcome: Outcome) -> None:
     for rule in outcome.rules:
         print_line(f"  rule: {rule.rule}: {rule.verdict}: {rule.reason}")
     if outcome.form == "quick":
-        print_line(f"  quick form: the direction {'holds' if outcome.holds else 'does not hold'}; it gives no verdict")
+        print_line(f"  quick form: the direction {'holds' if outcome.holds else 'does not hold'} (no verdict)")
     else:
         print_line(f"  {outcome.verdict}: {outcome.reason}")
 
@@ -166,8 +170,8 @@ _QUICK_MINUTES = 1.0
 
 
 def _choose_fitting_claims(kind: str, quick: bool, minutes: float, device: str) -> list[Claim]:
-    """The claims that fit into so many minutes together, cheapest first; what is left out is told. Where nobody
-    measured a claim's cost on a GPU it is counted as what a core takes, and that is told too."""
+    """The claims that together fit into so many minutes, cheapest first; the others are reported. A claim without a
+    measured cost on a GPU is counted with its CPU time on one core, which is reported too."""
     from ..benchmarks.claims.claim import load_claims
 
     def cost(candidate: Claim) -> float:
@@ -184,11 +188,11 @@ def _choose_fitting_claims(kind: str, quick: bool, minutes: float, device: str) 
         and (unknown := sum(candidate.cost.gpu_minutes is None for candidate in candidates))
     ):
         count = format_count(unknown, "claim")
-        print_note(f"{count}: cost on {device} was never measured: each is counted as the minutes of one core")
+        print_note(f"{count}: no measured cost on {device}; its CPU time on one core is used")
     for candidate in sorted(candidates, key=lambda candidate: (cost(candidate), candidate.name)):
         takes = cost(candidate)
         if takes > minutes:
-            print_note(f"left out: {candidate.name}, which takes {takes:g} min, and {minutes:g} are left")
+            print_note(f"skipped: {candidate.name} takes {takes:g} min, and {minutes:g} min are left")
         else:
             minutes -= takes
             chosen.append(candidate)

@@ -11,7 +11,7 @@ from .paging import count_terminal_columns
 from .terminal import emit_json, print_catalogue, print_line, print_table
 
 _LONGEST = 100
-"""Characters of what a rule does, in a list."""
+"""The longest description of a rule in a list, in characters."""
 
 
 def print_rules(words: Sequence[str], json: bool) -> None:
@@ -36,7 +36,7 @@ def print_rules(words: Sequence[str], json: bool) -> None:
         for rule in matches
     ]
     count = "1 rule" if len(matches) == 1 else f"{len(matches)} rules"
-    return print_catalogue(["rule", "kinds", "splits", "what it does"], rows, f"{count}; NAME shows one in full")
+    return print_catalogue(["rule", "kinds", "splits", "description"], rows, f"{count}; NAME shows one in full")
 
 
 def _shorten_description(rule: Rule) -> str:
@@ -56,7 +56,7 @@ def _print_rule(rule: Rule) -> None:
         ):
             print_line(item)
     rows = [[item.name, item.type, item.default or "required", item.what] for item in rule.parameters]
-    print_table("", ["parameter", "type", "default", "what"], rows)
+    print_table("", ["parameter", "type", "default", "description"], rows)
     if example := format_example(rule):
         print_line("example:")
         for item in example:

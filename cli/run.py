@@ -1,4 +1,4 @@
-"""`farshift run`, and with `--dry-run` what it would take."""
+"""`farshift run`, and with `--dry-run` an estimate of its cost."""
 
 from __future__ import annotations
 
@@ -20,50 +20,56 @@ if TYPE_CHECKING:
 
 Named = Annotated[
     Optional[list[str]],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Argument(metavar="[BASELINE]...", help="Names of baselines: farshift baselines list."),
+    typer.Argument(metavar="[BASELINE]...", help="Baseline names, as printed by farshift baselines list."),
 ]
-On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark's name, such as scan/length.")]
-Suite = Annotated[str, typer.Option("--suite", metavar="S", help="All benchmarks of a suite instead: core ..")]
+On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Benchmark name, such as scan/length.")]
+Suite = Annotated[
+    str, typer.Option("--suite", metavar="S", help="Run on all benchmarks of this suite instead: core ..")
+]
 Out = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option("--out", metavar="DIR", help="The run folder to write, or the folder of a suite's runs."),
+    typer.Option("--out", metavar="DIR", help="Run folder to write; for several runs, their parent folder."),
 ]
-Engine = Annotated[str, typer.Option("--engine", metavar="E", help="local, processes or ray.")]
+Engine = Annotated[str, typer.Option("--engine", metavar="E", help="Execution engine: local, processes or ray.")]
 Settings = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option("--settings", metavar="FILE", help="TOML: one table per setting; all are trained."),
+    typer.Option("--settings", metavar="FILE", help="TOML file with one table per setting; all are trained."),
 ]
-Search = Annotated[int, typer.Option("--search", min=0, metavar="N", help="N random draws of the search space.")]
+Search = Annotated[
+    int, typer.Option("--search", min=0, metavar="N", help="Number of random draws from the search space.")
+]
 Stack = Annotated[
-    int, typer.Option("--stack", min=0, metavar="K", help="The most replicas trained at once; 0: automatic.")
+    int,
+    typer.Option("--stack", min=0, metavar="K", help="Maximum number of replicas trained together; 0 for automatic."),
 ]
 Diagnose = Annotated[
-    str, typer.Option("--diagnose", metavar="D,D", help="Measure trained replicas: coherence,sharpness .. or all.")
+    str,
+    typer.Option(
+        "--diagnose", metavar="D,D", help="Diagnostics of the trained replicas: coherence,sharpness .. or all."
+    ),
 ]
 Network = Annotated[
     str,
-    typer.Option(
-        "--network", metavar="NAME", help="Train this network in place of the recipe's (farshift baselines networks)."
-    ),
+    typer.Option("--network", metavar="NAME", help="Network (default: the recipe's); see farshift baselines networks."),
 ]
 Encoder = Annotated[
     str,
     typer.Option(
         "--encoder",
         metavar="MODEL",
-        help="Train on features of a frozen model of transformers, made once for all: org/name[@revision] of the "
-        "Hub, or ./folder.",
+        help="Train on the features of a frozen transformers model, computed once: org/name or org/name@revision on "
+        "the Hub, or ./folder.",
     ),
 ]
 FineTune = Annotated[
-    str, typer.Option("--fine-tune", metavar="MODEL", help="Train a model of transformers further instead.")
+    str, typer.Option("--fine-tune", metavar="MODEL", help="Fine-tune a transformers model, named as for --encoder.")
 ]
 Augment = Annotated[
     str,
     typer.Option(
         "--augment",
         metavar="A",
-        help="Augment training rows: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5.",
+        help="Augmentation of training rows: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5.",
     ),
 ]
 
@@ -72,7 +78,7 @@ Published = Annotated[
     typer.Option(
         "--published",
         metavar="P",
-        help="Train with published settings: domainbed, wilds (farshift baselines list --published).",
+        help="Published settings to train with: domainbed or wilds; see farshift baselines list --published.",
     ),
 ]
 
@@ -81,8 +87,8 @@ Stream = Annotated[
     typer.Option(
         "--stream",
         metavar="ADDRESS",
-        help="Read pictures or sounds where they lie instead of having them in the cache: exports, shards or Parquet "
-        "files in a folder, on the web, on the Hub; {part} stands for a part's name.",
+        help="Stream images or audio instead of caching them: exports, shards or Parquet files in a folder, on the web "
+        "or on the Hub; {part} stands for the name of a part.",
     ),
 ]
 
@@ -118,14 +124,14 @@ class RunOptions:
 
     @property
     def changes(self) -> RecipeOverrides:
-        """What is to be otherwise than in the shipped recipes."""
+        """The changes to the shipped recipes."""
         from ..baselines.running.changes import RecipeOverrides
 
         return RecipeOverrides(self.network, self.encoder, self.fine_tune, self.augment, self.published, self.stream)
 
     def plans(self, out: Path) -> list[Plan]:
-        """What is to be run, each in a folder of its own in `out`, or in `out` itself where it is one alone. Refuses
-        what does not go together; opens no data."""
+        """The plans of all runs, each in its own folder of `out`; a single run uses `out` itself. Refuses options
+        that exclude each other; opens no data."""
         from ..baselines.recipe import find_recipe
         from ..baselines.running.search import draw_settings
         from ..baselines.running.suite import make_suite_plans
@@ -144,8 +150,8 @@ class RunOptions:
                 raise FarshiftError("run --suite: --settings, --search and --selection go with one benchmark (--on)")
             if self.diagnose:
                 raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
-            if given := [f"--{name.replace('_', '-')}" for name, value in vars(self.changes).items() if value]:
-                raise FarshiftError(f"run --suite: {', '.join(given)} goes with one benchmark (--on)")
+            if options := [f"--{name.replace('_', '-')}" for name, value in vars(self.changes).items() if value]:
+                raise FarshiftError(f"run --suite: {', '.join(options)} goes with one benchmark (--on)")
             return make_suite_plans(self.suite, out, self.names, budget, self.seeds, self.stack)
         if len(self.names) > 1:
             if self.settings or self.search or self.diagnose:
@@ -164,21 +170,23 @@ DryRun = Annotated[
     bool,
     typer.Option(
         "--dry-run",
-        help="Print what the run would take (steps, rows, disk, memory, time) and train nothing. A few real steps, "
-        "decodings and answers are timed on this machine; nothing is downloaded or written to --out. Exit code 2 where "
-        "it does not fit.",
+        help="Estimate steps, rows, disk, memory and time, and train nothing. A few real training steps and "
+        "predictions are timed on this machine; nothing is downloaded or written to --out. Exit code 2 if the run does "
+        "not fit.",
     ),
 ]
 
 
 @with_options(RunOptions)
 def run(options: RunOptions, dry_run: DryRun = False, json: Json = False) -> None:
-    """Train baselines on a benchmark or on a whole suite, evaluate and score them. Finished work is kept.
+    """Train baselines on a benchmark or a suite, evaluate them and score them.
 
-    Several baselines on one benchmark get a run folder each, DIR/BASELINE.
+    Several baselines on one benchmark get one run folder each, DIR/BASELINE. Finished work is kept: repeat the command
+    to resume.
 
-    A replica that fails stops no other. Of several runs all that finished are scored, what failed is listed, and the
-    exit code is then 1. What is known not to fit memory or the disk is refused before it is begun (--dry-run)."""
+    A failed replica does not stop the others. Of several runs, those that finished are scored, failures are listed,
+    and the exit code is then 1. A run that would not fit into memory or on the disk is refused before it starts (see
+    --dry-run)."""
     if dry_run:
         return _print_estimates(options, json)
     from ..baselines.running.resources import prepare_data
@@ -201,7 +209,7 @@ def run(options: RunOptions, dry_run: DryRun = False, json: Json = False) -> Non
 
 
 def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) -> None:
-    """All that finishes is scored; where replicas failed, they are listed on stderr and the exit code is 1."""
+    """Score the runs that finish; failed replicas are listed on stderr, and the exit code is then 1."""
     from ..baselines.running.sweep import run_all
     from ..benchmarks.scoring.score import score
     from ..core.world import get_world
@@ -222,7 +230,7 @@ def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) ->
 
 
 def _print_estimates(options: RunOptions, json: bool) -> None:
-    """What each run would take; what does not fit is named with what to change, by a `FarshiftError`."""
+    """Print the estimated cost of each run; `FarshiftError` if one does not fit, with what to change."""
     from ..baselines.running.forecast import estimate_cost, refuse_problems
     from ..baselines.running.sweep import require_extras
     from ..core.errors import FarshiftError
@@ -230,7 +238,7 @@ def _print_estimates(options: RunOptions, json: bool) -> None:
     forbid_network(True)
     with show_progress():
         if options.stream:
-            raise FarshiftError("run --dry-run reads nothing from elsewhere: leave --stream out")
+            raise FarshiftError("run: --dry-run does not support --stream: leave one of them out")
         require_extras()
         forecasts = [estimate_cost(item, options.engine) for item in options.plans(options.out or Path("runs"))]
     if json:
@@ -247,7 +255,7 @@ def _print_estimate(estimate: Forecast) -> None:
 
     print_table(
         f"{estimate.plan.title}, {estimate.plan.budget.name} budget, {estimate.plan.budget.device}",
-        ["what", "how much"],
+        ["resource", "estimate"],
         format_cost_rows(estimate),
     )
 
@@ -263,5 +271,5 @@ def _print_estimate_table(estimates: list[Forecast]) -> None:
         "",
         columns,
         rows,
-        f"Together {format_duration(sum(known))} ({len(known)} of {len(estimates)} measured): an estimate.",
+        f"Estimated total: {format_duration(sum(known))} ({len(known)} of {len(estimates)} measured).",
     )

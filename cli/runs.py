@@ -14,45 +14,47 @@ from .terminal import Json, emit_json, exit_with_error, print_block, print_line,
 
 app = typer.Typer()
 
-Out = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="The run folder to write; an unfinished run is resumed.")
-]
-On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark's name, such as scan/length.")]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Run folder to write; an unfinished run is resumed.")]
+On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Benchmark name, such as scan/length.")]
 Seeds = Annotated[
     Optional[int],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Option("--seeds", min=1, help="How many seeds; by default as many as the protocol requires."),
+    typer.Option("--seeds", min=1, help="Number of seeds (default: the protocol's)."),
 ]
-BudgetName = Annotated[str, typer.Option("--budget", metavar="full|quick", help="The protocol's budget.")]
+BudgetName = Annotated[
+    str, typer.Option("--budget", metavar="full|quick", help="Training budget of the protocol: full or quick.")
+]
 Steps = Annotated[
     Optional[int],  # noqa: UP045
-    typer.Option("--steps", min=1, help="Optimiser steps, instead of the budget's."),
+    typer.Option("--steps", min=1, help="Number of optimiser steps (default: the budget's)."),
 ]
-Device = Annotated[str, typer.Option("--device", metavar="D", help="cpu, cuda, cuda:1 ..")]
+Device = Annotated[str, typer.Option("--device", metavar="D", help="Device: cpu, cuda, cuda:1 ..")]
 Settings = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option("--settings", metavar="FILE", help="TOML: one table per setting, its values for the factory."),
+    typer.Option(
+        "--settings", metavar="FILE", help="TOML file with one table per setting: arguments of the model factory."
+    ),
 ]
 Options = Annotated[
     Optional[list[str]],  # noqa: UP045
-    typer.Option("--option", metavar="KEY=VALUE", help="For hf:, openai: and cmd: models. May be repeated."),
+    typer.Option("--option", metavar="KEY=VALUE", help="Option of an hf:, openai: or cmd: model. May be repeated."),
 ]
 Selection = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option(
-        "--selection", metavar="RULE", help="The rule that chooses among candidates; default: the protocol's."
-    ),
+    typer.Option("--selection", metavar="RULE", help="Selection rule for the candidates (default: the protocol's)."),
 ]
 Rescored = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--selection", metavar="RULE", help="Another rule that the protocol allows; default: the run's own."),
+    typer.Option(
+        "--selection",
+        metavar="RULE",
+        help="Selection rule for the candidates, allowed by the protocol (default: the run's).",
+    ),
 ]
-Latex = Annotated[bool, typer.Option("--latex", help="A LaTeX table on stdout.")]
-Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="The title of the figure.")]
-NoNote = Annotated[
-    bool, typer.Option("--no-note", help="Leave out what stands beneath the figure; it is printed for the caption.")
-]
-Caption = Annotated[str, typer.Option("--caption", metavar="TEXT", help="The caption of a LaTeX table.")]
-Label = Annotated[str, typer.Option("--label", metavar="L", help="The label of a LaTeX table, such as tab:results.")]
+Latex = Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")]
+Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="Title of the figure.")]
+NoNote = Annotated[bool, typer.Option("--no-note", help="Print the note instead of drawing it beneath the figure.")]
+Caption = Annotated[str, typer.Option("--caption", metavar="TEXT", help="Caption of the LaTeX table.")]
+Label = Annotated[str, typer.Option("--label", metavar="L", help="Label of the LaTeX table, such as tab:results.")]
 _RECORDED = re.compile(r"baseline:(?P<name>[^@:]+)(:(?P<budget>[^@]*))?@(?P<benchmark>.+)")
 
 
@@ -70,16 +72,16 @@ def parse_run_path(text: str) -> Path:
 
 
 def _suggest_recorded(text: str) -> str:
-    """What is wrong with a recorded result that is named without its benchmark, with one that there is."""
+    """The message for a recorded result that is named without its benchmark, with an existing one as an example."""
     from ..baselines.running.results import list_results
 
     name = text.removeprefix("baseline:").strip("@")
     on = next((benchmark for benchmark, recorded_name in list_results() if recorded_name == name), "")
-    such = f", such as baseline:{name}@{on}" if on else " (farshift baselines results lists them)"
-    return f"{text}: write baseline:NAME@BENCHMARK for a recorded result{such}"
+    example = f", such as baseline:{name}@{on}" if on else " (farshift baselines results lists them)"
+    return f"{text}: write baseline:NAME@BENCHMARK for a recorded result{example}"
 
 
-NAMED_RUN = "A finished run's folder, or baseline:NAME@BENCHMARK for a recorded result (NAME:full: of the full budget)."
+NAMED_RUN = "Folder of a finished run, or baseline:NAME@BENCHMARK for a recorded result (full budget: NAME:full)."
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=NAMED_RUN, parser=parse_run_path)]
 
 
@@ -87,7 +89,10 @@ Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=NAMED_RUN, pa
 def evaluate(
     model: Annotated[
         str,
-        typer.Argument(help="file.py:factory, package.module:attribute, hf:MODEL, openai:MODEL@URL, torch:.., cmd:.."),
+        typer.Argument(
+            metavar="MODEL",
+            help="Model: file.py:factory, package.module:attribute, hf:MODEL, openai:MODEL@URL, torch:.. or cmd:..",
+        ),
     ],
     on: On,
     out: Out,
@@ -95,8 +100,8 @@ def evaluate(
     device: Device = "cpu",
     budget: BudgetName = "full",
     steps: Steps = None,
-    name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Rows per call of predict.")] = 512,
+    name: Annotated[str, typer.Option("--name", help="Model name on the run card.")] = "",
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Batch size of predict, in rows.")] = 512,
     selection: Selection = None,
     settings: Settings = None,
     option: Options = None,
@@ -106,15 +111,17 @@ def evaluate(
             "--time-limit",
             min=0,
             metavar="SECONDS",
-            help="For one batch; 0 for none. Default: 600; openai: and cmd: have their own.",
+            help="Time limit per batch; 0 for none (default: 600; openai: and cmd: models have their own).",
         ),
     ] = None,
     limit: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option("--limit", min=1, metavar="N", help="Ask only N rows of each part: a trial, never ranked."),
+        typer.Option(
+            "--limit", min=1, metavar="N", help="Predict only N rows of each part, as a trial; the run is never ranked."
+        ),
     ] = None,
     no_score: Annotated[
-        bool, typer.Option("--no-score", help="Leave scoring, which reads labels, to `farshift score`.")
+        bool, typer.Option("--no-score", help="Do not score the run (scoring reads labels); see farshift score.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -149,7 +156,7 @@ def evaluate(
         print_scores(done, json)
 
 
-_RESUME_HINT = "what was answered is kept, and the same command goes on"
+_RESUME_HINT = "finished predictions are kept; repeat the command to resume"
 
 
 def read_settings(path: Path | None) -> dict[str, Any] | None:
@@ -167,7 +174,9 @@ def read_settings(path: Path | None) -> dict[str, Any] | None:
 
 @app.command()
 def score(runs: Runs, selection: Rescored = None, json: Json = False) -> None:
-    """Score finished runs from their predictions. Of a submission (a .zip) every run, as a board scores it."""
+    """Score finished runs from their predictions.
+
+    Of a submission file (.zip), every run is scored as a board scores it."""
     from ..benchmarks.scoring.score import score as go
     from ..leaderboard.operations.submit import score_submission
 
@@ -184,32 +193,34 @@ def score(runs: Runs, selection: Rescored = None, json: Json = False) -> None:
 
 
 def refuse_latex_options(latex: bool, json: bool, caption: str, label: str) -> None:
-    """Refuse what only LaTeX tables take where none is asked for."""
+    """Refuse options of LaTeX tables without --latex."""
     if latex and json:
         raise FarshiftError("choose one of --json and --latex")
-    for name, given in (("caption", caption), ("label", label)):
-        if given and not latex:
-            raise FarshiftError(f"--{name} is of LaTeX tables: add --latex, or leave it out")
+    for name, value in (("caption", caption), ("label", label)):
+        if value and not latex:
+            raise FarshiftError(f"--{name} applies to LaTeX tables: add --latex, or leave it out")
 
 
 def refuse_figure_options(command: str, needs: str, title: str, no_note: bool) -> None:
-    """Refuse what only figures take where none is asked for."""
+    """Refuse options of figures without a figure."""
     for name, value in (("--title", title), ("--no-note", no_note)):
         if value:
-            raise FarshiftError(f"{command}: {name} is of figures: add {needs}, or leave it out")
+            raise FarshiftError(f"{command}: {name} applies to figures: add {needs}, or leave it out")
 
 
 @app.command()
 def status(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders, or folders that hold some.")],
-    watch: Annotated[bool, typer.Option("--watch", help="Keep the table up to date until none is running.")] = False,
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders, or their parent folders.")],
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Update the table every second until no run is active.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Show the progress of runs: seeds done, the share trained, rows answered, throughput, time left."""
+    """Show the progress of runs: seeds, training, predictions, throughput, time left."""
     from ..benchmarks.runs.status import list_statuses
     from .terminal import choose_columns, print_live_table
 
-    columns = ["run", "benchmark", "model", "state", "seeds", "trained", "answers", "rows/s", "time left"]
+    columns = ["run", "benchmark", "model", "state", "seeds", "trained", "predicted", "rows/s", "time left"]
     run_statuses = list_statuses(folders)
     if json and not watch:
         return emit_json([item.to_dict() for item in run_statuses])
@@ -218,20 +229,20 @@ def status(
     if watch:
         return print_live_table(headings, lambda: _make_status_rows(list_statuses(folders), column_numbers))
     left_out = [name for name in columns if name not in headings]
-    caption = f"Left out in a narrow terminal: {', '.join(left_out)}." if left_out else ""
+    caption = f"Hidden in a narrow terminal: {', '.join(left_out)}." if left_out else ""
     print_table("", headings, _make_status_rows(run_statuses, column_numbers)[0], caption)
 
 
 def _make_status_rows(
     run_statuses: list[Any], column_numbers: Sequence[int] = range(9)
 ) -> tuple[list[list[Any]], bool]:
-    """The rows of the table, of the columns kept, and whether no run is under way."""
+    """The rows of the table, in the selected columns, and whether no run is active."""
     rows = [[cells[number] for number in column_numbers] for cells in (item.cells() for item in run_statuses)]
     return rows, all(item.state != "running" for item in run_statuses)
 
 
 def print_scores(done: Any, json: bool) -> None:
-    """A finished run's scores, what was chosen among its candidates, and where the run lies."""
+    """Print a finished run's scores, the chosen candidates and the run's folder."""
     from ..benchmarks.scoring.chosen import list_chosen_candidates
     from ..benchmarks.scoring.score import score as go
 

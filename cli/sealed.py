@@ -1,4 +1,4 @@
-"""`farshift board sealed ..`: tests that nobody has seen, drawn with a secret seed that is committed to."""
+"""`farshift board sealed ..`: unseen tests, generated from a secret seed that is committed to."""
 
 from __future__ import annotations
 
@@ -15,27 +15,35 @@ from .windows import print_results, print_window
 if TYPE_CHECKING:
     from ..leaderboard.ledger import Record
 
-app = typer.Typer(help="Sealed tests: make one, draw it, answer it, submit answers, close it.", no_args_is_help=True)
+app = typer.Typer(help="Create, answer, verify and close sealed tests.", no_args_is_help=True)
 
 
-Folder = Annotated[Path, typer.Option("--board", metavar="DIR", help="The board's folder.")]
-WindowName = Annotated[str, typer.Argument(metavar="WINDOW", help="A window's name, or a benchmark's: its latest one.")]
+Folder = Annotated[Path, typer.Option("--board", metavar="DIR", help="Board folder.")]
+WindowName = Annotated[
+    str, typer.Argument(metavar="WINDOW", help="Window name, or benchmark name for its latest window.")
+]
 
 
 @app.command("create")
 def sealed_create(
     benchmark: Annotated[
-        str, typer.Argument(metavar="BENCHMARK", help="The benchmark whose test rows are drawn in secret.")
+        str, typer.Argument(metavar="BENCHMARK", help="Benchmark whose test rows are generated anew.")
     ],
     board: Folder,
-    closes: Annotated[str, typer.Option("--closes", metavar="T", help="When the window closes, UTC.")],
-    opens: Annotated[str, typer.Option("--opens", metavar="T", help="Such as 2026-12-01T18:00:00Z.")] = "now",
+    closes: Annotated[
+        str,
+        typer.Option("--closes", metavar="T", help="Closing time of the window in UTC, such as 2026-12-01T18:00:00Z."),
+    ],
+    opens: Annotated[str, typer.Option("--opens", metavar="T", help="Opening time of the window, likewise.")] = "now",
     reveals: Annotated[
-        str, typer.Option("--reveals", metavar="T", help="When its seed is revealed at the latest; 7 days after.")
+        str,
+        typer.Option(
+            "--reveals", metavar="T", help="Latest time at which the seed is revealed (default: 7 days after closing)."
+        ),
     ] = "",
     json: Json = False,
 ) -> None:
-    """Commit to a secret seed, draw a test that nobody has seen, and announce a window for answers to it."""
+    """Create a sealed test: commit to a secret seed, generate the test and announce a window for answers."""
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.seal import seal_benchmark as go
 
@@ -48,12 +56,12 @@ def sealed_create(
 def sealed_draw(
     window: WindowName,
     board: Annotated[
-        str, typer.Option("--board", metavar="BOARD", help="The board's folder, an export of it, or its address.")
+        str, typer.Option("--board", metavar="BOARD", help="Board folder, export (folder or zip) or URL.")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the draw is written.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder.")],
     json: Json = False,
 ) -> None:
-    """Write the draw of an open window: row ids and inputs, without labels."""
+    """Write the sealed test of an open window: row ids and inputs, without labels."""
     from ..leaderboard.operations.locations import open_board_view
     from ..leaderboard.sealed.export import export_draw
 
@@ -67,17 +75,20 @@ def sealed_draw(
 
 @app.command("answer")
 def sealed_answer(
-    draw: Annotated[Path, typer.Argument(metavar="DRAW", help="The folder that `sealed draw` wrote.")],
-    model: Annotated[str, typer.Argument(help="As for farshift evaluate, or baseline:NAME.")],
-    team: Annotated[str, typer.Option("--team", help="Who answers: the name that is shown.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The answers' zip; the run folder is beside it.")],
+    draw: Annotated[Path, typer.Argument(metavar="DIR", help="Sealed test written by sealed draw.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model, as for farshift evaluate, or baseline:NAME.")],
+    team: Annotated[str, typer.Option("--team", help="Team name, shown on the board.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="FILE", help="Answer file (zip) to write; the run folder is written beside it."),
+    ],
     card: Annotated[
         Optional[Path],  # noqa: UP045  (typer reads the annotation at run time)
-        typer.Option("--card", metavar="FILE", help="TOML with the model card, as for farshift pack."),
+        typer.Option("--card", metavar="FILE", help="Model card (TOML), as for farshift pack."),
     ] = None,
     key: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--key", metavar="FILE", help="The team's key, which signs them; farshift team's."),
+        typer.Option("--key", metavar="FILE", help="Team key to sign with (default: the key of farshift team)."),
     ] = None,
     seeds: Seeds = None,
     budget: BudgetName = "full",
@@ -86,10 +97,10 @@ def sealed_answer(
     selection: Selection = None,
     settings: Settings = None,
     option: Options = None,
-    name: Annotated[str, typer.Option("--name", help="The model's name.")] = "",
+    name: Annotated[str, typer.Option("--name", help="Model name on the run card.")] = "",
     json: Json = False,
 ) -> None:
-    """Train a model on the public training rows, have it answer a draw, and pack the answers."""
+    """Answer a sealed test: train a model on the public training rows, predict the test and pack the answers."""
     from ..core.errors import FarshiftError
     from ..leaderboard.sealed.answers import pack_answers
     from ..leaderboard.sealed.draw_folder import read_draw
@@ -98,13 +109,15 @@ def sealed_answer(
 
     signing = find_default_key(key)
     if signing is None:
-        raise FarshiftError("answers to a window are signed by your team's key: farshift team --create makes it")
+        raise FarshiftError(
+            "answers to a sealed test are signed with your team key: create one with farshift team --create"
+        )
     with show_progress():
-        given = read_draw(draw)
-        loaded_model, code, own = find_named_model(model, given.terms.benchmark, option or [])
+        sealed_test = read_draw(draw)
+        loaded_model, code, own = find_named_model(model, sealed_test.terms.benchmark, option or [])
         run = predict_draw(
             loaded_model,
-            given,
+            sealed_test,
             seeds=seeds,
             budget=budget,
             out=out.with_name(f"{out.stem}-run"),
@@ -115,12 +128,12 @@ def sealed_answer(
             settings=read_settings(settings),
             code=code,
             on_hang=lambda: exit_with_error(
-                "predict did not come back in time and cannot be interrupted; repeat the command"
+                "predict did not return in time and cannot be interrupted; repeat the command"
             ),
         )
-        file = pack_answers(run, out, given, team, card, signing)
+        file = pack_answers(run, out, sealed_test, team, card, signing)
     if json:
-        return emit_json({"file": str(file), "run": str(run.path), "window": given.terms.window, "team": team})
+        return emit_json({"file": str(file), "run": str(run.path), "window": sealed_test.terms.window, "team": team})
     print_line(f"{file}: answers of {run.model}. Submit them: farshift board sealed submit {file} --board DIR")
 
 
@@ -145,19 +158,21 @@ def find_named_model(name: str, benchmark: str, options: list[str]) -> tuple[Any
 
 @app.command("submit")
 def sealed_submit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The answers that `sealed answer` wrote.")],
-    board: Annotated[
-        str, typer.Option("--board", metavar="DIR|URL", help="The board: its folder, or the address of a server's.")
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Answer file written by sealed answer.")],
+    board: Annotated[str, typer.Option("--board", metavar="DIR|URL", help="Board folder, or URL of a board server.")],
+    window: Annotated[
+        str, typer.Option("--window", metavar="W", help="Window name, or benchmark name for its latest window.")
     ],
-    window: Annotated[str, typer.Option("--window", metavar="W", help="The window, or its benchmark.")],
     receipt: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--receipt", metavar="FILE", help="Where the receipt is written; default: beside the answers."),
+        typer.Option("--receipt", metavar="FILE", help="Receipt file to write (default: beside the answers)."),
     ] = None,
     token: Token = "",
     json: Json = False,
 ) -> None:
-    """Submit answers to an open window. They are scored when it closes."""
+    """Submit answers to an open window.
+
+    They are scored when the window closes."""
     from ..leaderboard.sealed.submit_to_board import submit_to_board
 
     out = receipt or file.with_suffix(".receipt.json")
@@ -166,37 +181,37 @@ def sealed_submit(
         signed_receipt.write(out)
     if json:
         return emit_json({**signed_receipt.record(), "new": signed_receipt.new, "receipt": str(out)})
-    again = "" if signed_receipt.new else " (they were there already)"
+    again = "" if signed_receipt.new else " (already on the board)"
     print_line(
-        f"{signed_receipt.window}: answers of {signed_receipt.team} taken at {signed_receipt.time}, record "
+        f"{signed_receipt.window}: answers of {signed_receipt.team} received at {signed_receipt.time}, record "
         f"{signed_receipt.seq}{again}"
     )
-    print_line(f"Keep the receipt, {out}: farshift board sealed verify {out} BOARD checks the board against it")
+    print_line(f"Keep the receipt {out}; to verify it: farshift board sealed verify {out} BOARD")
 
 
 @app.command("verify")
 def sealed_verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt that `sealed submit` wrote.")],
-    board: Annotated[str, typer.Argument(metavar="BOARD", help="The board's folder, an export of it, or its address.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Receipt written by sealed submit.")],
+    board: Annotated[str, typer.Argument(metavar="BOARD", help="Board folder, export (folder or zip) or URL.")],
     json: Json = False,
 ) -> None:
-    """Verify a submission receipt: that the board's ledger has the answers.
+    """Verify a submission receipt: check that the board's ledger contains the answers.
 
-    Exit code 1 where it has not."""
+    Exit code 1 if it does not."""
     from ..leaderboard.sealed.receipt import find_receipt_problems, read_receipt
 
-    given = read_receipt(file)
+    receipt = read_receipt(file)
     with show_progress():
-        problems = find_receipt_problems(given, *_read_ledger(board))
+        problems = find_receipt_problems(receipt, *_read_ledger(board))
     if json:
-        emit_json({**given.record(), "held": not problems, "problems": problems})
+        emit_json({**receipt.record(), "held": not problems, "problems": problems})
     else:
-        print_line(f"{given.window}: answers {given.submission[:12]}.. taken at {given.time}, record {given.seq}")
-        for problem in problems:
-            print_line(f"The board signed this receipt, and {problem}.")
         print_line(
-            "The board did not keep to it: receipt and ledger are the proof." if problems else "The ledger has them."
+            f"{receipt.window}: answers {receipt.submission[:12]}.. received at {receipt.time}, record {receipt.seq}"
         )
+        for problem in problems:
+            print_line(f"The board signed this receipt, but {problem}.")
+        print_line("Together, receipt and ledger prove it." if problems else "The ledger contains them.")
     exit_if(bool(problems))
 
 
@@ -220,7 +235,7 @@ def _read_ledger(location: str) -> tuple[list[Record], str]:
 
 @app.command("close")
 def sealed_close(window: WindowName, board: Folder, json: Json = False) -> None:
-    """Close a window whose time is over: score every answer, reveal the seed."""
+    """Close a window after its closing time: score every answer and reveal the seed."""
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.close import close_window as go
     from ..leaderboard.sealed.results import make_window_results
@@ -233,11 +248,11 @@ def sealed_close(window: WindowName, board: Folder, json: Json = False) -> None:
 
 @app.command("list")
 def sealed_list(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")],
-    window: Annotated[str, typer.Option("--window", metavar="W", help="One window in full.")] = "",
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Board folder.")],
+    window: Annotated[str, typer.Option("--window", metavar="W", help="Show one window in full.")] = "",
     json: Json = False,
 ) -> None:
-    """List the sealed windows of a board and their states."""
+    """List the sealed tests of a board: window, state, times, number of answers."""
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.results import list_window_results, make_window_results
 

@@ -16,24 +16,33 @@ app = typer.Typer()
 def serve(
     location: Annotated[
         str,
-        typer.Argument(metavar="DIR|EXPORT|URL", help="A board's folder; an export or an address is only read."),
+        typer.Argument(metavar="DIR|EXPORT|URL", help="Board folder; an export or a URL is served read-only."),
     ],
-    host: Annotated[str, typer.Option("--host", help="0.0.0.0 for every network of this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")] = 8000,
-    servers: Annotated[int, typer.Option("--servers", min=1, max=64, help="Processes that answer.")] = 1,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; 0.0.0.0 for all networks.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 for any free port.")
+    ] = 8000,
+    servers: Annotated[int, typer.Option("--servers", min=1, max=64, help="Number of server processes.")] = 1,
     workers: Annotated[
         Optional[int],  # noqa: UP045  (typer reads the annotation at run time)
-        typer.Option("--workers", min=0, max=64, help="Submissions scored at once; 0 where others do it."),
+        typer.Option(
+            "--workers",
+            min=0,
+            max=64,
+            help="Number of submissions scored at the same time; 0 if board work does it (default: the board's).",
+        ),
     ] = None,
     url_prefix: Annotated[
-        str, typer.Option("--url-prefix", metavar="PATH", help="The path it is seen under, such as /board.")
+        str, typer.Option("--url-prefix", metavar="PATH", help="Path prefix of the public URL, such as /board.")
     ] = "",
     proxy_headers: Annotated[
-        bool, typer.Option("--proxy-headers", help="Believe a proxy on this machine whom it asks for.")
+        bool, typer.Option("--proxy-headers", help="Trust proxy headers (X-Forwarded-For) from localhost.")
     ] = False,
-    open: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    open: Annotated[bool, typer.Option("--open", help="Open the board in a browser.")] = False,
 ) -> None:
-    """Serve a board: its pages, an API, and what takes submissions in. Ctrl-C ends it."""
+    """Serve a board over HTTP: pages, API and submissions.
+
+    Ctrl-C stops the server."""
     import webbrowser
 
     from ..core.plugins import read_toml

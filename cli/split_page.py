@@ -67,18 +67,18 @@ def _name_class(row: dict[str, Any], label: str, names: list[str]) -> dict[str, 
 
 
 def _describe_origin(distribution: Distribution) -> str:
-    """Where a distribution's bytes come from, and how many they are, in words."""
+    """The origin and size of a distribution's files, in words."""
     if distribution.generator:
-        return f"generated here ({distribution.generator})"
+        return f"generated locally ({distribution.generator})"
     if distribution.derivation:
-        return f"made of the source {distribution.of} ({distribution.derivation})"
+        return f"derived from the source {distribution.of} ({distribution.derivation})"
     entries = [*distribution.files, *distribution.trees]
     sizes = [getattr(entry, "bytes", None) for entry in distribution.files]
     size = "" if distribution.trees or None in sizes else f", {format_size(sum(size or 0 for size in sizes))}"
     places = [load_mirror(mirror, entry.name)[1] for entry in entries[:1] for mirror in entry.mirrors]
     count = f"{len(entries)} file{'s' * (len(entries) > 1)}" if not distribution.trees else "a folder of files"
     where = " or ".join(places) or "your own copy (--data DIR)"
-    return f"{distribution.name}: {count}{size}, by {where}{' ..' if len(entries) > 1 else ''}"
+    return f"{distribution.name}: {count}{size}, from {where}{' ..' if len(entries) > 1 else ''}"
 
 
 def _list_benchmarks(split: str) -> list[dict[str, Any]]:

@@ -27,23 +27,21 @@ from .terminal import (
     show_progress,
 )
 
-app = typer.Typer(
-    help="Versioned splits: list, show, rules, pull, verify, audit, diff, build, export.", no_args_is_help=True
-)
+app = typer.Typer(help="List, download, verify, audit, build and export versioned splits.", no_args_is_help=True)
 Mirror = Annotated[
     Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Option("--mirror", metavar="DIR", help="Search this folder first, by digest. May be repeated."),
+    typer.Option("--mirror", metavar="DIR", help="Folder to search first, by digest. May be repeated."),
 ]
-_NAMED = "A split's name, such as scan/length, or one of its versions, such as scan/length@1."
+_NAMED = "Split name, such as scan/length, or a version, such as scan/length@1."
 Split = Annotated[str, typer.Argument(metavar="NAME", help=_NAMED)]
 Splits = Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...", help=_NAMED)]  # noqa: UP045
 Data = Annotated[
     Optional[list[Path]],  # noqa: UP045
-    typer.Option("--data", metavar="DIR", help="A folder with your copy of the data, as they were published."),
+    typer.Option("--data", metavar="DIR", help="Folder with your copy of the published data. May be repeated."),
 ]
 Accept = Annotated[
     Optional[list[str]],  # noqa: UP045
-    typer.Option("--accept", metavar="LICENCE", help="Accept the licence of this name, once."),
+    typer.Option("--accept", metavar="LICENCE", help="Accept this licence; it is remembered. May be repeated."),
 ]
 
 
@@ -56,11 +54,13 @@ def splits_list(
     generated: Generated = None,
     state: OfState = None,
     licence: OfLicence = "",
-    all_: Annotated[bool, typer.Option("--all", help="Each manifest on its own line, families unfolded.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="List each manifest on its own line.")] = False,
     json: Json = False,
 ) -> None:
-    """List all splits, or those that fit: a line for each family (the rates and draws of one rule of label noise, the
-    versions of a split). --json has every manifest, with its family."""
+    """List the splits, or those that match the search words and options.
+
+    A family (the rates and draws of one label-noise rule, the versions of a split) is one line; --all and --json list
+    every manifest."""
     filters = {"kind": kind, "source": source, "modality": modality, "generated": generated, "state": state}
     from ..loaders.listing import splits
     from ..splits.families import format_family_name, format_headline, group_by_family
@@ -87,14 +87,14 @@ def splits_list(
 def splits_show(
     name: Split,
     pin: Annotated[
-        bool, typer.Option("--pin", help="Print what to contribute for a definition that you pulled instead.")
+        bool, typer.Option("--pin", help="Print the lines to contribute for a definition that you pulled.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Show a split: rule, parts, identity, audit, fields, source and benchmarks.
 
-    Nothing is downloaded: an example row is shown of rows that are in the cache. A definition becomes a frozen split
-    for everyone once its identity and its source's digests (`--pin`) are part of the package."""
+    Nothing is downloaded: example rows are shown if the rows are in the cache. A definition becomes a frozen split for
+    everyone once its identity and its source's digests (--pin) are part of the package."""
     from ..splits.catalogue import find_manifest
     from .split_page import collect_related_facts
 
@@ -106,27 +106,28 @@ def splits_show(
     if json:
         return emit_json(record | around)
     parts = record.pop("parts")
-    record.pop("label_names")  # said below, with the fields
+    record.pop("label_names")  # printed below, with the fields
     rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
     record["audit"] = manifest.audit_summary()
     print_record(drop_false({key: value for key, value in record.items() if key != "format"}))
     if manifest.frozen:
-        print_table("", ["part", "rows", "with copies", "digest"], rows)
+        print_table("", ["part", "rows", "with duplicates", "digest"], rows)
     print_related(around)
     if not manifest.frozen:
-        print_line("a definition: its rows are pinned when you first pull it (docs/real-data.md)")
+        print_line("a definition, not yet frozen: its rows are pinned on the first pull (docs/real-data.md)")
 
 
 @app.command("rules")
 def splits_rules(
     words: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Argument(metavar="[NAME | WORD]...", help="A rule, a file of rules, or words to search for."),
+        typer.Argument(metavar="[NAME | WORD]...", help="Rule, file of rules, or search words."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the rules by which rows are assigned to parts; or show one: what it does, its parameters with types and
-    defaults, an example, and the splits that it makes."""
+    """List the rules that assign rows to parts, or show one in full.
+
+    In full: description, parameters with types and defaults, an example, and the splits that use it."""
     from .rules import print_rules
 
     print_rules(words or (), json)
@@ -135,15 +136,17 @@ def splits_rules(
 @app.command("pull")
 def splits_pull(
     names: Splits = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="All frozen splits.")] = False,
     mirror: Mirror = None,
     data: Data = None,
     accept: Accept = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not access the network.")] = False,
     json: Json = False,
 ) -> None:
-    """Download a split's rows into the local cache and verify them. A definition is held to its published counts, and
-    frozen in your home, when it is first pulled; data that you have to bring are named with --data."""
+    """Download the rows of splits into the local cache and verify them.
+
+    On its first pull, a definition is checked against its published counts and frozen in FARSHIFT_HOME. Data that
+    cannot be downloaded are read from your own copy (--data)."""
     from ..core.accepted_licences import accept_licences
     from ..loaders.split import open_split
 
@@ -164,11 +167,13 @@ def splits_pull(
 @app.command("verify")
 def splits_verify(
     names: Splits = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="All frozen splits.")] = False,
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
-    """Verify manifests row by row from their sources. Exit code 1 if one does not match."""
+    """Verify manifests row by row against their sources.
+
+    Exit code 1 if one does not match."""
     from ..loaders.freezing.verify import verify_each
     from ..splits.catalogue import find_manifest
 
@@ -178,7 +183,7 @@ def splits_verify(
         emit_json([verdict.__dict__ for verdict in verdicts])
     else:
         print_table(
-            "", ["split", "state", "identity", "why"], [[v.name, v.state, v.identity[:16], v.why] for v in verdicts]
+            "", ["split", "state", "identity", "reason"], [[v.name, v.state, v.identity[:16], v.why] for v in verdicts]
         )
     exit_if(any(verdict.state != "verified" for verdict in verdicts))
 
@@ -186,19 +191,20 @@ def splits_verify(
 @app.command("audit")
 def splits_audit(
     names: Splits = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="All frozen splits.")] = False,
     plot: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--plot", metavar="PNG", help="Draw the audit of one split into this file."),
+        typer.Option("--plot", metavar="PNG", help="Plot the audit of one split to this file."),
     ] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Publish the measured audit, if the split holds its shift.")
+        bool, typer.Option("--write", help="Publish the measured audit if the split holds its shift.")
     ] = False,
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
-    """Measure what shift a split holds, and compare with its published audit; several as a table. Exit code 1 where one
-    does not hold, or (without --write) does not agree."""
+    """Measure the shift of splits, and compare it with their published audits.
+
+    Exit code 1 if a split does not hold its shift, or (without --write) if an audit differs from the published one."""
     from ..loaders.freezing.verify import audit_each
     from ..splits.catalogue import find_manifest
 
@@ -212,9 +218,9 @@ def splits_audit(
     if json:
         emit_json([audit.__dict__ for audit in audits])
     else:
-        words = {True: "yes", False: "no"}
-        rows = [[audit.name, words[audit.holds], words[audit.agrees], audit.why] for audit in audits]
-        print_table("", ["split", "holds", "agrees with the published one", "why"], rows)
+        answers = {True: "yes", False: "no"}
+        rows = [[audit.name, answers[audit.holds], answers[audit.agrees], audit.why] for audit in audits]
+        print_table("", ["split", "holds", "agrees with the published one", "reason"], rows)
     exit_if(not all(audit.holds and (write or audit.agrees) for audit in audits))
 
 
@@ -222,7 +228,7 @@ def _print_audit(name: str, plot: Path | None, mirror: list[Path] | None, json: 
     from ..loaders.freezing.verify import audit_again
 
     if plot and plot.suffix.lower() != ".png":
-        raise FarshiftError(f"--plot: {plot}: the picture of an audit is a .png file")
+        raise FarshiftError(f"--plot: {plot}: the plot of an audit is a .png file")
     with show_progress():
         audit, agrees = audit_again(name, _check_folders(mirror))
     if plot:
@@ -253,12 +259,12 @@ def _print_pin(name: str, json: bool) -> None:
 
 @app.command("diff")
 def splits_diff(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="The earlier version, such as arc_agi/version_2@1.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The later one, or another split of the same source.")],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="Earlier version, such as arc_agi/version_2@1.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Later version, or another split of the same source.")],
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
-    """Show which rows moved between two versions, and what else changed."""
+    """Show which rows moved between two versions of a split, and what else changed."""
     from ..loaders.freezing.diff import diff_manifests
     from ..splits.catalogue import find_manifest
 
@@ -284,24 +290,28 @@ def splits_diff(
 @app.command("build")
 def splits_build(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="A split.toml without parts and identity, or a family.")
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Draft: a split.toml without parts and identity, or a family of splits."
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where <source>/<split>/v<N>/ is written.")] = Path(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder for <source>/<split>/v<N>/.")] = Path(
         "splits/manifests"
     ),
     engine: Annotated[
-        str, typer.Option("--engine", metavar="E", help="Where rows are hashed: local, processes or ray.")
+        str, typer.Option("--engine", metavar="E", help="Execution engine for hashing rows: local, processes or ray.")
     ] = "local",
     json: Json = False,
 ) -> None:
-    """Freeze splits: rows, digests, audit and identity. Refuses one that does not hold the shift it names, and writes
-    nothing of it; others of its family, and of other files, are frozen all the same, and the exit code is 1. A frozen
-    split is audited anew."""
+    """Build frozen splits from drafts: rows, digests, audit and identity.
+
+    A split that does not hold the shift it names is refused and not written; the others are frozen, and the exit code
+    is 1. A split that is frozen already is audited again."""
     from ..core.engines import check_engine
     from ..loaders.freezing.freeze import freeze_each, read_drafts
     from ._own_benchmark import DraftedBenchmarks
 
-    check_engine(engine)  # cached rows need no engine, and a misspelt one would pass unseen
+    check_engine(engine)  # cached rows need no engine, and a misspelt one would go unnoticed
     with show_progress():
         drafted = [(draft, file) for file in files for draft in read_drafts(file)]
         benchmarks = DraftedBenchmarks(out.resolve().parent.parent)
@@ -326,20 +336,20 @@ def splits_build(
 @app.command("export")
 def splits_export(
     name: Split,
-    part: Annotated[str, typer.Option("--part", metavar="P", help="train, id_test, ood_test ..")],
+    part: Annotated[str, typer.Option("--part", metavar="P", help="Part: train, id_test, ood_test ..")],
     to: Annotated[
-        str, typer.Option("--to", metavar="F", help="parquet (one file) or webdataset (a folder of shards).")
+        str, typer.Option("--to", metavar="F", help="Format: parquet (one file) or webdataset (a folder of shards).")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="The file, or the new folder.")],
+    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Output file, or new folder.")],
     shard_bytes: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--shard-bytes", metavar="N", help="Maximum size of a shard, such as 64MB. Default: 256MiB."),
+        typer.Option("--shard-bytes", metavar="N", help="Maximum size of a shard, such as 64MB (default: 256MiB)."),
     ] = None,
     mirror: Mirror = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not access the network.")] = False,
     json: Json = False,
 ) -> None:
-    """Write one part of a split, verified, in another format."""
+    """Export one part of a split, verified, in another format."""
     from ..loaders.export import export_part
 
     forbid_network(offline)
@@ -352,7 +362,7 @@ def splits_export(
 
 
 def _print_home_hint(out: Path) -> None:
-    """Where splits were written into a home that nothing names yet, how they are found by name."""
+    """After writing splits into a folder that FARSHIFT_PATH does not name, print how to load them by name."""
     from ..core.plugins import list_plugin_folders
 
     if out.parts[-2:] == ("splits", "manifests"):
@@ -370,7 +380,7 @@ def _check_folders(named: list[Path] | None, option: str = "--mirror") -> tuple[
 
 @contextmanager
 def print_count_differences() -> Iterator[None]:
-    """What differs from published counts, as a table on stderr before the error's one line."""
+    """Print differences from published counts as a table on stderr, before the error's one line."""
     from ..loaders.acquire.expected import CountsDiffer
 
     try:

@@ -1,4 +1,4 @@
-"""Commands of `farshift board` for tables, pages and exports, and to build a board of the baselines."""
+"""Commands of `farshift board` for tables and exports, and to build a board of the baselines."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Board folder.")]
 BoardLocation = Annotated[
-    str, typer.Argument(metavar="DIR|EXPORT|URL", help="A board's folder, an export (folder or zip), or its address.")
+    str, typer.Argument(metavar="DIR|EXPORT|URL", help="Board folder, export (folder or zip) or URL.")
 ]
 Against = Annotated[
     Optional[str],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Option("--baseline", metavar="MODEL", help="Compare every entry with this model (adjusted by Holm)."),
+    typer.Option("--baseline", metavar="MODEL", help="Compare every entry with this model (Holm-adjusted)."),
 ]
 
 
@@ -33,26 +33,26 @@ def standings(
     location: BoardLocation,
     benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
     baseline: Against = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values on stdout.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="LaTeX tables on stdout.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Markdown tables on stdout.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX tables.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
     caption: Caption = "",
     label: Label = "",
     json: Json = False,
 ) -> None:
-    """Print the tables: rank sets, tie groups, intervals; what is listed separately; the aggregate over benchmarks."""
+    """Print the tables of a board: rank sets, tie groups, intervals, and aggregates over benchmarks."""
     from ..leaderboard.exports import make_export_files
 
-    forms = [name for name, requested in (("csv", csv), ("latex", latex), ("markdown", markdown)) if requested]
-    if len(forms) + json > 1:
+    formats = [name for name, requested in (("csv", csv), ("latex", latex), ("markdown", markdown)) if requested]
+    if len(formats) + json > 1:
         raise FarshiftError("standings: choose one of --json, --csv, --latex and --markdown")
     refuse_latex_options(latex, False, caption, label)
     with show_progress():
         snapshot = _compute_snapshot(location, benchmark, baseline)
     if json:
         return emit_json(snapshot.record())
-    if forms:
-        (content,) = make_export_files(snapshot, forms[0], {"caption": caption, "label": label}).values()
+    if formats:
+        (content,) = make_export_files(snapshot, formats[0], {"caption": caption, "label": label}).values()
         return print_block(content.decode().rstrip())
     _print_tables(snapshot)
 
@@ -69,9 +69,9 @@ def _print_tables(snapshot: Snapshot) -> None:
     from ..leaderboard.exports._grid import make_grid
 
     for table_view in snapshot.views:
-        shown = make_grid(table_view)
+        grid = make_grid(table_view)
         title = f"{table_view.table.heading}: {table_view.table.metric}"
-        print_table(title, shown.columns, shown.rows, shown.caption + "\n")
+        print_table(title, grid.columns, grid.rows, grid.caption + "\n")
     for suite in snapshot.suites:
         _print_suite(suite)
     for removed_entry in snapshot.apart:
@@ -91,11 +91,13 @@ def _print_suite(suite: Any) -> None:
     title = f"Mean normalised OOD score over {over}, {suite.budget} budget (0 chance, 1 best)"
     print_table(title, ["model", "mean", "interquartile mean"], rows, aggregate.interval)
     for row in aggregate.incomplete:
-        print_line(f"apart: {row.entry} lacks {', '.join(row.missing)}")
+        print_line(f"not aggregated: {row.entry} lacks {', '.join(row.missing)}")
     for pair in suite.concurrences:
         tau = read_available(_format_tau, pair.to_dict())
-        words = tau.reason if isinstance(tau, NotAvailable) else tau
-        print_line(f"concurrence {pair.left}, {pair.right}: {words} ({format_count(pair.entries, 'entry', 'entries')})")
+        shown_tau = tau.reason if isinstance(tau, NotAvailable) else tau
+        print_line(
+            f"concurrence {pair.left}, {pair.right}: {shown_tau} ({format_count(pair.entries, 'entry', 'entries')})"
+        )
 
 
 def _format_tau(record: Mapping[str, Any]) -> str:
@@ -110,36 +112,38 @@ def _format_margin(interval: Any) -> str:
 def export(
     location: BoardLocation,
     out: Annotated[
-        Path, typer.Option("--out", metavar="PATH", help="The folder (or file) to write or bring up to date.")
+        Path, typer.Option("--out", metavar="PATH", help="Output folder or file; an existing one is updated.")
     ],
     form: Annotated[
         str,
         typer.Option(
-            "--as", metavar="F", help="Only its tables: as csv, latex, markdown, hf, eee, or a format of your own."
+            "--as", metavar="F", help="Export only the tables: csv, latex, markdown, hf, eee, or a format of your own."
         ),
     ] = "",
     benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
     baseline: Against = None,
     dataset: Annotated[
-        str, typer.Option("--dataset", metavar="OWNER/NAME", help="For hf: the Hub data set that hosts the benchmark.")
+        str, typer.Option("--dataset", metavar="OWNER/NAME", help="For hf: Hub data set that hosts the benchmark.")
     ] = "",
     source: Annotated[
-        str, typer.Option("--source", metavar="URL", help="For hf and eee: where the board can be read.")
+        str, typer.Option("--source", metavar="URL", help="For hf and eee: public URL of the board.")
     ] = "",
     caption: Caption = "",
     label: Label = "",
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing: exit code 1 where a file is not what the board gives.")
+        bool, typer.Option("--check", help="Write nothing; exit code 1 if a file differs from the board.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Export a board: all that verifying it needs, or its tables in another format.
+    """Export a board for verification, or its tables in another format.
 
-    Without `--as`: ledger, submissions and scores of a board's folder. Formats of tables: CSV, LaTeX, Markdown, Hugging
-    Face Community Evals (hf), EveryEvalEver (eee)."""
+    Without --as, the ledger, submissions and scores of a board folder are exported. Table formats: CSV, LaTeX,
+    Markdown, Hugging Face Community Evals (hf), EveryEvalEver (eee)."""
     if not form:
         if benchmark or baseline or dataset or source or caption or label or check:
-            raise FarshiftError("export: the whole board is exported; choose a format of its tables (--as F)")
+            raise FarshiftError(
+                "export: without --as F the whole board is exported: leave out the options of tables, or add --as F"
+            )
         return _export_board(Path(location), out, json)
     from ..leaderboard.exports import list_differences
     from ..leaderboard.exports import write_export as go
@@ -151,7 +155,7 @@ def export(
         wrong = list_differences(snapshot, form, out, options)
         if json:
             emit_json({"format": form, "differences": wrong})
-        for text in () if json else wrong or [f"{out}: as the board gives it"]:
+        for text in () if json else wrong or [f"{out}: up to date"]:
             print_line(text)
         return exit_if(bool(wrong))
     files = go(snapshot, form, out, options)
@@ -174,7 +178,7 @@ def _export_board(folder: Path, out: Path, json: bool) -> None:
 
 @app.command()
 def build(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder: created, or continued.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Board folder; created, or resumed.")],
     suite: Annotated[str, typer.Option("--suite", metavar="S", help="Only benchmarks of this suite.")] = "",
     benchmark: Annotated[
         Optional[list[str]],  # noqa: UP045
@@ -184,10 +188,12 @@ def build(
         Optional[list[str]],  # noqa: UP045
         typer.Option("--only", metavar="NAME", help="Only this baseline. May be repeated."),
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes at work.")] = 2,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Number of processes.")] = 2,
     json: Json = False,
 ) -> None:
-    """Build a board of the shipped baselines from their recorded predictions: pack, submit, verify, write the pages."""
+    """Build a board of the shipped baselines from their recorded predictions.
+
+    They are packed, submitted and verified, and the web pages are written. An interrupted build is resumed."""
     from ._baseline_board import build_board
 
     with show_progress():

@@ -1,4 +1,4 @@
-"""stdout and stderr as they are found: closed, in an encoding that lacks characters, or abandoned by their reader."""
+"""stdout and stderr that are closed, lack characters in their encoding, or lost their reader."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _PLAIN = dict(zip("─│—–…±×·−’≥", ("-", "|", "-", "-", "..", "+-", "x", ".", "-", "'", ">="), strict=True))
-"""What stands for a sign of ours where the encoding has none."""
+"""Replacements for our own characters in an encoding that lacks them."""
 
 
 def configure_streams() -> None:
-    """Make both streams take any text: of a character that the encoding lacks a like one is written, such as a hyphen
-    for a table's line, else its escape. What is written to a closed stream goes nowhere."""
+    """Make both streams accept any text: a character that the encoding lacks is replaced by a similar one, such as a
+    hyphen for a table's line, or by its escape. Text written to a closed stream is discarded."""
     codecs.register_error("farshift", _escape_characters)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -34,19 +34,19 @@ def configure_streams() -> None:
 
 
 def _explain_os_errors(method: Callable[P, T]) -> Callable[P, T]:
-    """A method of stdout by which the operating system's refusals, such as for want of space, say what they are of."""
+    """A method of stdout whose operating system errors, such as a full disk, name standard output."""
 
     @wraps(method)
-    def called(*given: P.args, **named: P.kwargs) -> T:
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return method(*given, **named)
+            return method(*args, **kwargs)
         except BrokenPipeError:
             raise
         except OSError as error:
             why = (error.strerror or str(error)).lower()
-            raise FarshiftError(f"standard output: {why}: free some, or send it to another place") from error
+            raise FarshiftError(f"standard output: {why}: free some space, or redirect the output") from error
 
-    return called
+    return call
 
 
 def has_all_characters() -> bool:
@@ -64,5 +64,5 @@ def _escape_characters(error: UnicodeError) -> tuple[str, int]:
 
 
 def discard_output() -> None:
-    """Write nothing more to stdout: whoever read it has gone. Without this Python complains of it as it ends."""
+    """Discard further output to stdout after its reader has exited. Otherwise Python reports a broken pipe at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -15,26 +15,24 @@ app = typer.Typer()
 @app.command()
 def team(
     create: Annotated[
-        bool, typer.Option("--create", help="Make the key in your home (FARSHIFT_HOME). An existing key stays.")
+        bool, typer.Option("--create", help="Create the key in FARSHIFT_HOME; an existing key is kept.")
     ] = False,
-    name: Annotated[
-        str, typer.Option("--name", help="With --create: the team's name, which `farshift pack` writes by default.")
-    ] = "",
+    name: Annotated[str, typer.Option("--name", help="With --create: team name, the default of farshift pack.")] = "",
     json: Json = False,
 ) -> None:
     """Print your team's public key and its fingerprint.
 
-    Whoever signs submissions with this key is the same team on every board."""
+    The key identifies the team on every board: submissions signed with it are the team's."""
     from ..core.errors import FarshiftError
     from ..leaderboard.submission.team_key import create_team, find_default_key
 
     if create:
         return _print_key(*create_team(name), json)
     if name:
-        raise FarshiftError("team: --name is given to a new key (--create)")
+        raise FarshiftError("team: --name goes with --create")
     key = find_default_key()
     if key is None:
-        raise FarshiftError("there is no team's key here: farshift team --create makes one")
+        raise FarshiftError("no team key found: create one with farshift team --create")
     _print_key(key, False, json)
 
 
@@ -46,6 +44,6 @@ def _print_key(key: Any, new: bool, json: bool) -> None:
     if json:
         record = {"key": public, "fingerprint": compute_fingerprint(public), "name": name, "file": str(path)}
         return emit_json(record)
-    print_line(f"{name or 'the team'}: key {public}, fingerprint {compute_fingerprint(public)}")
+    print_line(f"{name or 'your team'}: key {public}, fingerprint {compute_fingerprint(public)}")
     if new:
-        print_line(f"The private key is {path}: back it up, keep it secret. Who has it is the team.")
+        print_line(f"The private key is {path}: back it up, keep it secret. Anyone who has it can submit as the team.")

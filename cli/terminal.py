@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of a table.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout instead of text.")]
 
 
 def emit_json(value: Any) -> None:
@@ -32,7 +32,7 @@ def emit_json(value: Any) -> None:
 
 
 def print_line(text: str) -> None:
-    """One line on stdout, whatever names stand in it."""
+    """One line on stdout; untrusted names are escaped."""
     write_text(escape_untrusted(text))
 
 
@@ -139,7 +139,7 @@ def _make_grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     for number, name in enumerate(columns):
         cells = [row[number] for row in rows]
         numeric = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
-        # The first two columns are names that people type and copy: never broken. The last of two is told in words.
+        # The first two columns are names that people type and copy: never broken. The last of two is text.
         is_name = number < min(2, len(columns) - 1)
         justify: Literal["left", "right"] = "right" if numeric else "left"
         heading = Text(escape_untrusted(str(name)))
@@ -252,7 +252,7 @@ def forbid_network(requested: bool) -> None:
 
 
 def format_estimate(estimate: dict[str, Any] | None, percent: bool = True) -> str:
-    """An estimate with its interval, in percent or as it is; empty if there is none."""
+    """An estimate with its interval, in percent or in its own unit; empty if there is none."""
     if estimate is None:
         return ""
     numbers = (estimate[key] for key in ("value", "low", "high"))

@@ -1,4 +1,4 @@
-"""What the commands of sealed draws print of a window."""
+"""Output of the sealed-test commands about a window."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .terminal import emit_json, print_line, print_table
 
 
 def print_window(window: Any, board: Path, json: bool) -> None:
-    """What was announced of a window, and the profile of its draw."""
+    """Print the announcement of a window, and the profile of its test."""
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.seal import read_profile
 
@@ -19,9 +19,9 @@ def print_window(window: Any, board: Path, json: bool) -> None:
         record = {"window": window.terms.record(), "commitment": window.commitment, "opened": window.opened}
         return emit_json({**record, "profile": profile})
     print_line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
-    print_line(f"drawn by {window.sources}")
+    print_line(f"seed: {window.sources}")
     _print_profile(profile)
-    print_line(f"Hand it out: farshift board sealed draw {window.name} --board {board} --out DRAW")
+    print_line(f"Write the test for entrants: farshift board sealed draw {window.name} --board {board} --out DIR")
 
 
 def _print_profile(profile: dict[str, Any]) -> None:
@@ -47,14 +47,14 @@ def _print_profile(profile: dict[str, Any]) -> None:
 
 
 def print_results(window_results: dict[str, Any]) -> None:
-    """A window and, once it is closed, the scores of its answers beside the public ones."""
+    """Print a window and, once it is closed, the scores of its answers beside the public scores."""
     from ..benchmarks.scoring.record import format_estimate
     from ..benchmarks.statistics.interval import read_interval
 
     terms = window_results["terms"]
-    handed_in = format_count(window_results["answers"], "answer")
-    print_line(f"{terms['window']}: {window_results['state']}, from {terms['opens']} to {terms['closes']}, {handed_in}")
-    print_line(f"drawn by {window_results['randomness']}")
+    answers = format_count(window_results["answers"], "answer")
+    print_line(f"{terms['window']}: {window_results['state']}, from {terms['opens']} to {terms['closes']}, {answers}")
+    print_line(f"seed: {window_results['randomness']}")
     if window_results["profile"] is not None:
         _print_profile(window_results["profile"])
     rows = []
@@ -64,10 +64,10 @@ def print_results(window_results: dict[str, Any]) -> None:
             continue
         score, contrast = entry["score"], entry["contrast"]
         equal = f" (equal to {entry['equal_to']}'s)" if entry["equal_to"] else ""
-        shown = [format_estimate(read_interval(score[view])) for view in ("id", "ood")]
-        apart = [_format_difference(contrast[view]) for view in ("id", "ood")]
+        scores = [format_estimate(read_interval(score[view])) for view in ("id", "ood")]
+        differences = [_format_difference(contrast[view]) for view in ("id", "ood")]
         flags = [f"{view} {contrast[view]['flag']}" for view in ("id", "ood") if contrast[view].get("flag")]
-        rows.append([entry["team"], entry["model"] + equal, *shown, *apart, ", ".join(flags)])
+        rows.append([entry["team"], entry["model"] + equal, *scores, *differences, ", ".join(flags)])
     if rows:
         columns = ["team", "model", "sealed ID", "sealed OOD", "ID: public - sealed", "OOD: public - sealed", "flag"]
         caption = "95 % t intervals. A flag: p < 5 % after Holm's correction over the entries."

@@ -9,9 +9,9 @@ from typing import Any
 _NAMED = 12
 _NEAR = 3
 _LIKE = 0.6
-"""The least likeness (Ratcliff and Obershelp's, from 0 to 1) of a name that is offered: `difflib`'s default."""
+"""The least similarity (Ratcliff and Obershelp, 0 to 1) of a suggested name: `difflib`'s default."""
 _SAME = 0.7
-"""The same for the first part of a name, all of whose family is then offered."""
+"""The same for the first part of a name, whose family is then suggested."""
 _HARDLY = 0.1
 
 
@@ -39,7 +39,7 @@ def replace_error_message(kind: type[FarshiftError], message: str) -> FarshiftEr
 
 
 def get_first_line(error: BaseException, most: int = 300, silent: str = "") -> str:
-    """The first line of what an error says, at most so many characters; where it says nothing `silent`, or its type."""
+    """The first line of an error's message, at most `most` characters; if empty `silent`, or the error's type."""
     return (str(error).strip().splitlines() or [silent or type(error).__name__])[0][:most]
 
 
@@ -47,17 +47,17 @@ class UnknownName(FarshiftError):
     """No split, source, benchmark, baseline, part .. of this name."""
 
     def __init__(self, what: str, name: str, known: Iterable[str], hint: str = "", listed: str = "") -> None:
-        """listed: the command that lists the names, told where they are too many for a line."""
+        """listed: the command that lists the names, printed if they are too many for a line."""
         super().__init__(f"no {what} named {name!r}: {suggest_names(name, known, listed)}{' ' + hint if hint else ''}")
 
 
 def suggest_names(name: str, known: Iterable[str], listed: str = "") -> str:
-    """What to write instead of a name that is unknown: names like it, else all of its family (`scan/..`), else all.
+    """What to write instead of an unknown name: similar names, else all of its family (`scan/..`), else all.
 
-    >>> offer("scan/lenght", ["cogs/depth", "scan/jump", "scan/length"])
+    >>> suggest_names("scan/lenght", ["cogs/depth", "scan/jump", "scan/length"])
     'did you mean scan/length?'
-    >>> offer("scan", ["cogs/depth", "scan/jump", "scan/length"])
-    'of scan there are: scan/jump, scan/length'
+    >>> suggest_names("scan", ["cogs/depth", "scan/jump", "scan/length"])
+    'choose from scan/jump, scan/length'
     """
     names = sorted(known)
     first, _, rest = name.partition("/")
@@ -72,23 +72,23 @@ def suggest_names(name: str, known: Iterable[str], listed: str = "") -> str:
     ]
     if first in families and not suggestions:
         of = [f"{first}/{member}" for member in families[first]]
-        return f"of {first} there are: {_list_all(of, listed and f'{listed} {first}')}"
+        return _list_all(of, listed and f"{listed} {first}")
     suggestions = (
         suggestions
         or [f"{family}/.." for family in matching_families]
         or _find_similar(name, [known_name for known_name in names if "/" not in known_name])
     )
-    return f"did you mean {' or '.join(suggestions)}?" if suggestions else f"there are: {_list_all(names, listed)}"
+    return f"did you mean {' or '.join(suggestions)}?" if suggestions else _list_all(names, listed)
 
 
 def _list_all(names: Sequence[str], listed: str) -> str:
-    shortened = shorten_list(names) or "none"
+    shortened = f"choose from {shorten_list(names)}" if names else "there is none"
     return f"{shortened} (all of them: {listed})" if listed and len(names) > _NAMED else shortened
 
 
 def _find_similar(name: str, names: Sequence[str], least: float = _LIKE) -> list[str]:
-    """The names most like `name`, at most three: those that go on where it ends; else the best, and those that are
-    hardly less like it. None where none is like it."""
+    """The names most similar to `name`, at most three: those that it is the beginning of; else the best, and those that
+    are hardly less similar. Empty if none is similar."""
     longer = [other for other in names if name and other.startswith(name)]
     if 0 < len(longer) <= _NEAR:
         return longer
@@ -98,29 +98,29 @@ def _find_similar(name: str, names: Sequence[str], least: float = _LIKE) -> list
 
 
 def shorten_list(names: Sequence[str]) -> str:
-    """Names as a line can hold them: the first dozen, and how many more there are."""
+    """Names for one line: the first dozen, and the number of the others."""
     more = len(names) - _NAMED
     return ", ".join(names) if more <= 0 else f"{', '.join(names[:_NAMED])} and {more} more"
 
 
 class BadData(FarshiftError):
-    """Bytes or rows that are not what a digest promised."""
+    """Bytes or rows that do not match their digest."""
 
 
 class Unavailable(FarshiftError):
-    """A source's bytes could not be had from any mirror (no network, `--offline`, every mirror failed)."""
+    """No mirror gave the files of a source (no network, `--offline`, every mirror failed)."""
 
 
 class LabelsWithheld(FarshiftError):
-    """Labels that a model was about to look up while it was trained or asked."""
+    """Labels that a model tried to read while it was trained or evaluated."""
 
 
 class BadDefinition(FarshiftError):
-    """A source, split, benchmark or recipe file that does not say what it must."""
+    """An invalid source, split, benchmark or recipe file."""
 
 
 class ModelError(FarshiftError):
-    """A model that answered wrongly: which part, which batch, which row ids."""
+    """Invalid predictions of a model; the message names part, batch and row ids."""
 
 
 class BadRun(FarshiftError):
@@ -134,7 +134,7 @@ class BadSubmission(FarshiftError):
 
 
 class SubmissionRejected(FarshiftError):
-    """A valid submission that a board does not take: its run, or the name of its team, is another's there."""
+    """A valid submission that a board rejects: its run or its team name belongs to another team there."""
 
 
 class MissingExtra(FarshiftError):
@@ -145,5 +145,5 @@ class MissingExtra(FarshiftError):
 
 
 class MissingGeneratorPackage(MissingExtra, Unavailable):
-    """Rows that an optional package makes or reads, and it is not installed: as out of reach as those that no mirror
-    gives."""
+    """Rows whose optional package (a generator's or reader's) is not installed: as unavailable as those that no mirror
+    has."""

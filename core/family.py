@@ -51,25 +51,25 @@ def expand_family(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]
     for chosen in product(*axes):
         values = {name: value for choice in chosen for name, value in choice.items()}
         if len(values) < sum(map(len, chosen)):
-            raise BadDefinition(f"{path}: vary: a name stands on two axes")
+            raise BadDefinition(f"{path}: vary: a name is on two axes")
         definition = _fill_placeholders(rest, values, used)
         name = str(definition.get("name"))
         named.add(name)
         yield definition | only.get(name, {})
     if unused := sorted({name for axis in axes for name in axis[0]} - used):
-        raise BadDefinition(f"{path}: vary: nothing in the file says {', '.join(f'{{{name}}}' for name in unused)}")
+        raise BadDefinition(f"{path}: vary: nothing in the file uses {', '.join(f'{{{name}}}' for name in unused)}")
     if absent := sorted(only.keys() - named):
-        raise BadDefinition(f"{path}: only: the file stands for no definition called {', '.join(absent)}")
+        raise BadDefinition(f"{path}: only: the file defines no {', '.join(absent)}")
 
 
 def _read_axis(table: Any, path: Path) -> list[dict[str, Any]]:
     """One `[[vary]]` table as its choices, each a value for every name."""
     if not isinstance(table, dict) or not table or not all(isinstance(values, list) for values in table.values()):
-        raise BadDefinition(f"{path}: vary: each [[vary]] table gives one or more names, and a list for each")
+        raise BadDefinition(f"{path}: vary: each [[vary]] table needs one or more names, with a list for each")
     lengths = {name: len(values) for name, values in table.items()}
     if len(set(lengths.values())) > 1 or not all(lengths.values()):
         counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
-        raise BadDefinition(f"{path}: vary: the lists of one table are read side by side and need one length: {counts}")
+        raise BadDefinition(f"{path}: vary: the lists of one table must have the same length, not zero: {counts}")
     return [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
 
 

@@ -15,6 +15,6 @@ def use_plot_settings(settings: dict[str, Any]) -> Iterator[None]:
     try:
         from matplotlib.style import context
     except ImportError as error:
-        raise MissingExtra("pictures", "plot") from error
+        raise MissingExtra("plotting", "plot") from error
     with context(settings, after_reset=True):
         yield

@@ -51,14 +51,13 @@ ADVICE = "set FARSHIFT_CACHE to another disk"
 
 @contextmanager
 def translate_os_errors(path: Path, advice: str = ADVICE, is_saved: bool = True) -> Iterator[None]:
-    """Turn the operating system's refusals into one line that says where, what to do, and, where it is so, that what
-    was done is kept."""
+    """Turn errors of the operating system into one line: the path, what to do, and whether finished work is kept."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            ending = "; what was done is kept" if is_saved else ""
-            raise FarshiftError(f"no space left for {path}: free some, or {advice}{ending}") from error
+            ending = "; finished work is kept" if is_saved else ""
+            raise FarshiftError(f"no space left for {path}: free some space, or {advice}{ending}") from error
         raise FarshiftError(f"{path} cannot be written: {error.strerror or error}; {advice}") from error
 
 
@@ -79,7 +78,7 @@ def hold_lock(path: Path, what: str = "") -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(f"{path}.lock")
         if not try_lock(lock):
-            log_message(f"waiting for another process that works on {what or path.name}")
+            log_message(f"waiting for another process working on {what or path.name}")
             lock.acquire()
     try:
         yield
@@ -119,5 +118,5 @@ def strip_digest(data: bytes) -> bytes:
     """What `append_digest` was given; `ValueError` where it is not that any more."""
     content = data[:-32]
     if append_digest(content) != data:
-        raise ValueError("its digest is another")
+        raise ValueError("the digest does not match")
     return content

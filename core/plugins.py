@@ -168,7 +168,7 @@ def read_all_definitions(folder: str, read: Callable[[Path], N | Iterable[N]], w
         for definition in read_of if isinstance(read_of, Iterable) else (read_of,):
             if definition.name in definitions:
                 raise BadDefinition(
-                    f"{path}: a {what} named {definition.name!r} is there already: {definitions[definition.name].path}"
+                    f"{path}: a {what} named {definition.name!r} exists already: {definitions[definition.name].path}"
                 )
             definitions[definition.name] = definition
     return dict(sorted(definitions.items()))

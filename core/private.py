@@ -34,5 +34,5 @@ def read_private(path: Path, what: str) -> bytes:
     except OSError as error:
         raise FarshiftError(f"{path}, {what}, cannot be read: {error.strerror}") from error
     if mode & 0o077:
-        raise FarshiftError(f"{path}, {what}, may be read by others (mode {mode:o}): chmod 600 {path}")
+        raise FarshiftError(f"{path}, {what}, is readable by others (mode {mode:o}): chmod 600 {path}")
     return content

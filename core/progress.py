@@ -1,4 +1,4 @@
-"""Progress of long work. Silent in a library; the command line listens and draws on stderr."""
+"""Progress of long work: silent in a library; the command line reports it on stderr."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _listeners: list[Reporter] = []
 
 @contextmanager
 def report_to(listener: Reporter) -> Iterator[None]:
-    """While the context lasts, `listener` hears what is going on in this process."""
+    """While the context lasts, messages and progress of this process go to `listener`."""
     _listeners.append(listener)
     try:
         yield
@@ -28,7 +28,7 @@ def report_to(listener: Reporter) -> Iterator[None]:
 
 @contextmanager
 def mute_messages() -> Iterator[None]:
-    """While the context lasts, nobody hears what is going on: it is done again, and told then."""
+    """While the context lasts, messages and progress are dropped: the work is repeated, and reported then."""
     listeners = _listeners[:]
     _listeners.clear()
     try:
@@ -38,13 +38,13 @@ def mute_messages() -> Iterator[None]:
 
 
 def log_message(text: str) -> None:
-    """One line about something worth knowing."""
+    """Report one line of text."""
     for listener in _listeners:
         listener.say(text)
 
 
 def report_progress(label: str, done: int, total: int | None = None, note: str = "") -> None:
-    """`done` of `total` (bytes, rows, steps) of the work called `label`; finished when they are equal. note: what else
-    is worth knowing of it now, such as a loss."""
+    """`done` of `total` (bytes, rows, steps) of the work called `label`; finished when they are equal. note: further
+    information, such as the current loss."""
     for listener in _listeners:
         listener.advance(label, done, total, note)

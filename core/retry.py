@@ -30,8 +30,7 @@ LONGEST_PAUSE = 60.0
 
 
 class TransientError(Exception):
-    """An answer did not come, or not as a whole; the next may. `pause` is what the server asked for, in
-    seconds."""
+    """A missing or incomplete response that another try may get. `pause`: seconds that the server asked to wait."""
 
     def __init__(self, reason: str, pause: float | None = None) -> None:
         super().__init__(reason)
@@ -52,7 +51,7 @@ def parse_retry_after(value: str | None) -> float | None:
     """Seconds that a `Retry-After` header asks to wait: it has a number of them, or a date (RFC 9110, section 10.2.3).
     None without a readable one.
 
-    >>> retry_after("7"), retry_after("Sun, 06 Nov 1994 08:49:37 GMT"), retry_after("soon")
+    >>> parse_retry_after("7"), parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT"), parse_retry_after("soon")
     (7.0, 0.0, None)
     """
     try:

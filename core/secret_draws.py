@@ -35,7 +35,7 @@ def draw_secret_bits(name: str, counters: NDArray[np.uint64]) -> NDArray[np.uint
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ImportError as error:
-        raise MissingExtra("a sealed draw", "board") from error
+        raise MissingExtra("a sealed test", "board") from error
 
     key = hmac.digest(bytes.fromhex(name[len(MARK) : _HEAD]), name[_HEAD:].encode(), sha256)
     blocks = np.zeros((counters.size, 2), "<u8")

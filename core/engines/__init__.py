@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
 
 def open_engine(name: str, needs: Needs | None = None) -> AbstractContextManager[Engine]:
     """The engine called `name` (local, processes, ray, or one's own), while the context lasts."""
-    engine: AbstractContextManager[Engine] = load_module("core/engines", name, "engine").opened(needs or Needs())
+    engine: AbstractContextManager[Engine] = load_module("core/engines", name, "engine").open_engine(needs or Needs())
     return engine
 
 

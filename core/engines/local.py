@@ -31,5 +31,5 @@ class Local:
 
 
 @contextmanager
-def opened(needs: Needs) -> Iterator[Local]:
+def open_engine(needs: Needs) -> Iterator[Local]:
     yield Local()

@@ -60,7 +60,7 @@ class Processes:
 
 
 @contextmanager
-def opened(needs: Needs) -> Iterator[Engine]:
+def open_engine(needs: Needs) -> Iterator[Engine]:
     workers = min(needs.workers or count_usable_cores(), count_usable_cores())
     if workers == 1:
         yield Local()

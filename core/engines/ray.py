@@ -57,7 +57,7 @@ class Ray:
 
 
 @contextmanager
-def opened(needs: Needs) -> Iterator[Ray]:
+def open_engine(needs: Needs) -> Iterator[Ray]:
     if find_spec("ray") is None:
         raise MissingExtra("the engine ray", "ray")
     import ray
@@ -70,13 +70,15 @@ def opened(needs: Needs) -> Iterator[Ray]:
         try:
             ray.init(address, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": settings})
         except ConnectionError as error:
-            raise FarshiftError(f"no Ray cluster answers at {address}: start one, or unset RAY_ADDRESS") from error
+            raise FarshiftError(f"no Ray cluster is reachable at {address}: start one, or unset RAY_ADDRESS") from error
     try:
         unit = "GPU" if needs.device.startswith("cuda") else "CPU"
         cluster: Any = ray  # of its functions some have no types, and others too narrow ones
         workers = int(cluster.cluster_resources().get(unit, 0))
         if workers < 1:
-            raise FarshiftError(f"the Ray cluster has no {unit}, which --device {needs.device} needs: choose another")
+            raise FarshiftError(
+                f"the Ray cluster has no {unit}, which --device {needs.device} needs: choose another device"
+            )
         task = cluster.remote(max_retries=_TRIES, **{f"num_{unit.lower()}s": 1})(_call_job)
         yield Ray(min(needs.workers or workers, workers), task)
     finally:

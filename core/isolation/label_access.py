@@ -83,6 +83,6 @@ def refuse_labels(what: str) -> None:
         return
     if not _permitted.get() and (_here.models or Path(os.environ.get(_VARIABLE, "/-")).exists()):
         raise LabelsWithheld(
-            f"{what} cannot be opened while a model is trained or asked: what it may see is given to fit and predict; "
-            "load other data before, and score the run when it is finished"
+            f"{what} cannot be opened while a model is trained or evaluated: fit and predict receive the data that "
+            "a model may use; load other data before, and score the run when it is finished"
         )

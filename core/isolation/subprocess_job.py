@@ -41,7 +41,7 @@ def run_in_subprocess(module: str, request: Any, what: str) -> None:
             child.kill()
             raise
     if child.returncode != 0:
-        raise FarshiftError(f"{what} ended with code {child.returncode}; what it said stands above; repeat the command")
+        raise FarshiftError(f"{what} exited with code {child.returncode} (its output is above): repeat the command")
 
 
 def _handle_message(message: dict[str, Any]) -> None:

@@ -1,1 +1,1 @@
-"""Records that people look through: found by words, shown as a table in a terminal or a notebook, handed to pandas."""
+"""Listings of records: search by words, tables for terminals and notebooks, data frames."""

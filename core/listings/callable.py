@@ -1,7 +1,7 @@
 """Packages that are functions too: `farshift.splits` is a package, and `farshift.splits()` lists what it holds.
 
-The function may lie on a higher floor than the package (a listing of splits knows their sources), so it is named here
-by its place, and loaded when it is called.
+The function may be in a higher layer than the package (a listing of splits knows their sources), so it is named here
+by its module, and loaded when it is called.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from .untrusted_text import LINES, escape_untrusted
 
 
 def escape_html(text: str) -> str:
-    """A text as a page may hold it: no markup, and nothing that a browser would obey or hide."""
+    """A text escaped for a page: no markup, control or invisible characters."""
     return _escape(escape_untrusted(text, LINES))
 
 

@@ -80,6 +80,6 @@ class Listing(Sequence[R], Generic[R]):
 
 
 def has_words(search: str, *texts: str) -> bool:
-    """Whether every word of `search` stands in one of the texts, in whatever case."""
+    """Whether every word of `search` occurs in one of the texts, in any case."""
     joined = "\n".join(texts).casefold()
     return all(word in joined for word in search.casefold().split())

@@ -1,8 +1,8 @@
-"""Text of strangers, made fit to be shown: what a terminal or a page would obey or hide is written out instead.
+"""Escape untrusted text before it is shown: control and invisible characters are written out.
 
-Names of teams and models, reasons, an endpoint's error and the cells of a foreign export may hold escape
-sequences that clear a screen, marks that turn the order of letters round, or characters that nobody sees. Whatever is
-shown passes here at the edge: what a terminal prints, what a page or a notebook renders.
+Names of teams and models, reasons, an endpoint's error and the cells of a foreign export may contain escape sequences
+that clear a screen, marks that reverse the order of letters, or invisible characters. All text that a terminal prints,
+or a page or notebook renders, is escaped here.
 """
 
 from __future__ import annotations

@@ -116,4 +116,4 @@ def test_a_cluster_without_a_gpu_says_so_for_cuda() -> None:
         pytest.skip("there is a GPU here")
     with pytest.raises(FarshiftError) as caught, open_engine("ray", Needs("cuda")):
         pass
-    assert str(caught.value) == "the Ray cluster has no GPU, which --device cuda needs: choose another"
+    assert str(caught.value) == "the Ray cluster has no GPU, which --device cuda needs: choose another device"

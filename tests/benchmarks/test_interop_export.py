@@ -213,7 +213,7 @@ def test_what_cannot_be_exported_is_one_line(farshift, tmp_path):
     assert "no prompt to export: benchmarks with one are addition/carry, addition/length, " in one_line_error(
         farshift("benchmarks", "export", "optdigits/writers", "--to", "lm-eval", "--out", tmp_path / "task")
     )
-    assert "no runner named 'helm': there are: inspect, lm-eval" in one_line_error(
+    assert "no runner named 'helm': choose from inspect, lm-eval" in one_line_error(
         farshift("benchmarks", "export", NAME, "--to", "helm", "--out", tmp_path / "task")
     )
 

@@ -33,7 +33,7 @@ def labelled(batch, rows, truth):
 
 
 def refused(model, tmp_path):
-    with pytest.raises(LabelsWithheld, match="cannot be opened while a model is trained or asked") as found:
+    with pytest.raises(LabelsWithheld, match="cannot be opened while a model is trained or evaluated") as found:
         fs.evaluate(model, on=ON, seeds=1, budget="quick", out=tmp_path / "run")
     assert "\n" not in str(found.value)
 
@@ -157,7 +157,7 @@ def test_a_command_is_refused_them(tmp_path):
     script = tmp_path / "model.py"
     script.write_text(COMMAND)
     model, code = find_model(f"cmd:{sys.executable} {script}")
-    with pytest.raises(ModelError, match="cannot be opened while a model is trained or asked"):
+    with pytest.raises(ModelError, match="cannot be opened while a model is trained or evaluated"):
         fs.evaluate(model, on=ON, seeds=1, budget="quick", out=tmp_path / "run", code=code)
 
 

@@ -84,7 +84,7 @@ def test_another_suffix_is_refused_with_those_there_are(tmp_path):
 
 
 def test_another_picture_is_refused_with_those_there_are(tmp_path):
-    with pytest.raises(UnknownName, match="there are: calibration, gap, id_ood, noise, severity"):
+    with pytest.raises(UnknownName, match="choose from calibration, gap, id_ood, noise, severity"):
         draw_plot(many(1), "xyz", tmp_path / "a.png")
     with pytest.raises(UnknownName, match="did you mean severity"):
         draw_plot(many(1), "sevrity", tmp_path / "a.png")  # codespell:ignore sevrity
@@ -105,7 +105,7 @@ def test_a_refused_drawing_leaves_the_old_file(tmp_path):
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.style", None)
-    with pytest.raises(MissingExtra, match=r"pictures needs an optional dependency: pip install 'farshift\[plot\]'"):
+    with pytest.raises(MissingExtra, match=r"plotting needs an optional dependency: pip install 'farshift\[plot\]'"):
         make_figure(many(1), "gap")
 
 

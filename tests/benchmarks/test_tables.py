@@ -141,7 +141,7 @@ def test_a_name_that_a_spreadsheet_would_run_is_defused_and_a_number_is_not(star
 
 def test_formats_are_found_and_another_is_refused_with_those_there_are():
     assert list_formats() == ["csv", "latex", "markdown"]
-    with pytest.raises(UnknownName, match="no table format named 'html': there are: csv, latex, markdown"):
+    with pytest.raises(UnknownName, match="no table format named 'html': choose from csv, latex, markdown"):
         render_table(many(1), "html")
     for format in list_formats():
         with pytest.raises(FarshiftError, match="no score records given"):

@@ -57,7 +57,7 @@ def test_native_code_that_never_comes_back_ends_the_process_with_one_line(evalua
     done, seconds = evaluate(NATIVE)
     assert done.returncode == 2
     assert seconds > 5
-    assert "predict did not return in time and cannot be interrupted; what was answered is kept" in done.stderr
+    assert "predict did not return in time and cannot be interrupted; finished predictions are kept" in done.stderr
 
 
 def test_a_slow_fit_is_no_hanging_predict():

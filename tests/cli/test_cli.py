@@ -373,7 +373,7 @@ def test_the_version_is_printed(farshift):
     [
         (
             ["baselines", "show", "mlp"],
-            "No such command 'show'. There are: algorithms, list, networks, record, results",
+            "No such command 'show'. Available commands: algorithms, list, networks, record, results",
         ),
         (["benchmarks", "lst"], "No such command 'lst'. Did you mean 'list'?"),
         (["doctor", "c"], "Got unexpected extra argument(s) (c). Usage: farshift doctor [OPTIONS]"),
@@ -400,7 +400,7 @@ def test_a_former_name_of_a_command_is_answered_with_the_new_one(farshift, forme
 def test_an_option_of_another_statistic_is_refused_by_name(farshift):
     refused = farshift("compare", "a", "b", "--statistic", "variance", "--plot", "x.png")
     assert "--plot goes with --statistic difference, not variance" in one_line_error(refused)
-    assert "takes three runs, RUN FLOOR CEILING: 2 runs named" in one_line_error(
+    assert "takes three runs (RUN FLOOR CEILING), not 2 runs" in one_line_error(
         farshift("compare", "a", "b", "--statistic", "recovered")
     )
     assert "did you mean variance?" in one_line_error(farshift("compare", "a", "--statistic", "varianc"))

@@ -80,7 +80,7 @@ def test_a_figure_takes_a_title_and_leaves_its_note_for_the_caption(runs, farshi
     assert done.stdout.splitlines()[-2] == str(out) and done.stdout.splitlines()[-1].startswith("Bars: left minus")
     refused = (("plot", *pair, "--table", "csv", "--title", "x"), ("compare", *pair, "--no-note"))
     for command in refused:
-        assert "is of figures: add --" in one_line_error(farshift(*command))
+        assert "applies to figures: add --" in one_line_error(farshift(*command))
 
 
 def test_a_table_is_printed_or_written_and_holds_the_scores(runs, farshift, tmp_path):
@@ -91,7 +91,7 @@ def test_a_table_is_printed_or_written_and_holds_the_scores(runs, farshift, tmp_
     assert any(value and abs(float(value) - expected) < 1e-9 for value in rows[0].values() if is_number(value))
     farshift("plot", runs["echo"], "--table", "latex", "--out", tmp_path / "t.tex")
     assert "\\toprule" in (tmp_path / "t.tex").read_text()
-    assert "name a picture to write" in one_line_error(farshift("plot", runs["echo"]))
+    assert "name an image file to write" in one_line_error(farshift("plot", runs["echo"]))
 
 
 def test_latex_tables_are_bold_by_the_runs_own_tie_groups_and_take_a_caption_and_a_label(runs, farshift, tmp_path):
@@ -106,9 +106,9 @@ def test_latex_tables_are_bold_by_the_runs_own_tie_groups_and_take_a_caption_and
     (compared,) = read_tables(farshift("compare", *three[1:], "--latex", "--label", "tab:two").stdout)
     assert compared.label == "tab:two" and compared.tabulars[0].rows[1][1].bold.startswith("5")
     for command in (("compare", *three[1:], "--caption", "x"), ("baselines", "results", "--caption", "x")):
-        assert "--caption is of LaTeX tables: add --latex, or leave it out" in one_line_error(farshift(*command))
+        assert "--caption applies to LaTeX tables: add --latex, or leave it out" in one_line_error(farshift(*command))
     refused = farshift("plot", *three, "--out", tmp_path / "a.png", "--label", "x")
-    assert "--label is of tables" in one_line_error(refused)
+    assert "--label applies to tables" in one_line_error(refused)
     (recorded,) = read_tables(farshift("baselines", "results", "--on", "skills/pairs", "--latex").stdout)
     assert recorded.caption == "Recorded baselines on skills/pairs."
 
@@ -225,5 +225,5 @@ def test_a_narrow_terminal_leaves_columns_out_rather_than_break_words(tmp_path, 
     assert " a-model-of-a-long-name " in wide
     assert " finished " in narrow
     assert " 1 of 1 " in narrow
-    assert "Left out in a narrow terminal: benchmark, model." in narrow
+    assert "Hidden in a narrow terminal: benchmark, model." in narrow
     assert "Left out" not in wide

@@ -24,7 +24,7 @@ def test_what_a_split_leaves_empty_is_not_shown(farshift):
 def test_a_definition_says_that_its_data_are_to_be_brought(farshift, farshift_json):
     name = next(one["name"] for one in farshift_json("splits", "list") if one["state"] == "definition")
     said = farshift("splits", "show", name).stdout.splitlines()
-    assert said[-1].startswith("a definition: its rows are pinned when you first pull it")
+    assert said[-1].startswith("a definition, not yet frozen: its rows are pinned on the first pull")
 
 
 def test_the_list_has_a_line_for_each_family_and_with_all_one_for_each_manifest(farshift, farshift_json):

@@ -22,7 +22,7 @@ def test_a_defect_is_named_as_one_with_its_place_and_exit_code_70(monkeypatch):
     (line,) = done.stderr.splitlines()
     assert done.returncode == 70
     assert re.fullmatch(
-        r"farshift: error: farshift doctor: TypeError: 'int' object .* \(cli/\w+\.py, line \d+\): this is a defect of "
+        r"farshift: error: farshift doctor: TypeError: 'int' object .* \(cli/\w+\.py, line \d+\): this is a bug in "
         "Farshift, please report it; FARSHIFT_DEBUG=1 shows the traceback",
         line,
     ), line
@@ -47,4 +47,4 @@ def test_debugging_shows_the_traceback_of_a_defect(monkeypatch):
 def test_too_little_memory_is_no_defect(monkeypatch):
     monkeypatch.setattr(_doctor, "check_machine", raising(MemoryError("Unable to allocate 9 GiB")))
     line = one_line_error(run_in_process("doctor"))
-    assert line == "farshift: error: farshift doctor: there is not enough memory (Unable to allocate 9 GiB)"
+    assert line == "farshift: error: farshift doctor: out of memory (Unable to allocate 9 GiB)"

@@ -164,7 +164,7 @@ def test_the_doctor_lists_sources_only_where_it_is_asked(farshift):
     assert max(map(len, short.splitlines())) <= 80
     assert len(short.splitlines()) < 40
     assert "source scan" not in short
-    assert "definition: bring the data" in long
+    assert "only with your own copy" in long
 
 
 def test_a_benchmark_is_shown_without_a_download(farshift, tmp_path):

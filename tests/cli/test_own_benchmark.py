@@ -161,7 +161,7 @@ def test_a_benchmark_that_is_there_stays_as_it_is(farshift, home):
     path = home / "benchmarks" / "definitions" / "reviews-long.toml"
     path.write_text(path.read_text().replace("Stars of", "My stars of"))
     with pytest.raises(
-        FarshiftError, match=r"reviews-long\.toml says something else, and was written or edited by hand: delete it"
+        FarshiftError, match=r"reviews-long\.toml differs from the draft, and was written or edited by hand: delete it"
     ):
         write_benchmark(find_manifest("reviews/long"), {}, home)
     assert "My stars of" in path.read_text()

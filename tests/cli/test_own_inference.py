@@ -213,8 +213,11 @@ def test_classes_that_training_lacks_are_named(build):
             "'y' has, or is given by the rule, the class 2, and 2 classes have names (cat, dog)",
         ),
         ({"label_names": '["cat", "cat", "dog"]'}, "label_names: a name is given twice"),
-        ({"benchmark": "{ task = { classes = 2 } }"}, "has the class 2, and the task has 2 classes"),
-        ({"benchmark": '{ task = { type = "sequence" } }'}, 'types = { y = "string" } in [data] keeps it as text'),
+        ({"benchmark": "{ task = { classes = 2 } }"}, "has class 2, but the task has 2 classes"),
+        (
+            {"benchmark": '{ task = { type = "sequence" } }'},
+            'to keep it as text, write types = { y = "string" } in [data]',
+        ),
         ({"benchmark": '{ metrics = ["rmse"] }'}, "the metric rmse cannot score classification tasks"),
         ({"benchmark": '{ views = { id = { part = "id_test" }, ood = { part = "ood_val" } } }'}, "'ood_val'"),
     ],

@@ -154,7 +154,7 @@ def test_classes_of_a_label_that_is_kept_as_text_are_refused_with_what_to_do(far
     draft = draft.replace("benchmark = {}", 'benchmark = { task = { type = "classification", classes = 3 } }')
     done = built(farshift, home, draft=draft)
     assert done.returncode == 2
-    assert "the label 'animal' is text: classes = [\"animal\"] in [data] makes classes of it" in done.stderr
+    assert "the label 'animal' is text: to use it as classes, write classes = [\"animal\"] in [data]" in done.stderr
     assert not (home / "splits").exists()
     assert built(farshift, home, draft=draft.split("benchmark =")[0]).returncode == 0
     written_by_hand = """

@@ -60,7 +60,7 @@ def test_the_examples_of_the_guide_work_as_printed(home, farshift, farshift_json
             'name = "hundreds"',
             'name = "scan"',
             ["doctor", "--sources"],
-            "is there already",
+            "exists already",
         ),
         ("loaders/sources/hundreds.toml", "[[", "[", ["doctor", "--sources"], "not valid TOML"),
         (

@@ -82,8 +82,8 @@ def test_a_second_one_reuses_what_is_there_and_says_so(trial):
     heard = Heard()
     with report_to(heard):
         again = run_quickstart(out, engine="local", steps=20).record()
-    assert any("reusing 2 of 2 finished runs" in line for line in heard.lines)
-    assert any("all runs are on" in line for line in heard.lines)
+    assert any("reusing 2 of 2 runs, finished in" in line for line in heard.lines)
+    assert any("all runs are already on" in line for line in heard.lines)
     assert not any(line.startswith("training") for line in heard.lines)
     assert again["rows"] == found["rows"]
     assert verified(Board(out / "board")) == (2, [])
@@ -97,7 +97,7 @@ def test_one_that_lost_a_run_trains_only_that(trial, tmp_path):
     heard = Heard()
     with report_to(heard):
         again = run_quickstart(copy, engine="local", steps=20).record()
-    assert any("reusing 1 of 2 finished runs" in line for line in heard.lines)
+    assert any("reusing 1 of 2 runs, finished in" in line for line in heard.lines)
     assert [row["ood"] for row in again["rows"]] == [row["ood"] for row in found["rows"]], "trained again, the same"
 
 

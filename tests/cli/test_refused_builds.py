@@ -195,7 +195,7 @@ def test_version_two_on_other_data_stands_beside_version_one(command, home, fars
     shops(home, 130)
     said = built(command, draft(home, version=2))
     assert 'source = { name = "shops_v2" } in the draft makes it so anywhere' in said
-    assert "shops-long.toml is replaced: it was on shops/long@1" in said
+    assert "shops-long.toml: it was built on shops/long@1" in said
     assert find_benchmark("shops/long").definition.split == "shops/long@2"
     assert find_manifest("shops/long@2").definition.source.name == "shops_v2"
     assert len(load("shops/long@2")) > len(load("shops/long@1"))
@@ -209,7 +209,7 @@ def test_version_two_on_other_data_stands_beside_version_one(command, home, fars
     assert find_manifest("shops/long@3").definition.source.name == "shops_v2"
     # An older version does not take the benchmark back, and is what it was.
     shops(home, 120)
-    assert "stays as it is, on shops/long@3" in built(command, draft(home))
+    assert "is unchanged, on shops/long@3" in built(command, draft(home))
     assert (find_manifest("shops/long@1").identity, find_benchmark("shops/long").definition.split) == (
         old,
         "shops/long@3",
@@ -262,7 +262,7 @@ def test_what_was_edited_by_hand_is_not_replaced(command, home):
 
 def test_another_table_benchmark_replaces_the_file_of_the_one_before(command, home):
     built(command, draft(home))
-    assert "is replaced" in built(command, draft(home, benchmark='benchmark = { metrics = ["macro_f1"] }'))
+    assert "replacing " in built(command, draft(home, benchmark='benchmark = { metrics = ["macro_f1"] }'))
     assert [metric.name for metric in find_benchmark("shops/long").metrics] == ["macro_f1"]
 
 

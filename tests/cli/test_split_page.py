@@ -15,7 +15,7 @@ from farshift.splits.catalogue import find_manifest, list_manifests
 def test_a_split_is_shown_with_its_fields_origins_benchmarks_and_the_best_recorded_result(farshift, farshift_json):
     found = farshift_json("splits", "show", "scan/length")
     assert [field["name"] for field in found["fields"]] == ["command", "actions"]
-    assert found["origins"][0] == "generated here (scan)"
+    assert found["origins"][0] == "generated locally (scan)"
     (over,) = found["benchmarks"]
     assert over["benchmark"] == "scan/length"
     assert over["best"]["ood"]["value"] == max(one.ood.value for one in read_recorded_scores("scan/length").values())

@@ -133,7 +133,7 @@ def test_a_worker_that_dies_is_one_error_of_every_job_that_is_left():
 
 def test_ones_own_engine_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "core" / "engines").mkdir(parents=True)
-    (tmp_path / "core" / "engines" / "mine.py").write_text("from farshift.core.engines.local import opened\n")
+    (tmp_path / "core" / "engines" / "mine.py").write_text("from farshift.core.engines.local import open_engine\n")
     with pytest.raises(UnknownName, match="no engine named 'mine'"):
         check_engine("mine")
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))

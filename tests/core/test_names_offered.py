@@ -14,14 +14,14 @@ KNOWN = ["cogs/depth", "cogs/length", "dominoes/complete", "geoquery/template", 
     [
         ("scan/lenght", "did you mean scan/length?"),
         ("scna/length", "did you mean scan/length?"),
-        ("scan", "of scan there are: scan/jump, scan/length, scan/mcd1"),
-        ("scan/", "of scan there are: scan/jump, scan/length, scan/mcd1"),
-        ("scan/primitives", "of scan there are: scan/jump, scan/length, scan/mcd1"),
+        ("scan", "choose from scan/jump, scan/length, scan/mcd1"),
+        ("scan/", "choose from scan/jump, scan/length, scan/mcd1"),
+        ("scan/primitives", "choose from scan/jump, scan/length, scan/mcd1"),
         ("scam", "did you mean scan/..?"),
         ("geoquerry/split", "did you mean geoquery/..?"),
         ("geoquerry/templat", "did you mean geoquery/template?"),
-        ("own/length", f"there are: {', '.join(KNOWN)}"),
-        ("own/empty", f"there are: {', '.join(KNOWN)}"),
+        ("own/length", f"choose from {', '.join(KNOWN)}"),
+        ("own/empty", f"choose from {', '.join(KNOWN)}"),
     ],
 )
 def test_names_are_guessed_within_their_family_and_never_far_off(name, told):
@@ -42,7 +42,7 @@ def test_names_that_are_too_many_for_a_line_come_with_the_command_that_lists_the
     )
     assert (
         suggest_names("zzz", many[:3], "farshift splits list")
-        == "there are: noise/rate_00, noise/rate_01, noise/rate_02"
+        == "choose from noise/rate_00, noise/rate_01, noise/rate_02"
     )
 
 
@@ -51,5 +51,5 @@ def test_names_that_are_too_many_for_a_line_come_with_the_command_that_lists_the
 )
 def test_the_name_of_a_source_is_answered_with_all_of_it(farshift, command):
     said = one_line_error(farshift(*command, "scan"))
-    assert "named 'scan': of scan there are: scan/addprim_jump, " in said
+    assert "named 'scan': choose from scan/addprim_jump, " in said
     assert said.endswith(f" more (all of them: farshift {command[0]} list scan)")

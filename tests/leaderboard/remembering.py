@@ -26,7 +26,7 @@ def check(path: Path, only: set[int] | None = None) -> validate.Submission:
     return _checked[key]
 
 
-def scored(entry: validate.Entry) -> Score:
+def scored(entry: validate.ValidRun) -> Score:
     key = (entry.digest, entry.entry_identity)
     if key not in _scores:
         _scores[key] = _scored(entry)
@@ -38,6 +38,6 @@ def remembering() -> Iterator[None]:
     """While the context lasts, what was checked or scored before in this process is not checked or scored again."""
     with ExitStack() as stack:
         for user in _USERS:
-            stack.enter_context(patch(f"farshift.leaderboard.{user}.check", check))
-            stack.enter_context(patch(f"farshift.leaderboard.{user}.scored", scored))
+            stack.enter_context(patch(f"farshift.leaderboard.{user}.validate_submission", check))
+            stack.enter_context(patch(f"farshift.leaderboard.{user}.score_entry", scored))
         yield

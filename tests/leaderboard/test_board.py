@@ -332,7 +332,7 @@ def test_a_ledger_that_was_migrated_meanwhile_is_refused(board):
 
 def test_a_key_that_others_may_read_signs_nothing(board, tmp_path):
     (board.path / "private" / "key.pem").chmod(0o644)
-    with pytest.raises(FarshiftError, match="may be read by others"):
+    with pytest.raises(FarshiftError, match="is readable by others"):
         Board(board.path).ledger.append([("withdrawn", {})])
     write_private(board.path / "private" / "key.pem", b"no key")
     with pytest.raises(FarshiftError, match="holds no private key in PEM"):

@@ -164,7 +164,7 @@ def test_a_token_is_found_where_its_user_keeps_it_and_never_sent_in_the_clear(mo
         find_token("https://board.example.org", "fs_a secret")
     assert "secret" not in str(refused.value)
     (tmp_path / "tokens.toml").chmod(0o644)
-    with pytest.raises(FarshiftError, match="may be read by others"):
+    with pytest.raises(FarshiftError, match="is readable by others"):
         find_token("https://board.example.org")
     write_private(tmp_path / "tokens.toml", b"fs_kept")
     with pytest.raises(FarshiftError, match="write lines such as"):

@@ -288,7 +288,7 @@ def test_a_private_key_is_for_its_owner_alone(tmp_path):
     assert create_key(key.path).public == key.public, "a key that is there is kept"
     assert is_signed_by(key.public, GENESIS, key.sign(GENESIS))
     key.path.chmod(0o640)
-    with pytest.raises(FarshiftError, match="may be read by others .mode 640.: chmod 600"):
+    with pytest.raises(FarshiftError, match="is readable by others .mode 640.: chmod 600"):
         SigningKey(key.path).sign(GENESIS)
 
 

@@ -121,7 +121,7 @@ def test_the_command_writes_either_format(farshift, farshift_json, tmp_path):
     ("part", "to", "shard_bytes", "said"),
     [
         ("ood", "parquet", None, "no part of scan/length@1 named 'ood': did you mean ood_test"),
-        ("train", "csv", None, "no format of export named 'csv': there are: parquet, webdataset"),
+        ("train", "csv", None, "no format of export named 'csv': choose from parquet, webdataset"),
         ("train", "parquet", "1MB", "--shard-bytes goes with --to webdataset"),
         ("train", "webdataset", "0", "--shard-bytes: '0' is less than one byte"),
     ],

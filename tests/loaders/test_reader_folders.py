@@ -144,7 +144,7 @@ def test_folders_that_differ_by_case_only_are_named(tmp_path):
         ({"fields": {"label": "klass"}}, r"has no part \{klass\}"),
         ({"maps": {"label": "sorted"}}, r"maps\.label: there is no such field \(there are domain, category, file\)"),
         ({"where": {"label": "a"}}, r"has no part \{label\}"),
-        ({"endings": ["png"]}, "a folder of files: no option named 'endings': there are: "),
+        ({"endings": ["png"]}, "a folder of files: no option named 'endings': choose from "),
     ],
 )
 def test_options_that_are_none_are_refused(tmp_path, options, complaint):

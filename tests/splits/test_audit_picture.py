@@ -96,4 +96,4 @@ def test_the_command_draws_a_published_split(farshift, tmp_path):
 
 def test_another_format_is_refused_before_anything_is_measured(farshift, tmp_path):
     error = one_line_error(farshift("splits", "audit", "modadd97/xi35", "--plot", tmp_path / "a.gif"))
-    assert "the picture of an audit is a .png file" in error
+    assert "the plot of an audit is a .png file" in error

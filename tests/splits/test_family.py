@@ -54,13 +54,13 @@ def test_a_place_that_no_axis_names_is_left_as_it_is():
 @pytest.mark.parametrize(
     ("axes", "complaint"),
     [
-        ([{"x": [1, 2], "y": [1]}], "need one length: x has 2, y has 1"),
-        ([{"x": []}], "need one length: x has 0"),
+        ([{"x": [1, 2], "y": [1]}], "must have the same length, not zero: x has 2, y has 1"),
+        ([{"x": []}], "must have the same length, not zero: x has 0"),
         ([{"x": 3}], "a list for each"),
         ([{}], "a list for each"),
         (3, "write .*vary.*, a table of lists"),
-        ([{"x": [1]}, {"x": [2]}], "a name stands on two axes"),
-        ([{"z": [1]}, {"x": [2]}], r"nothing in the file says \{z\}"),
+        ([{"x": [1]}, {"x": [2]}], "a name is on two axes"),
+        ([{"z": [1]}, {"x": [2]}], r"nothing in the file uses \{z\}"),
     ],
 )
 def test_axes_that_do_not_fit_are_refused(axes, complaint):
@@ -148,7 +148,7 @@ def test_one_definition_of_a_family_may_have_keys_of_its_own():
 @pytest.mark.parametrize(
     ("only", "said"),
     [
-        ({"c/1": {"suites": []}}, "only: the file stands for no definition called c/1$"),
+        ({"c/1": {"suites": []}}, "only: the file defines no c/1$"),
         ({"a/1": 3}, r'only: write \[only\."NAME"\], a table of keys'),
         ([], r'only: write \[only\."NAME"\], a table of keys'),
     ],

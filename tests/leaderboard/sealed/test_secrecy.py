@@ -167,7 +167,7 @@ def test_a_seed_that_others_may_read_is_not_used(opened, clock):
 
     get_seed_path(opened, WINDOW).chmod(0o644)
     clock.set("2031-01-09T00:00:00Z")
-    with pytest.raises(FarshiftError, match="may be read by others"):
+    with pytest.raises(FarshiftError, match="is readable by others"):
         close_window(opened, WINDOW, clock)
 
 

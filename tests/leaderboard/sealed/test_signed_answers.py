@@ -253,7 +253,7 @@ def test_answers_of_windows_of_earlier_versions_stay_as_they_were(opened, handed
 def test_a_receipt_is_checked_against_a_board_or_an_export_by_command(taken, capsys, tmp_path):
     board, file = taken
     sealed_verify(file, str(board.path))
-    assert "The ledger has them." in capsys.readouterr().out
+    assert "The ledger contains them." in capsys.readouterr().out
     export_board(board, tmp_path / "export")
     kept = [record for record in board.ledger.records() if record.kind != "submitted"]
     later = replace(kept[-1], kind="withdrawn", time="2031-02-01T00:00:00Z", body={"entry": "a", "reason": "b"})
@@ -262,4 +262,4 @@ def test_a_receipt_is_checked_against_a_board_or_an_export_by_command(taken, cap
     with pytest.raises(typer.Exit) as left:
         sealed_verify(file, str(tmp_path / "export"))
     assert left.value.exit_code == 1
-    assert "receipt and ledger are the proof" in " ".join(capsys.readouterr().out.split())
+    assert "receipt and ledger prove it" in " ".join(capsys.readouterr().out.split())
