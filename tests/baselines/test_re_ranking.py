@@ -111,7 +111,7 @@ def test_a_verdict_is_read_after_the_whole_answer() -> None:
     made = training("transformer", "re_ranking", [{}])
     network, drawn = made.stack.network, batch(made)
     source, target = drawn.inputs
-    verdicts = network.judged(source, target)
+    verdicts = network.judge_answers(source, target)
     for row in range(4):
         length = int((target[0, row] != PAD).sum())
         whole = target[:, row : row + 1, :length]
@@ -119,7 +119,7 @@ def test_a_verdict_is_read_after_the_whole_answer() -> None:
         expected = features @ network.verdict.weight[0, 0] + network.verdict.bias[0, 0]
         torch.testing.assert_close(verdicts[0, row], expected, rtol=0, atol=1e-10)
         # An answer that was cut off is judged as if it ended there, which the judge reads only after it.
-        cut = network.judged(source[:, row : row + 1], whole[..., :-1])
+        cut = network.judge_answers(source[:, row : row + 1], whole[..., :-1])
         torch.testing.assert_close(cut[0, 0], verdicts[0, row], rtol=0, atol=1e-10)
 
 
@@ -153,7 +153,7 @@ def test_the_judges_loss_is_that_of_its_verdicts_on_samples_and_truths() -> None
         for row in range(4):
             right = float(text(answers[0, row]) == text(target[0, row]))
             for written, truth in ((answers, right), (target, 1.0)):
-                verdict = plain.judged(source[:, row : row + 1], written[:, row : row + 1])[0, 0]
+                verdict = plain.judge_answers(source[:, row : row + 1], written[:, row : row + 1])[0, 0]
                 chance = torch.sigmoid(verdict)
                 total = total - (truth * chance.log() + (1 - truth) * (1 - chance).log()) / 8
         torch.testing.assert_close(losses[place], total, rtol=0, atol=1e-10)
@@ -168,7 +168,7 @@ def test_the_answer_is_the_one_most_likely_to_be_given_and_judged_right() -> Non
         candidates, scores = search_beams(network.writer, source, 6, 3)
         for k in range(2):
             for row in range(5):
-                verdicts = [network.judged(source, candidates[:, :, one])[k, row].sigmoid() for one in range(3)]
+                verdicts = [network.judge_answers(source, candidates[:, :, one])[k, row].sigmoid() for one in range(3)]
                 chances_ = [float(scores[k, row, one].exp() * verdicts[one]) for one in range(3)]
                 assert torch.equal(found[k, row], candidates[k, row, chances_.index(max(chances_))])
 
@@ -177,7 +177,7 @@ def test_a_judge_that_is_sure_overrules_the_writer() -> None:
     network = training("transformer", "re_ranking", [{"answers": 3}]).stack.network.eval()
     source = training("transformer", "erm", [{}]).data.inputs[0][None, :1]
     candidates, _ = search_beams(network.writer, source, 6, 3)
-    network.judged = lambda _, written: torch.where((written == candidates[:, 0, 2, None]).all(-1), 30.0, -30.0)
+    network.judge_answers = lambda _, written: torch.where((written == candidates[:, 0, 2, None]).all(-1), 30.0, -30.0)
     assert torch.equal(network.generate(source, 6)[0, 0], candidates[0, 0, 2])
 
 

@@ -120,7 +120,7 @@ def test_groups_are_clusters_unless_they_are_the_levels_of_severity(kind, groups
             return 4
 
     part = Rows()
-    part.carried = carried
+    part.row_metadata = carried
     found = get_cluster_names(part, kind)
     assert found is carried["group"] if clustered else found is None
 

@@ -239,7 +239,7 @@ def test_a_rule_that_is_one_file_in_a_users_folder_is_found(tmp_path, monkeypatc
     folder = tmp_path / "own" / "benchmarks" / "selection"
     folder.mkdir(parents=True)
     (folder / "first.py").write_text(
-        "from farshift.benchmarks.selection import Ballot\nPART = 'id_val'\n"
+        "from farshift.benchmarks.selection import SelectionData\nPART = 'id_val'\n"
         "def unavailable(benchmark): return 'always'\ndef ballot(benchmark): raise AssertionError\n"
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path / "own"))

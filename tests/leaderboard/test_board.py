@@ -132,10 +132,10 @@ from farshift.leaderboard.ledger import Ledger
 def killed(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 place = sys.argv[3]
-if place == "scoring": submitting.scored = killed
+if place == "scoring": submitting.score_entry = killed
 elif place == "ledger": Ledger.append = killed
-elif place == "publish": board.publish = killed
-submitting.submit(board.Board(sys.argv[1]), sys.argv[2])
+elif place == "publish": board.publish_files = killed
+submitting.submit_runs(board.Board(sys.argv[1]), sys.argv[2])
 """
 
 
@@ -158,7 +158,7 @@ def test_an_entry_that_goes_is_listed_apart_with_the_reason_and_still_verified(p
     remove_entry(board, entries[1], "not the model it names")
     remove_entry(board, entries[0], "and so said the board")
     assert [row.entry for row in board.standings()] == [entries[2]]
-    apart = {one.entry: (one.left.kind, one.left.reason) for one in board.apart()}
+    apart = {one.entry: (one.left.kind, one.left.reason) for one in board.removed_entries()}
     assert apart == {
         entries[0]: ("removed", "and so said the board"),
         entries[1]: ("removed", "not the model it names"),

@@ -78,7 +78,7 @@ def test_what_went_is_scored_anew_too(entered):
     withdraw_entry(entered, gone, "a bug")
     with newer_scorer(SCORER + 1):
         assert gone in {one["entry"] for one in rescore_entries(entered).rescored}
-        (apart,) = entered.apart()
+        (apart,) = entered.removed_entries()
         assert apart.score.scorer == SCORER + 1
         assert verified(entered) == (3, [])
 

@@ -90,8 +90,8 @@ from farshift.leaderboard.ledger import Ledger
 def killed(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[3] == "ledger": Ledger.append = killed
-else: board.publish = killed
-submitting.submit(board.Board(sys.argv[1]), sys.argv[2])
+else: board.publish_files = killed
+submitting.submit_runs(board.Board(sys.argv[1]), sys.argv[2])
 """
 
 

@@ -76,9 +76,9 @@ def test_the_zone_of_the_machine_plays_no_part(home):
     write_csv(home / "naive.csv", [time.replace(tzinfo=None).isoformat() for time in TIMES])
     code = (
         "import pathlib, sys\nfrom farshift.loaders.readers.table import read\n"
-        "from farshift.splits.schema import Field, Schema\nfrom farshift.splits.rows import row_digests, set_digest\n"
+        "from farshift.splits.schema import Field, Schema\nfrom farshift.splits.rows import compute_row_digests, compute_set_digest\n"
         "schema = Schema((Field('x', 'int64', 'input'), Field('when', 'timestamp', 'meta')))\n"
-        "print(set_digest(row_digests(schema.conform(read({'a.csv': pathlib.Path(sys.argv[1])}, schema=schema), ''),"
+        "print(compute_set_digest(compute_row_digests(schema.conform(read({'a.csv': pathlib.Path(sys.argv[1])}, schema=schema), ''),"
         "schema)))"
     )
     found = {

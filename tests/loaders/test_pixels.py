@@ -150,8 +150,8 @@ def test_a_build_that_is_killed_leaves_nothing_half(cache, tmp_path, monkeypatch
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from test_pixels import FILES\n"
-        "from farshift.loaders.batching.pixels import opened\n"
-        "opened(FILES, 8, 'slow')\n"
+        "from farshift.loaders.batching.pixels import open_pixels\n"
+        "open_pixels(FILES, 8, 'slow')\n"
     )
     path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
     child = subprocess.Popen(

@@ -106,7 +106,7 @@ def test_every_rank_and_worker_has_the_local_share(sort, rows, each, world, work
             reading = there.batches(size, seed, 1, drop_last, **share)
             assert same(reading, here.batches(size, seed, 1, drop_last, **share))
             total += reading.tally
-    assert total == there.batches(size, seed, 1, drop_last, start=start).owed
+    assert total == there.batches(size, seed, 1, drop_last, start=start).expected_tally
     if not start:
         assert total == there.tally(size, seed, 1, drop_last), "all shares together are the epoch"
 

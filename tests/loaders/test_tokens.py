@@ -187,13 +187,13 @@ sys.path.insert(0, sys.argv[1])
 import test_tokens as t
 from farshift.loaders.batching import tokens
 tokens.BLOCK = 8
-whole = tokens.keep
+whole = tokens.move_into_cache
 def keep(temporary, path):
     if path.name == "000003.arrow":
         os.kill(os.getpid(), signal.SIGKILL)
     whole(temporary, path)
-tokens.keep = keep
-tokens.tokenised(t.TEXTS, t.made(t.tokenizer()))
+tokens.move_into_cache = keep
+tokens.tokenise_texts(t.TEXTS, t.made(t.tokenizer()))
 """
 
 

@@ -97,7 +97,7 @@ def test_an_entry_has_its_row_its_score_and_its_submission(site, board):
     last = site.get(f"api/v1/entries/{standing.entry}/score", params={"scorer": standing.score.scorer})
     assert "immutable" in last.headers["Cache-Control"]
     assert site.get(f"api/v1/entries/{standing.entry}/score", params={"scorer": 99}).status_code == 404
-    left = models.EntryFound.model_validate(site.json(f"entries/{board.apart()[0].entry}"))
+    left = models.EntryFound.model_validate(site.json(f"entries/{board.removed_entries()[0].entry}"))
     assert left.row is None
     assert left.entry.left["reason"] == "a bug in our loader"
     assert site.get("api/v1/entries/" + "0" * 16).json() == {"error": f"entry {'0' * 16} is not on this board"}

@@ -295,7 +295,7 @@ def test_what_a_killed_server_left_is_swept_away_and_nothing_else(intake, client
     monkeypatch.setattr("farshift.leaderboard.server.intake.files._HOUR", -1.0)
     sweep_files(intake.state.queue, intake.state.files)
     assert files_of(intake) == [f"{kept}.zip"]
-    intake.state.files.whole(kept).unlink()
+    intake.state.files.complete_path(kept).unlink()
     for _ in range(3):
         intake.work()
         with intake.board.ledger.store.committing() as connection:
