@@ -193,7 +193,7 @@ def keep(temporary, path):
         os.kill(os.getpid(), signal.SIGKILL)
     whole(temporary, path)
 tokens.move_into_cache = keep
-tokens.tokenise_texts(t.TEXTS, t.made(t.tokenizer()))
+tokens.tokenise_texts(t.TEXTS, t.load_tokenizer(t.tokenizer()))
 """
 
 
