@@ -30,7 +30,7 @@ def test_certain_actions_make_the_soft_stack_a_stack() -> None:
     soft = torch.zeros(REPLICAS, ROWS, 1, CELL, dtype=torch.float64)
     plain: dict[tuple[int, int], list[list[float]]] = {at: [] for at in np.ndindex(REPLICAS, ROWS)}
     for action, value in zip(chosen, values, strict=True):
-        soft = STACK.pushed_and_popped(soft, F.one_hot(action, 3).double(), value)
+        soft = STACK.push_and_pop(soft, F.one_hot(action, 3).double(), value)
         for at, stack in plain.items():
             match int(action[at]):
                 case 1:
@@ -48,12 +48,12 @@ def test_certain_actions_make_the_soft_tape_a_circle_under_a_head(jumps: bool) -
     chosen, values = drawn(count)
     lengths = torch.tensor([[1, 3, 6], [0, 4, 2]])
     room, around = 13, (2 * lengths + 1).clamp(min=7)
-    moves = TAPE.moves(lengths, 7, room, jumps)
+    moves = TAPE.compute_moves(lengths, 7, room, jumps)
     soft = torch.zeros(REPLICAS, ROWS, room, CELL, dtype=torch.float64)
     tapes = {at: [[0.0] * CELL for _ in range(int(around[at]))] for at in np.ndindex(REPLICAS, ROWS)}
     heads = dict.fromkeys(tapes, 0)
     for action, value in zip(chosen, values, strict=True):
-        soft = TAPE.written_and_moved(soft, moves, F.one_hot(action, count).double(), value)
+        soft = TAPE.write_and_move(soft, moves, F.one_hot(action, count).double(), value)
         for at, tape in tapes.items():
             tape[heads[at]] = value[at].tolist()
             length = int(lengths[at])
@@ -66,13 +66,13 @@ def test_shares_of_actions_mix_what_each_would_have_made() -> None:
     torch.manual_seed(0)
     value, shares = torch.randn(1, 2, CELL).double(), torch.rand(1, 2, 5).double().softmax(dim=-1)
     stack, tape = torch.randn(1, 2, 4, CELL).double(), torch.randn(1, 2, 7, CELL).double()
-    moves = TAPE.moves(torch.tensor([[2, 3]]), 5, 7, jumps=True)
+    moves = TAPE.compute_moves(torch.tensor([[2, 3]]), 5, 7, jumps=True)
     few = shares[..., :3] / shares[..., :3].sum(dim=-1, keepdim=True)
     for found, certain, weights in (
-        (STACK.pushed_and_popped(stack, few, value), lambda one: STACK.pushed_and_popped(stack, one, value), few),
+        (STACK.push_and_pop(stack, few, value), lambda one: STACK.push_and_pop(stack, one, value), few),
         (
-            TAPE.written_and_moved(tape, moves, shares, value),
-            lambda one: TAPE.written_and_moved(tape, moves, one, value),
+            TAPE.write_and_move(tape, moves, shares, value),
+            lambda one: TAPE.write_and_move(tape, moves, one, value),
             shares,
         ),
     ):

@@ -52,13 +52,13 @@ class Held:
     def occurrences(self, rows: np.ndarray) -> np.ndarray:
         return np.zeros(len(rows), np.int64)
 
-    def place(self, row: int) -> str:
+    def describe_location(self, row: int) -> str:
         return f"held row {row}"
 
     def forget(self) -> None:
         pass
 
-    def read(self, rows: np.ndarray, fields: Sequence[Field], halt: Event) -> pa.Table:
+    def read(self, rows: np.ndarray, fields: Sequence[Field], cancel: Event) -> pa.Table:
         self.seen += rows.tolist()
         return self.table.select([one.name for one in fields]).take(rows)
 

@@ -127,7 +127,7 @@ def images(rows: int, side: int, environments: int = 2, classes: int = 2, channe
     ones, lengths = torch.ones(1, rows), torch.ones(rows, dtype=torch.int64)
     data = Data((torch.zeros(rows, 0, dtype=torch.int64), x), label, lengths, ones, torch.arange(rows) % environments)
     held = replace(data, group=torch.zeros(rows, dtype=torch.int64))
-    data = replace(data, unlabelled=data.inputs, held={"id_val": held, "ood_val": held})
+    data = replace(data, unlabelled=data.inputs, held_out={"id_val": held, "ood_val": held})
     return data, Sizes(classes, numbers=x.shape[1], shape=(side, side, channels))
 
 

@@ -141,7 +141,7 @@ def test_a_batch_larger_than_any_memory_is_the_whole_part():
 
 def test_rows_that_lie_side_by_side_are_views_of_the_file_that_nobody_can_write():
     whole = load("modadd97/xi35", part="train")
-    part = replace(whole, places=np.arange(100, 400), carried={}, override=None)
+    part = replace(whole, source_indices=np.arange(100, 400), row_metadata={}, override=None)
     stored = whole.source["a"].to_numpy()
     batches = list(part.batches(64, reuse=True, columns=["a", "row_id"]))
     assert np.concatenate([batch["a"] for batch in batches]).tolist() == stored[100:400].tolist()
