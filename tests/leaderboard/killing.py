@@ -111,7 +111,7 @@ def kill_submitting(folder: Path, files: Path, lives: int, seed: int) -> dict[st
         assert board is not None
 
         def work(tell: Tell, path: Path = board.path, file: Path = todo[0]) -> None:
-            for step in ("check", "scored"):
+            for step in ("validate_submission", "score_entry"):
                 setattr(submitting, step, _told(getattr(submitting, step), tell))
             tell(submit_runs(Board(path), file)[0])
             time.sleep(60)
