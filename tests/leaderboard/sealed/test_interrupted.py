@@ -82,7 +82,9 @@ def test_a_close_that_is_cut_off_anywhere_is_carried_on(opened, handed, clock, t
         shutil.copytree(opened.path, tmp_path / f"copy-{step}")
         made = Board(tmp_path / f"copy-{step}")
         with pytest.MonkeyPatch.context() as patch:
-            interrupted(patch, step, [(made.ledger, "append"), (made.ledger.store, "append"), (closing, "score_answers")])
+            interrupted(
+                patch, step, [(made.ledger, "append"), (made.ledger.store, "append"), (closing, "score_answers")]
+            )
             try:
                 close_window(made, WINDOW, clock)
                 finished = True
