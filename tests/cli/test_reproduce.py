@@ -74,8 +74,8 @@ def test_a_cost_that_was_never_measured_on_a_gpu_is_counted_as_a_core_s(farshift
         ([], "name a claim, or give one of --list and --all"),
         (["counted", "--all"], "name a claim, or give one of --list and --all"),
         (["nothing-like-it"], "claim"),
-        (["scan-length-cut", "--rescore", "--quick"], "--rescore judges what is kept"),
-        (["--all", "--keep", "x", "--quick"], "--keep stores claims in full"),
+        (["scan-length-cut", "--rescore", "--quick"], "--rescore uses the recorded predictions"),
+        (["--all", "--keep", "x", "--quick"], "--keep records full runs"),
         (["--all", "--budget", "long"], "write a number and s, m or h"),
     ],
 )
