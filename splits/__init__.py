@@ -1,6 +1,6 @@
-"""What a split *is*: rows, manifests, rules, audits, and the catalogue of published manifests.
+"""The definition of a split: rows, manifests, rules, audits, and the catalogue of published manifests.
 
-The package is callable, since its name is also the public function: `farshift.splits()` lists the catalogue
+The package is callable because its name is also a public function: `farshift.splits()` lists the catalogue
 (`loaders/listing.py`).
 
 >>> import farshift as fs

@@ -1,4 +1,4 @@
-"""The outcome of a rule: which row goes to which part, and what it carries there."""
+"""The result of a rule: the part of each row, and its weight, group, severity and label override."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _TYPES = {
     "group": ("string", "int64"),
     "severity": ("int64", "double"),
 }
-"""The Arrow types that what a rule gives may have. A label override has the type of the label."""
+"""The Arrow types that a rule's arrays may have. A label override has the type of the label."""
 
 
 @dataclass
 class Assignment:
     """One entry per row of a source, in the source's order (ascending row id); all arrays have shape (rows,).
 
-    `part` names the part, or is empty where the row is dropped. `weight` counts a published repetition of a row
-    (a weight, never a copy). `group` is the unit of clustering; `severity` how far the row lies from training;
-    `label` an override of the label field (a corrupted label), masked where the label stays as it is.
+    `part` names the part; it is empty where the row is dropped. `weight` counts the published repetitions of a row
+    (rows are never copied). `group` is the unit of clustering; `severity` is the distance of the row from training;
+    `label` overrides the label field (a corrupted label), and is masked where the label is unchanged.
     """
 
     part: NDArray[np.str_]
@@ -43,7 +43,7 @@ class Assignment:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def table(self, source: pa.Table) -> pa.Table:
-        """The manifest's rows: row_id, check, part and what else there is, without the dropped rows."""
+        """Return the manifest's rows: row_id, check, part and the other columns, without the dropped rows."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -59,14 +59,14 @@ class Assignment:
             raise BadDefinition(f"the rule names parts {', '.join(unknown)}: use {', '.join(PARTS)}")
         assigned = pa.table(columns).filter(pc.not_equal(columns["part"], ""))
         if "severity" in columns and not np.isfinite(assigned["severity"].to_numpy()).all():
-            raise BadDefinition("the rule gives a severity that is NaN or infinite: drop such rows, or measure them")
+            raise BadDefinition("the rule gives a severity that is NaN or infinite: drop these rows or give a number")
         if "weight" in columns and assigned.num_rows and pc.min(assigned["weight"]).as_py() < 1:
             raise BadDefinition("the rule gives a weight below 1: to drop a row, give it the part ''")
         return assigned
 
 
 def _make_column(name: str, values: Any, rows: int) -> pa.Array:
-    """What a rule gives as `name`, as a column; `BadDefinition` where it is not one value of its type for each row."""
+    """Return a rule's output `name` as a column; `BadDefinition` unless it has one value of its type for each row."""
     import pyarrow as pa
 
     mask = np.ma.getmaskarray(values) if name == "label" else None
@@ -85,7 +85,7 @@ def _make_column(name: str, values: Any, rows: int) -> pa.Array:
 
 
 def compute_part_digests(assigned: pa.Table) -> dict[str, dict[str, Any]]:
-    """For each part of a manifest's rows: `rows`, `weighted_rows` and the `digest` over all that decides a score.
+    """Return `rows`, `weighted_rows` and `digest` of each part; the digest covers everything that decides a score.
 
     The digest covers (row_id, check, weight, group, severity, label override) as canonical rows, so it does not
     depend on order.

@@ -1,4 +1,4 @@
-"""The catalogue: every manifest there is, by `name` or `name@version`."""
+"""The catalogue of all manifests, by `name` or `name@version`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LOCK = PACKAGE / "splits" / "manifests.lock"
 
 
 def list_manifests() -> list[Manifest]:
-    """All manifests, the package's own and those of `FARSHIFT_PATH`, sorted by name and version."""
+    """Return all manifests of the package and of `FARSHIFT_PATH`, sorted by name and version."""
     return find_manifests("*/*")
 
 
 def find_manifests(name: str) -> list[Manifest]:
-    """The manifests of a name, or whose names fit a pattern, sorted by name and version."""
+    """Return the manifests whose name equals or matches the pattern, sorted by name and version."""
     by_version: dict[tuple[str, int], Manifest] = {}
     for path in find_plugin_files("splits/manifests", f"{name}/v*/split.toml"):
         manifest = read_manifest(path)
@@ -37,14 +37,14 @@ def find_manifests(name: str) -> list[Manifest]:
 
 
 def list_own_manifests(name: str = "*/*") -> list[Manifest]:
-    """The manifests of a name, or whose names fit a pattern, outside the package: those of the user's own folders."""
+    """Return the manifests in the user's own folders whose name equals or matches the pattern."""
     paths = find_plugin_files("splits/manifests", f"{name}/v*/split.toml")
     return [read_manifest(path) for path in paths if not path.is_relative_to(PACKAGE)]
 
 
 def _load_frozen(manifest: Manifest) -> Manifest:
-    """A definition as it was frozen in the user's home, by its first pull; else as it is. What was frozen from another
-    definition, or is not what `manifests.lock` says, does not count."""
+    """Return a definition as its first pull froze it in the user's home, else unchanged. A folder frozen from another
+    definition, or one that differs from `manifests.lock`, does not count."""
     if manifest.frozen:
         return manifest
     definition = manifest.definition
@@ -59,9 +59,9 @@ def _load_frozen(manifest: Manifest) -> Manifest:
 
 
 def find_manifest(name: str) -> Manifest:
-    """The manifest called `name` (its newest version) or `name@version`."""
+    """Return the manifest `name` (its newest version) or `name@version`."""
     split_name, at, version = name.partition("@")
-    # What is no name is no pattern either: its wild cards and dots would find other folders.
+    # An invalid name must not act as a pattern: its wildcards and dots would match other folders.
     versions = find_manifests(split_name) if re.fullmatch(NAME, split_name) else []
     if not versions:
         known = {manifest.name for manifest in list_manifests()}
@@ -77,14 +77,14 @@ def find_manifest(name: str) -> Manifest:
 
 
 def read_published_identities() -> dict[str, str]:
-    """The identities in `manifests.lock`: full name to identity. A published manifest version never changes."""
+    """Return the identities in `manifests.lock` by full name. A published manifest version never changes."""
     lines = LOCK.read_text("utf-8").splitlines() if LOCK.exists() else []
     return {name: identity for name, identity in (line.split() for line in lines if line and line[0] != "#")}
 
 
 def list_split_records(of_kind: str | None = None) -> list[dict[str, Any]]:
-    """One record per manifest (of a kind of shift). `family`: `families.get_family`. `state` is `frozen`; `pulled`
-    where a definition was frozen in the user's home by its first pull; or `definition` where it was not yet."""
+    """Return one record per manifest (of a kind of shift). `family`: see `families.get_family`. `state`: see
+    `get_state`."""
     of_kind = None if of_kind is None else check_kind(of_kind)
     return [
         {
@@ -106,7 +106,7 @@ def list_split_records(of_kind: str | None = None) -> list[dict[str, Any]]:
 
 
 def get_state(manifest: Manifest) -> str:
-    """`frozen`, `pulled` (frozen in the user's home by its first pull) or `definition`."""
+    """Return `frozen`, `pulled` (frozen in the user's home by its first pull) or `definition` (not frozen yet)."""
     if not manifest.frozen:
         return "definition"
     return "pulled" if manifest.folder.is_relative_to(get_user_home()) else "frozen"

@@ -1,7 +1,7 @@
-"""Families of splits: what listings show on one line, and headline counts count once.
+"""Families of splits: listings show a family on one line, and headline counts count it once.
 
-The grid of label noise has a split for each rate and draw of one rule over one source: one family, named SOURCE/RULE.
-Every other split is a family of its own, with all its versions.
+Label noise has a split for each rate and draw of one rule over one source: one family, named SOURCE/RULE. Every other
+split is its own family, with all its versions.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from .manifest import SplitDefinition
 Record = dict[str, Any]
 
 _RATES = ("rate", "transitions")
-"""The parameters that say how many labels a rule of noise makes wrong."""
+"""The parameters that set how many labels a noise rule corrupts."""
 
 _DRAW = re.compile(r"_draw\d+$")
 
 
 def get_family(definition: SplitDefinition) -> str:
-    """The family that a split is of, such as `mnist/pair_flip` of `mnist/pair_flip_20_draw1`; else its own name."""
+    """Return the family of a split, such as `mnist/pair_flip` for `mnist/pair_flip_20_draw1`; else its own name."""
     if definition.kind == "corrupted-label" and any(name in definition.parameters for name in _RATES):
         return f"{definition.source.name}/{definition.rule.rpartition('/')[2]}"
     return definition.name
 
 
 def strip_draw(name: str) -> str:
-    """The name of the family of draws that a split or benchmark is of: its name up to `_draw1`, `_draw2` .."""
+    """Return the name of a split or benchmark without its suffix `_draw1`, `_draw2` .."""
     return _DRAW.sub("", name)
 
 
 def group_by_family(records: Sequence[Record]) -> list[list[Record]]:
-    """Records of the catalogue's listing, those of a family together: the newest versions first."""
+    """Group the records of the catalogue's listing by family, the newest versions first."""
     families: dict[str, list[Record]] = {}
     for record in records:
         families.setdefault(record["family"], []).append(record)
@@ -42,7 +42,7 @@ def group_by_family(records: Sequence[Record]) -> list[list[Record]]:
 
 
 def format_family_name(members: Sequence[Record]) -> str:
-    """How a listing names a family: its first split, and how many there are beside it."""
+    """Return a family's name in listings: its first split, and the number of the others."""
     first, *others = members
     name = f"{first['name']}@{first['version']}"
     if not others:
@@ -51,8 +51,7 @@ def format_family_name(members: Sequence[Record]) -> str:
 
 
 def format_headline(records: Sequence[Record]) -> str:
-    """How many families, manifests and sources records of the listing are of: `12 families (80 manifests) over 9
-    sources`."""
+    """Count the families, manifests and sources of records: `12 families (80 manifests) over 9 sources`."""
     families, sources = ({record[key] for record in records} for key in ("family", "source"))
     counts = (
         f"{format_count(len(families), 'family', 'families')} ({format_count(len(records), 'manifest', 'manifests')})"

@@ -1,4 +1,4 @@
-"""The manifest: the frozen, versioned outcome of a split.
+"""The manifest: the frozen, versioned result of a split.
 
 A manifest is a folder `<source>/<split>/v<N>/` with `split.toml` for people, `rows.parquet` for machines (unless the
 rule regenerates the rows exactly) and `audit.json`. Its identity is sha256 of the canonical JSON of all that decides
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 Kind = Literal["domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
 NAME = "[a-z0-9_]+/[a-z0-9_]+"
-"""What the name of a split looks like: its source's, then its own."""
+"""The form of a split's name: its source's name, a slash, its own name."""
 
 KINDS: tuple[str, ...] = ("domain", "length", "compositional", "easy-to-hard", "corrupted-label")
 
 
 def check_kind(name: str) -> str:
-    """`name`, if it is a kind of shift; `UnknownName` otherwise."""
+    """Return `name` if it is a kind of shift; else raise `UnknownName`."""
     if name not in KINDS:
         raise UnknownName("kind of shift", name, KINDS)
     return name
@@ -53,7 +53,7 @@ _TAKES: dict[str, tuple[type, ...]] = {
     "dict": (dict,),
     "None": (),
 }
-"""The types of a TOML value that fit a rule's parameter, by how its annotation begins."""
+"""The types of a TOML value that fit a rule's parameter, by the beginning of its annotation."""
 
 
 class _Strict(BaseModel):
@@ -67,25 +67,25 @@ class SourcePin(_Strict):
 
 
 class AxisInfo(_Strict):
-    """What a severity or a group means."""
+    """The meaning of a severity or a group."""
 
     name: str
     unit: str = ""
 
 
 class PublishedCounts(_Strict):
-    """Counts printed where the split was first published, and where that is."""
+    """The counts in the split's first publication, and its address."""
 
     rows: dict[str, int]
     reference: str
 
 
 class KnownDefects(_Strict):
-    """Flaws that a published split keeps, with their numbers. An audit that measures others fails.
+    """Known defects of a published split, with their numbers. An audit that measures other numbers fails.
 
-    `duplicates`: inputs in common, by pair of parts ("train/ood_test"); `unseen_tokens`: tokens (or values of a factor)
-    that training never shows, by part. `one_distribution`: training and test were drawn alike, and the shift is from
-    the average row to the group that is worst.
+    `duplicates`: number of shared inputs, by pair of parts ("train/ood_test"); `unseen_tokens`: number of tokens (or
+    values of a factor) that never occur in training, by part. `one_distribution`: training and test have the same
+    distribution, and the shift is from the average row to the worst group.
     """
 
     duplicates: dict[str, int] = {}
@@ -100,12 +100,12 @@ class PartPin(_Strict):
 
 
 class SplitDefinition(_Strict):
-    """What `split.toml` says. A definition without an identity is not frozen yet.
+    """The content of `split.toml`. A definition without an identity is not frozen yet.
 
-    `factors` are fields whose single values training shows while a test row's combination of them is new; `examples` is
-    what stands between the worked examples that an input text holds (a blank line, say): the audit then looks for rows
-    that share examples. `label_names` say what the classes 0, 1 .. of the label are called. `files` are the published
-    lists that the rule reads, once, when the split is frozen (its rows are shipped then).
+    `factors` are fields whose values all occur in training, while a test row combines them in a new way; `examples` is
+    the separator of the worked examples in an input text (a blank line, for instance): the audit then looks for rows
+    that share examples. `label_names` are the names of the label's classes 0, 1 .. `files` are the published lists that
+    the rule reads once, when the split is frozen (its rows are then shipped).
     """
 
     format: Literal[1] = 1
@@ -148,7 +148,7 @@ class SplitDefinition(_Strict):
 
 @dataclass(frozen=True)
 class Manifest:
-    """A definition and the folder it lies in."""
+    """A definition and its folder."""
 
     definition: SplitDefinition
     folder: Path
@@ -170,7 +170,7 @@ class Manifest:
         return bool(self.definition.identity)
 
     def audit(self) -> dict[str, Any]:
-        """The audit as it was measured when the manifest was frozen; empty where there is none."""
+        """The audit measured when the manifest was frozen; empty if there is none."""
         try:
             audit: dict[str, Any] = json.loads((self.folder / "audit.json").read_text("utf-8"))
         except FileNotFoundError:
@@ -180,19 +180,19 @@ class Manifest:
         return audit
 
     def audit_summary(self) -> str:
-        """What the audit says of the shift, in one line."""
+        """The audit's verdict in one line."""
         return str(self.audit().get("why", ""))
 
     def check_identity(self) -> None:
-        """`BadData` where the definition is frozen and no longer says what its identity covers."""
+        """Raise `BadData` if the definition is frozen and its identity does not match its content."""
         if self.frozen and self.definition.computed_identity() != self.definition.identity:
             raise BadData(f"{self.folder / 'split.toml'} was changed: its identity does not fit what it says")
 
     def rows(self, source: pa.Table, schema: Schema) -> pa.Table:
-        """The manifest's rows (row_id, check, part, weight, group, severity, label override), verified.
+        """Return the manifest's rows (row_id, check, part, weight, group, severity, label override), verified.
 
-        Taken from `rows.parquet` or made anew by the rule; either way the digest of every part must be the pinned
-        one, else `BadData` names the part.
+        They are read from `rows.parquet` or regenerated by the rule; in both cases the digest of every part must be the
+        pinned one, else `BadData` names the part.
         """
         if not self.frozen:
             raise BadDefinition(
@@ -211,7 +211,7 @@ class Manifest:
         return assigned
 
     def shipped(self) -> pa.Table:
-        """The rows of `rows.parquet`, as they lie there; `BadData` where they cannot be read."""
+        """Return the rows of `rows.parquet`; `BadData` if they cannot be read."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -228,7 +228,7 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The manifest of a `split.toml`; `BadDefinition` lists what is wrong in it."""
+    """Read the manifest of a `split.toml`; `BadDefinition` lists what is wrong in it."""
     definition = read_definition(path, SplitDefinition)
     unknown = sorted(set(definition.parts) - set(PARTS))
     if unknown:
@@ -239,9 +239,9 @@ def read_manifest(path: Path) -> Manifest:
 def assign_rows(
     definition: SplitDefinition, source: pa.Table, schema: Schema, files: dict[str, Path] | None = None
 ) -> pa.Table:
-    """The rule's outcome over a source's rows (which carry row_id and check), in the source's order. A rule that reads
-    published lists is given them as `files`, by name. Whatever the rule raises, or gives that is no outcome, becomes
-    one line that names the split and the rule."""
+    """Apply the rule to a source's rows (with row_id and check); return the assignment in the source's order. A rule
+    that reads published lists receives them as `files`, by name. An exception in the rule, or an invalid result,
+    becomes one line that names the split and the rule."""
     if schema[definition.label].role != "label":
         labels = ", ".join(field.name for field in schema.of_role("label")) or "none"
         raise BadDefinition(f"{definition.name}: the field {definition.label!r} is no label; labels are: {labels}")
@@ -255,9 +255,9 @@ def assign_rows(
         assigned = outcome.table(source)
     except FarshiftError as error:
         raise replace_error_message(type(error), f"{where}: {error}") from error
-    except MemoryError:  # says nothing of the rule
+    except MemoryError:  # not the rule's fault
         raise
-    except Exception as error:  # a rule may be anybody's function, and raise anything
+    except Exception as error:  # a rule may be a user's function, and raise anything
         message = " ".join(str(error).split())
         raise BadDefinition(f"{where}: {type(error).__name__}{_find_error_line(rule, error)}: {message}") from error
     label = schema[definition.label].arrow()
@@ -268,8 +268,8 @@ def assign_rows(
 
 
 def load_rule(definition: SplitDefinition) -> Callable[..., Any]:
-    """The function that a definition names as its rule. `UnknownName` where there is none; `BadDefinition` where it
-    does not take the definition's parameters: told without a look at the rows."""
+    """Return the function that a definition names as its rule. `UnknownName` if there is none; `BadDefinition` if it
+    does not accept the definition's parameters, which is checked without reading rows."""
     rule: Callable[..., Any] = load_function("splits/rules", definition.rule, "rule")
     given: dict[str, Any] = {"files": {}} if definition.files else {}
     check_parameters(rule, definition.parameters | given, f"{definition.name}: rule {definition.rule}")
@@ -277,8 +277,8 @@ def load_rule(definition: SplitDefinition) -> Callable[..., Any]:
 
 
 def check_parameters(rule: Callable[..., Any], parameters: dict[str, Any], where: str) -> None:
-    """`BadDefinition` where a rule has no such parameter, needs one more, or takes one of another type. Types of one's
-    own, and what lists hold, are not looked at."""
+    """Raise `BadDefinition` if a parameter is unknown, missing, or of another type. Custom types and the items of lists
+    are not checked."""
     signature = inspect.signature(rule)
     try:
         signature.bind(None, **parameters)
@@ -294,7 +294,7 @@ def check_parameters(rule: Callable[..., Any], parameters: dict[str, Any], where
 
 
 def _find_error_line(rule: Callable[..., Any], error: Exception) -> str:
-    """Where in the rule's own file an error arose, if it did."""
+    """Return the line of the rule's own file where an error arose, if it did."""
     file = sys.modules[rule.__module__].__file__
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" ({file}:{lines[-1]})" if lines else ""

@@ -8,14 +8,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 def _check_relative_path(name: str) -> str:
-    """A name, with folders or without, that leads nowhere out of the folder it is put in."""
+    """Check that a relative path stays inside its folder."""
     if not name.isprintable() or "\\" in name or {"", ".", ".."} & set(name.split("/")):
         raise ValueError(f"{name!r} is no name of a file, or of one in folders below")
     return name
 
 
 class FilePin(BaseModel):
-    """One file: what it must be, and where it can be had (`mirrors`, each a table with its `sort`)."""
+    """One file: its pinned content, and where to download it (`mirrors`, each a table with its `sort`)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -26,8 +26,8 @@ class FilePin(BaseModel):
 
 
 class UnpinnedFile(BaseModel):
-    """A file whose sha256 nobody has published: its size or md5 where they are known. It is pinned when it is first
-    read, and the rows that it gives are held to published counts."""
+    """A file without a published sha256: its size or md5, if known. Its sha256 is pinned when it is first read, and the
+    resulting rows are checked against published counts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,9 +38,9 @@ class UnpinnedFile(BaseModel):
 
 
 class TreePin(BaseModel):
-    """A folder of many files: the hash that git gives it (empty: pinned when it is first read), and where it can be
-    had. Each mirror gives one archive or folder of all its files, never a file each. `plain` is the hash with no file
-    executable, where some are and a copy may not say so."""
+    """A folder of many files: its git tree hash (empty: pinned when it is first read), and where to download it. Each
+    mirror gives one archive or folder of all files, never single files. `plain` is the hash with no file executable,
+    for copies that lose the executable bit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,9 +1,9 @@
-"""What a row is, byte for byte: its canonical bytes, its id (over inputs) and its digest (over all fields).
+"""The canonical bytes of a row, its id (over inputs) and its digest (over all fields).
 
 Canonical bytes of a row: one version byte, then its fields sorted by name; each field is its name and its type (both
 as a 16-bit length and UTF-8), then the value. Numbers are 8 bytes little-endian (tensors: their elements in C order;
-a label of several may hold NaN, where one is not known), text and bytes carry a 64-bit length first. Nothing in it
-depends on file order, container or platform.
+a tensor label may contain NaN for unknown elements); text and bytes begin with a 64-bit length. Nothing depends on file
+order, container or platform.
 
 Row id: the first 8 bytes, big-endian, of sha256(canonical bytes of the *input* fields, then the 64-bit number of
 the occurrence among rows of equal inputs, counted in the order of their full bytes). Row digest: sha256 of the
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 _VERSION = b"\x01"
 _CHUNK = 65_536
 _LONG = 512
-"""Bytes of a row, on average, from which rows are put together one by one."""
+"""The average size of a row, in bytes, from which rows are assembled one by one."""
 
 _REPEATED = b"repeated_inputs"
 _MOST_REPEATED = 1 << 16
-"""Rows of repeated inputs up to which a table says which they are."""
+"""The most rows with repeated inputs that a table lists in its metadata."""
 
 Bytes = NDArray[np.uint8]
 
@@ -47,7 +47,7 @@ def _encode_header(field: Field) -> Bytes:
 
 
 def _encode_fixed(field: Field, column: pa.ChunkedArray) -> Bytes:
-    """The values of a fixed-width column as bytes, shape (rows, width)."""
+    """Return the values of a fixed-width column as bytes, shape (rows, width)."""
     import pyarrow.compute as pc
 
     rows = len(column)
@@ -57,13 +57,13 @@ def _encode_fixed(field: Field, column: pa.ChunkedArray) -> Bytes:
         unknown = np.isnan(values) & (field.role == "label" and bool(field.shape))
         if not (np.isfinite(values) | unknown).all():
             raise BadData(f"field {field.name!r} holds NaN or infinity: no canonical bytes; leave those rows out")
-        values = np.where(unknown, np.nan, values + 0.0).astype(values.dtype)  # -0.0 becomes 0.0, and any NaN the same
+        values = np.where(unknown, np.nan, values + 0.0).astype(values.dtype)  # -0.0 becomes 0.0; one NaN for all
     dtype = {"bool": "u1", "uint8": "u1", "float32": "<f4", "float64": "<f8", "uint64": "<u8"}.get(field.item, "<i8")
     return np.ascontiguousarray(values.astype(dtype)).view(np.uint8).reshape(rows, -1)
 
 
 def read_ragged_column(column: pa.ChunkedArray) -> tuple[Bytes, NDArray[np.int64]]:
-    """The bytes of a text or binary column and the offsets of its values, shape (rows + 1,)."""
+    """Return the bytes of a text or binary column and the offsets of its values, shape (rows + 1,)."""
     import pyarrow as pa
 
     wide = column.cast(pa.large_binary()).combine_chunks()
@@ -80,7 +80,7 @@ def read_ragged_column(column: pa.ChunkedArray) -> tuple[Bytes, NDArray[np.int64
 
 
 def _make_column(content: Bytes, bounds: NDArray[np.int64]) -> pa.Array:
-    """Values that lie end to end, as an Arrow column of bytes."""
+    """Return concatenated values as an Arrow column of bytes."""
     import pyarrow as pa
 
     buffers = [None, pa.py_buffer(np.ascontiguousarray(bounds)), pa.py_buffer(content)]
@@ -88,7 +88,7 @@ def _make_column(content: Bytes, bounds: NDArray[np.int64]) -> pa.Array:
 
 
 def _make_block_column(values: Bytes) -> pa.Array:
-    """Values of one width, shape (rows, width), as an Arrow column of bytes."""
+    """Return fixed-width values, shape (rows, width), as an Arrow column of bytes."""
     rows, width = values.shape
     return _make_column(values.ravel(), np.arange(rows + 1, dtype=np.int64) * width)
 
@@ -100,7 +100,7 @@ def _encode_rows(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | Non
     import pyarrow.compute as pc
 
     pieces: list[pa.Array | pa.Scalar] = []
-    constant = _VERSION  # what all rows have before the next piece
+    constant = _VERSION  # bytes that all rows share before the next field
     for field in sorted(fields, key=lambda field: field.name):
         constant += _encode_header(field).tobytes()
         if field.item in ("string", "bytes"):
@@ -124,19 +124,19 @@ def _iterate_chunks(table: pa.Table) -> Iterator[pa.Table]:
 
 
 def iterate_canonical_rows(table: pa.Table, fields: tuple[Field, ...]) -> Iterator[bytes]:
-    """The canonical bytes of each row, in the table's order."""
+    """Yield the canonical bytes of each row, in the table's order."""
     for chunk in _iterate_chunks(table):
         yield from _to_bytes_list(_encode_rows(chunk, fields))
 
 
 def _to_bytes_list(rows: pa.Array) -> list[bytes]:
-    """The values of a column of bytes. (NumPy's way to them is the fastest that there is.)"""
+    """Return the values of a column of bytes (fastest by way of NumPy)."""
     values: list[bytes] = rows.to_numpy(zero_copy_only=False).tolist()
     return values
 
 
 def _hash_rows(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None = None) -> Bytes:
-    """sha256 of the canonical bytes of each row and its `ending`, shape (rows, 32)."""
+    """Compute sha256 of the canonical bytes of each row and its `ending`, shape (rows, 32)."""
     if table.nbytes > _LONG * table.num_rows:
         return _hash_long_rows(table, fields, ending)
     digests = np.empty((table.num_rows, 32), np.uint8)
@@ -150,7 +150,7 @@ def _hash_rows(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None 
 
 
 def _hash_long_rows(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None) -> Bytes:
-    """As `_hash_rows`, for rows of many bytes, such as pictures: put together one by one, not by an index of bytes."""
+    """Like `_hash_rows`, for large rows such as images: assemble them one by one, not by an index of bytes."""
     digests = np.empty((table.num_rows, 32), np.uint8)
     rows = max(1, _CHUNK * _LONG * table.num_rows // max(1, table.nbytes))
     for start in range(0, table.num_rows, rows):
@@ -175,53 +175,53 @@ def _hash_long_rows(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | 
 
 
 def compute_row_digests(table: pa.Table, schema: Schema) -> Bytes:
-    """sha256 of each row over all its fields, shape (rows, 32)."""
+    """Compute sha256 of each row over all its fields, shape (rows, 32)."""
     return _hash_rows(table, schema.fields)
 
 
 def compute_value_digests(table: pa.Table, field: Field) -> Bytes:
-    """sha256 of each row's value of one field, shape (rows, 32)."""
+    """Compute sha256 of each row's value of one field, shape (rows, 32)."""
     return _hash_rows(table, (field,))
 
 
 def get_digest_prefixes(digests: Bytes) -> NDArray[np.uint64]:
-    """The first 8 bytes of each digest as a big-endian number: a row's `check`."""
+    """Return the first 8 bytes of each digest as a big-endian number: a row's `check`."""
     return np.ascontiguousarray(digests[:, :8]).view(">u8").ravel().astype(np.uint64)
 
 
 def compute_set_digest(digests: Bytes) -> str:
-    """The digest of a set of rows, as hexadecimal: sha256 over the sorted row digests (repeats count)."""
+    """Compute the digest of a set of rows, in hexadecimal: sha256 over the sorted row digests, repeats included."""
     order = np.argsort(get_digest_prefixes(digests))
     ordered = np.ascontiguousarray(digests)[order]
     first = get_digest_prefixes(ordered)
-    # Digests that begin alike are nearly always equal; where they are not, all 32 bytes are sorted.
+    # Digests with equal prefixes are nearly always equal; otherwise sort all 32 bytes.
     tied = np.flatnonzero(first[1:] == first[:-1])
     if (ordered[tied] != ordered[tied + 1]).any():
-        # NumPy's "S" comparison ignores trailing zero bytes; at one fixed width that never confuses two values.
+        # NumPy's "S" comparison ignores trailing zero bytes; at a fixed width it still distinguishes all values.
         ordered = np.sort(ordered.view("S32").ravel())
     return sha256(ordered.view(np.uint8).data).hexdigest()
 
 
 def compute_row_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
-    """The id of each row, shape (rows,). Raises `BadData` where two rows collide (a 64-bit accident)."""
+    """Compute the id of each row, shape (rows,). Raises `BadData` if two rows collide (a 64-bit accident)."""
     return compute_ids_and_repeats(table, schema)[0]
 
 
 def compute_ids_and_repeats(table: pa.Table, schema: Schema) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """The id of each row, shape (rows,), and the places of rows whose inputs another row has too."""
+    """Compute the id of each row, shape (rows,), and the positions of rows whose inputs another row has too."""
     ids = compute_first_ids(table, schema)
     return ids, number_duplicates(table, schema, ids)
 
 
 def compute_first_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
-    """The id that each row has if no other row of equal inputs comes before it, shape (rows,)."""
+    """Compute the id of each row as if no row with equal inputs came before it, shape (rows,)."""
     return get_digest_prefixes(_hash_rows(table, schema.of_role("input"), np.zeros(8, np.uint8)))
 
 
 def number_duplicates(table: pa.Table, schema: Schema, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Turn the first ids (`compute_first_ids`) of a whole source into its row ids: rows of equal inputs get their
-    occurrence numbers. Changes `ids`; returns the places of those rows. Raises `BadData` where two different rows
-    collide."""
+    """Turn the first ids (`compute_first_ids`) of a complete source into its row ids: rows with equal inputs get their
+    occurrence numbers. Changes `ids` in place; returns the positions of those rows. Raises `BadData` if two different
+    rows collide."""
     pairs = _find_repeats(ids)
     repeated = np.unique(pairs)
     if pairs.size:
@@ -238,22 +238,22 @@ def number_duplicates(table: pa.Table, schema: Schema, ids: NDArray[np.uint64]) 
 
 
 def mark_repeated_inputs(table: pa.Table, row_ids: NDArray[np.uint64]) -> pa.Table:
-    """A source's table that says in its metadata which rows have inputs that another has too, unless they are many:
-    who compares inputs later need not hash all rows again."""
+    """Store in a source table's metadata which rows have inputs that another row has too (unless they are many), so
+    that later comparisons of inputs need not hash all rows again."""
     if len(row_ids) > _MOST_REPEATED:
         return table
     return table.replace_schema_metadata({_REPEATED: row_ids.astype("<u8").tobytes()})
 
 
 def read_repeated_inputs(table: pa.Table) -> NDArray[np.uint64] | None:
-    """The ids of a source's rows whose inputs stand in it more than once; None where the table does not say so."""
+    """Return the ids of a source's rows with repeated inputs; None if the table's metadata does not list them."""
     content = (table.schema.metadata or {}).get(_REPEATED)
     return None if content is None else np.frombuffer(content, "<u8").astype(np.uint64)
 
 
 def _find_repeats(ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The places of equal ids, by twos: shape (repeats, 2)."""
-    ordered = np.sort(ids)  # many times faster than an order of the places, which only repeats need
+    """Return pairs of positions with equal ids, shape (repeats, 2)."""
+    ordered = np.sort(ids)  # many times faster than argsort, which only repeats need
     if not (ordered[1:] == ordered[:-1]).any():
         return np.empty((0, 2), np.int64)
     order = np.argsort(ids, kind="stable")
@@ -262,7 +262,7 @@ def _find_repeats(ids: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def _number_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64], suspects: NDArray[Any]) -> None:
-    """Give rows of equal inputs their occurrence numbers, in the order of their full bytes. Changes `ids`."""
+    """Number rows with equal inputs in the order of their full bytes. Changes `ids` in place."""
     some = table.take(suspects)
     inputs = list(iterate_canonical_rows(some, schema.of_role("input")))
     full = list(iterate_canonical_rows(some, schema.fields))
@@ -275,7 +275,7 @@ def _number_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64], su
 
 
 def compute_numbered_ids(table: pa.Table, schema: Schema, occurrences: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """The row ids of rows whose occurrence numbers are known, shape (rows,); see `splits/rows.py`."""
+    """Compute the row ids of rows with known occurrence numbers, shape (rows,)."""
     endings = np.ascontiguousarray(occurrences.astype("<i8")).view(np.uint8).reshape(-1, 8)
     return get_digest_prefixes(_hash_rows(table, schema.of_role("input"), endings))
 
@@ -283,8 +283,8 @@ def compute_numbered_ids(table: pa.Table, schema: Schema, occurrences: NDArray[n
 def find_occurrence_numbers(
     table: pa.Table, schema: Schema, row_ids: NDArray[np.uint64], most: int
 ) -> NDArray[np.int64]:
-    """Which occurrence, counted from 0, gives each row its known id, shape (rows,). `most` is the number of rows that
-    there can be of equal inputs. Raises `BadData` for a row that no number fits."""
+    """Find the occurrence number, from 0, that gives each row its known id, shape (rows,). `most` is the largest
+    possible number of rows with equal inputs. Raises `BadData` for a row that no number fits."""
     numbers = np.zeros(table.num_rows, np.int64)
     for index in np.flatnonzero(compute_numbered_ids(table, schema, numbers) != row_ids).tolist():
         (row,) = iterate_canonical_rows(table.slice(index, 1), schema.of_role("input"))
@@ -293,9 +293,10 @@ def find_occurrence_numbers(
 
 
 def find_occurrence(inputs: bytes, row_id: int, most: int) -> int:
-    """The occurrence number below `most` with which canonical input bytes have this id; `BadData` if none has."""
+    """Find the occurrence number below `most` for which canonical input bytes have this id; `BadData` if there is
+    none."""
     expected = row_id.to_bytes(8, "big")
     for number in range(most):
         if sha256(inputs + struct.pack("<Q", number)).digest()[:8] == expected:
             return number
-    raise BadData(f"row {row_id:016x} does not recompute from its inputs")
+    raise BadData(f"row {row_id:016x}: the id does not match the row's inputs")

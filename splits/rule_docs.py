@@ -1,9 +1,8 @@
-"""What the rules' docstrings say of them: one record a rule, with its parameters and the splits that it makes.
+"""The documentation of rules, from their docstrings: one record per rule, with its parameters and its splits.
 
-A rule is a function of `splits/rules/<file>.py` that takes a table and gives an `Assignment`. Its docstring says what
-it does; below `Parameters:` it has a line for each parameter that means something of its own there, and below
-`Example:` a line of TOML where no split of the catalogue uses it. What parameters of one name mean everywhere is said
-here, once.
+A rule is a function in `splits/rules/<file>.py` from a table to an `Assignment`. Its docstring says what it does; below
+`Parameters:` it has a line for each parameter that is specific to the rule, and below `Example:` a line of TOML if no
+split of the catalogue uses it. Parameters with one meaning everywhere are described here once.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from .catalogue import list_manifests
 from .families import get_family
 
 SHARED = {
-    "seed": "names the random draws: another text, other draws; the split's full name by custom.",
-    "draw": "the number of the draw of noise, from 1: other noise in the same training rows.",
-    "label": "the field of the label, whole numbers from 0.",
-    "classes": "how many classes the label has.",
-    "rate": "the share of the training labels that the noise takes, from 0 to 1.",
-    "train": 'how many rows train, drawn by `seed`; or the field and value that mark them, `{ part = "train" }`.',
-    "among": "for each number field the most that a row may have; other rows are in no part.",
-    "group_words": "words by the first of which that stands in a row it is grouped.",
-    "files": "the published lists, which `[[files]]` of the definition name: not given as a parameter.",
+    "seed": "the name of the random draws: another text gives other draws; by convention the split's full name.",
+    "draw": "the number of the noise draw, from 1: other noise on the same training rows.",
+    "label": "the label field, integers from 0.",
+    "classes": "the number of classes of the label.",
+    "rate": "the share of the training labels that the noise affects, from 0 to 1.",
+    "train": 'the number of training rows, drawn by `seed`; or the field and value of them: `{ part = "train" }`.',
+    "among": "for each number field the largest allowed value; other rows are in no part.",
+    "group_words": "words; a row's group is the first of them that occurs in it.",
+    "files": "the published lists named by `[[files]]` of the definition; not given as a parameter.",
 }
-"""What a parameter means where a rule's docstring has no line for it."""
+"""The meaning of a parameter if the rule's docstring has no line for it."""
 
 _NAMED = 6
-"""Splits that are named of those that a rule makes."""
+"""The number of a rule's splits that are named."""
 
 _HEAD = re.compile(r"\n*^(Parameters|Example):\n", re.M)
 _LINE = re.compile(r"^ {4}(\w+): ", re.M)
@@ -43,7 +42,7 @@ _LINE = re.compile(r"^ {4}(\w+): ", re.M)
 
 @dataclass(frozen=True)
 class Parameter:
-    """`default` is as TOML has it; "" where the parameter has to be given."""
+    """`default` is in TOML; "" if the parameter is required."""
 
     name: str
     type: str
@@ -53,7 +52,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Rule:
-    """`name` is "length/threshold". `what` is prose; `splits` are the names of the families that the rule makes, and
+    """`name` is "length/threshold". `what` is prose; `splits` are the names of the families that use the rule, and
     `example` has the keys of one definition that uses it."""
 
     name: str
@@ -65,7 +64,7 @@ class Rule:
 
     @property
     def title(self) -> str:
-        """The first sentence."""
+        """The first sentence of the description."""
         return re.split(r"(?<=[a-z\d)`\]])[.:](?= [A-Z`]|$)", " ".join(self.what.split()))[0]
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,7 +79,7 @@ class Rule:
 
 
 def list_rules() -> dict[str, Rule]:
-    """Every rule, of the package and of `FARSHIFT_PATH`, by name, sorted."""
+    """Return every rule of the package and of `FARSHIFT_PATH` by name, sorted."""
     uses = _collect_uses()
     return {
         name: _describe_rule(name, call, *uses.get(name, ((), {})))
@@ -89,7 +88,7 @@ def list_rules() -> dict[str, Rule]:
 
 
 def find_rule(name: str) -> Rule:
-    """The rule of this name ("length/threshold"); `UnknownName` where there is none."""
+    """Return the rule of this name ("length/threshold"); `UnknownName` if there is none."""
     known = list_rules()
     if name not in known:
         raise UnknownName("rule", name, known)
@@ -97,12 +96,12 @@ def find_rule(name: str) -> Rule:
 
 
 def format_example(rule: Rule) -> list[str]:
-    """The lines of an example of a rule's use, as a definition has them; empty where there is none."""
+    """Return the lines of a definition that shows the rule's use; empty if there is none."""
     return [f"{name} = {to_toml(value)}" for name, value in rule.example.items()]
 
 
 def format_usage(rule: Rule) -> str:
-    """Which splits a rule makes, in words."""
+    """Describe which splits use a rule."""
     count = len(rule.splits)
     if not count:
         return "by no split of the catalogue"
@@ -111,7 +110,7 @@ def format_usage(rule: Rule) -> str:
 
 
 def to_toml(value: Any) -> str:
-    """A value as TOML writes it in a line."""
+    """Format a value as TOML in one line."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{_format_key(key)} = {to_toml(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
@@ -153,7 +152,7 @@ def _describe_rule(name: str, call: Callable[..., Any], uses: Uses, example: dic
 
 
 def _parse_docstring(doc: str) -> tuple[str, dict[str, str], dict[str, Any]]:
-    """A docstring's prose, its line for each parameter, and its example."""
+    """Split a docstring into its prose, its lines of parameters, and its example."""
     what, *sections = _HEAD.split(doc)
     by_heading = dict(zip(sections[::2], sections[1::2], strict=True))
     pieces = _LINE.split(by_heading.get("Parameters", ""))
@@ -175,11 +174,11 @@ def _format_default(parameter: inspect.Parameter) -> str:
 
 
 Uses = tuple[tuple[str, str], ...]
-"""The kind and the family of each split that a rule makes."""
+"""The kind and the family of each split that uses a rule."""
 
 
 def _collect_uses() -> dict[str, tuple[Uses, dict[str, Any]]]:
-    """For each rule the kinds and families of the catalogue that it makes, and the shortest definition of one."""
+    """Return for each rule the kinds and families of the catalogue that use it, and the shortest definition of one."""
     by_rule: dict[str, list[Any]] = {}
     for manifest in list_manifests():
         by_rule.setdefault(manifest.definition.rule, []).append(manifest.definition)

@@ -18,7 +18,7 @@ RESERVED = ("row_id", "check", "part", "weight", "group", "severity", "corrupted
 """Column names that a `Part` adds itself."""
 
 _ENCODED = ("image", "audio")
-"""Files as they were published (JPEG, PNG .., WAV ..): bytes, that are decoded when they are used."""
+"""Encoded files as published (JPEG, PNG .., WAV ..): bytes that are decoded on use."""
 
 _TIME = "timestamp"
 _SCALARS = ("int64", "uint64", "float64", "bool", "string", "bytes", _TIME, *_ENCODED)
@@ -26,18 +26,18 @@ _TENSOR = re.compile(r"^(uint8|int64|float32)\[(\d+(?:,\d+)*)\]$")
 
 
 def is_field_name(name: str) -> bool:
-    """Whether a field may be called so: lower-case letters, digits and _, and none of the `RESERVED` names."""
+    """Return whether this is a valid field name: lower-case letters, digits and _, and none of the `RESERVED` names."""
     return bool(re.fullmatch(r"[a-z][a-z0-9_]*", name)) and name not in RESERVED
 
 
 @dataclass(frozen=True)
 class Field:
     """One field. `type` is a scalar type, a tensor of fixed shape such as `uint8[8,8]`, or `image` or `audio`: the
-    bytes of a file as it was published. Row ids are over those bytes, so that decoders may differ. A `timestamp` is a
-    moment in whole microseconds since 1970-01-01T00:00 UTC; a time without a zone counts as if it were UTC.
+    bytes of a published file. Row ids cover those bytes, so decoders may differ. A `timestamp` is an integer number of
+    microseconds since 1970-01-01T00:00 UTC; a time without a zone is read as UTC.
 
-    Roles: an `input` may be shown to a model and makes the row id; a `label` is what is predicted; `meta`
-    (a domain, a length) serves rules and reports, and is never shown to a model.
+    Roles: an `input` may be shown to a model and determines the row id; a `label` is predicted; `meta` (a domain, a
+    length) serves rules and reports, and is never shown to a model.
     """
 
     name: str
@@ -70,13 +70,14 @@ class Field:
 
     @property
     def item(self) -> str:
-        """How one element is stored: the scalar type itself, a tensor's, or bytes for an encoded picture or sound."""
+        """The type of one stored element: the scalar type itself, a tensor's, or bytes for an encoded image or audio
+        file."""
         tensor = _TENSOR.match(self.type)
         return tensor[1] if tensor else "bytes" if self.encoded else self.type
 
     @property
     def encoded(self) -> bool:
-        """Whether a value is a picture or a sound in its published encoding."""
+        """Whether a value is an encoded image or audio file."""
         return self.type in _ENCODED
 
     def arrow(self) -> pa.DataType:
@@ -91,7 +92,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
-    """The fields of a source, in the order in which people see them."""
+    """The fields of a source, in display order."""
 
     fields: tuple[Field, ...]
 
@@ -119,8 +120,8 @@ class Schema:
         return pa.schema([pa.field(field.name, field.arrow(), nullable=False) for field in self.fields])
 
     def conform(self, table: pa.Table, where: str) -> pa.Table:
-        """`table` with exactly these columns, types and order; `BadDefinition` if a column is missing, of
-        another type, or holds a null or text that is not UTF-8."""
+        """Return `table` with exactly these columns, types and order; `BadDefinition` if a column is missing or of
+        another type, or has a null or text that is not UTF-8."""
         import pyarrow as pa
 
         missing = [field.name for field in self.fields if field.name not in table.column_names]
@@ -147,7 +148,7 @@ def _require_utf8(column: pa.ChunkedArray, where: str) -> None:
     import pyarrow as pa
 
     try:
-        column.validate(full=True)  # a file may call its bytes text without having looked
+        column.validate(full=True)  # a file may declare bytes as text without checking them
     except pa.ArrowInvalid as error:
         message = get_first_line(error)
-        raise BadDefinition(f"{where} is not UTF-8: decode it anew, or store it as binary ({message})") from error
+        raise BadDefinition(f"{where} is not UTF-8: decode it again, or store it as binary ({message})") from error

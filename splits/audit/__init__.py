@@ -1,8 +1,8 @@
-"""The audit: measured proof of what shift a split holds.
+"""The audit: measurements of the shift in a split.
 
-A split that does not hold the shift it names fails its audit (`holds` is false, `why` says so). One measure is one
-file; each sees the split's rows (`parted.PartedRows`) and gives what `audit.json` says of them. Measures are functions
-of the rows alone: what is drawn is drawn by row id.
+A split without the shift that it names fails its audit (`holds` is false, and `why` gives the reason). Each measure is
+one file; it takes the split's rows (`parted.PartedRows`) and returns its entry of `audit.json`. Measures depend on the
+rows alone: samples are drawn by row id.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _MEASURES = {
     "probe": fit_probes,
     "diversity_and_correlation": measure_domain_shift,
 }
-"""Measures that say nothing of some splits, and are left out there."""
+"""Measures that do not apply to every split; they are left out where they do not."""
 
 
 def audit_split(definition: SplitDefinition, source: pa.Table, assigned: pa.Table, schema: Schema) -> dict[str, Any]:
-    """Measure a split. `source` has the fields, `row_id` and `check`, in ascending row id; `assigned` is the manifest's
-    rows. The answer is what `audit.json` holds; docs/audit.md explains each measure."""
+    """Measure a split and return the content of `audit.json`; docs/audit.md explains each measure. `source` has the
+    fields, `row_id` and `check`, in ascending row id; `assigned` has the manifest's rows."""
     rows = join_parts(definition, source, assigned, schema)
     measures: dict[str, Any] = {
         "rows": {name: int(rows.masks[name].sum()) for name in rows.names},
@@ -72,8 +72,8 @@ def audit_split(definition: SplitDefinition, source: pa.Table, assigned: pa.Tabl
 
 
 def is_same_audit(left: Any, right: Any) -> bool:
-    """Whether two audits agree: numbers that are not whole within 0.002, or a millionth of themselves (linear algebra
-    differs in last digits between processors); all else exactly."""
+    """Return whether two audits agree: floating-point numbers to within 0.002 or one millionth of their value (linear
+    algebra differs in the last digits between processors), everything else exactly."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(is_same_audit(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):

@@ -1,4 +1,4 @@
-"""Rows that stand in two places: equal inputs, texts that are nearly equal, and rows that share their examples."""
+"""Duplicates: equal inputs, near-duplicate texts, and rows that share worked examples."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS, _SAMPLE = 50_000, 5_000
-"""In a split of more rows, near duplicates are sought of that many rows of a part, drawn by row id."""
+"""In a larger split, near duplicates are sought for this many rows of each part, drawn by row id."""
 
 _AMONG = 100_000
-"""The most rows of a part that they are sought among, drawn by row id."""
+"""The most rows of a part that are searched for near duplicates, drawn by row id."""
 
 
 def count_duplicate_inputs(rows: PartedRows) -> dict[str, dict[str, int]]:
-    """Equal inputs: rows beyond the first `within` each part, and different inputs in common `across` two parts."""
+    """Count equal inputs: `within` each part the rows beyond the first, `across` two parts the distinct shared
+    inputs."""
     places = np.arange(rows.table.num_rows)
     known = read_repeated_inputs(rows.table)
     if known is not None:  # all other rows have inputs of their own
@@ -43,8 +44,8 @@ def count_duplicate_inputs(rows: PartedRows) -> dict[str, dict[str, int]]:
 
 
 def measure_near_duplicates(rows: PartedRows) -> dict[str, Any]:
-    """Share of rows whose text inputs resemble those of another row (equal ones too): `within` their own part, and
-    `with_train`. Empty where no input is text."""
+    """Return the share of rows whose text inputs resemble (or equal) those of another row: `within` their own part, and
+    `with_train`. Empty if no input is text."""
     names = [field.name for field in rows.schema.of_role("input") if field.type == "string"]
     if not names:
         return {}
@@ -68,9 +69,10 @@ def measure_near_duplicates(rows: PartedRows) -> dict[str, Any]:
 
 
 def count_shared_examples(rows: PartedRows) -> dict[str, Any]:
-    """Rows whose text inputs are made of examples, as the definition's `examples` says: how many share `any` of them
-    with a training row, and how many `half` or more with a single one. Two tasks that differ in what they ask last
-    are told apart by no resemblance of their texts. Empty where the definition names no examples."""
+    """Count rows whose text inputs contain worked examples (the definition's `examples` separates them): how many share
+    `any` example with a training row, and how many `half` or more with a single one. Near duplicates do not show this:
+    texts that differ only in their final question resemble each other anyway. Empty if the definition names no
+    examples."""
     separator = rows.definition.examples
     names = [field.name for field in rows.schema.of_role("input") if field.type == "string"]
     if not separator or not names:

@@ -1,4 +1,4 @@
-"""Factors: fields whose single values training shows, while the test combines them anew."""
+"""Factors: fields whose values all occur in training, while the test combines them in new ways."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .parted import Mask, PartedRows, encode_values
 
 
 def measure_factors(rows: PartedRows) -> dict[str, Any]:
-    """For the fields that the definition names as `factors`, each part against training: `unseen_values` of
-    each field, and the share of `rows_with_unseen_combination`. Empty where none are named."""
+    """Compare the `factors` of the definition in each part with training: `unseen_values` of each field, and the share
+    of `rows_with_unseen_combination`. Empty if the definition names none."""
     names = rows.definition.factors
     for name in names:
         if rows.schema[name].shape:

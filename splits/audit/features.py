@@ -1,4 +1,4 @@
-"""Inputs as vectors for linear measures: cheap, of bounded size, the same on every machine."""
+"""Feature vectors of inputs for the linear measures: cheap, of bounded size, the same on every machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS = 5_000
-"""The most rows of a part that a linear measure takes, drawn by row id."""
+"""The most rows of a part that a linear measure uses, drawn by row id."""
 
 _RIDGE = 1e-2
 
@@ -26,16 +26,16 @@ Places = NDArray[np.int64]
 
 
 def list_numeric_fields(rows: PartedRows) -> list[Field]:
-    """The input fields that are numbers or tensors of numbers."""
+    """Return the input fields that are numbers or tensors of numbers."""
     return [field for field in rows.schema.of_role("input") if field.item not in ("string", "bytes", "bool")]
 
 
 def compute_features(rows: PartedRows, places: Places, columns: int) -> Matrix | None:
-    """The inputs of the rows at `places` as numbers, shape (rows, at most `columns` an input): numbers as they are, the
-    words of texts counted. None where inputs are neither.
+    """Return features of the rows at `places`, shape (rows, at most `columns` per input): numbers unchanged, texts as
+    word counts. None if the inputs are neither.
 
-    An input of more numbers, or different words, is hashed: each joins one of the columns, by draw, with a drawn sign
-    (Weinberger et al. 2009, Feature hashing for large scale multitask learning).
+    An input with more numbers or distinct words than `columns` is hashed: each is added to a random column with a
+    random sign (Weinberger et al. 2009, Feature hashing for large scale multitask learning).
     """
     table = rows.table.take(places)
     blocks = [_encode_numbers(table, field, columns) for field in list_numeric_fields(rows)]
@@ -68,7 +68,7 @@ def _encode_words(texts: pa.ChunkedArray, columns: int) -> Matrix:
 
 
 def _hash_columns(kinds: int, columns: int) -> tuple[Places, Matrix]:
-    """The column that each of `kinds` joins, and its sign, both of shape (kinds,)."""
+    """Return the hashed column and the sign of each of `kinds`, both of shape (kinds,)."""
     if kinds <= columns:
         return np.arange(kinds), np.ones(kinds)
     drawn = draw_bits("audit/features", np.arange(kinds, dtype=np.uint64))
@@ -77,10 +77,10 @@ def _hash_columns(kinds: int, columns: int) -> tuple[Places, Matrix]:
 
 
 def fit_ridge(inputs: Matrix, targets: Matrix) -> Callable[[Matrix], Matrix]:
-    """Least squares with a small ridge on standardised inputs: from inputs (n, d) and targets (n, k) a function from
-    inputs (m, d) to scores (m, k)."""
+    """Fit ridge regression on standardised inputs (n, d) and targets (n, k); return a function from inputs (m, d) to
+    scores (m, k)."""
     centre, spread = inputs.mean(0), inputs.std(0)
-    # A column that says nothing here says nothing elsewhere: its rounding errors are no scale.
+    # A constant column carries no information; its rounding error must not become its scale.
     spread = np.where(spread > 1e-9 * (1 + np.abs(centre)), spread, np.inf)
 
     def design(values: Matrix) -> Matrix:

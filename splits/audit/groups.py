@@ -1,4 +1,4 @@
-"""Groups: the units of clustering, domains in a domain split, types or templates in a compositional one."""
+"""Groups: the units of clustering, such as domains, or templates in a compositional split."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SHOWN = 20
 
 
 def measure_groups(rows: PartedRows) -> dict[str, Any]:
-    """How many groups each part has (`count`) and shares with training, `rows` of the 20 largest, and how far the
-    groups' proportions lie from training's; with classes, also those of groups and labels together. Empty where rows
-    have no group."""
+    """Return each part's number of groups (`count`), the number it shares with training, the `rows` of the 20 largest,
+    and the total variation of the group proportions from training's; with classes also that of (group, label) pairs.
+    Empty if rows have no group."""
     if "its group" not in rows.table.column_names:
         return {}
     codes, names = encode_values(rows.table["its group"])

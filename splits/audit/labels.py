@@ -1,4 +1,4 @@
-"""What is predicted: how labels are distributed in each part, and how far that lies from training."""
+"""Labels: their distribution in each part, and its distance from training's."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _CLASSES, _SHOWN = 1000, 20
 
 
 def measure_labels(rows: PartedRows) -> dict[str, Any]:
-    """`distinct` labels of each part. For at most 1,000 classes also `total_variation_from_train` and the `shares` of
-    the 20 commonest; for a number that is measured, mean, standard deviation and the largest difference of the
-    cumulative distributions (`kolmogorov_smirnov_from_train`)."""
+    """Return the number of `distinct` labels of each part. For at most 1,000 classes also `total_variation_from_train`
+    and the `shares` of the 20 most frequent; for regression targets the mean, the standard deviation and the
+    Kolmogorov-Smirnov statistic (`kolmogorov_smirnov_from_train`)."""
     field = rows.schema[rows.definition.label]
     if field.type == "float64":
         return _measure_numeric(rows, rows.table[field.name].to_numpy())
@@ -28,8 +28,8 @@ def measure_labels(rows: PartedRows) -> dict[str, Any]:
 
 
 def encode_classes(rows: PartedRows) -> tuple[NDArray[np.int64], list[Any]] | None:
-    """The label of each row as a number, shape (rows,), and the classes; None where labels are no classes (tensors,
-    measured numbers, or more than 1,000 different ones)."""
+    """Return the class index of each row, shape (rows,), and the classes; None if labels are not classes (tensors,
+    regression targets, or more than 1,000 distinct values)."""
     field = rows.schema[rows.definition.label]
     if field.shape or field.type in ("float64", "bytes"):
         return None
@@ -38,7 +38,7 @@ def encode_classes(rows: PartedRows) -> tuple[NDArray[np.int64], list[Any]] | No
 
 
 def _encode_column(rows: PartedRows, field: Field) -> NDArray[np.int64]:
-    # The digest stands for a value of any type.
+    # A digest represents a value of any type.
     return np.unique(get_digest_prefixes(compute_value_digests(rows.table, field)), return_inverse=True)[1]
 
 
@@ -68,7 +68,7 @@ def _measure_numeric(rows: PartedRows, values: NDArray[np.float64]) -> dict[str,
 
 
 def _kolmogorov_smirnov(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    """The largest difference of two empirical cumulative distributions, each sample sorted."""
+    """Return the largest difference of two empirical cumulative distributions; both samples are sorted."""
     both = np.concatenate([left, right])
     below = [np.searchsorted(part, both, "right") / len(part) for part in (left, right)]
     return float(np.abs(below[0] - below[1]).max())

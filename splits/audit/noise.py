@@ -1,4 +1,4 @@
-"""Corrupted labels: how many were given anew, and how many of those are wrong."""
+"""Corrupted labels: how many were replaced, and how many of those are wrong."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _CLASSES = 20
 
 
 def measure_noise(rows: PartedRows) -> dict[str, Any]:
-    """For each part how many labels were `overridden` and how many are `wrong`, and as shares of its rows the
-    `overridden_rate` and the `true_rate`: a label redrawn among all classes may be the right one again. Empty where the
-    split overrides no label."""
+    """Return for each part how many labels are `overridden` and how many are `wrong`, and both as shares of its rows
+    (`overridden_rate`, `true_rate`): a label redrawn among all classes may be correct again. Empty if the split
+    overrides no label."""
     if "its label" not in rows.table.column_names:
         return {}
     import pyarrow.compute as pc
@@ -38,8 +38,8 @@ def measure_noise(rows: PartedRows) -> dict[str, Any]:
 
 
 def compute_transition_matrix(rows: PartedRows) -> dict[str, Any]:
-    """The transition matrix of the training labels: one row a true class, the shares of the classes given. Empty where
-    the split overrides no label, and for more than 20 classes."""
+    """Return the transition matrix of the training labels: a row for each true class, with the shares of the observed
+    classes. Empty if the split overrides no label, and for more than 20 classes."""
     if "its label" not in rows.table.column_names or "train" not in rows.names:
         return {}
     import pyarrow as pa

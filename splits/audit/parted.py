@@ -1,4 +1,4 @@
-"""The rows of a split as the audit sees them: the source's fields, each row's part, and what its rule said of it."""
+"""The rows of a split as the audit sees them: the source's fields, and each row's part, group, severity and label."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 
 RANDOM = "random_split"
-"""What the same measure says of a random split of the same rows, train and ood_test pooled, in the same sizes."""
+"""The name of the reference pair: a random split of the pooled train and ood_test rows into the same sizes."""
 
 
 @dataclass(frozen=True)
 class PartedRows:
-    """`table` has the source's fields, `row_id`, and as `its group`, `its severity`, `its label` what the rule gave;
-    `masks` says for each part that has rows, in the usual order, which of the table's rows those are."""
+    """`table` has the source's fields, `row_id`, and the rule's output as `its group`, `its severity` and `its label`;
+    `masks` has a boolean mask of the table's rows for each part that has rows, in the usual order."""
 
     definition: SplitDefinition
     schema: Schema
@@ -38,7 +38,7 @@ class PartedRows:
 
     @property
     def evaluated(self) -> list[str]:
-        """The parts that are compared with training: all others, or none where nothing trains."""
+        """The parts that are compared with training: all others, or none without training rows."""
         return [name for name in self.names if name != "train"] if "train" in self.names else []
 
     @property
@@ -51,7 +51,7 @@ class PartedRows:
         return np.asarray(self.table["row_id"].to_numpy(), np.uint64)
 
     def pairs(self) -> dict[str, tuple[Mask, Mask]]:
-        """What is compared, by name: each part with training, and a random split."""
+        """The pairs of masks to compare, by name: each part with training, and a random split."""
         pairs = {name: (self.masks["train"], self.masks[name]) for name in self.evaluated}
         if self.shifted:
             pairs[RANDOM] = self._random()
@@ -67,8 +67,8 @@ class PartedRows:
         return masks[0], masks[1]
 
     def total_variations(self, codes: NDArray[np.int64]) -> dict[str, float]:
-        """For each pair the total variation (half the sum of the differences, 0 to 1) of a categorical, given as a
-        number for each row."""
+        """Return for each pair the total variation distance (half the L1 distance, 0 to 1) of a categorical variable,
+        given as a code for each row."""
         variations = {}
         for name, masks in self.pairs().items():
             left, right = (np.bincount(codes[mask], minlength=int(codes.max()) + 1) / mask.sum() for mask in masks)
@@ -76,7 +76,7 @@ class PartedRows:
         return variations
 
     def thinned(self, limit: int) -> PartedRows:
-        """The same split with at most `limit` rows of each part, drawn by row id; itself where none has more."""
+        """Return the split with at most `limit` rows of each part, drawn by row id; itself if no part has more."""
         if all(mask.sum() <= limit for mask in self.masks.values()):
             return self
         places = np.sort(np.concatenate([self.sample(name, limit) for name in self.names]))
@@ -85,7 +85,7 @@ class PartedRows:
         )
 
     def sample(self, part: str, limit: int) -> NDArray[np.int64]:
-        """The places of at most `limit` rows of a part, drawn by row id, ascending."""
+        """Return the positions of at most `limit` rows of a part, drawn by row id, ascending."""
         places = np.flatnonzero(self.masks[part])
         if len(places) <= limit:
             return places
@@ -97,7 +97,7 @@ def join_parts(definition: SplitDefinition, source: pa.Table, assigned: pa.Table
     import pyarrow.compute as pc
 
     places = np.searchsorted(source["row_id"].to_numpy(), assigned["row_id"].to_numpy())
-    # A split of all rows is as large as its source, which may be larger than memory: mapped, not copied.
+    # A split of all rows is as large as its source, which may exceed memory: map it, do not copy it.
     table = source if len(places) == source.num_rows else source.take(places)
     for name in ("group", "severity", "label"):
         if name in assigned.column_names:
@@ -107,7 +107,7 @@ def join_parts(definition: SplitDefinition, source: pa.Table, assigned: pa.Table
 
 
 def encode_values(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[object]]:
-    """A column of scalars as numbers 0, 1, 2 .., shape (rows,), and the sorted values that they stand for."""
+    """Encode a column of scalars as codes 0, 1, 2 .., shape (rows,); return the codes and the sorted values."""
     import pyarrow.compute as pc
 
     dictionary = column.combine_chunks().dictionary_encode()

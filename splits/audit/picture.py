@@ -1,7 +1,7 @@
-"""A split's audit as one picture of four panels: severity, labels, groups, and what lies between train and ood_test.
+"""Plot a split's audit as four panels: severity, labels, groups, and the distances between train and ood_test.
 
-Drawn from the audit alone: who has an `audit.json` can draw it again. Colours are those of Okabe and Ito (Color
-Universal Design, 2008); a part has the same colour in every panel.
+The figure depends on `audit.json` alone. Colours are those of Okabe and Ito (Color Universal Design, 2008); a part has
+the same colour in every panel.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _SCALARS = {
     "correlation shift": ("diversity_and_correlation", "correlation"),
     "wrong training labels": ("noise", "train", "true_rate"),
 }
-"""Measures of one number, and where an audit keeps them; PART is the part that is compared."""
+"""Scalar measures and their paths in an audit; PART is the part that is compared."""
 
 _BAND = 0.8
-"""The share of a category's width, or height, that its bars fill."""
+"""The share of a category's width or height that its bars fill."""
 
 _LEAST_BARS, _LEAST_PARTS = 6, 2
-"""Fewer bars, or bars of fewer parts, are as thin as these."""
+"""With fewer bars, or bars of fewer parts, each bar is as thin as with this many."""
 
 _SETTINGS: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -61,14 +61,14 @@ _SETTINGS: dict[str, Any] = {
     "axes.linewidth": 0.7,
     "axes.axisbelow": True,
     "savefig.dpi": 200,
-    # A group may be called "$x$"; it is a name, not mathematics.
+    # A group may be called "$x$": do not typeset it as mathematics.
     "text.parse_math": False,
 }
 
 
 def render_png(audit: Audit, classes: Sequence[str] = ()) -> bytes:
-    """The picture as a PNG file, 200 dots an inch; the same audit gives the same bytes under one version of
-    matplotlib. `MissingExtra` without matplotlib. classes: as for `draw_figure`."""
+    """Render the figure as a PNG file with 200 dots per inch; the same audit gives the same bytes under one version of
+    matplotlib. `MissingExtra` without matplotlib. classes: see `draw_figure`."""
     content = BytesIO()
     audit_figure = draw_figure(audit, classes)
     with use_plot_settings(_SETTINGS):
@@ -77,8 +77,8 @@ def render_png(audit: Audit, classes: Sequence[str] = ()) -> bytes:
 
 
 def draw_figure(audit: Audit, classes: Sequence[str] = ()) -> Figure:
-    """The picture of an audit (what `audit.json` holds) as a matplotlib `Figure`. `MissingExtra` without matplotlib.
-    classes: what the classes 0, 1 .. of the label are called, where they have names."""
+    """Draw an audit (the content of `audit.json`) as a matplotlib `Figure`. `MissingExtra` without matplotlib. classes:
+    the names of the label's classes 0, 1 .., if they have names."""
     with use_plot_settings(_SETTINGS):
         from matplotlib.figure import Figure as Empty
         from matplotlib.patches import Patch
@@ -101,7 +101,7 @@ def draw_figure(audit: Audit, classes: Sequence[str] = ()) -> Figure:
             draw(axes, audit)
         parts = [Patch(color=_COLOURS[name], label=f"{name} ({rows:,} rows)") for name, rows in audit["rows"].items()]
         audit_figure.legend(handles=parts, loc="outside lower center", ncols=min(3, len(parts)), handlelength=1.0)
-        # Ticks are made when first laid out: now, while the settings hold.
+        # Ticks are created at the first layout: do it now, while the settings apply.
         audit_figure.draw_without_rendering()
     return audit_figure
 
@@ -178,8 +178,8 @@ def _find_test_part(audit: Audit) -> str:
 
 
 def _list_distances(audit: Audit, test: str) -> list[tuple[str, float, float | None]]:
-    """What lies between train and a test part: name, value, and the value by chance (a random split of the same rows)
-    where it is known."""
+    """Return the distances between train and a test part: name, value, and the value by chance (of a random split of
+    the same rows) if known."""
     distances: list[tuple[str, float, float | None]] = []
     for field, parts in audit.get("texts", {}).items():
         if test not in parts:
@@ -213,8 +213,8 @@ def _select_commonest(
     letters: int,
     called: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[str], dict[str, list[float]]]:
-    """The 12 names of the largest shares, in so many letters, and the values of each part for them. called: what is
-    written instead of a name."""
+    """Return the 12 names with the largest shares, shortened, and each part's values for them. called: labels to write
+    instead of names."""
     names = list(dict.fromkeys(name for values in columns.values() for name in values))
     weight = {name: sum(values.get(name, 0) / totals[part] for part, values in columns.items()) for name in names}
     largest = sorted(sorted(names, key=lambda name: -weight[name])[:_SHOWN], key=_make_sort_key)
@@ -223,7 +223,7 @@ def _select_commonest(
 
 
 def _make_sort_key(name: str) -> tuple[int, float, str]:
-    """Numbers in their order, before other names in theirs."""
+    """Sort numbers numerically, before other names alphabetically."""
     try:
         return 0, float(name), name
     except ValueError:
@@ -233,7 +233,7 @@ def _make_sort_key(name: str) -> tuple[int, float, str]:
 def _draw_bars(
     axes: Axes, names: Sequence[str], columns: Mapping[str, Sequence[float]], *, upright: bool = True
 ) -> None:
-    """For each name the bars of the parts that have some of it, side by side."""
+    """Draw for each name the bars of the parts that have it, side by side."""
     width = _BAND / max(len(columns), _LEAST_PARTS)
     draw = axes.bar if upright else axes.barh
     for index in range(len(names)):
@@ -258,7 +258,7 @@ def _draw_empty(axes: Axes, why: str) -> None:
 
 
 def _shorten_names(names: Sequence[str], letters: int) -> list[str]:
-    """Each name in so many letters, cut where different names stay different; numbered where no cut does that."""
+    """Shorten each name so that different names stay different; number them where no cut does that."""
     for head in (0.5, 0.25, 0.75, 0.0, 1.0):
         short = [_shorten_name(name, letters, head) for name in names]
         if len(set(short)) == len(names):
@@ -267,7 +267,7 @@ def _shorten_names(names: Sequence[str], letters: int) -> list[str]:
 
 
 def _shorten_name(name: str, letters: int, head: float = 0.5) -> str:
-    """The name, cut to so many letters; `head` is the start's share of those that stay."""
+    """Cut the name to this many letters; `head` is the share that is kept of its beginning."""
     if len(name) <= letters:
         return name
     start = round(head * (letters - 1))

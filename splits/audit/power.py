@@ -1,4 +1,4 @@
-"""How small a difference between two models a test part can show."""
+"""Statistical power: the smallest difference between two models that a test part can detect."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ _DISCORDANT = 0.1
 
 
 def minimum_detectable_difference(rows: int) -> float:
-    """The smallest paired difference in accuracy found with 80 % power at the 5 % level, when two models
-    disagree in correctness on 10 % of the rows: 2.80 * sqrt(0.1 / rows)."""
+    """Return the smallest paired difference in accuracy that a two-sided 5 % test detects with 80 % power, if two
+    models disagree in correctness on 10 % of the rows: 2.80 * sqrt(0.1 / rows)."""
     return float(_POWER * np.sqrt(_DISCORDANT / rows))

@@ -1,4 +1,4 @@
-"""A linear probe of a domain split: how well it tells the domains apart, and what it loses from one to the other."""
+"""Linear probes of a domain split: how well they separate the domains, and how much accuracy they lose under shift."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ _CLASSES, _COLUMNS = 100, 1024
 
 
 def fit_probes(rows: PartedRows) -> dict[str, float]:
-    """Ridge least squares on the inputs' features, fitted on a fixed half of the rows (by row id, at most 5,000 of a
-    part).
+    """Fit ridge regression to the inputs' features on a fixed half of the rows (by row id, at most 5,000 of a part).
 
-    `domain_auroc`: a classifier of train against ood_test, on the other halves. With at most 100 classes also
-    `id_accuracy`: a classifier of the label, fitted on half of train, on its other half; and `ood_accuracy`: the same
-    classifier on ood_test. Empty for other kinds of shift, for inputs that are neither numbers nor text, and for parts
-    too small to be halved.
+    `domain_auroc`: AUROC of a classifier of train against ood_test, on the other halves. With at most 100 classes also
+    `id_accuracy`: a classifier of the label, fitted on half of train and tested on the other half; and `ood_accuracy`:
+    the same classifier on ood_test. Empty for other kinds of shift, for inputs that are neither numbers nor text, and
+    for parts too small to be halved.
     """
     if rows.definition.kind != "domain" or not rows.shifted:
         return {}
@@ -49,7 +48,7 @@ def fit_probes(rows: PartedRows) -> dict[str, float]:
 
 
 def auroc(scores: Matrix, positive: NDArray[np.bool_]) -> float:
-    """The area under the ROC curve by ranks (Mann-Whitney), ties counted as one half; both of shape (n,)."""
+    """Return the area under the ROC curve by ranks (Mann-Whitney), counting ties as one half; both of shape (n,)."""
     _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
     n, m = int(positive.sum()), int((~positive).sum())

@@ -1,4 +1,4 @@
-"""How far rows lie from training, by the split's own measure."""
+"""Severity: the distance of rows from training, by the split's own measure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BINS = 24
 
 
 def measure_severity(rows: PartedRows) -> dict[str, Any]:
-    """`min`, `max`, `mean` and `quantiles` of each part's severity. Empty where rows have none."""
+    """Return `min`, `max`, `mean` and `quantiles` of each part's severity. Empty if rows have none."""
     values = _collect_severities(rows)
     return {
         name: {
@@ -28,8 +28,8 @@ def measure_severity(rows: PartedRows) -> dict[str, Any]:
 
 
 def compute_severity_histogram(rows: PartedRows) -> dict[str, Any]:
-    """How many rows of each part have each severity: by `values` where there are at most 24, else between `edges`
-    (24 bins of one width; a bin holds its lower edge, the last both)."""
+    """Count the rows of each part by severity: by `values` if there are at most 24, else between `edges` (24 bins of
+    equal width; a bin includes its lower edge, the last bin both)."""
     values = _collect_severities(rows)
     if not values:
         return {}

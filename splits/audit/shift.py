@@ -5,13 +5,13 @@ With p and q the distributions of train and test over features z that tell the t
     diversity shift    1/2 * sum of |p(z) - q(z)| where p(z) q(z) = 0
     correlation shift  1/2 * sum of sqrt(p(z) q(z)) * sum over y of |p(y|z) - q(y|z)| where p(z) q(z) > 0
 
-The paper learns z with a network and estimates densities with kernels. Here z is linear and in cells, so that an audit
-takes a second. One classifier of train against test is fitted to all rows and one to the rows of each class, on one
-half (ridge least squares); z are the first two principal components of their scores, cut into 4 x 4 cells of equal
-mass along each; p and q are counted on the other half. A cell counts as empty in one part where it holds under 2 % of
-the other's share. From each square that of random splits of the same rows and sizes is subtracted (the mean of eight):
-chance adds to a difference as independent noise does. Below 0.1 a value is within what is left of chance. Shifts that
-no linear score sees are not seen.
+The paper learns z with a network and estimates densities with kernels. Here z is linear and discretised, so that an
+audit takes a second. One classifier of train against test is fitted to all rows and one to the rows of each class, on
+one half (ridge regression); z are the first two principal components of their scores, cut into 4 x 4 cells of equal
+mass along each; p and q are counted on the other half. A cell counts as empty in one part if that part's share is under
+2 % of the other's. The mean square over eight random splits of the same rows and sizes is subtracted from each square,
+because chance adds to a difference like independent noise. Values below 0.1 are within the remaining noise. Shifts that
+no linear score detects are missed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _EMPTY = 0.02
 
 
 def measure_domain_shift(rows: PartedRows) -> dict[str, float]:
-    """`diversity` and `correlation` shift, each from 0 to 1, rounded to 3 digits. Empty for other kinds than domain
-    shift, for inputs that are not numbers and for labels of more than 20 classes."""
+    """Return `diversity` and `correlation` shift, each from 0 to 1, rounded to 3 digits. Empty for kinds other than
+    domain shift, for inputs that are not numbers, and for labels of more than 20 classes."""
     labelled = encode_classes(rows)
     if rows.definition.kind != "domain" or not rows.shifted or not list_numeric_fields(rows) or labelled is None:
         return {}
@@ -66,7 +66,7 @@ def measure_domain_shift(rows: PartedRows) -> dict[str, float]:
 
 
 def compute_shifts(cell: NDArray[np.int64], label: NDArray[np.int64], test: NDArray[np.bool_]) -> tuple[float, float]:
-    """Diversity and correlation shift of rows by the formulas above, as counted; all of shape (rows,)."""
+    """Compute diversity and correlation shift by the formulas above from counts; all arrays have shape (rows,)."""
     counts = np.zeros((2, int(cell.max()) + 1, int(label.max()) + 1))
     np.add.at(counts, (test.astype(np.int64), cell, label), 1)
     size = counts.sum(2)
@@ -80,7 +80,7 @@ def compute_shifts(cell: NDArray[np.int64], label: NDArray[np.int64], test: NDAr
 def _compute_scores(
     inputs: Matrix, domain: NDArray[np.bool_], label: NDArray[np.int64], fit: NDArray[np.bool_]
 ) -> Matrix:
-    """How much like the test each row looks, to all rows and to those of each class, shape (rows, 1 + classes)."""
+    """Return each row's scores for test against train, over all rows and per class, shape (rows, 1 + classes)."""
     columns = []
     for label_class in (None, *np.unique(label).tolist()):
         some = fit if label_class is None else fit & (label == label_class)
@@ -96,7 +96,7 @@ def _assign_cells(scores: Matrix, fit: NDArray[np.bool_]) -> NDArray[np.int64]:
     axes = np.linalg.eigh(np.cov(standard[fit], rowvar=False).reshape(standard.shape[1], -1))[1]
     cell = np.zeros(len(scores), np.int64)
     for axis in axes.T[::-1][:_COMPONENTS]:
-        # The sign of an eigenvector is arbitrary, and differs between machines.
+        # The sign of an eigenvector is arbitrary and differs between machines.
         along = standard @ axis * np.sign(axis[np.abs(axis).argmax()])
         cuts = np.quantile(along[fit], np.arange(1, _CUTS) / _CUTS)
         cell = cell * _CUTS + np.searchsorted(cuts, along)

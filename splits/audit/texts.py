@@ -1,5 +1,5 @@
-"""What texts consist of: words, pairs and triples of neighbouring words that training does not show, and how far their
-distributions diverge (Keysers et al. 2020; see `splits.divergence`)."""
+"""Texts: words, bigrams and trigrams that do not occur in training, and the divergence of their distributions
+(Keysers et al. 2020; see `splits.divergence`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS = 100_000
-"""The most rows of a part that pairs and triples are counted in, drawn by row id; words are counted in all."""
+"""The most rows of a part whose bigrams and trigrams are counted, drawn by row id; words are counted in all rows."""
 
 _CHUNK, _AT_ONCE = 1 << 16, 8
 
@@ -23,8 +23,8 @@ _LENGTHS = {"token": 1, "pair": 2, "triple": 3}
 
 
 def measure_texts(rows: PartedRows) -> dict[str, Any]:
-    """For each text of several words, input or label: each part measured against training, and, to tell what is new
-    from what is only rare, a random split of train and ood_test."""
+    """For each text field with several words, input or label, compare each part with training, and also a random split
+    of train and ood_test, which distinguishes new tokens from rare ones."""
     label = rows.schema[rows.definition.label]
     fields = dict.fromkeys((*rows.schema.of_role("input"), label))
     some = rows.thinned(_ROWS)
@@ -42,8 +42,8 @@ def measure_texts(rows: PartedRows) -> dict[str, Any]:
 
 
 def _count_all_tokens(rows: PartedRows, field: str, measures: dict[str, Any]) -> None:
-    """Put the unseen tokens of all rows in the place of those of the rows drawn: a rare word that the draw missed is no
-    unseen one."""
+    """Replace the unseen tokens of the sampled rows by those of all rows: a rare word that the sample missed is not
+    unseen."""
     known = {name: _collect_vocabulary(rows.table[field], mask) for name, mask in rows.masks.items()}
     for name in rows.evaluated:
         measures[name]["unseen_tokens"] = len(known[name] - known["train"])
@@ -52,7 +52,7 @@ def _count_all_tokens(rows: PartedRows, field: str, measures: dict[str, Any]) ->
 
 
 def _collect_vocabulary(texts: pa.ChunkedArray, mask: Mask) -> set[str]:
-    """The words of the masked rows, with memory for one piece of them and the words themselves."""
+    """Return the words of the masked rows; memory holds one chunk of rows and the words."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,6 +1,6 @@
-"""The verdict: whether a split holds the shift that it names, by its measured numbers.
+"""The verdict: whether a split has the shift that it names, according to its audit.
 
-Each kind of shift is one function from the definition and the audit to (holds, why).
+Each kind of shift has one function from the definition and the audit to (holds, why).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _DIVERGENCE, _VARIATION, _WEAK = 0.1, 0.1, 0.05
 
 
 def judge_split(definition: SplitDefinition, audit: Audit) -> Finding:
-    """Whether the split holds its shift, and one line with the numbers that say so. What a definition declares must be
-    what is measured, whatever the kind."""
+    """Return whether the split has its shift, and one line with the numbers that show it. Declared defects must equal
+    the measured ones, for every kind."""
     for flaw in (_check_duplicates(definition, audit), _check_tokens(definition, audit), _check_examples(audit)):
         if flaw:
             return False, flaw
@@ -30,7 +30,7 @@ def judge_split(definition: SplitDefinition, audit: Audit) -> Finding:
 
 
 def _check_duplicates(definition: SplitDefinition, audit: Audit) -> str:
-    """Inputs in common with training, or declared to be in common, that are not as declared."""
+    """Return how the inputs shared with training differ from the declared ones; "" if they do not."""
     declared, across = definition.declared.duplicates, audit["duplicate_inputs"]["across"]
     for pair in sorted({*declared, *(pair for pair in across if pair.startswith("train/"))}):
         count, expected = across.get(pair, 0), declared.get(pair, 0)
@@ -41,15 +41,15 @@ def _check_duplicates(definition: SplitDefinition, audit: Audit) -> str:
 
 
 def find_undeclared(definition: SplitDefinition, audit: Audit) -> dict[str, dict[str, int]]:
-    """What was measured of flaws that a definition does not declare: `duplicates`, the different inputs that parts have
-    in common with training; and `unseen_tokens` of a compositional test."""
+    """Return the measured defects that a definition does not declare: `duplicates`, the number of distinct inputs that
+    parts share with training, and `unseen_tokens` of a compositional test."""
     declared = definition.declared
     return {name: counts for name, counts in _find_flaws(definition, audit).items() if not getattr(declared, name)}
 
 
 def find_remedy(definition: SplitDefinition, audit: Audit) -> tuple[dict[str, Any], str]:
-    """The table `declared` by which a refused split is taken where its flaws are meant, empty where no declaration
-    changes the verdict; and what is against the split even then."""
+    """Return the table `declared` that makes a refused split pass if its defects are intended (empty if no declaration
+    changes the verdict), and the reason why the split fails even then."""
     flaws: dict[str, Any] = {"duplicates": {}, "unseen_tokens": {}} | _find_flaws(definition, audit)
     for pair in definition.declared.duplicates:
         if count := audit["duplicate_inputs"]["across"].get(pair, 0):
@@ -104,7 +104,7 @@ def _check_examples(audit: Audit) -> str:
 
 
 def count_unseen(definition: SplitDefinition, audit: Audit, part: str) -> int:
-    """Tokens of the text inputs, and values of the factors, that training never shows."""
+    """Count tokens of the text inputs and values of the factors that never occur in training."""
     tokens = [
         parts[part]["unseen_tokens"]
         for field, parts in audit.get("texts", {}).items()
@@ -140,9 +140,9 @@ def _judge_compositional(definition: SplitDefinition, audit: Audit) -> Finding:
 
 
 def _find_novel_words(audit: Audit) -> list[Finding]:
-    """The first form that each text meets, or all that it misses: new pairs or triples in most rows, and in more than
-    twice as many as in a random split (in prose most rows hold some); or pairs or triples whose distribution diverges
-    as no random split's does."""
+    """Return the first form of novelty that each text shows, or all that it lacks: new bigrams or trigrams in most
+    rows, and in more than twice as many as in a random split (in prose most rows have some); or bigrams or trigrams
+    whose distribution diverges more than in any random split."""
     forms: list[Finding] = []
     for field, parts in audit.get("texts", {}).items():
         if "ood_test" in parts:
@@ -213,7 +213,7 @@ def _judge_domain(definition: SplitDefinition, audit: Audit) -> Finding:
 
 
 def _judge_uneven_groups(trained: dict[str, int]) -> Finding:
-    """Where parts are of one distribution, training must show some group much more than another."""
+    """If train and test have one distribution, training must have far more rows of one group than of another."""
     most, least = max(trained.values()), min(trained.values())
     reason = f"one distribution, as declared: the largest group of training has {most} rows, the smallest {least}"
     return most >= _TIMES_CHANCE * least, reason
@@ -250,6 +250,6 @@ _REMEDIES = {
 
 
 def suggest_change(definition: SplitDefinition, audit: Audit) -> str:
-    """What to change where a split does not hold the shift of its kind; "" where its audit refuses it for a flaw."""
+    """Suggest a change to a split that lacks the shift of its kind; "" if its audit refuses it for a defect."""
     holds, why = _KINDS[definition.kind](definition, audit)
     return _REMEDIES[definition.kind] if not holds and why == audit["why"] else ""

@@ -1,10 +1,10 @@
-"""Which rows lie within coverage of training: reached from a training row by exchanging fragments that act alike.
+"""Coverage: which rows can be reached from a training row by exchanging functionally equivalent fragments.
 
-Chang et al. 2025, "The Coverage Principle" (arXiv 2505.20278). A row is a fragment of its inputs and a context, the
-rest of them. Fragments act alike where they give equal results in every context: those of one state, such as a first
-hop's value. Two of one state are known to, with evidence k, where training has both in k contexts at least; they may
-then be exchanged, also by way of third ones. Equivalences are the true ones, as the authors' `determine_coverage.py`
-has them with `--ground_truth`: fragments that agree by chance in the few contexts that training has do not count.
+Chang et al. 2025, "The Coverage Principle" (arXiv 2505.20278). A row consists of a fragment of its inputs and a context
+(the other inputs). Fragments are equivalent if they give equal results in every context: those of one state, such as
+the value of a first hop. With evidence k, two fragments of one state may be exchanged if training has both in at least
+k contexts; the relation is transitive. Equivalences are the true ones, as in the authors' `determine_coverage.py` with
+`--ground_truth`: fragments that agree by chance in the few contexts of training do not count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ Codes = NDArray[np.int64]
 
 
 def find_exchangeable(seen: Flags, evidence: int) -> Flags:
-    """The rows of one state within coverage, shape (fragments, contexts), of those that training has."""
+    """Return the covered (fragment, context) pairs of one state, shape (fragments, contexts), from those in
+    training."""
     shared = seen.astype(np.float32) @ seen.T.astype(np.float32)
     alike = (shared >= evidence) | np.eye(len(seen), dtype=bool)
     while True:
@@ -32,8 +33,8 @@ def find_exchangeable(seen: Flags, evidence: int) -> Flags:
 
 
 def find_covered(train: Codes, test: Codes, evidence: int) -> Flags:
-    """Which of `test` lie within coverage of `train`: both rows of state, fragment and context, shape (rows, 3).
-    `BadDefinition` for evidence that is not positive."""
+    """Return which rows of `test` are covered by `train`; both have columns state, fragment and context, shape (rows,
+    3). `BadDefinition` if evidence is not positive."""
     both = np.concatenate([train, test])
     origin = np.concatenate([np.zeros(len(train), np.int64), np.ones(len(test), np.int64)])
     is_covered = np.zeros(len(test), bool)
@@ -46,7 +47,7 @@ def find_covered(train: Codes, test: Codes, evidence: int) -> Flags:
 
 
 def count_rows_to_cover(ordered: Codes, share: float, evidence: int) -> int:
-    """The fewest of the first rows of `ordered`, shape (rows, 3), from which `share` of all of them are covered."""
+    """Return the smallest n such that the first n rows of `ordered`, shape (rows, 3), cover `share` of all rows."""
     tables = []
     for rows, fragment, context, shape in _iterate_states(ordered, evidence):
         turn = np.full(shape, len(ordered), np.int64)
@@ -61,7 +62,8 @@ def count_rows_to_cover(ordered: Codes, share: float, evidence: int) -> int:
 
 
 def _iterate_states(rows: Codes, evidence: int) -> Iterator[tuple[Codes, Codes, Codes, tuple[int, int]]]:
-    """Of each state: the places of its rows, their fragments and contexts numbered from 0, and how many there are."""
+    """Yield for each state the positions of its rows, the indices of their fragments and contexts, and their
+    numbers."""
     if evidence < 1:
         raise BadDefinition(f"evidence = {evidence}: use 1 or more contexts")
     order = np.argsort(rows[:, 0], kind="stable")

@@ -1,10 +1,10 @@
-"""How hard is an item? Estimates from a response matrix: which systems (or people) solved which items.
+"""Item difficulty, estimated from a response matrix: which systems (or people) solved which items.
 
 Two estimators that easy-to-hard data sets use (Ding et al. 2024, "Easy2Hard-Bench", arXiv 2409.18433): item response
 theory, fitted by marginal maximum likelihood (Bock and Aitkin 1981, Psychometrika 46), and Glicko-2 ratings (Glickman
-2012, "Example of the Glicko-2 system"), an item and a system meeting once.
+2012, "Example of the Glicko-2 system"), where each item plays each system once.
 
-A response matrix is a float array of shape (systems, items): 1 solved, 0 not solved, NaN never asked.
+A response matrix is a float array of shape (systems, items): 1 solved, 0 not solved, NaN missing.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from ...core.errors import BadDefinition
 Reals = NDArray[np.float64]
 
 _NODES = np.linspace(-5.0, 5.0, 101)
-"""Abilities that the integral is summed over. Where there are many items, a system's posterior is narrow; Gauss-Hermite
-nodes, spread wide, would leave it between two of them."""
+"""The grid of abilities for the integral. With many items a system's posterior is narrow and would fall between two
+Gauss-Hermite nodes."""
 _ITERATIONS = 1000
 _STEPS = 2
 _CHANGE = 1e-5
 _EASINESS_PRIOR = 1 / 4.0**2
-"""A normal prior with standard deviation 4 on each easiness: an item that everybody solves has a finite place."""
+"""A normal prior with standard deviation 4 on each easiness: the estimate of an item that all systems solve is
+finite."""
 _SLOPE_PRIOR = 1 / 0.5**2
 """A normal prior with standard deviation 0.5 on the logarithm of each slope of the two-parameter model."""
 
@@ -76,13 +77,13 @@ def fit_item_response(responses: Reals, model: Literal["1pl", "2pl"] = "1pl") ->
 
 
 def _check_responses(responses: Reals) -> tuple[Reals, Reals]:
-    """Which responses there are, and which of them are right: two arrays of 0 and 1, (systems, items)."""
+    """Return which responses exist and which are correct: two arrays of 0 and 1, (systems, items)."""
     values = np.asarray(responses, np.float64)
     if values.ndim != 2 or len(values) < 2:
-        raise BadDefinition(f"responses need two systems at least, and the shape (systems, items), not {values.shape}")
+        raise BadDefinition(f"responses need the shape (systems, items) with at least two systems, not {values.shape}")
     response_mask = ~np.isnan(values)
     if not np.isin(values[response_mask], (0.0, 1.0)).all():
-        raise BadDefinition("responses are 1 (solved), 0 (not solved) or NaN (never asked)")
+        raise BadDefinition("responses are 1 (solved), 0 (not solved) or NaN (missing)")
     for axis, what in ((0, "item"), (1, "system")):
         empty = np.flatnonzero(~response_mask.any(axis=axis))
         if len(empty):
@@ -91,7 +92,7 @@ def _check_responses(responses: Reals) -> tuple[Reals, Reals]:
 
 
 def _compute_posterior(response_mask: Reals, solved: Reals, easiness: Reals, log_slope: Reals) -> Reals:
-    """Of each system's ability over the nodes, (systems, nodes)."""
+    """Return the posterior of each system's ability over the grid, (systems, nodes)."""
     logit = np.exp(log_slope)[:, None] * _NODES + easiness[:, None]
     log_likelihood = solved @ logit - response_mask @ np.logaddexp(0, logit) - _NODES**2 / 2
     weight = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
@@ -102,8 +103,8 @@ def _compute_posterior(response_mask: Reals, solved: Reals, easiness: Reals, log
 def _step_fisher_scoring(
     met: Reals, right: Reals, easiness: Reals, log_slope: Reals, *, shared: bool
 ) -> tuple[Reals, Reals]:
-    """One step of Fisher's scoring on the expected log-posterior; `met` and `right` are the expected numbers of systems
-    at each node that were asked each item, and that solved it, (items, nodes)."""
+    """Take one step of Fisher scoring on the expected log-posterior; `met` and `right` are the expected numbers of
+    systems at each node that answered each item, and that solved it, (items, nodes)."""
     along = np.exp(log_slope)[:, None] * _NODES
     probability = 0.5 * (1 + np.tanh((along + easiness[:, None]) / 2))
     rest, spread = right - met * probability, met * probability * (1 - probability)
@@ -122,7 +123,7 @@ def _step_fisher_scoring(
 
 
 def _bound_step(step: Reals) -> Reals:
-    """A step of at most 1."""
+    """Clip a step to at most 1."""
     return np.clip(step, -1.0, 1.0)
 
 
@@ -139,7 +140,7 @@ class Ratings:
 
     @classmethod
     def start(cls, players: int) -> Ratings:
-        """Players of whom nothing is known: 1500, 350, 0.06."""
+        """Return the initial ratings: 1500, deviation 350, volatility 0.06."""
         return cls(np.full(players, 1500.0), np.full(players, 350.0), np.full(players, 0.06))
 
 
@@ -148,7 +149,7 @@ _START = 1500.0
 
 
 def update_ratings(players: Ratings, opponents: Ratings, scores: Reals, tau: float = 0.5) -> Ratings:
-    """The players' ratings after one rating period (Glickman 2012, steps 2 to 8).
+    """Return the players' ratings after one rating period (Glickman 2012, steps 2 to 8).
 
     scores: (players, opponents), 1 where the player won, 0 where it lost, 0.5 for a draw, NaN where they did not meet.
     A player without a game keeps rating and volatility, and its deviation grows. tau bounds how fast volatility
@@ -172,7 +173,7 @@ def update_ratings(players: Ratings, opponents: Ratings, scores: Reals, tau: flo
 
 
 def _solve_volatility(phi: Reals, variance: Reals, delta: Reals, before: Reals, tau: float) -> Reals:
-    """Step 5: the root of the volatility's equation by the Illinois method, for all players side by side."""
+    """Step 5: solve the equation of the volatility by the Illinois method, vectorised over players."""
     a = np.log(before**2)
 
     def slope(x: Reals) -> Reals:
@@ -199,13 +200,13 @@ def _solve_volatility(phi: Reals, variance: Reals, delta: Reals, before: Reals, 
 
 
 def rate_with_glicko2(responses: Reals, *, systems_a_period: int, tau: float = 0.5) -> tuple[Ratings, Ratings]:
-    """Ratings of the items and of the systems, where an item wins against a system that does not solve it.
+    """Rate the items and the systems; an item wins against a system that does not solve it.
 
-    The systems play all items in the matrix's order, `systems_a_period` of them in each rating period; everybody begins
-    at 1500. Raises `BadDefinition` as `fit_item_response` does, and for fewer than one system a period.
+    The systems play all items in the matrix's order, `systems_a_period` of them in each rating period; all ratings
+    begin at 1500. Raises `BadDefinition` as `fit_item_response` does, and for fewer than one system per period.
     """
     if systems_a_period < 1:
-        raise BadDefinition(f"systems_a_period = {systems_a_period}: one at least")
+        raise BadDefinition(f"systems_a_period = {systems_a_period}: use 1 or more")
     response_mask, solved = _check_responses(responses)
     lost = np.where(response_mask > 0, 1 - solved, np.nan)
     items, systems = Ratings.start(response_mask.shape[1]), Ratings.start(len(response_mask))

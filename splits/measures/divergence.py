@@ -1,8 +1,8 @@
-"""How far two sets of texts lie apart: in what they are made of (atoms), and in how it is combined (compounds).
+"""The divergence of two sets of texts: of their atoms (such as words), and of their compounds (combinations of atoms).
 
 Distribution-based compositionality assessment (Keysers et al. 2020, arXiv 1912.09713, section 2): the divergence of
-train and test is one less their Chernoff coefficient, with alpha 0.5 for atoms (symmetric) and alpha 0.1 for compounds
-(what matters is that training shows a compound of the test at all, less how often).
+train and test is 1 minus their Chernoff coefficient, with alpha 0.5 for atoms (symmetric) and alpha 0.1 for compounds
+(it matters more whether a compound of the test occurs in training than how often).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ ATOMS, COMPOUNDS = 0.5, 0.1
 """The alphas of Keysers et al. (2020) for atoms and for compounds."""
 
 Parts = Callable[[Any], Iterable[Hashable]]
-"""What a text (or a tree, or whatever is taken apart) consists of, each occurrence once."""
+"""A function from a text (or a tree, or another structure) to its units, each occurrence once."""
 
 
 def chernoff_coefficient(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
-    """The Chernoff coefficient sum_k p_k^alpha * q_k^(1 - alpha), from 0 (disjoint) to 1 (equal).
+    """Compute the Chernoff coefficient sum_k p_k^alpha * q_k^(1 - alpha), from 0 (disjoint) to 1 (equal).
 
     `p` and `q`, both of shape (kinds,), are counts or probabilities of the same kinds; each is divided by its sum.
     Raises `FarshiftError` for other shapes, for a negative or NaN weight, a sum of 0, or an alpha outside (0, 1).
@@ -49,8 +49,8 @@ def chernoff_coefficient(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
 
 @dataclass(frozen=True)
 class Divergence:
-    """`atoms` and `compounds`: divergences from 0 (equal) to 1 (disjoint). `unseen_atoms` and `unseen_compounds`: how
-    many different ones stand in the test and nowhere in training."""
+    """`atoms` and `compounds`: divergences from 0 (equal) to 1 (disjoint). `unseen_atoms` and `unseen_compounds`:
+    numbers of distinct units that occur in the test but not in training."""
 
     atoms: float
     compounds: float
@@ -65,11 +65,10 @@ def measure_divergence(
     atoms: Parts = str.split,
     compounds: Parts = lambda text: pairwise(text.split()),
 ) -> Divergence:
-    """Atom divergence (alpha 0.5) and compound divergence (alpha 0.1) of training and test texts.
+    """Measure atom divergence (alpha 0.5) and compound divergence (alpha 0.1) of training and test texts.
 
-    `atoms` and `compounds` name what a text consists of; by default its words, and its pairs of neighbouring words.
-    With functions of their own, programs or trees are compared in the same way. Raises `FarshiftError` where one side
-    has no atom, or no compound, at all.
+    `atoms` and `compounds` are functions from a text to its units, by default its words and its bigrams. Other
+    functions compare programs or trees in the same way. Raises `FarshiftError` if one side has no atom or no compound.
     """
     train, test = list(train), list(test)
     atom_divergence, unseen_atoms = _compare_parts(train, test, atoms, ATOMS, "atom")
@@ -89,7 +88,7 @@ def _compare_parts(train: list[Any], test: list[Any], parts: Parts, alpha: float
 
 @dataclass(frozen=True)
 class Units:
-    """What many rows consist of, end to end: unit `code[i]`, one of 0 .. kinds - 1, stands in row `row[i]`.
+    """The units of many rows, concatenated: unit `code[i]`, one of 0 .. kinds - 1, occurs in row `row[i]`.
 
     Both arrays have shape (occurrences,); rows ascend, and within a row units keep their order.
     """
@@ -100,12 +99,12 @@ class Units:
     rows: int
 
     def counts(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How often each unit stands in the chosen rows; `chosen` has shape (rows,), the answer (kinds,)."""
+        """Count each unit in the chosen rows; `chosen` has shape (rows,), the result (kinds,)."""
         return np.bincount(self.code[chosen[self.row]], minlength=self.kinds)
 
 
 def split_words(texts: pa.ChunkedArray) -> Units:
-    """The words (between white space) of a text column, numbered in the order in which they first appear."""
+    """Split a text column at white space into words, numbered in the order in which they first appear."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -117,7 +116,7 @@ def split_words(texts: pa.ChunkedArray) -> Units:
 
 
 def find_runs(singles: Units, length: int) -> Units:
-    """Every run of `length` neighbouring words of one row, as a unit of its own."""
+    """Return every n-gram of `length` words within a row as a unit."""
     import pyarrow as pa
 
     ends = singles.row[length - 1 :]
@@ -129,9 +128,10 @@ def find_runs(singles: Units, length: int) -> Units:
 
 
 def number_values(values: pa.Array) -> tuple[NDArray[np.int64], int]:
-    """A number 0, 1, 2 .. for each different value, in the order in which they first appear, and how many there are.
+    """Number distinct values 0, 1, 2 .. in the order in which they first appear; return the codes and the number of
+    kinds.
 
-    By hashing: several times faster than by sorting, as `np.unique` does it.
+    Hashing is several times faster than the sorting of `np.unique`.
     """
     coded = values.dictionary_encode()
     return coded.indices.to_numpy().astype(np.int64), len(coded.dictionary)

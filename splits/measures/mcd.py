@@ -1,13 +1,13 @@
 """The search for splits of maximum compound divergence.
 
-MCD (Keysers et al. 2020, arXiv 1912.09713, section 2): the compounds of train and test diverge as far as they can
-while their atoms do not. TMCD (Shaw et al. 2021, arXiv 2010.12725, section 4.1): every atom of the test stands in
-training, and nothing else bounds the atoms.
+MCD (Keysers et al. 2020, arXiv 1912.09713, section 2): maximise the compound divergence of train and test while their
+atom divergence stays bounded. TMCD (Shaw et al. 2021, arXiv 2010.12725, section 4.1): every atom of the test occurs in
+training, with no other bound on atoms.
 
-Rows are exchanged between train and test, many at once as long as that helps, then fewer, at last one for one. The
-effect of each row alone is exact (as in Shaw et al.'s exchanges, here for all rows in one pass); a batch is kept only
-where the divergences of the split that it makes, computed anew, say so. The outcome is a local optimum, a function of
-the rows, their order and the seed.
+Rows are exchanged between train and test, many at once as long as that helps, then fewer, finally one for one. The
+effect of each single row is exact (as in Shaw et al.'s exchanges, here for all rows in one pass); a batch is accepted
+only if the recomputed divergences of the resulting split improve. The result is a local optimum, and a function of the
+rows, their order and the seed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...core.errors import BadDefinition
 from .divergence import ATOMS, COMPOUNDS, Units
 
 _PRESSURES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, np.inf)
-"""How much atom divergence weighs against compound divergence when rows are ranked for an exchange."""
+"""The weights of atom divergence against compound divergence when rows are ranked for an exchange."""
 
 _LEAST_GAIN = 1e-9
 
@@ -35,7 +35,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Split:
-    """`test`, shape (rows,), marks the rows of the test; `atoms` and `compounds` are the divergences it has."""
+    """`test`, shape (rows,), marks the test rows; `atoms` and `compounds` are the divergences of the split."""
 
     test: Mask
     atoms: float
@@ -45,12 +45,12 @@ class Split:
 def search_split(
     atoms: Units, compounds: Units, test_rows: int, *, seed: str, atom_bound: float | None = None, starts: int = 8
 ) -> Split:
-    """The split with `test_rows` test rows of the greatest compound divergence found, every atom of it in training.
+    """Search the split with `test_rows` test rows and the greatest compound divergence, every atom of it in training.
 
-    `atom_bound` limits the atom divergence (Keysers et al. use 0.02; None: no limit). `starts` searches begin where
-    drawn tests, among them those made of the rows that share a compound, diverge most; the best end is kept. Raises
-    `BadDefinition` for a bound outside 0 .. 1, where training cannot spare that many rows, where rows hold no compound,
-    and where no split within the bound was found.
+    `atom_bound` limits the atom divergence (Keysers et al. use 0.02; None: no limit). `starts` searches begin at the
+    most divergent of the random tests, some of which consist of the rows that share a compound; the best result is
+    returned. Raises `BadDefinition` for a bound outside 0 .. 1, if training cannot spare that many rows, if rows have
+    no compound, and if no split within the bound was found.
     """
     if not 0 < test_rows < atoms.rows:
         raise BadDefinition(f"test_rows = {test_rows}: between 1 and {atoms.rows - 1}, there are {atoms.rows} rows")
@@ -73,8 +73,8 @@ def search_split(
 
 
 def _draw_tests(atoms: Units, compounds: Units, test_rows: int, seed: str) -> list[Mask]:
-    """Drawn tests of which every atom stands in training: one of any rows, then for each of the commonest compounds
-    one of the rows that hold it and, where they are too few, others."""
+    """Yield random tests whose atoms all occur in training: one of any rows, then for each of the most frequent
+    compounds one of the rows that have it and, if they are too few, others."""
     drawn = draw_permutation(seed, np.arange(atoms.rows, dtype=np.uint64))
     orders = [drawn]
     counts = np.bincount(compounds.code, minlength=compounds.kinds)
@@ -85,14 +85,14 @@ def _draw_tests(atoms: Units, compounds: Units, test_rows: int, seed: str) -> li
     most = max(map(len, spare))
     if most < test_rows:
         raise BadDefinition(
-            f"test_rows = {test_rows}, but only {most} of {atoms.rows} rows can be spared: the others are needed for "
-            "training to show every atom"
+            f"test_rows = {test_rows}, but only {most} of {atoms.rows} rows can be spared: training needs the others "
+            "to cover every atom"
         )
     return [_make_mask(atoms.rows, rows[len(rows) - test_rows :]) for rows in spare if len(rows) >= test_rows]
 
 
 def _select_spare_rows(atoms: Units, order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rows that training can spare, in their order: without those that, in this order, first show an atom."""
+    """Return the rows that training can spare, in order: all but the first row of each atom."""
     rank = np.empty(atoms.rows, np.int64)
     rank[order] = np.arange(atoms.rows)
     first = np.full(atoms.kinds, atoms.rows, np.int64)
@@ -111,7 +111,7 @@ def _measure_split(atoms: _Measure, compounds: _Measure, test: Mask) -> Split:
 
 
 class _Measure:
-    """The divergence of one sort of unit between train and test, at one alpha, and what moving rows does to it.
+    """The divergence of one sort of unit between train and test at one alpha, and its change when rows move.
 
     With x and y a unit's counts in train and test, and X and Y their sums, the Chernoff coefficient is
     sum(x^alpha * y^(1 - alpha)) / (X^alpha * Y^(1 - alpha)); a row's move changes only the terms of its own units.
@@ -122,12 +122,12 @@ class _Measure:
         self.units = Units(keys // units.kinds, keys % units.kinds, units.kinds, units.rows)
         self.amount = amount.astype(np.int64)
         self.size = np.bincount(self.units.row, self.amount, units.rows).astype(np.int64)
-        # Counts are whole numbers: their powers are looked up.
+        # Counts are integers: look their powers up.
         counts = np.arange(self.size.sum() + 1, dtype=np.float64)
         self._train_power, self._test_power = counts**alpha, counts ** (1 - alpha)
 
     def counts(self, chosen: Mask) -> NDArray[np.int64]:
-        """How often each unit stands in the chosen rows, shape (kinds,)."""
+        """Count each unit in the chosen rows, shape (kinds,)."""
         here = chosen[self.units.row]
         return np.bincount(self.units.code[here], self.amount[here], self.units.kinds).astype(np.int64)
 
@@ -136,7 +136,7 @@ class _Measure:
         return float(1 - self._terms(train, met).sum() / self._terms(train.sum(), met.sum()))
 
     def gains(self, test: Mask) -> Numbers:
-        """The change of the divergence when each row alone changes sides, shape (rows,)."""
+        """Return the change of the divergence when each single row changes sides, shape (rows,)."""
         train, met = self.counts(~test), self.counts(test)
         code, row = self.units.code, self.units.row
         moved = np.where(test[row], -self.amount, self.amount)
@@ -167,12 +167,13 @@ def _improve_split(atoms: _Measure, compounds: _Measure, now: Split, bound: floa
 
 
 def _compute_merit(split: Split, bound: float) -> float:
-    """Compound divergence within the bound; beyond it the negative excess, so that the way leads back first."""
+    """Return the compound divergence within the bound; beyond it the negative excess, so that the search returns
+    first."""
     return split.compounds if split.atoms <= bound else bound - split.atoms
 
 
 def _propose_exchanges(atoms: _Measure, compounds: _Measure, test: Mask, batch: int) -> Iterator[Mask]:
-    """Splits that exchange the `batch` most promising rows of each side, at several pressures on the atoms."""
+    """Yield splits that exchange the `batch` most promising rows of each side, at several weights of the atoms."""
     far, near = compounds.gains(test), atoms.gains(test)
     rare = np.bincount(atoms.units.code[~test[atoms.units.row]], minlength=atoms.units.kinds)
     seen: set[bytes] = set()
@@ -189,13 +190,13 @@ def _propose_exchanges(atoms: _Measure, compounds: _Measure, test: Mask, batch: 
 
 
 def _select_best(merit: Numbers, among: Mask, count: int) -> NDArray[np.int64]:
-    """The `count` rows of the greatest merit among some, best first; ties by their order."""
+    """Return the `count` candidates of the greatest merit, best first; ties in their order."""
     rows = np.flatnonzero(among)
     return rows[np.argsort(-merit[rows], kind="stable")[:count]]
 
 
 def _select_removable(atoms: Units, in_train: NDArray[np.int64], leaving: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Those of the rows `leaving` training that may leave together: without them each atom is still shown there.
+    """Return the rows of `leaving` that may leave training together: each atom still occurs in the remaining rows.
 
     `in_train`, shape (kinds,), counts the training rows of each atom.
     """

@@ -1,4 +1,4 @@
-"""Near duplicates: rows whose texts share most of their runs of three words.
+"""Near duplicates: rows whose texts share most of their word trigrams.
 
 The resemblance of two texts is the Jaccard coefficient of their sets of shingles (Broder 1997, On the resemblance and
 containment of documents; a text of fewer than three words is one shingle). Candidates are found by MinHash signatures
@@ -28,22 +28,22 @@ RESEMBLANCE = 0.8
 _WORDS = 3
 _BANDS, _HASHES = 12, 4
 _CANDIDATES = 64
-"""The most rows that a row is compared with for one band; more of them share a band only in texts of one template."""
+"""The most rows that a row is compared with per band; more rows share a band only if texts follow one template."""
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class ShingleSets:
-    """The sets of shingles of many texts: `sets` holds each shingle of a row once; rows and codes ascend."""
+    """The shingle sets of many texts: `sets` has each shingle of a row once; rows and codes ascend."""
 
     sets: Units
 
     def resembling(self, rows: Rows, among: Rows) -> NDArray[np.bool_]:
-        """For each of `rows` whether another row of `among` resembles it, to at least 0.8; shape as `rows`.
+        """Return for each of `rows` whether another row of `among` has a resemblance of at least 0.8; shape as `rows`.
 
-        A row that shares a band with more than 64 others is compared with 64 of them, so that rows of one template
-        cost no more than others.
+        A row that shares a band with more than 64 others is compared with 64 of them, which bounds the cost of texts
+        that follow one template.
         """
         resembles = np.zeros(len(rows), bool)
         for bucket in self._buckets:
@@ -57,7 +57,7 @@ class ShingleSets:
         return resembles
 
     def jaccard(self, first: Rows, second: Rows) -> NDArray[np.float64]:
-        """The Jaccard coefficient of pairs of rows, exactly; all of shape (pairs,)."""
+        """Compute the exact Jaccard coefficient of pairs of rows; all of shape (pairs,)."""
         size = np.diff(self._bounds)
         pair, at = _expand_ranges(self._bounds[first], size[first])
         sought = second[pair] * self.sets.kinds + self.sets.code[at]
@@ -67,17 +67,18 @@ class ShingleSets:
 
     @cached_property
     def _bounds(self) -> Rows:
-        """Where the shingles of each row begin, and the last end, shape (rows + 1,)."""
+        """The offsets of each row's shingles, shape (rows + 1,)."""
         return np.searchsorted(self.sets.row, np.arange(self.sets.rows + 1))
 
     @cached_property
     def _keys(self) -> Rows:
-        """One number for each shingle of each row, ascending."""
+        """One code for each shingle of each row, ascending."""
         return self.sets.row * self.sets.kinds + self.sets.code
 
     @cached_property
     def _buckets(self) -> list[NDArray[np.uint64]]:
-        """The bucket of each row in each band: its least shingles under four hash functions, mixed into one number."""
+        """The bucket of each row in each band: its minimum shingles under four hash functions, combined into one
+        number."""
         base = draw_bits("minhash", np.arange(self.sets.kinds, dtype=np.uint64))[self.sets.code]
         masks, factors = (draw_bits(f"minhash/{name}", np.arange(_BANDS * _HASHES, dtype=np.uint64)) for name in "ab")
         buckets = []
@@ -91,7 +92,7 @@ class ShingleSets:
 
 
 def make_shingles(texts: pa.ChunkedArray) -> ShingleSets:
-    """The shingles of a text column."""
+    """Build the shingle sets of a text column."""
     import pyarrow.compute as pc
 
     singles = split_words(texts)
@@ -108,8 +109,8 @@ def make_shingles(texts: pa.ChunkedArray) -> ShingleSets:
 
 
 def measure_max_overlap(texts: Sequence[str], separator: str, among: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """For each text the share of its pieces (what `separator` parts) that stand in the one other text of `among` that
-    has most of them; shape (texts,)."""
+    """Split texts at `separator`; return for each text the share of its pieces that occur in the one other text of
+    `among` that has most of them; shape (texts,)."""
     pieces = [{piece.strip() for piece in text.split(separator) if piece.strip()} for text in texts]
     holders: dict[str, list[int]] = {}
     for index in np.flatnonzero(among).tolist():
@@ -123,6 +124,7 @@ def measure_max_overlap(texts: Sequence[str], separator: str, among: NDArray[np.
 
 
 def _expand_ranges(first: Rows, count: Rows) -> tuple[Rows, Rows]:
-    """The numbers of ranges, each `count` long from `first`, end to end; and before them the range of each."""
+    """Concatenate ranges, each of length `count` from `first`; return the index of each number's range, and the
+    numbers."""
     which = np.repeat(np.arange(len(first)), count)
     return which, np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())

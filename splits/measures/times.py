@@ -1,4 +1,4 @@
-"""Times: the columns of type `timestamp`, and the moments that definitions write."""
+"""Times: columns of type `timestamp`, and the times in definitions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NAIVE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?$"
 
 
 def convert_to_utc(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts in ISO 8601, dates and times of any unit and zone as `timestamp[us]`: what has a zone is brought to UTC,
-    what has none stays as it is written. The zone of the machine plays no part. Raises `pyarrow.ArrowInvalid` for what
-    is no time, for texts some of which have a zone and some none, and for parts of a microsecond."""
+    """Convert ISO 8601 texts, dates, and times of any unit and zone to `timestamp[us]`: times with a zone are converted
+    to UTC, others are unchanged; the machine's zone has no effect. Raises `pyarrow.ArrowInvalid` for invalid times, for
+    a column of texts with and without a zone, and for fractions of a microsecond."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -31,7 +31,7 @@ def convert_to_utc(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def read_time_column(table: pa.Table, field: str) -> NDArray[np.datetime64]:
-    """The column `field` of timestamps, shape (rows,), in microseconds, UTC."""
+    """Return the timestamp column `field`, shape (rows,), in microseconds, UTC."""
     if field not in table.column_names:
         raise UnknownName("field", field, table.column_names)
     if str(table[field].type) != "timestamp[us]":
@@ -41,10 +41,10 @@ def read_time_column(table: pa.Table, field: str) -> NDArray[np.datetime64]:
 
 
 def parse_moment(text: str, name: str) -> np.datetime64:
-    """A moment as a definition writes it, in ISO 8601; `name` is the parameter's."""
+    """Parse a time in ISO 8601 from a definition; `name` is its parameter."""
     import pyarrow as pa
 
     try:
         return np.datetime64(convert_to_utc(pa.chunked_array([[text]], pa.string()))[0].value, "us")
     except pa.ArrowInvalid as error:
-        raise BadDefinition(f"{name} = {text!r}: a time is written 2024-05-31 or 2024-05-31T12:30:00Z") from error
+        raise BadDefinition(f"{name} = {text!r}: write a time as 2024-05-31 or 2024-05-31T12:30:00Z") from error

@@ -1,4 +1,4 @@
-"""Words of a text column: counts and groups, without a loop over rows."""
+"""Words of a text column: vectorised counts and groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PIECE = 1 << 17
 
 
 def read_text_column(table: pa.Table, field: str) -> pa.ChunkedArray:
-    """The text column `field`; an error names the columns there are."""
+    """Return the text column `field`; an error lists the columns."""
     if field not in table.column_names:
         raise UnknownName("field", field, table.column_names)
     if str(table[field].type) not in ("string", "large_string"):
@@ -30,8 +30,7 @@ def read_text_column(table: pa.Table, field: str) -> pa.ChunkedArray:
 
 
 def read_names_column(table: pa.Table, field: str) -> pa.ChunkedArray:
-    """The column `field` as names of groups: text as it is, whole numbers and truth values as they are written
-    (`2018`, `true`)."""
+    """Return the column `field` as group names: text unchanged, integers and booleans as text (`2018`, `true`)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -43,7 +42,7 @@ def read_names_column(table: pa.Table, field: str) -> pa.ChunkedArray:
 
 
 def format_names(values: Iterable[object]) -> list[str]:
-    """Names as `read_names_column` writes them, of what a definition lists (`2018` or `"2018"`, `true` or `"true"`)."""
+    """Format the names in a definition (`2018` or `"2018"`, `true` or `"true"`) as `read_names_column` does."""
     return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
 
 
@@ -52,7 +51,7 @@ def _suggest_time_rule(table: pa.Table, field: str) -> str:
 
 
 def read_numeric_column(table: pa.Table, field: str) -> NDArray[np.int64] | NDArray[np.float64]:
-    """The number column `field`, shape (rows,)."""
+    """Return the number column `field`, shape (rows,)."""
     if field not in table.column_names:
         raise UnknownName("field", field, table.column_names)
     if str(table[field].type) not in ("int64", "double"):
@@ -64,7 +63,7 @@ def read_numeric_column(table: pa.Table, field: str) -> NDArray[np.int64] | NDAr
 
 
 def count_words(table: pa.Table, field: str) -> NDArray[np.int64]:
-    """The number of space-separated words in each row, shape (rows,)."""
+    """Count the space-separated words in each row, shape (rows,)."""
     import pyarrow.compute as pc
 
     def count(texts: pa.ChunkedArray) -> NDArray[np.int64]:
@@ -76,7 +75,7 @@ def count_words(table: pa.Table, field: str) -> NDArray[np.int64]:
 
 
 def count_occurrences(table: pa.Table, field: str, word: str) -> NDArray[np.int64]:
-    """How often `word` stands in each row as a whole word, shape (rows,)."""
+    """Count the occurrences of `word` as a whole word in each row, shape (rows,)."""
     import pyarrow.compute as pc
 
     def count(texts: pa.ChunkedArray) -> NDArray[np.int64]:
@@ -88,13 +87,13 @@ def count_occurrences(table: pa.Table, field: str, word: str) -> NDArray[np.int6
 
 
 def _count_by_piece(texts: pa.ChunkedArray, count: Callable[[pa.ChunkedArray], NDArray[np.int64]]) -> NDArray[np.int64]:
-    """`count` of each row, with memory for the words of a piece only."""
+    """Apply `count` chunk by chunk, so that memory holds the words of one chunk only."""
     pieces = map_in_threads(lambda start: count(texts.slice(start, _PIECE)), range(0, len(texts), _PIECE))
     return np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
 
 
 def group_by_word(table: pa.Table, words: list[str] | None, field: str | None = None) -> NDArray[np.str_] | None:
-    """For each row the first of `words` that stands in it, or "none"; searched in `field` or the first text column."""
+    """Return for each row the first of `words` that occurs in `field` (or in the first text column), or "none"."""
     if words is None:
         return None
     texts = [name for name in table.column_names if str(table[name].type) in ("string", "large_string")]

@@ -1,4 +1,4 @@
-"""What every rule of label noise begins with: the training rows, and an order in which a draw takes them."""
+"""Common to all label-noise rules: the training rows, and the order in which a draw corrupts them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class Training:
     """The training rows of a split whose labels are to be corrupted.
 
-    `part` and `truth` have one entry per row of the source; `rows` are the places of the n training rows in it, and
-    `ids` their row ids, both shape (n,). `stream` names the draws: another draw number, other noise, the same rows.
+    `part` and `truth` have one entry per row of the source; `rows` are the positions of the n training rows in it, and
+    `ids` their row ids, both of shape (n,). `stream` names the draws: another draw number gives other noise on the same
+    rows.
     """
 
     part: NDArray[np.str_]
@@ -33,19 +34,20 @@ class Training:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """The training rows (0..n-1) in the order in which the draw takes them.
+        """The training rows (0..n-1) in the order in which the draw corrupts them.
 
-        It knows neither rate nor form of the noise: the rows that are wrong at 20 % are wrong at 40 % too, and two
-        forms of one draw corrupt the same rows, so that comparing them is a paired comparison.
+        It depends on neither the rate nor the form of the noise: rows that are wrong at 20 % are wrong at 40 % too, and
+        two forms of one draw corrupt the same rows, which makes comparisons of them paired.
         """
         return draw_permutation(f"{self.stream}/rows", self.ids)
 
     def first(self, rate: float) -> NDArray[np.int64]:
-        """The places in the source of an exact share `rate` of the training rows."""
+        """Return the positions in the source of an exact share `rate` of the training rows."""
         return self.rows[self.order[: round(check_rate(rate) * len(self.rows))]]
 
     def with_labels(self, places: NDArray[np.int64], labels: NDArray[np.int64]) -> Assignment:
-        """The outcome where the rows at `places` are given `labels`. A label that is the true one overrides nothing."""
+        """Return the assignment that gives `labels` to the rows at `places`. A label equal to the true one overrides
+        nothing."""
         given = self.truth.copy()
         given[places] = labels
         return Assignment(part=self.part, label=np.ma.MaskedArray(given, mask=given == self.truth))
@@ -54,10 +56,10 @@ class Training:
 def select_training(
     table: pa.Table, *, label: str, classes: int, train: int | dict[str, str], seed: str, draw: int
 ) -> Training:
-    """The rows that train; all others are `id_test`, with true labels.
+    """Select the training rows; all others are `id_test`, with true labels.
 
     `train` is a number of rows, drawn by `seed` alone (the same for every draw of the noise), or the field and value
-    that mark the published training rows, such as {part = "train"}. Labels must lie in [0, classes).
+    that mark the published training rows, such as {part = "train"}. Labels must be in [0, classes).
     """
     if label in table.column_names and str(table[label].type) == "bool":
         raise BadDefinition(
@@ -81,7 +83,7 @@ def select_training(
 
 
 def check_label_types(table: pa.Table, label: str, given: str) -> None:
-    """`BadDefinition` unless labels and those that were given are of one type."""
+    """Raise `BadDefinition` unless true and observed labels have one type."""
     if absent := [name for name in (label, given) if name not in table.column_names]:
         raise BadDefinition(f"no field {absent[0]!r}")
     if table[label].type != table[given].type:
@@ -92,7 +94,7 @@ def check_label_types(table: pa.Table, label: str, given: str) -> None:
 
 
 def check_rate(rate: float) -> float:
-    """`rate`, if it is a share."""
+    """Return `rate` if it is from 0 to 1; else raise `BadDefinition`."""
     if not 0 <= rate <= 1:
         raise BadDefinition(f"rate = {rate}: a share of the training labels, from 0 to 1")
     return rate

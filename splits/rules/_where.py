@@ -1,4 +1,4 @@
-"""Which rows a rule is about: those whose fields have one of some values."""
+"""Conditions of rules: rows whose fields have one of the given values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Conditions = Mapping[str, Sequence[str | int]]
-"""For each field the values that it may have."""
+"""The allowed values of each field."""
 
 
 def match_conditions(table: pa.Table, conditions: Conditions) -> NDArray[np.bool_]:
-    """Whether each row meets every condition, shape (rows,); `BadDefinition` for a value that no row has."""
+    """Return whether each row meets every condition, shape (rows,); `BadDefinition` for a value that no row has."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

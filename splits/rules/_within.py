@@ -1,4 +1,4 @@
-"""Which rows a rule is about: those whose numbers stay within limits."""
+"""Limits of rules: rows whose numbers are at most the given values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def match_limits(table: pa.Table, limits: dict[str, int] | None) -> NDArray[np.bool_]:
-    """Whether each row has at most the given value of every named field, shape (rows,); all rows without limits."""
+    """Return whether each row has at most the given value of every named field, shape (rows,); all rows without
+    limits."""
     met = np.ones(table.num_rows, bool)
     for field, most in (limits or {}).items():
         met &= read_numeric_column(table, field) <= most

@@ -1,4 +1,4 @@
-"""Compositional: every piece is seen in training, their combinations are not."""
+"""Compositional: every word occurs in training, some combinations do not."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 def held_out_primitive(
     table: pa.Table, *, field: str, word: str, weight: int = 1, group_words: list[str] | None = None
 ) -> Assignment:
-    """Train on `word` standing alone and on all rows without it; every row that combines it is `ood_test`.
+    """Train on `word` alone and on all rows without it; every row that combines it with other words is `ood_test`.
 
-    `weight` is the number of copies in which the published training file repeats the bare word (1,467 for `jump`
-    in SCAN's addprim_jump: 10 % of its lines; Lake and Baroni 2018, arXiv 1711.00350). Severity counts the word.
+    `weight` is the number of copies of the bare word in the published training file (1,467 for `jump` in SCAN's
+    addprim_jump: 10 % of its lines; Lake and Baroni 2018, arXiv 1711.00350). Severity counts the word.
 
     Parameters:
-        field: the text in which the word stands.
+        field: the text field.
         word: the primitive, such as `jump`.
-        weight: in how many copies the bare word was published.
+        weight: the number of published copies of the bare word.
     """
     import pyarrow.compute as pc
 
     bare = pc.equal(read_text_column(table, field), word).to_numpy(zero_copy_only=False)
     if bare.sum() != 1:
-        raise BadDefinition(f"the bare word {word!r} stands in {int(bare.sum())} rows of {field!r}; one is needed")
+        raise BadDefinition(f"{int(bare.sum())} rows of {field!r} are the bare word {word!r}; one is needed")
     count = count_occurrences(table, field, word)
     held_out = (count > 0) & ~bare
     return Assignment(

@@ -1,4 +1,4 @@
-"""Corrupted labels: some training labels are wrong, in a known way and at a known rate."""
+"""Corrupted labels: some training labels are wrong, by a known process and at a known rate."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 def symmetric_exclusive(
     table: pa.Table, *, label: str, classes: int, rate: float, train_rows: int, seed: str
 ) -> Assignment:
-    """`train_rows` rows, drawn by `seed`, train; the others are `id_test`. An exact share `rate` of the training
-    labels is redrawn uniformly among the *other* classes, so that the stated rate is the true one (the inclusive
-    form, over all classes, leaves 1/classes of the "corrupted" labels correct: Doshi et al. 2024, arXiv 2310.13061,
-    as released). Which rows are corrupted is drawn too: their order tells nothing.
+    """`train_rows` rows, drawn by `seed`, train; the others are `id_test`. An exact share `rate` of the training labels
+    is redrawn uniformly among the *other* classes, so that the stated rate is the true one (the inclusive form, over
+    all classes, leaves 1/classes of the "corrupted" labels correct: Doshi et al. 2024, arXiv 2310.13061, as released).
+    The corrupted rows are drawn at random.
 
     Parameters:
         rate: the share of the training labels that become wrong, from 0 to 1.
-        train_rows: how many rows train.
+        train_rows: the number of training rows.
     """
     truth = read_numeric_column(table, label)
     if truth.min() < 0 or truth.max() >= classes:

@@ -1,4 +1,4 @@
-"""Corruptions: train on clean pictures, test on corrupted ones."""
+"""Corruptions: train on clean images, test on corrupted ones."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def corrupted(
     table: pa.Table, *, published: str = "published", corruption: str = "corruption", level: str = "level"
 ) -> Assignment:
     """Rows are train, validation or test (`published`), and clean or corrupted (`corruption` is none, or a name): clean
-    ones train, or are `id_val` and `id_test`, corrupted ones `ood_val` and `ood_test`. The corruption is the group, its
-    level (0 where there is none) the severity.
+    rows are `train`, `id_val` and `id_test`, corrupted rows `ood_val` and `ood_test`. The corruption is the group, its
+    level (0 for clean rows) the severity.
 
     Parameters:
-        published: the field that says train, validation or test.
-        corruption: the field that names a row's corruption, or says none.
-        level: the whole-number field of its strength.
+        published: the field with the values train, validation or test.
+        corruption: the field with the name of a row's corruption, or none.
+        level: the integer field with the corruption's level.
     """
     group = np.asarray(read_text_column(table, corruption).to_pylist(), dtype=np.str_)
     origin = read_text_column(table, published).to_pylist()

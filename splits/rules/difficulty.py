@@ -1,4 +1,4 @@
-"""Easy-to-hard by estimated difficulty: what many systems solve trains, what few solve is the test."""
+"""Easy-to-hard by estimated difficulty: train on items that many systems solve, test on items that few solve."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ def item_response_theory(
     id_test: int,
     seed: str,
 ) -> Assignment:
-    """By the difficulty of a one- or two-parameter model (Bock and Aitkin 1981), in standard deviations of ability.
+    """Split by the difficulty of a one- or two-parameter item response model (Bock and Aitkin 1981), in standard
+    deviations of ability.
 
-    `responses` is a text field with one character a system, the same systems in every row: 1 solved, 0 not solved, `-`
-    never asked. The easiest share `easy` of the rows trains, but for `id_test` of them, drawn by `seed`; the hardest
-    share `hard` is `ood_test`, what lies between `ood_val`. Severity is the difficulty, to two decimals; rows that are
-    equal there stay together.
+    `responses` is a text field with one character per system, the same systems in every row: 1 solved, 0 not solved,
+    `-` missing. The easiest share `easy` of the rows is the training part, except `id_test` rows drawn by `seed`; the
+    hardest share `hard` is `ood_test`, the rows between are `ood_val`. Severity is the difficulty, to two decimals;
+    rows of equal severity stay together.
 
     Parameters:
-        responses: the text field of one character a system.
+        responses: the text field with one character per system.
         model: `1pl` (difficulty) or `2pl` (difficulty and discrimination).
         easy: the share of the rows that are easy.
         hard: the share of the rows that are hard.
-        id_test: how many of the easy rows are tested.
+        id_test: the number of easy rows in `id_test`.
     """
     fitted = fit_item_response(_read_matrix(table, responses), model)
     return _assign_by_hardness(table, fitted.difficulty.round(2) + 0.0, easy, hard, id_test, seed)
@@ -48,27 +49,27 @@ def item_response_theory(
 def glicko2_rating(
     table: pa.Table, *, responses: str, systems_a_period: int, easy: float, hard: float, id_test: int, seed: str
 ) -> Assignment:
-    """By the Glicko-2 rating of each row, which plays against `systems_a_period` systems in each rating period
-    (Glickman 2012). Severity is the rating, to whole points; all else as in `item_response_theory`.
+    """Split by the Glicko-2 rating of each row, which plays against `systems_a_period` systems in each rating period
+    (Glickman 2012). Severity is the rating, rounded to an integer; everything else as in `item_response_theory`.
 
     Parameters:
-        responses: the text field of one character a system.
-        systems_a_period: how many systems a row plays against in one rating period.
+        responses: the text field with one character per system.
+        systems_a_period: the number of systems that a row plays against in one rating period.
         easy: the share of the rows that are easy.
         hard: the share of the rows that are hard.
-        id_test: how many of the easy rows are tested.
+        id_test: the number of easy rows in `id_test`.
     """
     items, _ = rate_with_glicko2(_read_matrix(table, responses), systems_a_period=systems_a_period)
     return _assign_by_hardness(table, items.rating.round() + 0.0, easy, hard, id_test, seed)
 
 
 def _read_matrix(table: pa.Table, field: str) -> NDArray[np.float64]:
-    """The response matrix, (systems, items)."""
+    """Return the response matrix, (systems, items)."""
     texts = read_text_column(table, field).to_pylist()
     sizes = {len(text) for text in texts}
     if len(sizes) != 1 or not set("".join(texts)) <= set("01-"):
         raise BadDefinition(
-            f"field {field!r}: one character a system in every row: 1 solved, 0 not solved, - never asked"
+            f"field {field!r}: every row needs one character per system: 1 solved, 0 not solved, - missing"
         )
     codes = np.frombuffer("".join(texts).encode(), np.uint8).reshape(len(texts), -1).T
     return np.where(codes == ord("-"), np.nan, (codes == ord("1")).astype(np.float64))
@@ -77,14 +78,14 @@ def _read_matrix(table: pa.Table, field: str) -> NDArray[np.float64]:
 def _assign_by_hardness(
     table: pa.Table, hardness: NDArray[np.float64], easy: float, hard: float, id_test: int, seed: str
 ) -> Assignment:
-    """Parts by the shares of the easiest and of the hardest rows; each quarter of the range has a group."""
+    """Assign parts by the shares of the easiest and of the hardest rows; each quarter of the range is a group."""
     if not (easy > 0 and hard > 0 and easy + hard <= 1):
         raise BadDefinition(f"easy = {easy}, hard = {hard}: two shares of the rows, together at most 1")
     ordered = np.sort(hardness)
     last = ordered[round(easy * len(ordered)) - 1]
     first = ordered[len(ordered) - round(hard * len(ordered))]
     if last >= first:
-        raise BadDefinition(f"easy and hard rows meet at difficulty {last:g}: take smaller shares")
+        raise BadDefinition(f"easy and hard rows overlap at difficulty {last:g}: choose smaller shares")
     part = np.where(hardness <= last, "train", np.where(hardness >= first, "ood_test", "ood_val")).astype("U8")
     near = np.flatnonzero(part == "train")
     if not 0 <= id_test < len(near):

@@ -1,6 +1,6 @@
-"""Divergence: the combinations of the test lie as far from training's as a search can bring them.
+"""Divergence: a search maximises the divergence of the test's compounds from training's.
 
-A search compares sums of powers, whose last digits differ between processors: a manifest made by these rules ships its
+The search compares sums of powers, whose last digits differ between processors: manifests of these rules ship their
 rows (`ships_rows = true`).
 """
 
@@ -31,18 +31,18 @@ def mcd(
     compound_words: int = 2,
     group_words: list[str] | None = None,
 ) -> Assignment:
-    """Maximum compound divergence at an atom divergence of at most `atom_bound` (Keysers et al. 2020,
-    arXiv 1912.09713): atoms are the words of `field`, compounds its runs of `compound_words` neighbouring words.
+    """Maximum compound divergence at an atom divergence of at most `atom_bound` (Keysers et al. 2020, arXiv
+    1912.09713): atoms are the words of `field`, compounds its n-grams of `compound_words` words.
 
-    Exactly one of `test_rows` and `test_share` (of all rows) says how many rows are `ood_test`; the others train, and
-    show every atom. Severity is the share of a row's compounds that training does not show.
+    Exactly one of `test_rows` and `test_share` (of all rows) sets the number of `ood_test` rows; the others train, and
+    contain every atom. Severity is the share of a row's compounds that do not occur in training.
 
     Parameters:
         field: the text whose words are atoms.
-        test_rows: how many rows are tested.
-        test_share: instead: what share of all rows.
-        atom_bound: the most that the distributions of atoms may differ (Chernoff divergence at alpha 0.5), from 0 to 1.
-        compound_words: how many neighbouring words are a compound.
+        test_rows: the number of rows in `ood_test`.
+        test_share: alternatively, the share of all rows.
+        atom_bound: the largest atom divergence (Chernoff divergence at alpha 0.5), from 0 to 1.
+        compound_words: the number of words in a compound.
 
     Example:
         parameters = { field = "text", test_share = 0.2, seed = "reviews/mcd@1" }
@@ -63,14 +63,14 @@ def tmcd(
     compound_words: int = 2,
     group_words: list[str] | None = None,
 ) -> Assignment:
-    """Target maximum compound divergence (Shaw et al. 2021, arXiv 2010.12725): as `mcd`, but training need only show
-    every atom, however often. In the paper `field` is the target, such as a program.
+    """Target maximum compound divergence (Shaw et al. 2021, arXiv 2010.12725): like `mcd`, but every atom needs to
+    occur only once in training. In the paper `field` is the target, such as a program.
 
     Parameters:
         field: the text whose words are atoms.
-        test_rows: how many rows are tested.
-        test_share: instead: what share of all rows.
-        compound_words: how many neighbouring words are a compound.
+        test_rows: the number of rows in `ood_test`.
+        test_share: alternatively, the share of all rows.
+        compound_words: the number of words in a compound.
 
     Example:
         parameters = { field = "program", test_share = 0.2, seed = "programs/tmcd@1" }

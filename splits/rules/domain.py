@@ -29,16 +29,16 @@ def hold_out(
     """Rows whose domain (`field`) is one of `ood` are `ood_test`, those of one of `ood_val` are `ood_val`, those of one
     of `dropped` are in no part, the others train; the domain is the group. Domains may be text or whole numbers.
 
-    Of each training domain the shares `id_val` and `id_test` (rounded to rows) are drawn by `seed` and the domain's
-    name, as DomainBed (Gulrajani and Lopez-Paz 2021, section 3) holds a share of each domain out.
+    The shares `id_val` and `id_test` (rounded to rows) of each training domain are drawn by `seed` and the domain's
+    name, as in DomainBed (Gulrajani and Lopez-Paz 2021, section 3).
 
     Parameters:
-        field: the field of the domain, text or whole numbers.
-        ood: the domains that are tested, `ood_test`.
-        dropped: domains that are in no part.
-        ood_val: domains to validate on, `ood_val`.
-        id_val: the share of each training domain that validates, from 0 to 1.
-        id_test: the share of each training domain that is tested, from 0 to 1.
+        field: the domain field, text or integers.
+        ood: the domains in `ood_test`.
+        dropped: domains in no part.
+        ood_val: the domains in `ood_val`.
+        id_val: the share of each training domain in `id_val`, from 0 to 1.
+        id_test: the share of each training domain in `id_test`, from 0 to 1.
     """
     domains = np.asarray(read_names_column(table, field).to_pylist(), dtype=np.str_)
     named = {"ood_test": format_names(ood), "ood_val": format_names(ood_val or []), "": format_names(dropped or [])}

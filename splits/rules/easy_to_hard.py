@@ -1,4 +1,4 @@
-"""Easy-to-hard: train on what is easy by a stated measure, test on what is harder."""
+"""Easy-to-hard: train on rows that are easy by a stated measure, test on harder ones."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def threshold(table: pa.Table, *, field: str, easy_at_most: float, id_test: int,
     test and the others train; harder rows are `ood_test`. Severity is the field, and each value is a group.
 
     Parameters:
-        field: the number field that says how hard a row is.
-        easy_at_most: the hardest that is easy, in the field's unit.
-        id_test: how many of the easy rows are tested.
+        field: the number field that measures difficulty.
+        easy_at_most: the largest value that counts as easy.
+        id_test: the number of easy rows in `id_test`.
     """
     hardness = read_numeric_column(table, field)
     easy = np.flatnonzero(hardness <= easy_at_most)

@@ -1,4 +1,4 @@
-"""Easy-to-hard over tasks: rows of one task share its examples, so a task is never on both sides."""
+"""Easy-to-hard over tasks: rows of one task share its examples, so no task is in both training and test."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def levels(
     seed: str,
     without: list[str] | None = None,
 ) -> Assignment:
-    """Rows at an `easy` level (`field`) train, but for those of `id_test` tasks, drawn by `seed`; those at a `hard`
-    level are `ood_test`; other rows are dropped, and so are those of the tasks `without`. Severity is the level, and
-    each task is a group.
+    """Rows at an `easy` level (`field`) train, except those of `id_test` tasks, drawn by `seed`; rows at a `hard` level
+    are `ood_test`; other rows are dropped, as are those of the tasks `without`. Severity is the level, and each task is
+    a group.
 
     Parameters:
-        field: the whole-number field of the level.
+        field: the integer field with the level.
         easy: the levels that train.
-        hard: the levels that are tested.
-        task: the field that names a row's task.
-        id_test: how many tasks are tested at the easy levels.
-        without: tasks that are in no part.
+        hard: the levels in `ood_test`.
+        task: the field with a row's task.
+        id_test: the number of tasks in `id_test`, at the easy levels.
+        without: tasks in no part.
     """
     level = read_numeric_column(table, field)
     names = np.asarray(read_text_column(table, task).to_pylist(), dtype=np.str_)

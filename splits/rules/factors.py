@@ -1,4 +1,4 @@
-"""Compositional: every value of every factor is seen in training, some of their combinations are not."""
+"""Compositional: every value of every factor occurs in training, some combinations do not."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def combination(table: pa.Table, *, factors: list[str], values: list[list[str]])
 
 
 def diagonal(table: pa.Table, *, factors: list[str], width: int = 1) -> Assignment:
-    """Of two factors, rank their values as text; `width` diagonals of the grid, wrapped around, are `ood_test`: each
-    value of the one is held out with `width` values of the other.
+    """Rank the values of two factors as text; `width` diagonals of the grid, wrapped around, are `ood_test`: each value
+    of one factor is held out with `width` values of the other.
 
     Parameters:
         factors: the two fields that are combined.
-        width: how many diagonals are held out.
+        width: the number of held-out diagonals.
     """
     first, second, columns = _rank_factors(table, factors)
     size = max(int(first.max()), int(second.max())) + 1
@@ -58,7 +58,7 @@ def diagonal(table: pa.Table, *, factors: list[str], width: int = 1) -> Assignme
 
 
 def checkerboard(table: pa.Table, *, factors: list[str]) -> Assignment:
-    """Of two factors, rank their values as text; the dark squares of the grid (odd sums of ranks) are `ood_test`.
+    """Rank the values of two factors as text; the cells of the grid with an odd sum of ranks are `ood_test`.
 
     Parameters:
         factors: the two fields that are combined.
@@ -70,20 +70,20 @@ def checkerboard(table: pa.Table, *, factors: list[str]) -> Assignment:
 def drawn(
     table: pa.Table, *, factors: list[str], share: float, seed: str, least: dict[str, int] | None = None
 ) -> Assignment:
-    """A share of the combinations of `factors`, drawn by `seed`, is `ood_test`. A combination is passed over where it
-    would leave one of its sub-combinations (all but one of its factors) without a training row, so that only the whole
-    is new. `least` names whole-number fields: a combination always trains, and does not count for the share, where
-    some row of it has less, such as one in which a factor does nothing.
+    """A share of the combinations of `factors`, drawn by `seed`, is `ood_test`. A combination is skipped if holding it
+    out would leave one of its sub-combinations (all but one of its factors) without a training row, so that only the
+    full combination is new. `least` names integer fields: a combination always trains, and does not count towards the
+    share, if one of its rows has a smaller value, such as rows in which a factor has no effect.
 
     Parameters:
         factors: the fields that are combined.
-        share: the share of the combinations that is held out, from 0 to 1.
-        least: for each whole-number field the least that all rows of a held-out combination have.
+        share: the share of held-out combinations, from 0 to 1.
+        least: for each integer field the smallest value that all rows of a held-out combination must have.
     """
     columns = [_read_factor(table, factor) for factor in factors]
     coded = np.stack([np.unique(column, return_inverse=True)[1] for column in columns], axis=1)
     tuples, which = np.unique(coded, axis=0, return_inverse=True)
-    which = which.ravel()  # NumPy 2.0 alone gives it a second axis
+    which = which.ravel()  # only NumPy 2.0 returns a second axis
     lacking = [which[read_numeric_column(table, field) < value] for field, value in (least or {}).items()]
     open_to = np.setdiff1d(which, np.concatenate([*lacking, which[:0]]))
     count = round(share * len(open_to))
@@ -98,18 +98,19 @@ def drawn(
 
 
 def sequences(table: pa.Table, *, field: str, size: int, share: float, id_test: int, seed: str) -> Assignment:
-    """`field` holds words, such as the skills that a row applies, in order. Rows of fewer than `size` words train; a
-    share of the different sequences of `size` words, drawn by `seed`, is `ood_test`, and the others train; longer rows
-    are dropped. Every shorter run of words in a held-out sequence must stand in training. The group is the sequence.
+    """`field` is a sequence of words, such as the skills that a row applies. Rows of fewer than `size` words train; a
+    share of the distinct sequences of `size` words, drawn by `seed`, is `ood_test`, and the others train; longer rows
+    are dropped. Every shorter n-gram of a held-out sequence must occur in training. The group is the sequence.
 
-    `id_test` of the rows whose sequence of `size` words is trained are the in-distribution test: as long as those of
-    `ood_test`, so that the two differ by nothing but what was seen. One row of each sequence always trains.
+    `id_test` rows with a trained sequence of `size` words are the in-distribution test: they have the same length as
+    those of `ood_test`, so that the two differ only in whether the sequence was seen. One row of each sequence always
+    trains.
 
     Parameters:
-        field: the text whose words are a sequence.
-        size: how many words the sequences have of which some are held out.
+        field: the text field with the sequence of words.
+        size: the length of the sequences of which some are held out.
         share: the share of those sequences that is held out, from 0 to 1.
-        id_test: how many rows are the in-distribution test.
+        id_test: the number of rows in `id_test`.
     """
     text = _read_factor(table, field)
     counts = np.char.count(text, " ") + 1
@@ -135,14 +136,14 @@ def sequences(table: pa.Table, *, field: str, size: int, share: float, id_test: 
 
 
 def _read_factor(table: pa.Table, field: str) -> Words:
-    """A factor's values as text."""
+    """Return a factor's values as text."""
     if field in table.column_names and str(table[field].type) == "int64":
         return read_numeric_column(table, field).astype(np.str_)
     return np.asarray(read_text_column(table, field).to_pylist(), np.str_)
 
 
 def _rank_factors(table: pa.Table, factors: list[str]) -> tuple[Codes, Codes, list[Words]]:
-    """The ranks of two factors' values, and the values."""
+    """Return the ranks of two factors' values, and the values."""
     if len(factors) != 2:
         raise BadDefinition(f"the rule needs two factors, not {', '.join(factors) or 'none'}")
     columns = [_read_factor(table, factor) for factor in factors]
@@ -151,7 +152,7 @@ def _rank_factors(table: pa.Table, factors: list[str]) -> tuple[Codes, Codes, li
 
 
 def _hold_out(columns: list[Words], factors: list[str], held_out: NDArray[np.bool_]) -> Assignment:
-    """Training and test, with the combination as group; refuses a value that training would not see."""
+    """Assign training and test, with the combination as group; refuse a value that would not occur in training."""
     for column, factor in zip(columns, factors, strict=True):
         unseen = sorted(set(column.tolist()) - set(column[~held_out].tolist()))
         if unseen:
@@ -163,7 +164,7 @@ def _hold_out(columns: list[Words], factors: list[str], held_out: NDArray[np.boo
 
 
 def _choose_without_loss(tuples: Codes, order: Codes, count: int) -> list[int]:
-    """The first `count` of the tuples, in `order`, that leave each sub-tuple in some tuple not chosen."""
+    """Choose the first `count` tuples, in `order`, that leave each sub-tuple in some tuple not chosen."""
     subsets = list(combinations(range(tuples.shape[1]), tuples.shape[1] - 1))
     parts = [[(subset, *row[list(subset)].tolist()) for subset in subsets] for row in tuples]
     left: dict[tuple[object, ...], int] = {}
@@ -182,7 +183,7 @@ def _choose_without_loss(tuples: Codes, order: Codes, count: int) -> list[int]:
 
 
 def _list_runs(words: list[str], longest: int) -> set[tuple[str, ...]]:
-    """All runs of one to `longest` neighbouring words."""
+    """Return all n-grams of one to `longest` words."""
     return {
         tuple(words[start : start + length])
         for length in range(1, longest + 1)

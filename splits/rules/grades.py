@@ -1,4 +1,4 @@
-"""Easy-to-hard with a gap: easy rows train, hard ones are the test, and what lies between is a validation part."""
+"""Easy-to-hard with a gap: easy rows train, hard rows are the test, and the rows between are a validation part."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ def drawn(
     group: str | None = None,
 ) -> Assignment:
     """Rows with `field` <= `easy_at_most` are easy: `id_test` of them, drawn by `seed`, are the in-distribution test
-    and the others train. Rows from `hard_at_least` on are `ood_test`, those between `ood_val`.
+    and the others train. Rows with `field` >= `hard_at_least` are `ood_test`, those between `ood_val`.
 
-    Severity is the field. Rows that do not meet the conditions `only` are dropped. The values of `group` are groups.
+    Severity is the field. Rows that do not meet the conditions `only` are dropped. The groups are the values of
+    `group`.
 
     Parameters:
-        field: the number field of the grade.
+        field: the number field with the grade.
         easy_at_most: the highest grade that trains.
-        hard_at_least: the lowest grade that is `ood_test`.
-        id_test: how many of the easy rows are tested.
-        only: for each field the values that a row must have one of.
-        group: the text field whose values are groups.
+        hard_at_least: the lowest grade in `ood_test`.
+        id_test: the number of easy rows in `id_test`.
+        only: the allowed values of each field.
+        group: the text field whose values are the groups.
     """
     hardness = read_numeric_column(table, field)
     part = _grade_rows(hardness, easy_at_most, hard_at_least, field)
@@ -58,17 +59,17 @@ def drawn(
 def published(
     table: pa.Table, *, field: str, easy_at_most: float, hard_at_least: float, part: str, train: str, test: str
 ) -> Assignment:
-    """Easy rows of the published training part train. In the published test part, easy rows (`field` <=
-    `easy_at_most`) are `id_test`, those from `hard_at_least` on `ood_test`, those between `ood_val`.
+    """Easy rows of the published training part train. In the published test part, easy rows (`field` <= `easy_at_most`)
+    are `id_test`, those with `field` >= `hard_at_least` `ood_test`, those between `ood_val`.
 
-    Harder rows of the training part are dropped: nothing is tested that was published to be trained on. Severity is
+    Harder rows of the published training part are dropped, so that no published training row is tested. Severity is
     `field`.
 
     Parameters:
-        field: the number field of the grade.
+        field: the number field with the grade.
         easy_at_most: the highest grade that trains.
-        hard_at_least: the lowest grade that is `ood_test`.
-        part: the field that says which published part a row is in.
+        hard_at_least: the lowest grade in `ood_test`.
+        part: the field with the published part of a row.
         train: its value for training rows.
         test: its value for test rows.
     """
@@ -81,7 +82,7 @@ def published(
 
 
 def _grade_rows(hardness: Hardness, easy_at_most: float, hard_at_least: float, field: str) -> NDArray[np.str_]:
-    """train, ood_val or ood_test for each row, by its hardness alone."""
+    """Return train, ood_val or ood_test for each row, by its grade alone."""
     if not easy_at_most < hard_at_least:
         raise BadDefinition(f"{field}: easy_at_most = {easy_at_most} must lie below hard_at_least = {hard_at_least}")
     return np.where(hardness <= easy_at_most, "train", np.where(hardness >= hard_at_least, "ood_test", "ood_val"))

@@ -1,4 +1,4 @@
-"""Held-out pairs: each of two things was seen in training, the two of them together were not."""
+"""Held-out pairs: both elements of a pair occur in training, but not together."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def words(
     seed: str,
     among: dict[str, int] | None = None,
 ) -> Assignment:
-    """Rows in whose text `field` any of the words `held_out` stands are `ood_test`, the others train, but for `id_test`
-    of them, drawn by `seed`: the values of the whole-number field `alike`, such as a depth, have the same shares in
-    both tests, which so differ by the held-out words alone.
+    """Rows whose text `field` contains any of the words `held_out` are `ood_test`; the others train, except `id_test`
+    rows drawn by `seed` such that the integer field `alike`, such as a depth, has the same distribution in both tests,
+    which then differ only in the held-out words.
 
-    The field lists what a row combines, such as the pairs of operators nested in each other ("SM>MED"). Severity counts
-    the different held-out words of a row; the group is the held-out words it has, or "none". `among` drops the rows
-    that exceed its value of some other field.
+    The field lists the combinations in a row, such as pairs of nested operators ("SM>MED"). Severity counts the
+    distinct held-out words of a row; the group is the held-out words it has, or "none". `among` drops the rows that
+    exceed its value of another field.
 
     Parameters:
-        field: the text that lists what a row combines.
-        held_out: the words that are held out.
-        id_test: how many rows are the in-distribution test.
-        alike: the whole-number field whose shares are the same in both tests.
+        field: the text field that lists the combinations in a row.
+        held_out: the held-out words.
+        id_test: the number of rows in `id_test`.
+        alike: the integer field with the same distribution in both tests.
     """
     in_limits = match_limits(table, among)
     if not held_out:
@@ -60,7 +60,7 @@ def words(
 
 def corner(table: pa.Table, *, above: dict[str, int]) -> Assignment:
     """Rows that exceed every bound of `above` (field to number) are `ood_test`, the others train: large values of each
-    field were seen, but never together. The group is the combination of values, such as "depth 6, breadth 3".
+    field occur in training, but never together. The group is the combination of values, such as "depth 6, breadth 3".
 
     Parameters:
         above: for each number field the bound that held-out rows exceed.
@@ -77,8 +77,8 @@ def corner(table: pa.Table, *, above: dict[str, int]) -> Assignment:
 def _sample_matched_rows(
     table: pa.Table, part: NDArray[np.str_], field: str, count: int, seed: str
 ) -> NDArray[np.int64]:
-    """The places of `count` training rows, drawn by `seed`, among which the values of `field` have the shares they have
-    in `ood_test`."""
+    """Draw `count` training rows by `seed` such that `field` has the same distribution as in `ood_test`; return their
+    positions."""
     values, ids = read_numeric_column(table, field), table["row_id"].to_numpy()
     kinds, tested = np.unique(values[part == "ood_test"], return_counts=True)
     upto = np.rint(np.cumsum(tested) / tested.sum() * count).astype(np.int64)
@@ -87,7 +87,7 @@ def _sample_matched_rows(
         trained = np.flatnonzero((part == "train") & (values == kind))
         if quota > len(trained):
             raise BadDefinition(
-                f"id_test = {count} asks for {quota} training rows with {field} = {kind}; there are {len(trained)}"
+                f"id_test = {count} needs {quota} training rows with {field} = {kind}; there are {len(trained)}"
             )
         chosen.append(trained[draw_permutation(f"{seed}/id_test/{kind}", ids[trained])[:quota]])
     return np.concatenate(chosen)

@@ -1,4 +1,4 @@
-"""Compositional: single facts are all seen in training, what follows from two of them is not."""
+"""Compositional: all single facts occur in training, some inferences from two facts do not."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Flags = NDArray[np.bool_]
 def inferred(
     table: pa.Table, *, hops: str, facts: str, phi: float, id_test: int, ood_test: int, seed: str
 ) -> Assignment:
-    """Train on every fact, and on `phi` inferences for each in-distribution fact; test on inferences from facts of
-    which no inference was ever seen (Wang et al. 2024, arXiv 2405.15071).
+    """Train on every fact, and on `phi` inferences for each in-distribution fact; test on inferences from facts that
+    occur in no training inference (Wang et al. 2024, arXiv 2405.15071).
 
     `hops` is 1 for a fact and 2 for an inference; `facts` is "id" or "ood". Drawn by `seed`: `id_test` of the
     in-distribution inferences, then round(phi x in-distribution facts) others, which train (the rest is dropped), and
-    at most `ood_test` of the out-of-distribution inferences. The group says what a row is; a
-    fact in use may stand behind trained inferences, one set apart never does.
+    at most `ood_test` of the out-of-distribution inferences. The group is the type of a row; training inferences may
+    use a "fact in use", but never a "fact set apart".
 
     Parameters:
         hops: the field that is 1 for a fact and 2 for an inference.
-        facts: the field that says `id` or `ood` of a row's facts.
-        phi: how many inferences train for each in-distribution fact.
-        id_test: how many in-distribution inferences are tested.
-        ood_test: the most out-of-distribution inferences that are tested.
+        facts: the field that is `id` or `ood` for a row's facts.
+        phi: the number of training inferences for each in-distribution fact.
+        id_test: the number of in-distribution inferences in `id_test`.
+        ood_test: the largest number of out-of-distribution inferences in `ood_test`.
     """
     inference = read_numeric_column(table, hops) > 1
     apart = np.asarray(read_text_column(table, facts).to_pylist(), np.str_) == "ood"
@@ -44,7 +44,7 @@ def inferred(
     outside = _draw_positions(inference & apart, f"{seed}/ood_test", ids)
     if id_test + train_count > len(inside):
         raise BadDefinition(
-            f"phi = {phi} asks for {train_count} inferences beside {id_test} of id_test; there are {len(inside)}: "
+            f"phi = {phi} needs {train_count} inferences beside {id_test} of id_test; there are {len(inside)}: "
             "lower phi"
         )
     part = np.where(inference, "", "train").astype("U8")
@@ -69,19 +69,19 @@ def coverage(
     test_rows: int,
     seed: str,
 ) -> Assignment:
-    """Two-hop rows by which of their hops training has seen (Chang et al. 2025, arXiv 2505.20278).
+    """Split two-hop rows by which of their hops occur in training (Chang et al. 2025, arXiv 2505.20278).
 
-    `first` and `second` name the arguments of the two hops. A share `known` of the different arguments of each hop is
-    drawn; `train_rows` train among the rows whose both hops are known. A hop counts as seen where a training row has
-    it. `id_test`: `test_rows` new rows with both hops seen; `ood_test`: as many of each of the three other types, from
-    the rows outside what is known. Severity counts the unseen hops; the group names the type.
+    `first` and `second` name the arguments of the two hops. A share `known` of the distinct arguments of each hop is
+    drawn; `train_rows` of the rows with two known hops train. A hop is seen if a training row has it. `id_test`:
+    `test_rows` new rows with both hops seen; `ood_test`: as many rows of each of the three other types, from the rows
+    with an unknown hop. Severity counts the unseen hops; the group names the type.
 
     Parameters:
-        first: the fields that are the arguments of the first hop.
-        second: the fields that are those of the second.
+        first: the fields with the arguments of the first hop.
+        second: the fields with the arguments of the second hop.
         known: the share of the arguments of each hop that are known, from 0 to 1.
-        train_rows: how many rows train.
-        test_rows: how many rows of each type are tested.
+        train_rows: the number of training rows.
+        test_rows: the number of test rows of each type.
     """
     ids = table["row_id"].to_numpy()
     hops = [_encode_tuples(table, fields) for fields in (first, second)]
@@ -111,20 +111,20 @@ def coverage(
 
 
 def _draw_positions(mask: Flags, stream: str, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The places where `mask` is true, in the order of their draws."""
+    """Return the positions where `mask` is true, in the order of their draws."""
     places = np.flatnonzero(mask)
     return places[draw_permutation(stream, ids[places])]
 
 
 def _encode_tuples(table: pa.Table, fields: list[str]) -> NDArray[np.int64]:
-    """0, 1, 2 .. for each different tuple of the fields' values, in ascending order of tuples."""
+    """Number the distinct tuples of the fields' values 0, 1, 2 .. in ascending order."""
     values = np.stack([read_numeric_column(table, field) for field in fields], axis=1)
     _, codes = np.unique(values, axis=0, return_inverse=True)
     return codes.ravel()
 
 
 def _draw_known(codes: NDArray[np.int64], share: float, stream: str) -> Flags:
-    """For each code whether it is among the drawn share."""
+    """Return for each code whether it is in the drawn share."""
     count = int(codes.max()) + 1
     known = np.zeros(count, bool)
     known[draw_permutation(stream, np.arange(count, dtype=np.uint64))[: round(share * count)]] = True

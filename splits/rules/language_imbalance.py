@@ -1,4 +1,4 @@
-"""Languages of unequal size: training is mostly in one language, the test in all of them, on sentences never seen."""
+"""Language imbalance: training is mostly in one language, the test in all languages, on unseen sentences."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ def imbalance(
     low: str,
     seed: str,
 ) -> Assignment:
-    """So many sentences a language train, each `meaning` in one language only; `id_test` further meanings are tested in
-    the `high`-resource language, and `ood_test` further ones in the `low`-resource one. The language is the group.
+    """A given number of sentences per language trains, each `meaning` in one language only; `id_test` further meanings
+    are tested in the `high`-resource language, and `ood_test` further ones in the `low`-resource one. The language is
+    the group.
 
     After Schäfer et al. 2024 (Language Imbalance Can Boost Cross-lingual Generalisation, arXiv 2404.07982), where the
     second language is a clone of the first.
 
     Parameters:
-        language: the field of the language.
-        meaning: the field that rows of one meaning share.
-        train: for each language how many sentences train.
-        id_test: how many meanings are tested in the high-resource language.
-        ood_test: how many further ones in the low-resource language.
+        language: the language field.
+        meaning: the field that identifies a meaning; rows with one meaning are translations of each other.
+        train: the number of training sentences of each language.
+        id_test: the number of meanings tested in the high-resource language.
+        ood_test: the number of further meanings tested in the low-resource language.
         high: the high-resource language.
-        low: the low-resource one.
+        low: the low-resource language.
     """
     tongues = np.asarray(read_text_column(table, language).to_pylist(), dtype=np.str_)
     meanings, number = np.unique(np.asarray(read_text_column(table, meaning).to_pylist(), np.str_), return_inverse=True)
@@ -48,7 +49,7 @@ def imbalance(
     lots += [("id_test", high, id_test), ("ood_test", low, ood_test)]
     total = sum(count for _, _, count in lots)
     if total > len(meanings):
-        raise BadDefinition(f"{total} meanings are wanted, and {meaning!r} has {len(meanings)}")
+        raise BadDefinition(f"{total} meanings are needed, but {meaning!r} has {len(meanings)}")
     absent = sorted({name for _, name, _ in lots} - set(tongues.tolist()))
     if absent:
         raise BadDefinition(f"no row has {language} = {', '.join(absent)}")
@@ -58,7 +59,7 @@ def imbalance(
     for name, tongue, count in lots:
         chosen = np.isin(number, order[first : first + count]) & (tongues == tongue)
         if chosen.sum() != count:
-            raise BadDefinition(f"{int(chosen.sum())} of {count} meanings drawn for {name} are said in {tongue}")
+            raise BadDefinition(f"only {int(chosen.sum())} of {count} meanings drawn for {name} exist in {tongue}")
         part[chosen] = name
         first += count
     return Assignment(part=part, group=tongues)

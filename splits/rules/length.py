@@ -1,4 +1,4 @@
-"""Length: train on what is short, test on what is long."""
+"""Length: train on short rows, test on long ones."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def threshold(table: pa.Table, *, field: str, at_most: int, group_words: list[st
     This is the rule of SCAN's length split (Lake and Baroni 2018, arXiv 1711.00350): output length <= 22.
 
     Parameters:
-        field: the text whose words, apart by spaces, are counted.
-        at_most: the longest that trains, in words.
+        field: the text field whose space-separated words are counted.
+        at_most: the largest length that trains, in words.
     """
     lengths = count_words(table, field)
     return Assignment(

@@ -1,8 +1,8 @@
-"""Label noise that knows the class alone: symmetric (both forms), pair-flip, any transition table.
+"""Class-conditional label noise: symmetric (both forms), pair-flip, and any transition matrix.
 
-Every rule corrupts an exact number of rows, so that the stated rate is the true one; which rows, and what they are
-given, is a pure function of row id and `draw`. Test rows keep their labels. Parameters that all rules share: `train`
-(a number of rows, or {field = value}) and `seed` fix the training rows, `draw` the noise upon them.
+Every rule corrupts an exact number of rows, so that the stated rate is the true one; the corrupted rows and their
+labels are a pure function of row id and `draw`. Test rows keep their labels. Parameters that all rules share: `train`
+(a number of rows, or {field = value}) and `seed` fix the training rows, `draw` the noise.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def symmetric_exclusive(
 def symmetric_inclusive(
     table: pa.Table, *, label: str, classes: int, rate: float, train: int | dict[str, str], seed: str, draw: int
 ) -> Assignment:
-    """A share `rate` of the training labels is redrawn over *all* classes, the true one too.
+    """A share `rate` of the training labels is redrawn over *all* classes, including the true one.
 
-    About rate / classes of the labels are redrawn right: the true rate, which the audit states, is near
+    About rate / classes of the labels stay correct: the true rate, which the audit reports, is near
     rate * (classes - 1) / classes. A rate of 1 gives the random labels of Zhang et al. 2017 (arXiv 1611.03530).
     """
     rows = select_training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
@@ -70,12 +70,12 @@ def asymmetric(
     seed: str,
     draw: int,
 ) -> Assignment:
-    """Classes become others by a transition table: transitions = {"7" = {"1" = 0.4}} gives 40 % of the sevens to the
-    ones. What a class keeps need not be said; classes without a line keep all. Each share of a class is exact to
-    within one row (Patrini et al. 2017, arXiv 1609.03683, with the pairs of their section 5 for MNIST).
+    """Corrupt labels by a transition matrix: transitions = {"7" = {"1" = 0.4}} labels 40 % of the sevens as ones. The
+    diagonal is implied; classes without a line keep their labels. Each share of a class is exact to within one row
+    (Patrini et al. 2017, arXiv 1609.03683, with the pairs of their section 5 for MNIST).
 
     Parameters:
-        transitions: for each class, by its number as text, the share that each other class gets of it.
+        transitions: for each class, by its number as text, the share of it that is labelled as each other class.
     """
     by_class = _check_transitions(transitions, classes)
     rows = select_training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
@@ -94,8 +94,8 @@ def asymmetric(
 
 
 def _rank_in_class(rows: Training) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each training row its rank, from 0, among those of its class in the order of the draw, and the class's size;
-    both shape (n,)."""
+    """Return each training row's rank, from 0, within its class in the order of the draw, and the class's size; both of
+    shape (n,)."""
     truth = rows.truth[rows.rows]
     order = rows.order
     by_class = order[np.argsort(truth[order], kind="stable")]
@@ -107,9 +107,9 @@ def _rank_in_class(rows: Training) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def _check_transitions(transitions: dict[str, dict[str, float]], classes: int) -> dict[int, dict[int, float]]:
-    """The table with whole numbers for classes, sorted; `BadDefinition` names the line that cannot be."""
+    """Return the transitions with integers for classes, sorted; `BadDefinition` names an invalid line."""
     if not transitions:
-        raise BadDefinition("transitions: no class becomes another")
+        raise BadDefinition("transitions: no class changes: give at least one")
     by_class: dict[int, dict[int, float]] = {}
     for true, shares in transitions.items():
         by_class[_parse_class(true, classes)] = {

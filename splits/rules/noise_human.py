@@ -1,4 +1,4 @@
-"""Label noise that people made: training labels as annotators gave them, test labels as they are."""
+"""Human label noise: training labels by annotators, true test labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def annotated(table: pa.Table, *, label: str, given: str, classes: int, train: dict[str, str]) -> Assignment:
-    """The published training rows have the label of the field `given`, where it is not the true one; all others are
+    """The published training rows have the label of the field `given` if it differs from the true one; all others are
     `id_test` (Wei et al. 2022, CIFAR-N, arXiv 2110.12088).
 
     Parameters:
@@ -45,13 +45,13 @@ def annotators_apart(
     train: dict[str, str],
     seed: str,
 ) -> Assignment:
-    """As `annotated`, but only rows of a `share` of the annotators, drawn by `seed`, train. What the others labelled is
-    `ood_test`, with true labels: a model that learnt the habits of single annotators gains nothing there. The group is
-    the annotator.
+    """Like `annotated`, but only rows of a `share` of the annotators, drawn by `seed`, train. The rows of the other
+    annotators are `ood_test`, with true labels: learning the habits of single annotators does not help there. The group
+    is the annotator.
 
     Parameters:
         given: the field of the label that people gave.
-        annotator: the field that says who gave it.
+        annotator: the field with the annotator.
         share: the share of the annotators whose rows train, from 0 to 1.
         train: the field and the value that mark the published training rows, such as `{ part = "train" }`.
     """

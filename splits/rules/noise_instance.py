@@ -1,7 +1,7 @@
-"""Label noise that looks at the row: instance-dependent, and more noise where rows are harder.
+"""Instance-dependent label noise, and noise that is more frequent on harder rows.
 
-Both work on images of whole numbers, and in whole numbers wherever an order of summation or a library's exponential
-could change a last digit: the same rows on every platform. Parameters are those of `noise`.
+Both work on integer images, and in integers wherever an order of summation or a library's exponential could change a
+last digit: the same rows on every platform. Parameters are those of `noise`.
 """
 
 from __future__ import annotations
@@ -39,24 +39,25 @@ def instance_dependent(
     seed: str,
     draw: int,
 ) -> Assignment:
-    """A share `rate` of the training labels becomes a class that the image itself suggests to a random observer.
+    """A share `rate` of the training labels becomes a class that a random linear classifier predicts from the image.
 
     After Xia et al. 2020 (part-dependent label noise, arXiv 2006.07836, algorithm 2): W of shape (pixels, classes) is
     standard normal, z = x W, and the label becomes c, not the true one, with probability softmax(z) over the others.
-    Three things differ. One W serves all rows, where theirs is drawn for each true class: here the wrong class follows
-    from the image alone, but for the true class that it cannot be. x is the image over `brightest`, less the mean
-    training image (without which one class attracts nearly all). And their flip rate of a row, normal about `rate` and
-    drawn apart from x, changes no distribution when averaged: here the number of wrong labels is exact instead.
+    Three things differ. One W serves all rows, while theirs is drawn for each true class: here the wrong class depends
+    on the image alone, apart from excluding the true class. x is the image divided by `brightest`, minus the mean
+    training image (without which one class attracts nearly all rows). And their flip rate of a row is normal about
+    `rate` and independent of x, which changes no distribution on average: here the number of wrong labels is exact
+    instead.
 
     Parameters:
-        image: the tensor field of the picture.
+        image: the tensor field with the image.
         brightest: the largest value of a pixel, such as 255.
     """
     rows = select_training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
     if classes > _MOST_CLASSES:
         raise BadDefinition(f"classes = {classes}: instance-dependent noise takes at most {_MOST_CLASSES}")
     if brightest < 1:
-        raise BadDefinition(f"brightest = {brightest}: the value of the brightest pixel, at least 1")
+        raise BadDefinition(f"brightest = {brightest}: give the largest pixel value, at least 1")
     pixels = _read_pixels(table, image)
     wrong = rows.first(rate)
     mean = np.rint(pixels[rows.rows].sum(axis=0, dtype=np.int64) / len(rows.rows))
@@ -66,7 +67,7 @@ def instance_dependent(
     given = np.empty(len(wrong), np.int64)
     for start in range(0, len(wrong), _CHUNK):
         some = slice(start, start + _CHUNK)
-        # Whole numbers below 2^53: the product is exact, in whatever order it is summed.
+        # Integers below 2^53: the product is exact in any order of summation.
         logits = (pixels[wrong[some]] - mean) @ weights
         given[some] = _draw_softmax(logits / (brightest * UNIT), rows.truth[wrong[some]], draws[some])
     return rows.with_labels(wrong, given)
@@ -83,15 +84,14 @@ def harder_noisier(
     seed: str,
     draw: int,
 ) -> Assignment:
-    """Symmetric exclusive noise, twice as frequent among the harder half of the training rows as among the easier one:
-    2/3 `rate` and 4/3 `rate`, both exact (Hase et al. 2024, arXiv 2401.06751, section on noisy hard labels).
+    """Symmetric exclusive noise, twice as frequent in the harder half of the training rows as in the easier half: 2/3
+    `rate` and 4/3 `rate`, both exact (Hase et al. 2024, arXiv 2401.06751, section on noisy hard labels).
 
-    A row is hard by how much nearer its image lies to the mean training image of another class than to its own
-    class's (squared distances). Severity, of test rows too, is the tenth that it falls in among the training rows: 1
-    the easiest, 10 the hardest.
+    A row's hardness is its squared distance to its own class's mean training image minus that to the nearest other
+    class's. Severity, also of test rows, is the decile among the training rows: 1 the easiest, 10 the hardest.
 
     Parameters:
-        image: the tensor field of the picture.
+        image: the tensor field with the image.
     """
     if check_rate(rate) > 0.75:
         raise BadDefinition(f"rate = {rate}: the harder half would have {4 / 3 * rate:.2f} of its labels wrong")
@@ -113,7 +113,7 @@ def harder_noisier(
 def centroid_margin(
     pixels: NDArray[np.uint8], truth: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Each image's squared distance to its own class's mean image less that to the nearest other class's, shape
+    """Return each image's squared distance to its own class's mean image minus that to the nearest other class's, shape
     (images,). `pixels` has shape (images, pixels); means are over `rows`. Above 0 a nearest-mean classifier errs."""
     classes, own = np.unique(truth, return_inverse=True)
     counts = np.bincount(own[rows], minlength=len(classes))
@@ -124,7 +124,7 @@ def centroid_margin(
     margin = np.empty(len(truth))
     for start in range(0, len(truth), _CHUNK):
         some = slice(start, start + _CHUNK)
-        # |x|^2 is common to all distances of a row; the product is of whole numbers below 2^53, hence exact.
+        # |x|^2 is common to all distances of a row; the product is of integers below 2^53, hence exact.
         distance = norms - 2.0 * (pixels[some].astype(np.float64) @ sums.T.astype(np.float64)) / counts
         own_index = np.arange(len(distance)), own[some]
         to_own = distance[own_index]
@@ -134,7 +134,7 @@ def centroid_margin(
 
 
 def _read_pixels(table: pa.Table, image: str) -> NDArray[np.uint8]:
-    """The images, flat: shape (rows, pixels)."""
+    """Return the flattened images, shape (rows, pixels)."""
     import pyarrow as pa
 
     if image not in table.column_names:
@@ -149,8 +149,8 @@ def _read_pixels(table: pa.Table, image: str) -> NDArray[np.uint8]:
 
 @cache
 def _tabulate_exponentials() -> NDArray[np.float64]:
-    """round(2^30 exp(-i / 256)) for i = 0, 1 .. down to nothing. No entry lies so near a half that the last digit of an
-    exponential could turn it."""
+    """Return round(2^30 exp(-i / 256)) for i = 0, 1 .. until it is 0. No entry is so near a half that the last digit of
+    an exponential could change it."""
     steps = np.arange(int(_STEPS * np.log(2.0 * _SCALE)) + 2)
     rounded: NDArray[np.float64] = np.rint(_SCALE * np.exp(-steps / _STEPS))
     return rounded
@@ -159,8 +159,8 @@ def _tabulate_exponentials() -> NDArray[np.float64]:
 def _draw_softmax(
     logits: NDArray[np.float64], truth: NDArray[np.int64], draws: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """For each row a class other than its true one, with probability softmax(logits) among the others (to 1/256 in the
-    logits); `draws` are uniform in [0, 1). Shapes (rows, classes), (rows,), (rows,) -> (rows,)."""
+    """Draw for each row a class other than its true one, with probability softmax(logits) among the others (to 1/256 in
+    the logits); `draws` are uniform in [0, 1). Shapes (rows, classes), (rows,), (rows,) -> (rows,)."""
     masked = logits.copy()
     masked[np.arange(len(masked)), truth] = -np.inf
     table = _tabulate_exponentials()
@@ -169,6 +169,6 @@ def _draw_softmax(
     mass[np.arange(len(masked)), truth] = 0.0
     reached = np.cumsum(mass, axis=1)
     total = reached[:, -1]
-    # A draw next to 1 times the total may round up to it, and then no class would be reached.
+    # A draw near 1 times the total may round up to the total, and then no class would be reached.
     chosen: NDArray[np.int64] = (reached <= np.minimum(draws * total, total - 1)[:, None]).sum(axis=1)
     return chosen

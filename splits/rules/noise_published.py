@@ -1,4 +1,4 @@
-"""Label noise that was published beside the true labels: distant supervision, annotators, a first version."""
+"""Label noise published together with true labels: distant supervision, annotators, an earlier version."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def relabelled(table: pa.Table, *, label: str, given: str, field: str, parts: dict[str, str]) -> Assignment:
-    """Rows go to the part that `parts` names for their published one (`field`); those of others are dropped.
-    Training rows have the label of the field `given` where that is another than the true one; validation and test rows
-    keep the true labels. Labels may be numbers or texts, such as the tags of a sentence.
+    """`parts` maps each published part (`field`) to a part; rows of other published parts are dropped. Training rows
+    have the label of the field `given` if it differs from the true one; validation and test rows keep the true labels.
+    Labels may be numbers or texts, such as the tags of a sentence.
 
     Parameters:
-        given: the field of the label that was given.
-        field: the field of the published part.
-        parts: for each published part the part that its rows go to.
+        given: the field with the observed label.
+        field: the field with the published part.
+        parts: the part of each published part.
     """
     part = np.full(table.num_rows, "", dtype="U8")
     for origin, name in parts.items():
@@ -33,11 +33,11 @@ def relabelled(table: pa.Table, *, label: str, given: str, field: str, parts: di
 
 
 def share(table: pa.Table, *, label: str, given: str, train: float, seed: str) -> Assignment:
-    """A share `train` of the rows, drawn by `seed`, trains, with the label of the field `given` where that is another
-    than the true one; the others are `id_test`, with true labels.
+    """A share `train` of the rows, drawn by `seed`, trains, with the label of the field `given` if it differs from the
+    true one; the others are `id_test`, with true labels.
 
     Parameters:
-        given: the field of the label that was given.
+        given: the field with the observed label.
         train: the share of the rows that trains, from 0 to 1.
     """
     ids = table["row_id"].to_numpy()

@@ -1,4 +1,4 @@
-"""Compositional: a phrase is held out of training. The rules of SCAN's templates, fillers and multi-word primitives."""
+"""Compositional: a phrase is held out of training, as in SCAN's templates, fillers and multi-word primitives."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def held_out(
     untrained: list[str] | None = None,
     group_words: list[str] | None = None,
 ) -> Assignment:
-    """Rows whose `field` holds one of `phrases` are `ood_test`, the others train; severity counts the phrases.
+    """Rows whose `field` contains one of `phrases` are `ood_test`, the others train; severity counts the phrases.
 
-    Rows that hold one of `dropped` are in no part; rows that hold one of `untrained` and none of `phrases` are not in
-    training. So are the templates and fillers of Loula, Baroni and Lake 2018 (arXiv 1807.07545) published: `turn around
-    right`, say, stands neither in the training nor in the test file of `around right`.
+    Rows with one of `dropped` are in no part; rows with one of `untrained` and none of `phrases` are not in training.
+    This is how the templates and fillers of Loula, Baroni and Lake 2018 (arXiv 1807.07545) were published: `turn around
+    right`, for instance, is in neither the training nor the test file of `around right`.
 
     Parameters:
-        field: the text in which phrases stand, as whole words.
-        phrases: the phrases that are held out.
+        field: the text field; phrases match whole words.
+        phrases: the held-out phrases.
         dropped: phrases whose rows are in no part.
-        untrained: phrases whose rows do not train.
+        untrained: phrases whose rows are not in training.
     """
     counted = _count_phrases(table, field, phrases)
     part = np.where(counted > 0, "ood_test", "train")
@@ -46,22 +46,22 @@ def held_out(
 def alone_in_training(
     table: pa.Table, *, field: str, phrase: str, weight: int = 1, group_words: list[str] | None = None
 ) -> Assignment:
-    """Train on `phrase` standing alone and on all rows without it; every row that combines it is `ood_test`.
+    """Train on `phrase` alone and on all rows without it; every row that combines it with other words is `ood_test`.
 
-    `weight` is the number of copies in which the published training file repeats the bare phrase (2,189 for `turn left`
-    in SCAN's addprim_turn_left: 10 % of its lines; Lake and Baroni 2018, arXiv 1711.00350). Severity counts the
-    phrase where it is combined, and is 0 in training.
+    `weight` is the number of copies of the bare phrase in the published training file (2,189 for `turn left` in SCAN's
+    addprim_turn_left: 10 % of its lines; Lake and Baroni 2018, arXiv 1711.00350). Severity counts the phrase in test
+    rows, and is 0 in training.
 
     Parameters:
-        field: the text in which the phrase stands.
+        field: the text field.
         phrase: the phrase, such as `turn left`.
-        weight: in how many copies the bare phrase was published.
+        weight: the number of published copies of the bare phrase.
     """
     import pyarrow.compute as pc
 
     bare = pc.equal(read_text_column(table, field), phrase).to_numpy(zero_copy_only=False)
     if bare.sum() != 1:
-        raise BadDefinition(f"the bare phrase {phrase!r} stands in {int(bare.sum())} rows of {field!r}; one is needed")
+        raise BadDefinition(f"{int(bare.sum())} rows of {field!r} are the bare phrase {phrase!r}; one is needed")
     counted = np.where(bare, 0, _count_phrases(table, field, [phrase]))
     return Assignment(
         part=np.where(counted > 0, "ood_test", "train"),
@@ -72,12 +72,12 @@ def alone_in_training(
 
 
 def _count_phrases(table: pa.Table, field: str, phrases: list[str]) -> NDArray[np.int64]:
-    """How often the phrases stand in each row, as whole words; an error where one of them stands nowhere."""
+    """Count the phrases in each row, as whole words; an error if one of them occurs nowhere."""
     counts = np.zeros(table.num_rows, np.int64)
     for phrase in phrases:
-        # Words are searched for in a text whose spaces are doubled.
+        # Words are searched in a text with doubled spaces.
         phrase_counts = count_occurrences(table, field, phrase.replace(" ", "  "))
         if not phrase_counts.any():
-            raise BadDefinition(f"no row of {field!r} holds the phrase {phrase!r}")
+            raise BadDefinition(f"no row of {field!r} contains the phrase {phrase!r}")
         counts += phrase_counts
     return counts

@@ -1,4 +1,4 @@
-"""Splits as they were published: by a field that says which part a row was in, or by the lists that came with them."""
+"""Splits as published: by a field with the published part of a row, or by published lists of rows."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def parts(
     severity: str | None = None,
     weight: str | None = None,
 ) -> Assignment:
-    """Rows go to the part that `parts` names for their published one (`field`); those of others are dropped.
+    """`parts` maps each published part (`field`) to a part; rows of other published parts are dropped.
 
     Parameters:
-        field: the field of the published part.
-        parts: for each published part the part that its rows go to.
-        only: for a published part the conditions that its rows must meet, or else be dropped, such as
+        field: the field with the published part.
+        parts: the part of each published part.
+        only: for a published part the conditions that its rows must meet (others are dropped), such as
             `{ gen = { type = ["cp_recursion"] } }`.
-        group: the field that is the group.
-        severity: the field that is the severity.
-        weight: the field that counts the copies in which a row was published.
+        group: the group field.
+        severity: the severity field.
+        weight: the field with the number of published copies of a row.
     """
     part = np.full(table.num_rows, "", dtype="U8")
     for origin, name in parts.items():
         part[match_conditions(table, {field: [origin], **(only or {}).get(origin, {})})] = name
     if stray := sorted(set(only or {}) - set(parts)):
-        raise BadDefinition(f"only: {', '.join(stray)} is no part that `parts` names")
+        raise BadDefinition(f"only: {', '.join(stray)} is not a key of `parts`")
     return Assignment(
         part=part,
         weight=None if weight is None else read_numeric_column(table, weight).astype(np.int64),
@@ -62,12 +62,12 @@ def texts(
     files: dict[str, Path],
     group_words: list[str] | None = None,
 ) -> Assignment:
-    """Rows go to the part that `parts` names for the file on one of whose lines they stand; the others are dropped.
+    """`parts` maps each published file to a part; a row goes to the part of the file that lists it, others are dropped.
 
     Parameters:
-        field: the text field by which rows are found.
-        parts: for each published file, by its name, the part that its rows go to.
-        pattern: a regular expression that fits every line; its group `row` is the row's text in `field`.
+        field: the text field that identifies rows.
+        parts: the part of each published file, by file name.
+        pattern: a regular expression that matches every line; its group `row` is the row's text in `field`.
     """
     values = read_text_column(table, field).to_pylist()
     part = np.full(len(values), "", dtype="U8")
@@ -76,7 +76,7 @@ def texts(
         for number, line in enumerate(_find_file(files, name).read_text("utf-8").splitlines(), 1):
             match = re.fullmatch(pattern, line.rstrip())
             if not match:
-                raise BadData(f"{name}: line {number} does not fit the pattern: {line[:60]!r}")
+                raise BadData(f"{name}: line {number} does not match the pattern: {line[:60]!r}")
             _assign_row(part, places, match["row"], goes_to, f"{name}, line {number}")
     return Assignment(part=part, group=group_by_word(table, group_words, field))
 
@@ -91,16 +91,17 @@ def numbers(
     severity: str | None = None,
     beyond_training: bool = False,
 ) -> Assignment:
-    """Rows go to the part that `parts` names for the list, in a file of JSON lists by name, that holds their number
-    (`field`); the others are dropped.
+    """A file has named JSON lists of row numbers (`field`), and `parts` maps each list to a part; rows in no list are
+    dropped.
 
     Parameters:
-        field: the whole-number field by which rows are found.
-        parts: for each published list, by its name, the part that its rows go to.
-        group: the field that is the group.
-        severity: the field that is the severity.
-        beyond_training: whether rows of `ood_test` whose severity training reaches are dropped, which a list cut at a
-            count of rows leaves on both sides.
+        field: the integer field that identifies rows.
+        parts: the part of each published list, by its name.
+        group: the group field.
+        severity: the severity field.
+        beyond_training: whether to drop rows of `ood_test` whose severity also occurs in training, as happens if lists
+        were
+            cut at a number of rows.
     """
     if len(files) != 1:
         raise BadDefinition("published/numbers reads one file of lists")
@@ -110,9 +111,7 @@ def numbers(
     except ValueError as error:
         raise BadData(f"{name} is not JSON: {error}") from error
     if lists.keys() != parts.keys():
-        raise BadData(
-            f"{name} holds the lists {', '.join(sorted(lists))}, and `parts` names {', '.join(sorted(parts))}"
-        )
+        raise BadData(f"{name} has the lists {', '.join(sorted(lists))}, but `parts` names {', '.join(sorted(parts))}")
     part = np.full(table.num_rows, "", dtype="U8")
     places = {value: at for at, value in enumerate(read_numeric_column(table, field).tolist())}
     for key, goes_to in parts.items():
@@ -128,12 +127,12 @@ def numbers(
 
 def _find_file(files: dict[str, Path], name: str) -> Path:
     if name not in files:
-        raise BadDefinition(f"`parts` names the file {name}, and `files` has {', '.join(sorted(files))}")
+        raise BadDefinition(f"`parts` names the file {name}, but `files` has {', '.join(sorted(files))}")
     return files[name]
 
 
 def _assign_row(part: NDArray[np.str_], places: dict[Any, int], value: Any, goes_to: str, where_listed: str) -> None:
-    """Put one listed row into its part; `BadData` where there is no such row, or it is listed for another part too."""
+    """Put one listed row into its part; `BadData` if no row matches, or if it is listed for another part too."""
     if value not in places:
         raise BadData(f"{where_listed}: no row is {value!r}")
     at = places[value]

@@ -1,4 +1,4 @@
-"""Splits that were published as lists of rows, read once, when the split is frozen."""
+"""Splits published as lists of rows, which are read once, when the split is frozen."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def of_numbers(table: pa.Table, *, field: str, files: dict[str, Path], listed: str, rest: str) -> Assignment:
-    """Rows whose tensor `field` stands in the one published file, as the first numbers of a line of comma-separated
-    values, are `ood_test` and form the group `listed`; all others train and form the group `rest`.
+    """Rows whose tensor `field` is in the published file, as the first numbers of a line of comma-separated values, are
+    `ood_test` with the group `listed`; all others train, with the group `rest`.
 
-    Raises `BadData` where a line stands for no row, or for several.
+    Raises `BadData` if a line matches no row, or several.
 
     Parameters:
-        field: the tensor field by which rows are found.
-        listed: what the group of the listed rows is called.
-        rest: what that of all others is called.
+        field: the tensor field that identifies rows.
+        listed: the name of the group of the listed rows.
+        rest: the name of the group of all others.
     """
     import pyarrow.compute as pc
 
@@ -47,6 +47,6 @@ def of_numbers(table: pa.Table, *, field: str, files: dict[str, Path], listed: s
         except ValueError as error:
             raise BadData(f"{name}: line {number + 1} does not begin with {width} whole numbers") from error
         if len(indices) != 1:
-            raise BadData(f"{name}: line {number + 1} stands for {len(indices)} rows of the source")
+            raise BadData(f"{name}: line {number + 1} matches {len(indices)} rows of the source")
         part[indices[0]] = "ood_test"
     return Assignment(part=part, group=np.where(part == "train", rest, listed))

@@ -1,4 +1,4 @@
-"""Scaffolds: molecules are split by their cores, so that the test has cores that training never shows."""
+"""Scaffolds: molecules are split by their core structures, so that the test has scaffolds unseen in training."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 def murcko(table: pa.Table, *, field: str, train: float = 0.8, ood_val: float = 0.1) -> Assignment:
     """MoleculeNet's scaffold split (Wu et al. 2018, section 3.2): molecules (`field`, SMILES) with the same
-    Bemis-Murcko scaffold (Bemis and Murcko 1996; without chirality) stay together; the scaffolds, those of most
-    molecules first, fill `train` up to its share of the rows, then `ood_val`, then `ood_test`. A scaffold that
-    does not fit into a part any more goes to the next, as in DeepChem's `ScaffoldSplitter`.
+    Bemis-Murcko scaffold (Bemis and Murcko 1996; without chirality) stay together; the scaffolds, those with the most
+    molecules first, fill `train` up to its share of the rows, then `ood_val`, then `ood_test`. A scaffold that no
+    longer fits into a part goes to the next, as in DeepChem's `ScaffoldSplitter`.
 
-    Of scaffolds of equal size the one with the molecule of the lesser SMILES comes first, so that no order of rows
-    matters. The group is the scaffold's number in that order, 0 the largest. Needs RDKit (`farshift[molecules]`): the
-    rows are shipped, so that nobody else does. Raises `BadData` where RDKit cannot read a molecule.
+    Scaffolds of equal size are ordered by their smallest SMILES, so that the order of rows does not matter. The group
+    is the scaffold's number in that order, 0 the largest. Needs RDKit (`farshift[molecules]`); the rows are shipped, so
+    users do not need it. Raises `BadData` if RDKit cannot read a molecule.
 
     Parameters:
-        field: the text field of the molecule, in SMILES.
+        field: the text field with the molecule in SMILES.
         train: the share of the rows that trains, from 0 to 1.
-        ood_val: the share that validates.
+        ood_val: the share of the rows in `ood_val`.
     """
     if min(train, ood_val) <= 0 or train + ood_val >= 1:
         raise BadDefinition(f"train = {train}, ood_val = {ood_val}: shares of the rows, below 1 together")
@@ -49,7 +49,7 @@ def murcko(table: pa.Table, *, field: str, train: float = 0.8, ood_val: float = 
 
 
 def filled(sizes: list[int], train: float, ood_val: float) -> NDArray[np.str_]:
-    """The part of each scaffold, of these sizes, largest first."""
+    """Return the part of each scaffold, given their sizes, largest first."""
     rows = sum(sizes)
     counts = {"train": 0, "ood_val": 0}
     parts = []

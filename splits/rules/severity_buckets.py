@@ -1,4 +1,4 @@
-"""Severity buckets: train below a bound of some measure, test above it in named ranges."""
+"""Severity buckets: train up to a bound of some measure, test above it in named ranges."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def threshold(
     paired_by: str | None = None,
     among: dict[str, int] | None = None,
 ) -> Assignment:
-    """Rows whose whole-number `field` is at most `bounds[0]` train, but for `id_test` of them, drawn by `seed`; larger
-    ones are `ood_test`. Severity is the field; the group is the range it falls in, such as 41-80, between one bound
-    and the next (L, 2L, 5L ..). No row may lie beyond the last bound.
+    """Rows whose integer `field` is at most `bounds[0]` train, except `id_test` rows drawn by `seed`; larger ones are
+    `ood_test`. Severity is the field; the group is its range between two bounds (L, 2L, 5L ..), such as 41-80. No row
+    may exceed the last bound.
 
-    `paired_by` names a field that numbers the rows, the same in every surface format of the same items: drawn by it,
-    not by row id, an item is in the same part in each format. `among` drops the rows that exceed its value of some
-    other field, so that no second measure grows along.
+    `paired_by` names a field that numbers the items, equal in every surface format: rows are drawn by it, not by row
+    id, so that an item is in the same part in each format. `among` drops the rows that exceed its value of another
+    field, so that no second measure grows as well.
 
     Parameters:
-        field: the whole-number field that is the severity.
-        bounds: the upper ends of the ranges, ascending; the first is the most that trains.
-        id_test: how many of the rows up to the first bound are tested.
-        paired_by: the field by which rows are drawn instead of their row ids.
+        field: the integer field that is the severity.
+        bounds: the upper ends of the ranges, ascending; the first is the largest value that trains.
+        id_test: the number of rows up to the first bound in `id_test`.
+        paired_by: the field by which rows are drawn, instead of row ids.
     """
     measure = read_numeric_column(table, field)
     if bounds != sorted(set(bounds)) or len(bounds) < 2:
-        raise BadDefinition(f"bounds = {bounds}: give two or more, ascending: the last in training, then one a range")
+        raise BadDefinition(f"bounds = {bounds}: give two or more, ascending: the last of training, then one per range")
     in_limits = match_limits(table, among)
     near = np.flatnonzero(in_limits & (measure <= bounds[0]))
     if not 0 <= id_test < len(near):

@@ -1,7 +1,8 @@
-"""Subpopulation shift: training and test are drawn from the same cells (label x attribute) in other proportions.
+"""Subpopulation shift: training and test have the same cells (label x attribute) in different proportions.
 
-The four basic shifts of Yang et al. 2023 (Change is Hard, arXiv 2302.12254): spurious correlation (the attribute goes
-with the label), attribute imbalance, class imbalance, and attribute generalisation (an attribute that training lacks).
+The four basic shifts of Yang et al. 2023 (Change is Hard, arXiv 2302.12254): spurious correlation (the attribute
+correlates with the label), attribute imbalance, class imbalance, and attribute generalisation (an attribute that
+training lacks).
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ def cells(
     seed: str,
     distinct: list[str] | None = None,
 ) -> Assignment:
-    """So many rows of each cell, named `label/attribute`, train and test; those of a cell are drawn by `seed`, first
-    for the test. All other rows are dropped, and so are those whose fields `distinct` an earlier row (by row id) has
-    too: no test row stands in training. The cell is the group.
+    """Draw given numbers of rows of each cell, named `label/attribute`, for training and test, by `seed`, first for the
+    test. All other rows are dropped, as are rows that equal an earlier row (by row id) in the fields `distinct`, so
+    that no test row occurs in training. The cell is the group.
 
     Parameters:
-        attribute: the field that makes cells with the label.
-        train: for each cell, `label/attribute`, how many rows train.
-        ood_test: for each cell how many are tested.
-        distinct: the fields in which no two rows that are kept are alike.
+        attribute: the attribute field.
+        train: the number of training rows of each cell, `label/attribute`.
+        ood_test: the number of test rows of each cell.
+        distinct: the fields in which no two remaining rows may be equal.
     """
     for field in (label, attribute, *(distinct or [])):
         if field not in table.column_names:
@@ -54,7 +55,7 @@ def cells(
         places = np.flatnonzero((group == cell) & usable)
         test, total = ood_test.get(cell, 0), ood_test.get(cell, 0) + train.get(cell, 0)
         if total > len(places):
-            raise BadDefinition(f"{total} rows of the cell {cell} are wanted, and there are {len(places)}")
+            raise BadDefinition(f"{total} rows of the cell {cell} are needed, but there are {len(places)}")
         order = places[draw_permutation(f"{seed}/{cell}", ids[places])]
         part[order[:test]] = "ood_test"
         part[order[test:total]] = "train"
@@ -62,7 +63,7 @@ def cells(
 
 
 def _find_first_rows(table: pa.Table, fields: list[str]) -> NDArray[np.bool_]:
-    """Whether no row before has the same values of `fields`; a source's rows lie in ascending row id. Shape (rows,)."""
+    """Return whether each row is the first with its values of `fields`, by ascending row id. Shape (rows,)."""
     import pyarrow as pa
 
     numbered = table.select(fields).append_column("place", pa.array(np.arange(table.num_rows)))

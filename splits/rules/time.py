@@ -1,4 +1,4 @@
-"""Time: train on what was known until a date, test on what came later."""
+"""Time: train on rows up to a date, test on later ones."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _DAY = np.timedelta64(1, "D")
 
 
 def cutoff(table: pa.Table, *, field: str, first: int, last: int, id_test: int, seed: str) -> Assignment:
-    """Rows whose period (`field`, whole numbers: months, years) lies in `first`..`last` train, but for `id_test` of
-    them, drawn by `seed`; later rows are `ood_test`, earlier ones are dropped. Severity counts the periods since
-    `last`, and each period is a group.
+    """Rows whose period (`field`, integers: months, years) is in `first`..`last` train, except `id_test` rows drawn by
+    `seed`; later rows are `ood_test`, earlier ones are dropped. Severity counts the periods since `last`, and each
+    period is a group.
 
     Parameters:
-        field: the whole-number field of the period.
+        field: the integer field with the period.
         first: the first period that trains.
         last: the last period that trains.
-        id_test: how many of the training rows are tested.
+        id_test: the number of rows of those periods in `id_test`.
     """
     period = read_numeric_column(table, field)
     known = np.flatnonzero((period >= first) & (period <= last))
@@ -53,19 +53,19 @@ def periods(
     id_val: float = 0.0,
     seed: str = "",
 ) -> Assignment:
-    """`per` steps of `field` (whole numbers: hours, rows of a stream) are a period; period 0 begins at 0. Those from
-    `first` to `last` train, but for the shares `id_test` and `id_val` of them, drawn by `seed` as whole periods, so
-    that no test row has its neighbours of the same day in training. Periods more than `gap` after `last` are
-    `ood_test`, all others are dropped. Severity counts the periods since `last`, and each period is a group.
+    """`per` steps of `field` (integers: hours, rows of a stream) are a period; period 0 begins at 0. Those from `first`
+    to `last` train, except the shares `id_test` and `id_val` of them, drawn by `seed` as complete periods, so that no
+    test row has neighbours of the same day in training. Periods more than `gap` after `last` are `ood_test`, all others
+    are dropped. Severity counts the periods since `last`, and each period is a group.
 
     Parameters:
-        field: the whole-number field of the step.
-        per: how many steps are a period.
+        field: the integer field with the step.
+        per: the number of steps in a period.
         last: the last period that trains.
         first: the first period that trains.
-        gap: how many periods after `last` are in no part.
-        id_test: the share of the training periods that is tested, from 0 to 1.
-        id_val: the share that validates.
+        gap: the number of periods after `last` that are in no part.
+        id_test: the share of the training periods in `id_test`, from 0 to 1.
+        id_val: the share of the training periods in `id_val`.
     """
     if per < 1 or gap < 0:
         raise BadDefinition(f"per = {per}, gap = {gap}: a period has at least one step, and a gap is no less than 0")
@@ -99,23 +99,22 @@ def before(
     id_val: float = 0.0,
     seed: str = "",
 ) -> Assignment:
-    """Rows before a moment train, later ones are tested: `field` is a timestamp, and rows from `since` (from the first
-    row where it is left out) up to but without `until` train. Those from `until` on are `ood_test`, those of them
-    before `ood_val_until` are `ood_val`, and those before `since` are in no part. Moments are ISO 8601 ("2024-05-31",
-    "2024-05-31T12:30:00+02:00"), in UTC without a zone, as timestamps are kept.
+    """Split at a time: `field` is a timestamp, and rows from `since` (default: the first row) until before `until`
+    train. Those from `until` on are `ood_test`, or `ood_val` if they are before `ood_val_until`; those before `since`
+    are in no part. Times are in ISO 8601 ("2024-05-31", "2024-05-31T12:30:00+02:00"); without a zone they are UTC.
 
-    Each calendar `period` ("day", "month" or "year") is a group, cut in two where `until` lies inside it. The shares
-    `id_test` and `id_val` of the training periods (rounded to periods) are drawn by `seed`, whole, so that no test row
-    has its neighbours of the same day in training. Severity counts the days begun since `until`, 0 before it.
+    Each calendar `period` ("day", "month" or "year") is a group, cut in two if `until` is inside it. The shares
+    `id_test` and `id_val` of the training periods (rounded to periods) are drawn by `seed`, so that no test row has
+    neighbours of the same day in training. Severity counts the days begun since `until`, 0 before it.
 
     Parameters:
         field: the timestamp field.
-        until: the moment from which rows are tested.
-        since: the moment from which rows train.
-        ood_val_until: the moment up to which rows from `until` on validate.
+        until: the time from which rows are tested.
+        since: the time from which rows train.
+        ood_val_until: the time until which rows from `until` on are `ood_val`.
         period: the calendar unit of groups and draws: `day`, `month` or `year`.
-        id_test: the share of the training periods that is tested, from 0 to 1.
-        id_val: the share that validates.
+        id_test: the share of the training periods in `id_test`, from 0 to 1.
+        id_val: the share of the training periods in `id_val`.
 
     Example:
         parameters = { field = "sold", until = "2024-01-01", id_test = 0.2, seed = "sales/later@1" }
@@ -142,7 +141,7 @@ def before(
     part[known & np.isin(periods, order[:tested])] = "id_test"
     part[known & np.isin(periods, order[tested : tested + chosen])] = "id_val"
     group = periods.astype(np.str_).astype(object)
-    cut = (time >= end) & (periods < end)  # a period is less than a moment inside it
+    cut = (time >= end) & (periods < end)  # a period compares below times inside it
     group[cut] += f" from {end}"
     days = np.where(time >= end, (time - end) // _DAY + 1, 0)
     return Assignment(part=part, severity=days.astype(np.int64), group=group.astype(np.str_))

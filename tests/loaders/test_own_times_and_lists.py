@@ -179,7 +179,7 @@ def test_a_part_with_times_is_exported_and_streamed_as_it_is(sales, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"until": "soon"}, "until = 'soon': a time is written 2024-05-31"),
+        ({"until": "soon"}, "until = 'soon': write a time as 2024-05-31"),
         ({"field": "x"}, "field 'x' is int64, and the rule needs a timestamp"),
         ({"period": "week"}, "period = 'week': use day, month, year"),
         ({"since": "2025-01-01"}, "rows from 2025-01-01T00:00:00.000000 .since. on train"),

@@ -229,5 +229,5 @@ def test_rows_of_equal_inputs_are_found_whatever_order_they_pass_in(rows, data):
 
 def test_an_id_that_comes_of_no_inputs_is_refused():
     table = pa.table({"a": [1], "b": [0], "c": ["x"]})
-    with pytest.raises(BadData, match="row 0000000000000001 does not recompute from its inputs"):
+    with pytest.raises(BadData, match="row 0000000000000001: the id does not match the row's inputs"):
         find_occurrence_numbers(table, SMALL, np.array([1], np.uint64), 50)

@@ -292,7 +292,7 @@ def test_a_published_version_never_changes(tmp_path):
                 "rule": "compositional/held_out_primitive",
                 "parameters": '{ field = "command", word = "hop" }',
             },
-            "the bare word 'hop' stands in 0 rows",
+            "0 rows of 'command' are the bare word 'hop'",
         ),
     ],
 )

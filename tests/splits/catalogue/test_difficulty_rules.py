@@ -51,7 +51,7 @@ def test_rows_of_one_severity_are_never_parted():
         ({"easy": 0.8, "hard": 0.3}, "together at most 1"),
         ({"easy": 0.0}, "two shares"),
         ({"id_test": 400}, "only"),
-        ({"responses": "question"}, "one character a system"),
+        ({"responses": "question"}, "one character per system"),
     ],
 )
 def test_parameters_that_cannot_be_are_refused(change, told):

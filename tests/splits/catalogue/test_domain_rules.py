@@ -101,8 +101,8 @@ def test_rows_on_a_published_list_are_the_test(tmp_path):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("3,5\n", "line 1 stands for 0 rows"),
-        ("1,2\n", "line 1 stands for 2 rows"),
+        ("3,5\n", "line 1 matches 0 rows"),
+        ("1,2\n", "line 1 matches 2 rows"),
         ("3,4\nx,4\n", "line 2 does not begin with 2 whole numbers"),
     ],
 )
@@ -149,7 +149,7 @@ def test_the_draw_knows_the_meanings_and_not_the_order_of_the_rows():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"id_test": 11}, "41 meanings are wanted, and 'meaning' has 40"),
+        ({"id_test": 11}, "41 meanings are needed, but 'meaning' has 40"),
         ({"low": "lost"}, "no row has language = lost"),
     ],
 )
@@ -159,5 +159,5 @@ def test_an_imbalance_that_cannot_be_is_refused(changes, complaint):
 
 
 def test_a_meaning_that_is_not_said_in_the_language_it_is_drawn_for_is_refused():
-    with pytest.raises(BadDefinition, match=r"of 4 meanings drawn for train are said in low"):
+    with pytest.raises(BadDefinition, match=r"of 4 meanings drawn for train exist in low"):
         said(sentences().slice(0, 41), id_test=5, ood_test=6)

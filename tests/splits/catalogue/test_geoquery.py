@@ -210,7 +210,7 @@ def test_test_rows_within_the_reach_of_training_can_be_left_out(files):
     [
         ({"train": [0], "test": [7]}, "lists.json, test: no row is 7"),
         ({"train": [0], "test": [0]}, "lists.json, test: 0 is listed for train and for ood_test"),
-        ({"train": [0]}, "lists.json holds the lists train, and `parts` names test, train"),
+        ({"train": [0]}, "lists.json has the lists train, but `parts` names test, train"),
         ("{", "lists.json is not JSON"),
     ],
 )

@@ -156,7 +156,7 @@ def test_a_million_classes_cost_no_matrix():
         ("pair_flip", {"rate": 0.2, "train": {"publisht": "train"}}, "did you mean published?"),
         ("pair_flip", {"rate": 0.2, "label": "published"}, "the rule needs numbers"),
         ("pair_flip", {"rate": 0.2, "label": "digits"}, "did you mean digit?"),
-        ("asymmetric", {"transitions": {}}, "no class becomes another"),
+        ("asymmetric", {"transitions": {}}, "no class changes"),
         ("asymmetric", {"transitions": {"3": {"10": 0.4}}}, "there is no class '10'; classes are 0..9"),
         ("asymmetric", {"transitions": {"cat": {"1": 0.4}}}, "there is no class 'cat'"),
         ("asymmetric", {"transitions": {"3": {"3": 0.4}}}, "shares of *other* classes"),

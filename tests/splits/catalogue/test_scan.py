@@ -119,12 +119,12 @@ def test_a_phrase_alone_trains_with_its_weight():
 @pytest.mark.parametrize("where", ["phrases", "dropped", "untrained"])
 def test_a_phrase_that_stands_nowhere_is_refused(where):
     parameters = {"phrases": ["go up"]} | {where: ["go down"]}
-    with pytest.raises(BadDefinition, match="no row of 'text' holds the phrase 'go down'"):
+    with pytest.raises(BadDefinition, match="no row of 'text' contains the phrase 'go down'"):
         phrases.held_out(TABLE, field="text", **parameters)
 
 
 def test_a_phrase_that_never_stands_alone_is_refused():
-    with pytest.raises(BadDefinition, match="the bare phrase 'up a' stands in 0 rows"):
+    with pytest.raises(BadDefinition, match="0 rows of 'text' are the bare phrase 'up a'"):
         phrases.alone_in_training(TABLE, field="text", phrase="up a")
     with pytest.raises(UnknownName, match="no field named 'txt': did you mean text"):
         phrases.alone_in_training(TABLE, field="txt", phrase="up")
@@ -149,7 +149,7 @@ def test_rows_go_where_published_files_list_them(listed):
     [
         ("row: go down", BadData, "b.txt, line 2: no row is 'go down'"),
         ("row: up", BadData, "b.txt, line 2: 'up' is listed for train and for ood_test"),
-        ("go up", BadData, "b.txt: line 2 does not fit the pattern: 'go up'"),
+        ("go up", BadData, "b.txt: line 2 does not match the pattern: 'go up'"),
     ],
 )
 def test_a_list_that_does_not_fit_the_rows_is_refused(listed, line, error, complaint):
@@ -161,5 +161,5 @@ def test_a_list_that_does_not_fit_the_rows_is_refused(listed, line, error, compl
 
 
 def test_a_list_that_no_file_holds_is_refused(listed):
-    with pytest.raises(BadDefinition, match=r"names the file c\.txt, and `files` has a\.txt, b\.txt"):
+    with pytest.raises(BadDefinition, match=r"names the file c\.txt, but `files` has a\.txt, b\.txt"):
         published.texts(TABLE, field="text", parts={"c.txt": "train"}, pattern="(?P<row>.+)", files=listed)

@@ -59,7 +59,7 @@ def test_of_rows_that_are_alike_only_the_first_is_used():
 @pytest.mark.parametrize(
     ("train", "more", "error", "complaint"),
     [
-        ({"0/red": 101}, {}, BadDefinition, "101 rows of the cell 0/red are wanted, and there are 100"),
+        ({"0/red": 101}, {}, BadDefinition, "101 rows of the cell 0/red are needed, but there are 100"),
         ({"0/blue": 1}, {}, UnknownName, "no cell named '0/blue'"),
         ({"0/red": 1}, {"distinct": ["y"]}, UnknownName, "no field named 'y'"),
     ],
