@@ -137,7 +137,7 @@ def test_conditions_restrict_one_published_part_alone():
     [
         ({"parts": PARTS | {"test": "id_test"}}, "no row has origin = test"),
         ({"only": {"gen": {"type": ["deeper"]}}}, "no row has type = deeper"),
-        ({"only": {"spare": {"type": ["odd"]}}}, "only: spare is no part"),
+        ({"only": {"spare": {"type": ["odd"]}}}, "only: spare is not a key of `parts`"),
         ({"group": "depth"}, "field 'depth' is int64, and the rule needs text"),
         ({"severity": "type"}, "field 'type' is string, and the rule needs numbers"),
     ],

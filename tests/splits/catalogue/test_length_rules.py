@@ -116,7 +116,7 @@ def test_the_id_test_is_as_deep_as_the_test_of_held_out_words():
     drawn = [depth for depth, part in zip(nested["depth"].to_pylist(), made.part, strict=True) if part == "id_test"]
     assert sorted(drawn) == [2] * 3 + [3] * 9, "two of eight tested rows have depth 2, six depth 3"
     assert parts(made).count("train") == 48 and parts(made).count("ood_test") == 8
-    with pytest.raises(BadDefinition, match="asks for 23 training rows with depth = 3; there are 20"):
+    with pytest.raises(BadDefinition, match="needs 23 training rows with depth = 3; there are 20"):
         words(nested, field="pairs", held_out=["a>b"], id_test=31, alike="depth", seed="s")
 
 
