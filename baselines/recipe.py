@@ -88,7 +88,7 @@ class Recipe(_Strict):
     def _check_completeness(self) -> Recipe:
         if self.estimator is not None:
             if self.network or self.algorithm or self.quick or self.full:
-                raise ValueError("an estimator has no network, algorithm, [quick] or [full]: it trains to convergence")
+                raise ValueError("an estimator has no network, algorithm, [quick] or [full]: it stops by its own rule")
             if self.regressor and self.whole_answers:
                 raise ValueError("whole_answers is for classifiers: a regressor predicts numbers")
         elif self.whole_answers:
@@ -285,7 +285,7 @@ def make_fine_tuned(recipe: Recipe, weights: str, **chosen: Setting) -> Recipe:
     """The recipe's algorithm on a pretrained network that is fine-tuned, with DomainBed's learning rate and batch size;
     of its own settings only those of the algorithm remain. chosen: settings that override all of these."""
     if recipe.algorithm is None:
-        raise ModelError(f"{recipe.name} is an estimator, and has no network to fine-tune: try --encoder {weights}")
+        raise ModelError(f"{recipe.name} is an estimator and has no network to fine-tune: try --encoder {weights}")
     own = read_settings(find_named_file("algorithm", "algorithms", recipe.algorithm))
     settings = {name: value for name, value in recipe.settings.items() if name in own and name != "lr"}
     rate = {"lr": own["lr"]} if "lr" in own else {}  # a rate that an algorithm sets is its paper's

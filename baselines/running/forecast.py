@@ -40,7 +40,7 @@ class Forecast:
     workers: int
     folds: int
     steps: int | None
-    """Steps of one replica; None for an estimator, which trains to convergence."""
+    """Steps of one replica; None for an estimator, which stops by its own rule."""
     rows: dict[str, int]
     """Rows of each part, and of all predicted parts together (`predicted`)."""
     download: DownloadSize
@@ -153,7 +153,7 @@ def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
     if "training" in result.seconds:
         result.seconds["all"] = sum(result.seconds.values())
     if trials:
-        other_needs = [need for need in result.needs if need.what != "decoded pictures"]
+        other_needs = [need for need in result.needs if need.what != "decoded images"]
         result.problems.extend(find_shortages(other_needs, plan.title, device))
     return result
 
@@ -204,7 +204,7 @@ def _add_measured(estimate: Forecast, trial: Probe) -> None:
         left = sum(rows[name] for name, there in trial.pictures.items() if not there)
         seconds["decoding"] = seconds.get("decoding", 0) + (left + rows["predicted"]) / trial.pictures_per_second
         size = 3 * trial.side**2 * (left + rows["predicted"])
-        estimate.needs.append(Requirement("decoded pictures", "disk", size, "set FARSHIFT_CACHE to another disk"))
+        estimate.needs.append(Requirement("decoded images", "disk", size, "set FARSHIFT_CACHE to another disk"))
     if trial.sounds_per_second:
         every = sum(rows[name] for name in ("train", "id_val") if name in rows) + rows["predicted"]
         seconds["decoding"] = every / trial.sounds_per_second

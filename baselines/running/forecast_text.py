@@ -39,7 +39,7 @@ def format_brief_row(forecast: Forecast) -> list[str | int]:
         forecast.plan.name,
         forecast.plan.benchmark.name,
         forecast.replicas,
-        forecast.steps or "to its end",
+        forecast.steps or "until done",
         format_size(memory),
         format_size(forecast.bytes("disk")),
         time,
@@ -57,7 +57,7 @@ def _describe_training(forecast: Forecast) -> str:
     text = f"{format_count(forecast.replicas, 'replica')} ({' x '.join(parts)})"
     trial = forecast.probe
     if forecast.steps is None:
-        return f"{text}, each until the estimator converges"
+        return f"{text}, until the estimator stops by its own rule"
     text += f", {format_count(forecast.steps, 'step')}"
     if trial is not None and trial.replicas:
         text += (
@@ -89,8 +89,8 @@ def _describe_resource(forecast: Forecast, resource: str) -> str:
     ]
     parts = f" ({', '.join(some)})" if some else ""
     if forecast.probe is None and resource != "disk" and not some:
-        return f"unknown until the data are in the cache; {format_size(forecast.free[resource])} free"
-    return f"{format_size(forecast.bytes(resource))}{parts}; {format_size(forecast.free[resource])} free"
+        return f"unknown until the data are in the cache; {format_size(forecast.free[resource])} are free"
+    return f"{format_size(forecast.bytes(resource))}{parts}; {format_size(forecast.free[resource])} are free"
 
 
 def _describe_trial(forecast: Forecast, trial: Probe) -> Iterator[str]:
@@ -110,6 +110,6 @@ def _describe_trial(forecast: Forecast, trial: Probe) -> Iterator[str]:
 
 def _describe_time(forecast: Forecast) -> str:
     if "all" not in forecast.seconds:
-        return "not known: an estimator trains until it converges" if forecast.probe is not None else "not known"
+        return "not known: an estimator stops by its own rule" if forecast.probe is not None else "not known"
     parts = [f"{name} {format_duration(value)}" for name, value in forecast.seconds.items() if name != "all"]
     return f"about {format_duration(forecast.seconds['all'])} ({', '.join(parts)}): an estimate"

@@ -72,7 +72,7 @@ class Plan:
 
     @property
     def steps(self) -> int:
-        """Optimiser steps of a replica; 1 for an estimator, which trains to convergence."""
+        """Optimiser steps of a replica; 1 for an estimator, which stops by its own rule."""
         if self.recipe.estimator:
             return 1
         return self.budget.steps or self.recipe.steps(self.budget.name, self.benchmark.name)

@@ -28,7 +28,7 @@ from .sampler import Batch
 
 READ = {
     "numbers": "rows of numbers without categories",
-    "pictures": "pictures",
+    "pictures": "images",
     "colours": "images of one or three channels",
     "spectrograms": "spectrograms, rows of two axes",
 }

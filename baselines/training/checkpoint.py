@@ -84,8 +84,7 @@ def resume_training(training: Training, path: Path, identity: str) -> bool:
     if card.get("format") != FORMAT or card.get("identity") != identity:
         what = f"format {card.get('format')}, not {FORMAT}" if card.get("format") != FORMAT else "another training"
         raise ModelError(
-            f"{path} is a checkpoint of {what} (another version, or other settings): "
-            "remove it to train from the start"
+            f"{path} is a checkpoint of {what} (another version, or other settings): remove it to train from the start"
         )
     by_stage = _make_stage_lookup(training)
     training.total, training.stage, training.in_stage = card["total"], card["stage"], card["in_stage"]
