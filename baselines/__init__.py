@@ -1,4 +1,4 @@
-"""Who is *compared*: recipes of networks, algorithms and estimators, and the trainer that runs them.
+"""Recipes of networks, algorithms and estimators, and the trainer that runs them.
 
 The package is callable: `farshift.baselines()` lists the recipes (`running/listing.py`).
 

@@ -1,4 +1,4 @@
-"""A baseline: a recipe made into a model that the harness can train and ask."""
+"""A baseline: a recipe as a model that the harness can train and evaluate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Baseline:
     def __init__(
         self, recipe: Recipe, task: Task, seed: int, benchmark: str, settings: Mapping[str, Any] = NONE
     ) -> None:
-        """settings: in which this replica differs from its recipe."""
+        """settings: values of this replica that differ from its recipe's."""
         try:
             from .training.replica_group import ReplicaGroup
             from .training.training_rows import Member
@@ -40,14 +40,14 @@ class Baseline:
         self.group = ReplicaGroup(recipe, task, [self.member], benchmark)
         self.name = self.group.name(self.member)
         self.candidate = "last"
-        """At which of its checkpoints it predicts."""
+        """The checkpoint that `predict` uses."""
         self._fit: Fit | None = None
 
     def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> dict[str, Any]:
-        """Train from scratch on `train`. `val` is looked at where the recipe stops early, or its algorithm says so.
+        """Train from scratch on `train`. `val` is read only if the recipe stops early or its algorithm requires it.
 
-        Steps are `budget.steps` if given, else the recipe's for `budget.name`. Returns remarks: final loss,
-        steps and parameters of a network; rows fitted of an estimator.
+        Takes `budget.steps` steps if given, else the recipe's for `budget.name`. Returns information on the fit: final
+        loss, steps and parameters of a network; rows fitted of an estimator.
         """
         return self._fitted(train, val, budget)
 
@@ -58,13 +58,13 @@ class Baseline:
         return self._fit.remarks(self.member)
 
     def of(self, fit: Fit) -> Self:
-        """This baseline as its replica of a trained group."""
+        """A copy of this baseline that predicts with its replica of a trained group."""
         replica = copy.copy(self)
         replica._fit = fit
         return replica
 
     def checkpoints(self) -> Iterator[tuple[str, Self]]:
-        """This baseline at each of the states that the recipe keeps, by name, the last one final."""
+        """This baseline at each checkpoint that the recipe saves, by name; the final one is last."""
         for name in self._known.candidates(self.member):
             checkpoint = copy.copy(self)
             checkpoint.candidate = name
@@ -73,11 +73,11 @@ class Baseline:
     @property
     def _known(self) -> Fit:
         if self._fit is None:
-            raise ModelError(f"{self.name}: fit it before it predicts")
+            raise ModelError(f"{self.name}: call fit before predict")
         return self._fit
 
     def farshift_announce(self, columns: Mapping[str, EncodedFiles]) -> None:
-        """Make the pictures of a part ready before its batches are asked (`harness/predictor.py`)."""
+        """Decode the images of a part before its batches are predicted (`harness/predictor.py`)."""
         self._known.announce(self.member, columns)
 
     def predict(self, batch: Columns) -> Answers | list[str]:
@@ -86,7 +86,7 @@ class Baseline:
 
 
 class TransductiveBaseline(Baseline):
-    """A baseline that trains on the inputs of shifted test rows too: the harness gives what `fit` names."""
+    """A baseline that also trains on the inputs of shifted test rows, which the harness passes as `unlabelled`."""
 
     def fit(
         self, train: TrainingRows, val: TrainingRows | None, budget: Budget, unlabelled: Columns | None = None
@@ -95,7 +95,7 @@ class TransductiveBaseline(Baseline):
 
 
 class ShiftedLabelBaseline(Baseline):
-    """A baseline that looks at labels of shifted validation rows."""
+    """A baseline that reads the labels of shifted validation rows."""
 
     def fit(
         self, train: TrainingRows, val: TrainingRows | None, budget: Budget, ood_val: TrainingRows | None = None
@@ -104,17 +104,17 @@ class ShiftedLabelBaseline(Baseline):
 
 
 class AdaptiveBaseline(Baseline):
-    """A baseline that changes while it predicts."""
+    """A baseline that adapts while it predicts."""
 
     def reset(self) -> None:
-        """Forget what was adapted since `fit`."""
+        """Undo the adaptation since `fit`."""
         self._known.reset(self.member, self.candidate)
 
 
 def make_baseline(
     recipe: Recipe, task: Task, seed: int, benchmark: str, settings: Mapping[str, Any] = NONE
 ) -> Baseline:
-    """The baseline of a recipe, with the methods that the data it looks at ask for."""
+    """Make the baseline of a recipe, of the class that fits the data which the recipe requires."""
     kinds: dict[str, type[Baseline]] = {
         "unlabelled": TransductiveBaseline,
         "ood_val": ShiftedLabelBaseline,
@@ -122,13 +122,13 @@ def make_baseline(
     }
     needed = [kinds[name] for name in list_required_data(recipe) if name in kinds]
     if len(needed) > 1:
-        raise ModelError(f"{recipe.name}: no baseline looks at more than one of {', '.join(kinds)}")
+        raise ModelError(f"{recipe.name}: a baseline can require at most one of {', '.join(kinds)}")
     return (needed or [Baseline])[0](recipe, task, seed, benchmark, settings)
 
 
 @dataclass(frozen=True)
 class TrainedGroup:
-    """A trained replica group, as the evaluation loop asks it."""
+    """A trained replica group, as the evaluation loop uses it."""
 
     fit: Fit
     touched: list[str]
@@ -141,7 +141,7 @@ class TrainedGroup:
 
 
 def make_group_trainer(group: ReplicaGroup) -> Trainer:
-    """A trainer of a replica group: all its replicas are trained at once, on each set of rows."""
+    """Make a trainer of a replica group: it trains all replicas at once on each set of rows."""
 
     def train(rows: TrainingSet, budget: Budget) -> TrainedGroup:
         from .training.training_rows import FitInput

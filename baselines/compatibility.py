@@ -1,4 +1,4 @@
-"""Which tasks a recipe can do, and what data it looks at: what is refused before anything is spent."""
+"""Which tasks a recipe can do, and which data it requires; checked before any training."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def list_required_data(recipe: Recipe) -> tuple[str, ...]:
-    """What data a recipe looks at: names of `algorithm.TOUCHABLE`."""
+    """The data that a recipe requires: names of `algorithm.TOUCHABLE`."""
     if recipe.algorithm is None:
         return ("train",)
     data_names: tuple[str, ...] = read_literal(
@@ -25,7 +25,7 @@ def list_required_data(recipe: Recipe) -> tuple[str, ...]:
 
 
 def check_task(recipe: Recipe, task: Task) -> None:
-    """Refuse a recipe that cannot do a task, before anything is spent."""
+    """`ModelError` if a recipe cannot do a task."""
     if recipe.estimator:
         sorts = ("classification", "sequence") if recipe.whole_answers else ("classification",)
         if recipe.regressor:
@@ -50,8 +50,8 @@ def check_task(recipe: Recipe, task: Task) -> None:
 
 
 def list_tasks(sort: str) -> tuple[str, ...]:
-    """The tasks of a network by what its file calls its `TASK`. One of classes gives a row as many outputs as it is
-    asked for, and one output is a number."""
+    """The tasks of a network, by the `TASK` that its file states. A classification network has one output a class; with
+    one output it does regression."""
     return (sort, "regression") if sort == "classification" else (sort,)
 
 
@@ -60,20 +60,20 @@ def _can_do_task(sort: str, task: Task) -> bool:
 
 
 def _suggest_networks(names: list[str]) -> str:
-    return f"--network {', '.join(names)} can do it" if names else ""
+    return f"use --network {' or '.join(names)}" if names else ""
 
 
 def _suggest_alternatives(task: Task) -> str:
-    """The networks that can do a task, whatever its inputs are; and those that can where they are images."""
+    """The networks that can do a task with any inputs, and those that can do it with images only."""
     names = find_networks_for(task, images=False)
     pictures = [name for name in find_networks_for(task) if name not in names]
-    suggestions = [_suggest_networks(names), *([f"of images {', '.join(pictures)} too"] if names and pictures else [])]
+    suggestions = [_suggest_networks(names), *([f"for images {' or '.join(pictures)}"] if names and pictures else [])]
     return f": {', and '.join(suggestions)}" if names else ""
 
 
 def find_networks_for(task: Task, images: bool = True) -> list[str]:
-    """The networks that can do a task, but for those that start from weights, sorted. images: whether its inputs are
-    pictures, or other arrays of two or three axes."""
+    """The networks that can do a task, sorted; without those that start from pretrained weights. images: whether its
+    inputs are images, or other arrays of two or three axes."""
     known = {name: path for name, path in find_plugin_files("networks").items() if name != "pretrained"}
     return sorted(
         name
@@ -83,16 +83,16 @@ def find_networks_for(task: Task, images: bool = True) -> list[str]:
 
 
 def reads_images(network: str) -> bool:
-    """Whether a network reads images and nothing else: its file says `READS = "images"`."""
+    """Whether a network reads images only: its file says `READS = "images"`."""
     try:
         return bool(read_literal(find_named_file("network", "networks", network), "READS") == "images")
-    except BadDefinition:  # it reads whatever there is
+    except BadDefinition:  # no READS: any input
         return False
 
 
 def check_inputs(recipe: Recipe, benchmark: str, task: Task, images: bool) -> None:
-    """`ModelError` where a recipe's network reads images, and a benchmark has other inputs (`images`: it has none
-    other), naming the networks that can read them."""
+    """`ModelError` if a recipe's network reads images and the inputs of a benchmark are something else (`images` is
+    false); it names the networks that can read them."""
     if recipe.network is None or not reads_images(recipe.network) or (images and recipe.encoder is None):
         return
     what = "features of a frozen encoder" if recipe.encoder else "no image (one input of two or three axes)"
@@ -103,14 +103,14 @@ def check_inputs(recipe: Recipe, benchmark: str, task: Task, images: bool) -> No
 
 
 def check_available(recipe: Recipe, benchmark: str, available: Mapping[str, Callable[[], bool]]) -> None:
-    """`ModelError` where a recipe looks at data that are not there. there: whether they are, by the names of
-    `algorithm.TOUCHABLE`; asked only of what the recipe looks at."""
+    """`ModelError` if a recipe requires data that are not available. available: whether they are, by the names of
+    `algorithm.TOUCHABLE`; called only for data that the recipe requires."""
     closed = f"which the protocol of {benchmark} does not permit"
     reasons = {
         "groups": f"compares training environments, and the training rows of {benchmark} come from one: "
         "choose a benchmark with several, or erm",
         "id_val": f"needs validation rows, and {benchmark} has none",
-        "ood_val": f"looks at labels of shifted validation rows, {closed}",
+        "ood_val": f"uses labels of shifted validation rows, {closed}",
         "unlabelled": f"trains on inputs of shifted test rows, {closed}",
         "test batches": f"adapts while it predicts, {closed}",
     }

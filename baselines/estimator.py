@@ -1,7 +1,7 @@
-"""Baselines that scikit-learn trains: an estimator on one-hot categories, scaled numbers and hashed texts.
+"""Baselines trained by scikit-learn: an estimator on one-hot categories, scaled numbers and hashed texts.
 
-On a sequence task each whole answer of the training rows is a class, so that such a baseline can only repeat an answer
-that it has seen: what there is to gain without composing anything.
+On a sequence task each whole answer of the training rows is a class. Such a baseline can only repeat an answer that it
+has seen, so its score shows what is possible without composition.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TOKENS: dict[str, dict[str, Any]] = {
     "whitespace": {"token_pattern": r"\S+", "ngram_range": (1, 2), "lowercase": False},
     "character": {"analyzer": "char", "ngram_range": (1, 3), "lowercase": False},
 }
-"""How a text is cut where its answer is a text: at white space, also around single signs, or at every character."""
+"""How a text is split where the answer is a text: at white space, also around punctuation, or at every character."""
 
 
 class Estimator:
@@ -69,13 +69,13 @@ class Estimator:
         return answer_readable_rows(self.encoding, batch, self._classes)[0]
 
     def _classes(self, batch: Columns) -> list[Answers]:
-        if not len(batch[self.task.inputs[0]]):  # estimators take no batch of none
+        if not len(batch[self.task.inputs[0]]):  # estimators reject an empty batch
             return [Answers.all_given(np.zeros(0, np.int64))]
         return [predict_answers(self.estimator, self.encoding.features(batch), self.task)]
 
 
 def make_estimator(recipe: Recipe, benchmark: str, name: str, extra: Mapping[str, Any]) -> Any:
-    """The recipe's scikit-learn estimator, unfitted, its `random_state` drawn from `name`."""
+    """Make the recipe's scikit-learn estimator, unfitted; `name` seeds its `random_state`."""
     assert recipe.estimator
     module_name, _, kind = recipe.estimator.rpartition(".")
     try:

@@ -1,4 +1,4 @@
-"""What settings may be, whoever reads them: refused before anything is trained, not by what a library makes of it."""
+"""Permitted values of settings, checked before anything is trained."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ RANGES: dict[str, tuple[float, float]] = {
     "time_width": (0, inf),
     "time_share": (0, 1),
 }
-"""The least and the most of settings that many recipes share; a name that ends in _percent is of 0 to 100."""
+"""The minimum and maximum of settings that many recipes share; a name that ends in _percent has 0 to 100."""
 
 CHOICES = {
     "precision": ("auto", "float32", "bfloat16"),
     "feed": ("auto", "resident", "streamed"),
     "memory_format": ("auto", "channels_last", "contiguous"),
 }
-"""What settings that are words may be; what each means: `training/precision.py`, `training/feed.py`,
-`training/memory_format.py`."""
+"""Permitted values of settings that are words; `training/precision.py`, `training/feed.py` and
+`training/memory_format.py` define them."""
 
 
 def explain_out_of_range(name: str, value: Any) -> str:
-    """What is wrong with a setting's value, of the right type; empty if nothing is known to be."""
+    """Describe what is wrong with a setting's value of the right type; empty if nothing is known to be."""
     if name in CHOICES and value not in CHOICES[name]:
         return f"use {', '.join(CHOICES[name][:-1])} or {CHOICES[name][-1]}"
     if isinstance(value, bool) or not isinstance(value, int | float):

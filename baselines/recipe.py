@@ -1,4 +1,4 @@
-"""What a baseline is: one TOML file a recipe, found in folders, checked without importing torch."""
+"""Recipes of baselines: one TOML file each, found in folders and checked without importing torch."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class _Strict(BaseModel):
 
 
 class RecipeBudget(_Strict):
-    """What one replica spends under a budget: optimiser steps."""
+    """What one replica may spend under a budget: optimiser steps."""
 
     steps: Annotated[int, Field(gt=0)]
     settings: dict[str, Setting] = {}
-    """In which it differs from the recipe under this budget alone: a method's published settings may want more steps
+    """Settings that differ from the recipe's under this budget only: a method's published settings may need more steps
     than a short budget has."""
     reference: str = ""
-    """Of `full`: what the paper or its released code trains for; empty where nobody looked it up."""
+    """For `full`: what the paper or its released code trains for; empty if it has not been looked up."""
 
 
 class BenchmarkOverride(_Strict):
-    """What a recipe does otherwise on one benchmark, and the role it plays there."""
+    """What a recipe changes on one benchmark, and the role that it has there."""
 
     role: Role | None = None
     settings: dict[str, Setting] = {}
@@ -49,16 +49,16 @@ class BenchmarkOverride(_Strict):
     full: RecipeBudget | None = None
 
     def for_budget(self, budget: str) -> BenchmarkOverride:
-        """As `Recipe.for_budget`, of what is otherwise on one benchmark."""
+        """As `Recipe.for_budget`, for the changes on one benchmark."""
         spend = _get_budget(self, budget)
         return self.model_copy(update={"settings": self.settings | spend.settings}) if spend else self
 
 
 class Recipe(_Strict):
-    """Algorithm x network x settings; or a scikit-learn estimator with its settings.
+    """An algorithm, a network and their settings; or a scikit-learn estimator with its settings.
 
     `network` and `algorithm` name files under `networks/` and `algorithms/`; `estimator` is a dotted
-    scikit-learn class. `on` holds, per benchmark, what differs there.
+    scikit-learn class. `on` has what differs on single benchmarks.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
@@ -68,17 +68,17 @@ class Recipe(_Strict):
     network: str | None = None
     algorithm: str | None = None
     suits: list[str] = ["*"]
-    """Names of the benchmarks that it is meant for, as shell patterns."""
+    """The benchmarks that it is meant for, as shell patterns."""
     estimator: Annotated[str, Field(pattern=r"^sklearn(\.[A-Za-z_][A-Za-z0-9_]*)+$")] | None = None
     whole_answers: bool = False
-    """An estimator that does sequence tasks: each answer of the training rows is a class."""
+    """Whether an estimator does sequence tasks: each answer of the training rows is a class."""
     regressor: bool = False
-    """An estimator that predicts numbers: it does regression tasks, and no others."""
+    """Whether an estimator predicts numbers: it then does regression tasks only."""
     encoder: str | None = None
-    """A pretrained encoder of transformers, frozen, whose features take the place of texts or images: `org/name` of the
-    Hub, or a folder."""
+    """A frozen pretrained encoder of transformers whose features replace texts or images: `org/name` of the Hub, or a
+    folder."""
     published: str | None = None
-    """The file of `published/` whose settings it was given."""
+    """The file of `published/` that its settings come from."""
     settings: dict[str, Setting] = {}
     quick: RecipeBudget | None = None
     full: RecipeBudget | None = None
@@ -88,24 +88,24 @@ class Recipe(_Strict):
     def _check_completeness(self) -> Recipe:
         if self.estimator is not None:
             if self.network or self.algorithm or self.quick or self.full:
-                raise ValueError("an estimator has no network, algorithm, [quick] or [full]: it trains to its own end")
+                raise ValueError("an estimator has no network, algorithm, [quick] or [full]: it stops by its own rule")
             if self.regressor and self.whole_answers:
-                raise ValueError("whole_answers is of classifiers: a regressor predicts numbers")
+                raise ValueError("whole_answers is for classifiers: a regressor predicts numbers")
         elif self.whole_answers:
-            raise ValueError("whole_answers is of estimators: a network writes its answers")
+            raise ValueError("whole_answers is for estimators: a network generates its answers")
         elif self.regressor:
-            raise ValueError("regressor is of estimators: a network does the tasks that its algorithm does")
+            raise ValueError("regressor is for estimators: a network does the tasks of its algorithm")
         elif not (self.network and self.algorithm and self.quick and self.full):
             raise ValueError("give network, algorithm, [quick] and [full] (or estimator alone)")
         return self
 
     def settings_on(self, benchmark: str) -> dict[str, Setting]:
-        """The settings in force on `benchmark`: the recipe's own, then what it says for that benchmark."""
+        """The settings in force on `benchmark`: the recipe's own, overridden by those for that benchmark."""
         return self.settings | (self.on[benchmark].settings if benchmark in self.on else {})
 
     def for_budget(self, budget: str) -> Recipe:
-        """The recipe with the settings that it has under a budget alone; those of one benchmark still stand above
-        them. A budget of another name than `quick` or `full` has none."""
+        """The recipe with its settings for one budget; settings for one benchmark still override them. A budget other
+        than `quick` or `full` has none."""
         on = {name: override.for_budget(budget) for name, override in self.on.items()}
         spend = _get_budget(self, budget)
         if on == self.on and not (spend and spend.settings):
@@ -116,7 +116,7 @@ class Recipe(_Strict):
         return self.on[benchmark].role if benchmark in self.on else None
 
     def steps(self, budget: str, benchmark: str) -> int:
-        """Optimiser steps under the budget called `quick` or `full`; `UnknownName` for another budget."""
+        """Optimiser steps under the budget `quick` or `full`; `UnknownName` for another budget."""
         if budget not in BUDGETS:
             raise UnknownName("budget", budget, BUDGETS, "(or give the steps)")
         special = getattr(self.on.get(benchmark), budget, None)
@@ -132,7 +132,7 @@ def _get_budget(given: Recipe | BenchmarkOverride, budget: str) -> RecipeBudget 
 def filter_budget_settings(
     given: Recipe | BenchmarkOverride, select: Callable[[Mapping[str, Setting]], dict[str, Setting]]
 ) -> dict[str, RecipeBudget | None]:
-    """What is spent under each budget, with those settings of its own that `select` returns."""
+    """The steps of each budget, with those of its own settings that `select` returns."""
     each = {"quick": given.quick, "full": given.full}
     return {
         budget: spend and spend.model_copy(update={"settings": select(spend.settings)})
@@ -144,12 +144,12 @@ Sort = Literal["recipes", "networks", "algorithms", "optimisers", "schedules", "
 
 
 def find_plugin_files(sort: Sort) -> dict[str, Path]:
-    """Every file of a sort, by name, of this package and of FARSHIFT_PATH."""
+    """Every plug-in file of a sort, by name, of this package and of FARSHIFT_PATH."""
     return find_files_by_name(f"baselines/{sort}", ".toml" if sort == "recipes" else ".py")
 
 
 def read_literal(file: Path, name: str) -> Any:
-    """A literal that a Python file gives a name at its top, by its syntax tree: nothing is imported or run."""
+    """Read a literal assigned at the top level of a Python file from its syntax tree, without importing the file."""
     return deepcopy(_parse_literal(file.read_text(encoding="utf-8"), file, name))
 
 
@@ -166,15 +166,15 @@ def _parse_literal(text: str, file: Path, name: str) -> Any:
 
 
 def read_settings(file: Path) -> dict[str, Setting]:
-    """A file's `SETTINGS`: name to default."""
+    """A file's `SETTINGS`: the default of each setting."""
     settings: dict[str, Setting] = read_literal(file, "SETTINGS")
     return settings
 
 
 def collect_defaults(recipe: Recipe) -> dict[str, Setting]:
-    """Every setting a network recipe may give, with its default: the trainer's, the encoding's, the optimiser's, the
-    schedule's, the augmentations', the network's, the algorithm's. The algorithm may have defaults of its own for any
-    of the others."""
+    """Every setting that a network recipe may give, with its default: those of the trainer, the encoding, the
+    optimiser, the schedule, the augmentations, the network and the algorithm. The algorithm may override the defaults
+    of all others."""
     assert recipe.network and recipe.algorithm, "an estimator's defaults are its own"
     trainer = read_settings(HERE / "training" / "trainer.py")
     algorithm = read_settings(find_named_file("algorithm", "algorithms", recipe.algorithm))
@@ -188,8 +188,8 @@ def collect_defaults(recipe: Recipe) -> dict[str, Setting]:
 
 
 def resolve_settings(recipe: Recipe, benchmark: str, extra: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-    """The settings in force on a benchmark, `extra` ones on top, checked; whole numbers are floats where the default is
-    one."""
+    """The settings in force on a benchmark, overridden by `extra` and checked; integers become floats where the default
+    is a float."""
     given = recipe.settings_on(benchmark) | dict(extra)
     known = collect_defaults(recipe.model_copy(update={"settings": given}))
     _check_settings(given, known, f"recipe {recipe.name} on {benchmark}")
@@ -220,7 +220,7 @@ def _iterate_setting_groups(recipe: Recipe) -> Iterator[tuple[str, dict[str, Set
 def check_recipe(recipe: Recipe, where: str) -> None:
     """`BadDefinition` if a setting is unknown or of another type than its default."""
     if recipe.estimator:
-        return  # its settings are known only to scikit-learn: checked when it is built
+        return  # only scikit-learn knows its settings: they are checked when it is built
     for group, settings in _iterate_setting_groups(recipe):
         _check_settings(
             settings,
@@ -230,14 +230,14 @@ def check_recipe(recipe: Recipe, where: str) -> None:
 
 
 def _check_settings(settings: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
-    """`BadDefinition` where a setting is unknown, or of another type than its default."""
+    """`BadDefinition` if a setting is unknown, or of another type than its default."""
     for name, value in settings.items():
         if name not in known:
             raise make_unknown_setting_error(name, known, where)
         default = known[name]
         if type(value) is not type(default) and not (type(value) is int and isinstance(default, float)):
             kind = type(default).__name__
-            raise BadDefinition(f"{where}: {name} = {value!r} must be of type {kind}, as {default!r}")
+            raise BadDefinition(f"{where}: {name} = {value!r} must be of type {kind}, like its default {default!r}")
         if problem := explain_out_of_range(name, value):
             raise BadDefinition(f"{where}: {name} = {value!r}: {problem}")
 
@@ -247,10 +247,10 @@ def make_unknown_setting_error(name: str, known: Mapping[str, Any], where: str) 
 
 
 def read_recipe(file: Path) -> Recipe:
-    """The recipe in one file; `BadDefinition` naming the file and the first thing wrong in it."""
+    """Read the recipe in one file; `BadDefinition` names the file and the first error in it."""
     recipe = read_definition(file, Recipe)
     if recipe.name != file.stem:
-        raise BadDefinition(f"{file} names itself {recipe.name!r}: a recipe's name is its file's, {file.stem!r}")
+        raise BadDefinition(f"{file} has the name {recipe.name!r}: it must be that of its file, {file.stem!r}")
     try:
         check_recipe(recipe, str(file))
     except UnknownName as error:
@@ -259,13 +259,13 @@ def read_recipe(file: Path) -> Recipe:
 
 
 def load_recipes() -> dict[str, Recipe]:
-    """Every recipe there is, by name, sorted: those of this package and those of FARSHIFT_PATH."""
+    """All recipes of this package and of FARSHIFT_PATH, by name, sorted."""
     recipes_by_name = {name: read_recipe(file) for name, file in find_plugin_files("recipes").items()}
     return dict(sorted(recipes_by_name.items()))
 
 
 def find_recipe(name: str) -> Recipe:
-    """The recipe called `name`; `UnknownName` offers the nearest."""
+    """The recipe called `name`; `UnknownName` suggests the nearest."""
     known = find_plugin_files("recipes")
     if name not in known:
         raise UnknownName("baseline", name, known, listed="farshift baselines list")
@@ -273,7 +273,7 @@ def find_recipe(name: str) -> Recipe:
 
 
 def replace_encoder(recipe: Recipe, encoder: str | None) -> Recipe:
-    """The recipe on features of another frozen encoder; as it is where none is named."""
+    """The recipe on features of another frozen encoder; unchanged if none is given."""
     return recipe if encoder in (None, recipe.encoder) else recipe.model_copy(update={"encoder": encoder})
 
 
@@ -282,27 +282,27 @@ _FINE_TUNED: dict[str, Setting] = {"lr": 5e-5, "batch_size": 32, "weight_decay":
 
 
 def make_fine_tuned(recipe: Recipe, weights: str, **chosen: Setting) -> Recipe:
-    """The recipe's algorithm on a pretrained network that is trained further, with DomainBed's learning rate and batch;
-    of its own settings those remain that are the algorithm's. chosen: settings that stand in any case."""
+    """The recipe's algorithm on a pretrained network that is fine-tuned, with DomainBed's learning rate and batch size;
+    of its own settings only those of the algorithm remain. chosen: settings that override all of these."""
     if recipe.algorithm is None:
-        raise ModelError(f"{recipe.name} is an estimator, and has no network to fine-tune: try --encoder {weights}")
+        raise ModelError(f"{recipe.name} is an estimator and has no network to fine-tune: try --encoder {weights}")
     own = read_settings(find_named_file("algorithm", "algorithms", recipe.algorithm))
     settings = {name: value for name, value in recipe.settings.items() if name in own and name != "lr"}
-    rate = {"lr": own["lr"]} if "lr" in own else {}  # an algorithm that names a rate has its paper's
+    rate = {"lr": own["lr"]} if "lr" in own else {}  # a rate that an algorithm sets is its paper's
     settings |= _FINE_TUNED | rate | {"weights": weights} | chosen
     changed = {"network": "pretrained", "settings": settings, "on": {}, "suits": ["*"]}
     return recipe.model_copy(update=changed | filter_budget_settings(recipe, lambda _: {}))
 
 
 def replace_network(recipe: Recipe, network: str) -> Recipe:
-    """The recipe's algorithm on another network, which has its own defaults; what the recipe sets of all else (steps,
-    learning rate, the algorithm) remains. `UnknownName` where there is no such network, `ModelError` for an estimator
-    and for a network that starts from weights."""
+    """The recipe's algorithm on another network with that network's defaults; all other settings of the recipe (steps,
+    learning rate, algorithm) remain. `UnknownName` for an unknown network, `ModelError` for an estimator and for a
+    network that starts from pretrained weights."""
     if recipe.network is None:
-        raise ModelError(f"{recipe.name} is an estimator, and has no network: leave --network out")
+        raise ModelError(f"{recipe.name} is an estimator and has no network: leave --network out")
     find_named_file("network", "networks", network)
     if network == "pretrained":
-        raise ModelError("--network pretrained: name its weights in its place, such as --fine-tune microsoft/resnet-50")
+        raise ModelError("--network pretrained: name its weights instead, such as --fine-tune microsoft/resnet-50")
     if network == recipe.network:
         return recipe
     assert recipe.algorithm
@@ -326,10 +326,10 @@ def replace_network(recipe: Recipe, network: str) -> Recipe:
 
 
 def replace_augmentation(recipe: Recipe, spec: str) -> Recipe:
-    """The recipe with its rows augmented: `NAME[+NAME..][,setting=value..]`. `BadDefinition` for a setting that there
-    is not, `ModelError` for an estimator."""
+    """The recipe with augmented rows: `NAME[+NAME..][,setting=value..]`. `BadDefinition` for an unknown setting,
+    `ModelError` for an estimator."""
     if recipe.estimator:
-        raise ModelError(f"{recipe.name} is an estimator, and its rows are not augmented: leave --augment out")
+        raise ModelError(f"{recipe.name} is an estimator, which does not augment rows: leave --augment out")
     augment, *given = spec.split(",")
     pairs = [assignment.partition("=") for assignment in given]
     if any(not sign for _, sign, _ in pairs):
@@ -341,7 +341,7 @@ def replace_augmentation(recipe: Recipe, spec: str) -> Recipe:
 
 
 def parse_setting(text: str) -> Setting:
-    """A setting's value as TOML has it, or a word as it stands."""
+    """A setting's value as TOML, or else the text itself."""
     try:
         value: Setting = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

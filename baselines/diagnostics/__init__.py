@@ -1,8 +1,8 @@
-"""Diagnostics: what trained replicas are like inside, measured on some of their training rows.
+"""Diagnostics: properties of trained replicas, measured on some of their training rows.
 
 Each file here, or under `baselines/diagnostics/` of FARSHIFT_PATH, is one: `CITATION`, `TASKS`, and `measure(subject)
--> {name: values}`, the values a tensor (K,), one for each replica and never depending on the others. It raises
-`NotApplicable`, with the reason, where it does not fit.
+-> {name: values}`. Values are tensors (K,) with one value for each replica, which must not depend on the others.
+`measure` raises `NotApplicable`, with the reason, if the diagnostic does not apply.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def list_diagnostics() -> list[str]:
 
 
 def parse_diagnostics(text: str) -> tuple[str, ...]:
-    """Diagnostics by their names, separated by commas, in order; `all` are all. `UnknownName` offers the nearest."""
+    """Parse names of diagnostics separated by commas, sorted; `all` means all. `UnknownName` suggests the nearest."""
     known = list_diagnostics()
     names = [name.strip() for name in text.split(",") if name.strip()]
     if names == ["all"]:
@@ -47,9 +47,8 @@ def parse_diagnostics(text: str) -> tuple[str, ...]:
 def diagnose_stack(
     stack: ReplicaStack, data: Data, task: str, benchmark: str, names: Sequence[str]
 ) -> list[dict[str, float | str]]:
-    """What each replica of a trained replica stack is like, on at most `ROWS` of its training rows: by
-    `diagnostic.value`, and how many rows there were. A diagnostic that does not fit is one text, `n/a` and the
-    reason."""
+    """Diagnose each replica of a trained replica stack on at most `ROWS` of its training rows. Returns values by
+    `diagnostic.value`, and the number of rows. A diagnostic that does not apply has the value `n/a` and the reason."""
     if not names:
         return [{} for _ in range(len(stack))]
     from ._subject import Subject, sample_rows
@@ -60,7 +59,7 @@ def diagnose_stack(
         plugin = load_module(FOLDER, name, "diagnostic")
         try:
             if task not in plugin.TASKS:
-                raise NotApplicable(f"it is of {' and '.join(plugin.TASKS)} tasks")
+                raise NotApplicable(f"it is for {' and '.join(plugin.TASKS)} tasks")
             values = _check_values(name, plugin.measure(subject), len(stack))
         except NotApplicable as error:
             for own in results:

@@ -1,4 +1,4 @@
-"""What a diagnostic raises where it does not fit."""
+"""The error of a diagnostic that does not apply."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from ...core.errors import FarshiftError
 
 
 class NotApplicable(FarshiftError):
-    """A diagnostic that does not fit what it is to be taken of; the message is the reason."""
+    """A diagnostic that does not apply to a model or its data; the message is the reason."""

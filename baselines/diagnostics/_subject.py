@@ -1,4 +1,4 @@
-"""What is diagnosed: trained replicas and some training rows, and what measures need of them."""
+"""The subject of diagnostics: trained replicas and some training rows, and the quantities that measures need."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ..training.sampler import Batch, Data
 from ._applicable import NotApplicable
 
 HELD_VALUES = 1 << 24
-"""Gradient values of single rows held at once: it bounds memory and, so that no replica's sums depend on the others, is
-divided by the parameters of one replica alone."""
+"""The most gradient values of single rows in memory at once. It is divided by the parameters of one replica only, so
+that no replica's sums depend on the others."""
 
 TEXTS = 64
 """Rows of texts whose features are computed at once."""
 
 
 class Subject:
-    """K trained replicas and the n rows that they are looked at on. All of it in evaluation: dropout and the like are
-    silent, and the replicas are copies that nothing else sees."""
+    """K trained replicas and the n rows on which they are diagnosed. Everything runs in evaluation mode (dropout and
+    the like are off), on copies of the replicas."""
 
     def __init__(self, stack: ReplicaStack, data: Data, task: str) -> None:
-        """data: the rows, whose labels all replicas share; each counts alike, whatever its weight. task:
-        `classification` or `sequence`."""
+        """data: the rows, whose labels all replicas share; each has the same weight here. task: `classification` or
+        `sequence`."""
         self.stack = stack.only(range(len(stack)))
         self.stack.network.eval()
         self.data, self.task = data, task
@@ -50,29 +50,29 @@ class Subject:
 
     @property
     def groups(self) -> Tensor:
-        """The environment of each row, (n,). `NotApplicable` where the rows are of one or none are known."""
+        """The environment of each row, (n,). `NotApplicable` if there is only one, or none is known."""
         if self.data.group is None or len(torch.unique(self.data.group)) < 2:
             raise NotApplicable("the training rows come from one environment")
         return self.data.group
 
     @property
     def classes(self) -> Tensor:
-        """The class of each row, (n,). `NotApplicable` to other tasks."""
+        """The class of each row, (n,). `NotApplicable` for other tasks."""
         if self.task != "classification":
             raise NotApplicable("a text has no class")
         return self.target
 
     @cached_property
     def features(self) -> Tensor:
-        """What the last layer reads, (K, n, width) float64; for texts its mean over the target's tokens.
-        `NotApplicable` where the algorithm trains no single network that shows it."""
+        """The input of the last layer, (K, n, width) float64; for texts its mean over the target's tokens.
+        `NotApplicable` if the algorithm trains no single network that returns it."""
         network = self.stack.network
         if self.task == "classification":
             if not hasattr(network, "encode"):
-                raise NotApplicable("its networks show no features")
+                raise NotApplicable("its networks return no features")
             return self.stack.features(*self.data.inputs).double()
         if not hasattr(network, "features"):
-            raise NotApplicable("its network shows no features")
+            raise NotApplicable("its network returns no features")
         with torch.no_grad():
             pieces = []
             for some in torch.split(self._places, TEXTS):
@@ -83,19 +83,19 @@ class Subject:
         return torch.cat(pieces, dim=1)
 
     def losses(self, stack: ReplicaStack, rows: Tensor) -> Tensor:
-        """The losses (C, m) of rows (C, m), their places, by a replica stack of C.
+        """The losses (C, m) of a replica stack of C on rows (C, m), given by index.
 
-        Cross-entropy, or the squared error where outputs are not logits; of a text the mean over its tokens."""
+        Cross-entropy, or the squared error if outputs are not logits; for a text the mean over its tokens."""
         algorithm = stack.algorithm
         if algorithm.adapts:
-            raise NotApplicable("it changes while it predicts, so it has no gradients of its own")
+            raise NotApplicable("it adapts while it predicts, so it has no gradients of its own")
         inputs, target = tuple(x[rows] for x in self.data.inputs), self.target[rows]
         logits = algorithm.logits(stack.network, *inputs)
         errors = cross_entropy(logits, target) if algorithm.gives_logits else squared_error(logits, target)
         return reduce_to_rows(errors, Batch(inputs, target, rows))
 
     def mean_loss(self, rows: Tensor | None = None) -> Tensor:
-        """The mean loss of the rows of these places (m,), all by default, of each replica as it now is: (K,)."""
+        """Each replica's current mean loss, (K,), on the rows with the indices (m,), by default all."""
         places = self._places if rows is None else rows
         return self.losses(self.stack, places.expand(self.replicas, -1)).mean(1)
 
@@ -105,25 +105,25 @@ class Subject:
 
     @property
     def parameters(self) -> list[Tensor]:
-        """Those that are trained, each (K, ..)."""
+        """The trained parameters, each (K, ..)."""
         return list_trainable_parameters(self.stack)
 
     def gradient(self, rows: Tensor) -> Tensor:
-        """Of the mean loss of some rows by all parameters: (K, parameters) float64."""
+        """The gradient of the mean loss of some rows with respect to all parameters: (K, parameters) float64."""
         return flatten_gradients(compute_gradients(self.mean_loss(rows), self.parameters))
 
     @property
     def held_rows(self) -> int:
-        """Of how many rows gradients are taken at once."""
+        """The number of rows whose gradients are computed at once."""
         each = sum(parameter[0].numel() for parameter in self.parameters)
         return max(1, min(len(self), HELD_VALUES // max(1, each)))
 
     def row_gradients(self, replica: int) -> Iterator[Tensor]:
-        """The gradient of each row's loss by all parameters of one replica, some rows at a time: (m, parameters)
-        float64, every row once and in order.
+        """The gradient of each row's loss with respect to all parameters of one replica, in blocks of rows: (m,
+        parameters) float64, every row once and in order.
 
-        A copy of the replica for each row, with the replica axis for its axis, has exactly one row's gradient: any
-        network has them so, whatever its layers."""
+        The replica is copied for each row along the replica axis, so that each copy has one row's gradient. This works
+        for any network, whatever its layers."""
         copies: ReplicaStack | None = None
         for some in torch.split(self._places, self.held_rows):
             if copies is None or len(copies) != len(some):
@@ -138,20 +138,20 @@ def list_trainable_parameters(stack: ReplicaStack) -> list[Tensor]:
 
 
 def flatten_gradients(by_parameter: tuple[Tensor, ...]) -> Tensor:
-    """Gradients by parameters, each (K, ..), as one row a replica: (K, all) float64."""
+    """Flatten gradients by parameter, each (K, ..), to one row for each replica: (K, all) float64."""
     return torch.cat([gradient.flatten(1).double() for gradient in by_parameter], dim=1)
 
 
 def sample_rows(data: Data, benchmark: str, most: int) -> Data:
-    """At most so many of the training rows that have a weight in some replica, drawn by the benchmark's name: the same
-    for every recipe and seed that trains on these rows."""
+    """Draw at most `most` of the training rows that have a weight in some replica. The benchmark's name seeds the draw:
+    it is the same for every recipe and seed that trains on these rows."""
     places = torch.nonzero((data.weight > 0).any(0))[:, 0].cpu()
     order = draw_permutations(make_keys([f"{benchmark}/diagnostics"]), len(places))[0]
     return select_rows(data, places[order[:most]].sort().values.to(data.lengths.device))
 
 
 def select_rows(data: Data, rows: Tensor) -> Data:
-    """Some of the rows, by their places, without columns in which all of them are padding."""
+    """The rows with the given indices, without columns in which all of them are padding."""
     inputs: tuple[Any, ...] = tuple(x[rows] for x in data.inputs)
     target, lengths = data.target[:, rows], data.lengths[rows]
     if target.ndim == 3:

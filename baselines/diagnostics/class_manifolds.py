@@ -1,4 +1,4 @@
-"""The geometry of the classes' features, and how many classes for each dimension a linear readout could tell apart.
+"""The geometry of the classes' features, and how many classes per dimension a linear readout could separate.
 
 A class's features are a cloud of points around a centre, measured from the mean of all rows in units of the centre's
 norm. With T ~ N(0, I) and s(T) the point of the cloud farthest along T, seen from the centre,
@@ -11,8 +11,8 @@ balls of this radius and dimension (Chung et al. 2016, the replica formula at ma
     1 / capacity = E_t [ int_{-t/R}^{tR} Dz (tR - z)^2 / (1 + R^2) + int_{-inf}^{-t/R} Dz (z^2 + t^2) ],  t ~ chi_D
 
 2 for points, falling to 1 / D for large balls; over classes the harmonic mean is taken (Cohen et al. 2020). It is an
-estimate from the training rows at hand: correlations between centres are not removed, classes with one row are left
-out, and clouds are taken as if in general position.
+estimate from the given training rows: correlations between centres are not removed, classes with one row are left
+out, and clouds are assumed to be in general position.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ TASKS = ("classification",)
 DRAWS = 300
 """Directions T for each class."""
 NODES = 200
-"""Points of the quadrature over t."""
+"""Quadrature points over t."""
 
 
 def measure(subject: Subject) -> dict[str, Tensor]:
-    """radius, dimension (means over classes) and capacity, each (K,); no number where a centre is the mean of all."""
+    """radius, dimension (means over classes) and capacity, each (K,); NaN if a centre is the mean of all rows."""
     features, classes = subject.features, subject.classes
     several = [label for label, count in enumerate(torch.bincount(classes).tolist()) if count > 1]
     if len(several) < 2:
@@ -65,8 +65,8 @@ def measure(subject: Subject) -> dict[str, Tensor]:
 
 
 def compute_geometry(points: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
-    """Gaussian radius and dimension, each (K,), of clouds (K, m, width), by directions (K, draws, m - 1) in the span of
-    each cloud's points."""
+    """Gaussian radius and dimension, each (K,), of clouds (K, m, width), from directions (K, draws, m - 1) in the span
+    of each cloud's points."""
     centre = points.mean(1, keepdim=True)
     spread = points - centre
     # The points in an orthonormal basis of their span: m points around their mean span at most m - 1 dimensions.
@@ -83,14 +83,14 @@ def compute_geometry(points: Tensor, directions: Tensor) -> tuple[Tensor, Tensor
 
 
 def compute_capacity(radius: float, dimension: float) -> float:
-    """The capacity of balls of a radius (in units of their centres' norm) and a dimension, which need not be whole."""
+    """The capacity of balls of a radius (in units of their centres' norm) and a dimension, which may be fractional."""
     if not (math.isfinite(radius) and math.isfinite(dimension)):
         return math.nan
     if radius == 0 or dimension == 0:
         return 2.0
     t, weight = _make_chi_quadrature(dimension)
     low, high = -t / radius, t * radius
-    # Moments of a standard normal between the two ends.
+    # Moments of a standard normal between the two limits.
     mass = _normal_cdf(high) - _normal_cdf(low)
     first = _normal_density(low) - _normal_density(high)
     second = mass + low * _normal_density(low) - high * _normal_density(high)
@@ -100,8 +100,8 @@ def compute_capacity(radius: float, dimension: float) -> float:
 
 
 def _make_chi_quadrature(dimension: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights for means over the chi distribution, by Gauss's rule in log t: of few degrees its density has a
-    cusp at 0, which that takes away."""
+    """Nodes and weights for means over the chi distribution, by Gauss's rule in log t: for few degrees its density has
+    a cusp at 0, which the logarithm removes."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     low = math.log(1e-12) / dimension + min(0.0, 0.5 * math.log(dimension))
     high = math.log(math.sqrt(dimension) + 10)

@@ -2,9 +2,9 @@
 
     alpha = |E g|^2 / E |g|^2
 
-over the gradients g of the n rows' losses by all parameters: 1 where all are the same, 1 / n where they are
-orthogonal, which is what random ones come near to. `rows_helped` is n alpha, the m-coherence of n rows: how many rows
-a step along one row's gradient helps on average, to first order. Chatterjee and Zielinski, section 2.
+over the gradients g of the n rows' losses with respect to all parameters: 1 where all are the same, 1 / n where they
+are orthogonal, as random ones nearly are. `rows_helped` is n alpha, the m-coherence of n rows: how many rows a step
+along one row's gradient helps on average, to first order. Chatterjee and Zielinski, section 2.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TASKS = ("classification", "sequence")
 
 
 def measure(subject: Subject) -> dict[str, Tensor]:
-    """alpha and rows_helped, each (K,); no number where all gradients are 0."""
+    """alpha and rows_helped, each (K,); NaN if all gradients are 0."""
     alphas = []
     for replica in range(subject.replicas):
         total, squares = torch.zeros(()), torch.zeros(())

@@ -1,9 +1,9 @@
-"""How many dimensions the features of the rows fill: two estimates.
+"""Two estimates of the dimension of the features of the rows.
 
 `participation_ratio`: (sum l)^2 / sum l^2 over the eigenvalues l of the features' covariance, the number of directions
 that a Gaussian of equal variances would need (Gao et al.). `two_nn`: n / sum log(r2 / r1) over the distances r1, r2 of
-each row to its nearest two others, the maximum-likelihood form of Facco et al.'s estimator (their equation 6); it sees
-curved manifolds too. Rows that coincide with another are one row.
+each row to its nearest two others, the maximum-likelihood form of Facco et al.'s estimator (their equation 6); it
+applies to curved manifolds too. Rows that coincide with another count once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TASKS = ("classification", "sequence")
 
 
 def measure(subject: Subject) -> dict[str, Tensor]:
-    """participation and two_nn, each (K,); no number where the features of all rows are the same."""
+    """participation and two_nn, each (K,); NaN if the features of all rows are the same."""
     if len(subject) < 3:
         raise NotApplicable("it needs three training rows")
     features = subject.features
@@ -46,7 +46,7 @@ def two_nn(features: Tensor) -> Tensor:
     rows = torch.unique(features, dim=0)
     if len(rows) < 3:
         return features.new_tensor(math.nan)
-    # By differences: products would lose the distance of close rows.
+    # From differences: products would lose the distance of close rows.
     distance = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")
     nearest = distance.fill_diagonal_(math.inf).topk(2, largest=False).values
     return len(rows) / torch.log(nearest[:, 1] / nearest[:, 0]).sum()

@@ -1,10 +1,10 @@
-"""How alike the gradients of the training environments are: the mean cosine over all pairs of them.
+"""Similarity of the gradients of the training environments: the mean cosine over all pairs of them.
 
     2 / (E (E - 1)) sum_{a < b} <g_a, g_b> / (|g_a| |g_b|)
 
-over the gradients g of the environments' mean losses by all parameters: 1 where all pull the same way, negative where
-they conflict. It is what Fish raises (there as inner products, equation 4) and Fishr's and AND-mask's penalties look
-at.
+over the gradients g of the environments' mean losses with respect to all parameters: 1 where all have the same
+direction, negative where they conflict. Fish maximises it (there as inner products, equation 4), and the penalties of
+Fishr and AND-mask use it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TASKS = ("classification", "sequence")
 
 
 def measure(subject: Subject) -> dict[str, Tensor]:
-    """cosine, (K,); no number where an environment's gradient is 0. environments, (K,): how many were compared."""
+    """cosine, (K,); NaN if an environment's gradient is 0. environments, (K,): how many were compared."""
     groups = subject.groups
     names = torch.unique(groups)
     total = torch.zeros(())

@@ -3,9 +3,9 @@
     R^2 of  f(x) = b + sum_i v_i(x_i)
 
 by least squares, pooled over the width: 1 where each factor has a direction of its own, whatever the others are. The
-factors are the categories of the input where it has several; of a text, how often each word stands in it; else the
-label and the environment. `adjusted` allows for the number of free vectors (1 - (1 - R^2) (n - 1) / (n - rank)):
-features that know nothing of the factors have about 0 there, and more than 0 in `r2`.
+factors are the categories of the input if it has several; for a text, how often each word occurs in it; else the
+label and the environment. `adjusted` corrects for the number of free vectors (1 - (1 - R^2) (n - 1) / (n - rank)):
+features that are independent of the factors have about 0 there, and more than 0 in `r2`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TASKS = ("classification", "sequence")
 
 
 def measure(subject: Subject) -> dict[str, Tensor]:
-    """r2 and adjusted, each (K,); no number where the features of all rows are the same."""
+    """r2 and adjusted, each (K,); NaN if the features of all rows are the same."""
     return compute_explained_variance(subject.features, make_design_matrix(subject))
 
 
@@ -55,7 +55,7 @@ def compute_explained_variance(features: Tensor, factors: Tensor) -> dict[str, T
     basis = left[:, sizes > sizes.max() * max(factors.shape) * torch.finfo(sizes.dtype).eps]
     rank = basis.shape[1] + 1
     if rank >= rows:
-        raise NotApplicable(f"{rows} training rows cannot tell {rank} vectors of factors")
+        raise NotApplicable(f"{rows} training rows are too few for {rank} vectors of factors")
     centred = features - features.mean(1, keepdim=True)
     total = centred.square().sum((1, 2))
     r2 = (basis.T @ centred).square().sum((1, 2)) / total

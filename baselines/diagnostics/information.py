@@ -5,7 +5,7 @@
 the V-information of Xu et al. (definition 2) with V the linear softmax probes: H_V(Y | F) is the cross-entropy of a
 probe on rows that it was not fitted on, H_V(Y) that of the label's frequencies, in nats. One half of the rows, drawn
 by the replica's name, fits the probe, the other is predicted. On few rows a probe may do worse than the frequencies:
-below 0 the features tell it nothing.
+a value below 0 means that the probe found no information.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ TASKS = ("classification", "sequence")
 PENALTY = 1e-3
 """Half of this times the squared norm of the probe is added to its mean loss."""
 STEPS = 1000
-"""Of Nesterov's accelerated optimiser step; the objective's condition number is at most 1 + 1 / (2 PENALTY)."""
+"""The number of Nesterov's accelerated steps; the objective's condition number is at most 1 + 1 / (2 PENALTY)."""
 
 
 def measure(subject: Subject) -> dict[str, Tensor]:
-    """label (of classes) and environment (where there are several), each (K,), in nats."""
+    """label (for classes) and environment (if there are several), each (K,), in nats."""
     if len(subject) < 4:
         raise NotApplicable("it needs four training rows")
     values = {}
@@ -47,7 +47,7 @@ def measure(subject: Subject) -> dict[str, Tensor]:
 
 
 def estimate_information(features: Tensor, labels: Tensor, keys: Tensor) -> Tensor:
-    """Of features (K, n, width) about labels (n,), in nats: (K,)."""
+    """The information of features (K, n, width) about labels (n,), in nats: (K,)."""
     order = draw_permutations(derive_stream(keys, "information"), len(labels))
     half = len(labels) // 2
     names, targets = torch.unique(labels, return_inverse=True)
@@ -58,7 +58,7 @@ def estimate_information(features: Tensor, labels: Tensor, keys: Tensor) -> Tens
     scale = Scaling(training_half[0])
     weights = fit_probe(scale(training_half[0]), training_half[1], len(names))
     knowing = (scale(test_half[0]) @ weights).log_softmax(-1)
-    # One more of each, so that a label that the first half lacks costs a finite number of nats.
+    # Add one to each count, so that a label that is missing in the first half costs a finite number of nats.
     counts = F.one_hot(training_half[1], len(names)).sum(1).double() + 1
     guessing = (counts / counts.sum(1, keepdim=True)).log()
     gained = knowing.gather(2, test_half[1][..., None])[..., 0] - guessing.gather(1, test_half[1])

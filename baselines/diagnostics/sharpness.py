@@ -1,4 +1,4 @@
-"""Adaptive sharpness: how much the loss rises where each weight is moved in proportion to its size.
+"""Adaptive sharpness: the rise of the loss when each weight is moved in proportion to its size.
 
     average:  E L(w + |w| d) - L(w),  d ~ N(0, sigma^2)
     worst:    max L(w + |w| d) - L(w)  over |d|_2 <= rho
@@ -25,11 +25,11 @@ CITATION = (
 )
 TASKS = ("classification", "sequence")
 SIGMA, DRAWS = 0.1, 20
-"""The standard deviation of weights in the average, as a share of each, and how many draws it is the mean of."""
+"""The standard deviation of the random moves in the average, relative to each weight, and the number of draws."""
 RHO, ASCENTS = 0.5, 20
-"""The radius of the worst case (Kwon et al.'s for CIFAR-10), and the steps of its ascent."""
+"""The radius of the worst case (Kwon et al.'s for CIFAR-10), and the number of ascent steps."""
 STRIDE = 0.2
-"""The length of a step of the ascent, as a share of rho."""
+"""The length of an ascent step, as a share of rho."""
 
 
 def measure(subject: Subject) -> dict[str, Tensor]:
@@ -47,7 +47,7 @@ def measure(subject: Subject) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def _move_parameters(subject: Subject, weights: list[Tensor], shares: list[Tensor]) -> None:
-    """Put the parameters to w + |w| d."""
+    """Set the parameters to w + |w| d."""
     for parameter, weight, share in zip(subject.parameters, weights, shares, strict=True):
         parameter.copy_(weight + weight.abs() * share)
 
@@ -68,7 +68,7 @@ def _compute_average(subject: Subject, weights: list[Tensor]) -> Tensor:
 
 
 def _compute_worst(subject: Subject, weights: list[Tensor], base_loss: Tensor) -> Tensor:
-    """How much the loss rises at the worst point found, (K,)."""
+    """The rise of the loss at the worst point found, (K,)."""
     shares = [torch.zeros_like(weight) for weight in weights]
     best = torch.zeros_like(base_loss)
     for ascent in range(ASCENTS + 1):
@@ -86,11 +86,11 @@ def _compute_worst(subject: Subject, weights: list[Tensor], base_loss: Tensor) -
 
 
 def _compute_norm(values: list[Tensor]) -> Tensor:
-    """The norm of each replica's values, (K,), above 0 so that one may divide by it."""
+    """The norm of each replica's values, (K,), above 0 so that it can be a divisor."""
     norm = torch.stack([value.flatten(1).square().sum(1) for value in values]).sum(0).sqrt()
     return norm.clamp(min=torch.finfo(norm.dtype).tiny)
 
 
 def _scale_values(values: list[Tensor], by: Tensor) -> list[Tensor]:
-    """Values of each replica times its number, (K,)."""
+    """Each replica's values times its number, (K,)."""
     return [value * by.view(-1, *[1] * (value.ndim - 1)) for value in values]

@@ -2,10 +2,10 @@
 
     exp(- sum_i l_i log l_i),  l the eigenvalues of <g_i, g_j> / (n |g_i| |g_j|)
 
-over the gradients g of the rows' losses by all parameters: 1 where all point the same way, n where they are
-orthogonal. The Vendi score of Friedman and Dieng (section 3) with the kernel of gradients of Jung et al. Theirs are
-of a proxy model, projected at random to fewer dimensions; here they are the trained replica's own, and exact. Rows
-whose gradient is 0 have no direction and are left out.
+over the gradients g of the rows' losses with respect to all parameters: 1 where all have the same direction, n where
+they are orthogonal. The Vendi score of Friedman and Dieng (section 3) with the kernel of gradients of Jung et al. They
+use those of a proxy model, projected at random to fewer dimensions; here they are the trained replica's own, and exact.
+Rows whose gradient is 0 have no direction and are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TASKS = ("classification", "sequence")
 
 
 def measure(subject: Subject) -> dict[str, Tensor]:
-    """score, (K,): between 1 and the number of rows; no number where all gradients are 0."""
+    """score, (K,): between 1 and the number of rows; NaN if all gradients are 0."""
     return {
         "score": torch.stack(
             [compute_vendi_score(compute_gram(subject, replica)) for replica in range(subject.replicas)]
@@ -35,8 +35,8 @@ def measure(subject: Subject) -> dict[str, Tensor]:
 
 
 def compute_gram(subject: Subject, replica: int) -> Tensor:
-    """The inner products of all rows' gradients, (n, n). Blocks of rows are taken again for each other block, so that
-    no more than two are held."""
+    """The inner products of all rows' gradients, (n, n). Blocks of rows are computed again for each other block, so
+    that no more than two are in memory."""
     block_rows: list[list[Tensor]] = []
     for index, rows in enumerate(subject.row_gradients(replica)):
         above = [rows @ columns.T for _, columns in zip(range(index), subject.row_gradients(replica), strict=False)]
@@ -51,7 +51,7 @@ def compute_gram(subject: Subject, replica: int) -> Tensor:
 
 
 def compute_vendi_score(products: Tensor) -> Tensor:
-    """The Vendi score of vectors by their inner products (n, n), as a scalar."""
+    """The Vendi score of vectors, from their inner products (n, n), as a scalar."""
     lengths = products.diagonal().sqrt()
     some = lengths > 0
     if not bool(some.any()):

@@ -1,10 +1,10 @@
-"""The inverse participation ratio of weights: 1 where one component has all of a neuron's weight, small where all
-share.
+"""The inverse participation ratio of weights: 1 where one component has all of a neuron's weight, small where the
+weight is spread evenly.
 
     IPR(w) = sum_j |w_j|^4 / (sum_j |w_j|^2)^2
 
 `weights`: of the weights that enter each neuron, the mean over all neurons of linear, convolutional and recurrent
-layers and of a first layer on categories; vectors of words and places are not neurons. `fourier`: for networks of
+layers and of a first layer on categories; word and position embeddings are not neurons. `fourier`: for networks with
 one hidden layer on categories, of the Fourier components of each hidden neuron's weights from each input and to the
 classes, the mean over both: near 1 where a network has learned modular arithmetic by waves, lower where it memorises
 (Doshi et al., section 2).
@@ -33,7 +33,7 @@ TASKS = ("classification", "sequence")
 
 
 def measure(subject: Subject) -> dict[str, Tensor]:
-    """weights, and fourier where the network is one hidden layer on categories, each (K,)."""
+    """weights, and fourier if the network has one hidden layer on categories, each (K,)."""
     network: Any = subject.stack.network
     layers = [weights.detach().double() for weights in iterate_entering_weights(network)]
     values = {"weights": torch.cat([inverse_participation_ratio(weights) for weights in layers], dim=1).mean(1)}
@@ -57,7 +57,7 @@ def iterate_entering_weights(network: nn.Module) -> Iterator[Tensor]:
 
 
 def inverse_participation_ratio(weights: Tensor) -> Tensor:
-    """The inverse participation ratio over the last axis, in (0, 1]; of no weights 0."""
+    """The inverse participation ratio over the last axis, in (0, 1]; 0 for weights that are all 0."""
     powers = weights.square()
     share = powers / powers.sum(-1, keepdim=True).clamp(min=torch.finfo(powers.dtype).tiny)
     return share.square().sum(-1)

@@ -1,1 +1,1 @@
-"""Encoding rows as tensors, and decoding what a network gives."""
+"""Encode rows as tensors, and decode a network's outputs."""

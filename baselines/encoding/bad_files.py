@@ -1,5 +1,5 @@
-"""Pictures and sounds that cannot be decoded: among training rows they are named by row id, before anything is
-trained; a row that is asked about is left without an answer, which counts as wrong."""
+"""Images and audio that cannot be decoded. Among training rows they are an error, raised before training, that gives
+the row id; a row to be predicted is left without an answer, which counts as wrong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .pixel_rows import PixelRows, find_largest_value
 
 @contextmanager
 def report_bad_rows(rows: object) -> Iterator[None]:
-    """While `rows` are encoded: a file that cannot be decoded is an error that names its row, where `rows` have ids."""
+    """While `rows` are encoded, give the row id in the error of a file that cannot be decoded, if `rows` have ids."""
     try:
         yield
     except BadFile as error:
@@ -31,20 +31,20 @@ def report_bad_rows(rows: object) -> Iterator[None]:
 
 
 def raise_if_unreadable(inputs: Sequence[Any]) -> None:
-    """Decode what is decoded whenever it is read, so that training does not meet a broken picture in its middle."""
+    """Decode all files that are decoded at each reading, so that training does not stop at an unreadable image."""
     for x in inputs:
         if isinstance(x, PixelRows) and x.on_the_fly:
             find_largest_value(x.pixels)
 
 
 def answer_readable_rows(coding: RowEncoding, batch: Columns, ask: Callable[[Columns], list[Answers]]) -> list[Answers]:
-    """What `ask` gives for a batch, one for each replica; rows whose file cannot be decoded are `FAILED`."""
+    """`ask`'s answers for a batch, one for each replica; rows whose file cannot be decoded are `FAILED`."""
     try:
         return ask(batch)
     except BadFile as error:
         is_readable = coding.readable(batch)
         log_message(
-            f"{int((~is_readable).sum())} {error.what}s of a batch cannot be decoded, and count as wrong: {error.why}"
+            f"{int((~is_readable).sum())} {error.what} files of a batch are unreadable (counted as wrong): {error.why}"
         )
     return [
         answers.scatter(is_readable) for answers in ask({name: column[is_readable] for name, column in batch.items()})

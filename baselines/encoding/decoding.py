@@ -1,4 +1,4 @@
-"""Greedy decoding, written once for every network that gives one token after another, for all replicas at once."""
+"""Greedy decoding of all replicas at once, for every autoregressive network."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torch import Tensor
 from .encoding import BOS, EOS, PAD, UNKNOWN
 
 State = dict[str, Tensor]
-"""What a decoder remembers; every tensor has the replica and the row as its first two axes."""
+"""The state of a decoder; the first two axes of every tensor are the replica and the row."""
 
 
 class StepDecoder(Protocol):
-    """A decoder that can go one token at a time."""
+    """A decoder that can advance one token at a time."""
 
     def start(self, source: Tensor) -> State:
         """The state before the first token, from source ids (K, n, S)."""
@@ -26,16 +26,16 @@ class StepDecoder(Protocol):
 
 
 def shift_right(target: Tensor) -> Tensor:
-    """What a decoder reads when it is taught `target` (.., T): BOS, then all tokens but the last."""
+    """The decoder's input when trained on `target` (.., T): BOS, then all tokens but the last."""
     return torch.cat([torch.full_like(target[..., :1], BOS), target[..., :-1]], dim=-1)
 
 
 @torch.no_grad()
 def decode_greedily(network: StepDecoder, source: Tensor, limit: int, aligned: bool = False) -> Tensor:
-    """The likeliest token at each step, (K, n, T) int64, PAD after the end.
+    """The most likely token at each step, (K, n, T) int64, PAD after the end.
 
     A row ends with EOS or at `limit` tokens; in an aligned task, at its source's length and never before.
-    Rows that have ended in every replica leave the batch as soon as they are half of it.
+    Rows that have ended in every replica are dropped from the batch when they are half of it.
     """
     lengths = (source != PAD).sum(dim=-1) if aligned else torch.full_like(source[..., 0], limit)
     longest = int(lengths.max()) if lengths.numel() else 0
@@ -61,7 +61,7 @@ def decode_greedily(network: StepDecoder, source: Tensor, limit: int, aligned: b
 
 
 def select_likeliest(logits: Tensor, source: Tensor) -> Tensor:
-    """The likeliest word of logits (K, n, S, words) for each token of source ids (K, n, S); PAD where the source has
+    """The most likely word of logits (K, n, S, words) for each token of source ids (K, n, S); PAD where the source has
     PAD."""
     logits[..., [PAD, BOS, EOS, UNKNOWN]] = -torch.inf
     return logits.argmax(dim=-1).masked_fill(source == PAD, PAD)

@@ -1,6 +1,6 @@
-"""From a task's columns to the tensors that networks see, and back from a network's outputs to predictions.
+"""From a task's columns to a network's input tensors, and from a network's outputs to predictions.
 
-Whatever is learned here (classes, scale, vocabularies) is learned from the training rows alone.
+Everything learned here (classes, scale, vocabularies) is learned from the training rows only.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ SETTINGS: dict[str, Any] = {
     "hint_range": 128,
     "augment": "none",
 }
-"""inputs: `auto`, `categories` or `numbers`: an integer column that a classification task or its source calls a
-category is one, a sound is its spectrogram (`log_mel.py`), and anything else is numbers; or all columns are as it says;
-or, of a pretrained network, `tokens`, a text by the tokenizer of the setting `weights`, or `sounds`, by its processor.
-buckets: into which the words and pairs of words of a text are hashed. side: to how many pixels a side encoded pictures
-are resized, and decoder, a file of `loaders/decoders/`, what decodes them. scaled: numbers are divided by the largest
-of training rows, and numbers to be learnt are standardised by their mean and deviation; false leaves both as they are,
-as some published settings want it. All these are of tasks whose answers are no texts. stretch: a decoded text has at
-most this many times the tokens of the longest in training, as its format writes it. format: a file of formats/; pieces
-and hint_range are read by some. augment: files of augmentations/, joined by `+`, each with settings of its own."""
+"""inputs: how columns are read. `auto`: an integer column that a classification task or its source declares a category
+is one, audio is read as a spectrogram (`log_mel.py`), anything else as numbers. `categories`, `numbers`: all columns
+so. For pretrained networks: `tokens`, a text by the tokenizer of the setting `weights`, or `sounds`, audio by its
+processor. buckets: the number of hash buckets for the words and pairs of words of a text. side: the side in pixels to
+which encoded images are resized; decoder: the file of `loaders/decoders/` that decodes them. scaled: divide numbers by
+the largest of training rows and standardise numeric targets; false leaves both unchanged, as some published settings
+require. All these apply to tasks whose answers are not texts. stretch: the maximum length of a decoded text, as a
+multiple of the longest in training in tokens, as its format writes it. format: a file of formats/; some read pieces
+and hint_range. augment: files of augmentations/, joined by `+`, each with its own settings."""
 
 PAD, BOS, EOS, UNKNOWN = range(4)
-"""Token ids with a meaning of their own; a vocabulary's words follow."""
+"""Special token ids; a vocabulary's words follow."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a network must know of a task to be built.
+    """The sizes that a network needs to know of a task to be built.
 
-    `categories`: values of each categorical input; `numbers`: numeric features; `source`: words an input text
-    may hold, specials included; `outputs`: classes, 1 of a number, or words an output text may hold, specials
-    included. `shape`: that of an image, where a single numeric input of two or three axes is all there is (`numbers` is
-    its product). `names`: what the classes are called, where they have names.
+    `categories`: number of values of each categorical input; `numbers`: numeric features; `source`: size of the input
+    vocabulary, with special tokens; `outputs`: classes, 1 for a number, or size of the output vocabulary, with special
+    tokens. `shape`: the image shape, if the only input is numeric with two or three axes (`numbers` is its product).
+    `names`: the names of the classes, if they have any.
     """
 
     outputs: int
@@ -77,9 +77,9 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Encoded rows. `inputs` are the network's arguments, each with the row as first axis; `target` is int64,
-    class ids (n,) or token ids (n, T) padded with PAD; or float32, numbers (n,). `lengths` (n,) are the target's; of
-    classes and numbers 1, or the tokens that the row's text has."""
+    """Encoded rows. `inputs` are the network's arguments, each with the row as first axis; `target` is int64, class ids
+    (n,) or token ids (n, T) padded with PAD; or float32, numbers (n,). `lengths` (n,) are the target's; for classes and
+    numbers 1, or the number of tokens of the row's text."""
 
     inputs: tuple[Tensor, ...]
     target: Tensor
@@ -93,10 +93,10 @@ _WORDS: Mapping[str, Any] = {"ngram_range": (1, 2)}
 
 
 class RowEncoding:
-    """Rows with one answer each. Integer columns that the task calls categories as such, other columns and arrays as
-    numbers over the training maximum, encoded pictures as RGB of `side` x `side` pixels, texts as hashed words and
-    pairs of words (Weinberger et al., ICML 2009, arXiv:0902.2206; counts of a row to length 1); labels as `targets.py`
-    says."""
+    """Rows with one answer each. Integer columns that the task declares categories are read as categories, other
+    columns and arrays as numbers over the training maximum, encoded images as RGB of `side` x `side` pixels, texts as
+    hashed words and pairs of words (Weinberger et al., ICML 2009, arXiv:0902.2206; each row's counts are scaled to
+    length 1). Labels are encoded by `targets.py`."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class RowEncoding:
         by: str = DEFAULT,
         scaled: bool = True,
     ) -> None:
-        """pieces: of a text, as options of scikit-learn's `HashingVectorizer`. scaled: as in `SETTINGS`."""
+        """pieces: how texts are split, as options of scikit-learn's `HashingVectorizer`. scaled: as in `SETTINGS`."""
         if how not in ("auto", "categories", "numbers"):
             raise ModelError(f"setting inputs = {how!r}: use auto, categories, numbers, tokens or sounds")
         self.task, self.how, self.side, self.by = task, how, side, by
@@ -118,7 +118,7 @@ class RowEncoding:
         self.pictures = [name for name in task.inputs if is_encoded(train[name])]
         self.announced = ImagePrefetch(side, by)
         self.streams = ""
-        """The one input of a task that is pictures of uint8: its rows need not lie on the device."""
+        """The only input of a task if it is uint8 images: its rows need not be on the device."""
         if len(task.inputs) == 1 and how != "categories" and (pixels := self._pixels(train[task.inputs[0]])):
             self.streams = task.inputs[0]
             self.categories, self.texts, self.numbers, self.values = [], [], [self.streams], {}
@@ -133,7 +133,7 @@ class RowEncoding:
         self.buckets, self.pieces = buckets, dict(pieces)
         self.numbers = [name for name in task.inputs if name not in {*self.categories, *self.texts}]
         self.values = {name: int(train[name].max()) + 1 for name in self.categories}
-        # In float64: the least of signed integers has no absolute value of its own type.
+        # In float64: the most negative integer has no absolute value in its own type.
         self.scale = {
             name: (float(np.abs(train[name].astype(np.float64)).max()) if scaled else 1.0) or 1.0
             for name in self.numbers
@@ -145,7 +145,8 @@ class RowEncoding:
         self.sizes = Sizes(outputs, categories, width, shape=image, names=task.names)
 
     def _pixels(self, column: NDArray[Any]) -> Pixels | None:
-        """The pictures of a column, each of two or three axes; None where it holds none, or others than uint8."""
+        """The images of a column, each with two or three axes; None for other columns, or for images that are not
+        uint8."""
         if self.pictures:
             return open_pixels(column, self.side, self.by)
         if isinstance(column, StreamedPixels):
@@ -153,8 +154,8 @@ class RowEncoding:
         return ArrayPixels(column) if column.dtype == np.uint8 and column.ndim in (3, 4) else None
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
-        """What `inputs` gives of all rows that are trained on. Pictures stay where they lie: they are read some rows at
-        a time, as of a tensor."""
+        """As `inputs`, for all training rows. Images stay where they are stored; `PixelRows` reads a few rows at a
+        time."""
         pixels = self._pixels(batch[self.streams]) if self.streams else None
         if pixels is None:
             return self.inputs(batch)
@@ -162,7 +163,7 @@ class RowEncoding:
         return torch.zeros((len(lazy), 0), dtype=torch.int64), cast(Tensor, lazy)
 
     def _decoded(self, batch: Columns) -> Columns:
-        """The columns with pixels in place of encoded pictures."""
+        """The columns with encoded images decoded to pixels."""
         return {**batch, **{name: self._pixels_of(batch[name]) for name in self.pictures}}
 
     def _pixels_of(self, files: NDArray[Any]) -> NDArray[np.uint8]:
@@ -170,18 +171,18 @@ class RowEncoding:
         return read_all_pixels(open_pixels(files, self.side, self.by)) if pixels is None else pixels
 
     def announce(self, columns: Mapping[str, EncodedFiles]) -> None:
-        """Make pictures ready that `inputs` will be asked for, some at a time."""
+        """Decode the images of `columns`, which `inputs` will then get in batches."""
         for name in self.pictures:
             if name in columns:
                 self.announced.announce(columns[name])
 
     @property
     def decoder(self) -> str:
-        """What decodes its pictures, with its version; empty where it reads none."""
+        """The decoder of its images, with its version; empty if it reads none."""
         return load_decoder(self.by).version if self.pictures else ""
 
     def readable(self, batch: Columns) -> NDArray[np.bool_]:
-        """Which rows hold only files that can be decoded, (n,)."""
+        """Which rows have only files that can be decoded, (n,)."""
         mask = np.ones(len(next(iter(batch.values()))), bool)
         for name in self.pictures:
             mask &= find_readable_images(batch[name], self.by)
@@ -189,14 +190,14 @@ class RowEncoding:
 
     def _categorical(self, name: str, column: NDArray[Any]) -> bool:
         if self.how == "auto":
-            # Shifted rows of a regression may go beyond the integers of training.
+            # Shifted rows of a regression task may exceed the integers of training.
             codes = name in self.task.categories and self.task.type == "classification"
             return codes and bool(column.ndim == 1 and column.dtype.kind in "iu")
         return self.how == "categories" and column.dtype != object
 
     @property
     def encoding(self) -> str:
-        """How each input is read, in words, for the run card."""
+        """A description of how each input is read, for the run card."""
         columns_by_kind = {
             "categories": [f"{name} ({self.values[name]})" for name in self.categories],
             "numbers": [name for name in self.numbers if name not in self.pictures],
@@ -209,7 +210,7 @@ class RowEncoding:
         ids = np.asarray(column, np.int64)
         if len(ids) and not 0 <= ids.min() <= ids.max() < self.values[name]:
             raise ModelError(
-                f"the category {name!r} holds {ids.min()}..{ids.max()}, in training 0..{self.values[name] - 1}: "
+                f"the category {name!r} has values {ids.min()}..{ids.max()}, in training 0..{self.values[name] - 1}: "
                 "use the setting inputs = 'numbers'"
             )
         return ids
@@ -241,7 +242,7 @@ class RowEncoding:
         return features
 
     def features(self, batch: Columns) -> NDArray[np.float32]:
-        """One flat row of features for an estimator, (n, width): one-hot categories, then numbers."""
+        """Features of an estimator, one flat row each, (n, width): one-hot categories, then numbers."""
         categories, numbers = self.inputs(batch)
         sizes = self.sizes.categories
         hot = [np.eye(size, dtype=np.float32)[ids] for size, ids in zip(sizes, categories.numpy().T, strict=True)]
@@ -256,7 +257,7 @@ Ids = NDArray[np.int64]
 
 
 class Vocabulary:
-    """The words of a text column as training rows have them, sorted; ids from 4 on."""
+    """The sorted words of a text column in training rows; ids start at 4."""
 
     def __init__(self, texts: Texts, tokens: str) -> None:
         self.tokens = tokens
@@ -269,7 +270,7 @@ class Vocabulary:
         return len(self.words) + 4
 
     def _split(self, texts: Texts) -> tuple[pa.Array, Ids]:
-        """All tokens of all texts in a row, and how many each text has, (n,)."""
+        """The tokens of all texts, end to end, and the number of tokens of each text, (n,)."""
         if self.tokens == "character":
             column = pa.array(list(texts), pa.string())
             return pa.array(list("".join(texts)), pa.string()), pc.utf8_length(column).to_numpy().astype(np.int64)
@@ -301,12 +302,13 @@ class Vocabulary:
 
 
 class SequenceEncoding:
-    """One text column to another. The target of an aligned task has no EOS: its length is its input's."""
+    """From one text column to another. The target of an aligned task has no EOS: its length is its input's."""
 
     def __init__(self, task: Task, train: Columns, stretch: float = 4.0, format: Format | None = None) -> None:
-        """format: what the network reads and writes in place of the task's texts; these by default."""
+        """format: converts the task's texts to what the network reads and writes; by default it leaves them
+        unchanged."""
         if len(task.inputs) != 1:
-            raise ModelError(f"sequence baselines read one text column, this task has {len(task.inputs)}")
+            raise ModelError(f"sequence baselines read one text column, and this task has {len(task.inputs)}")
         self.format = format or Format(task, train, {})
         self.task, self.field = self.format.task, task.inputs[0]
         written = self.format.format_targets(train[self.field], train[task.label])
@@ -315,7 +317,7 @@ class SequenceEncoding:
         self.sizes = Sizes(len(self.target), source=len(self.source), aligned=self.task.aligned)
         longest = self.target.ids(written)[1].max(initial=1)
         self.limit = int(stretch * longest) + 1
-        """The most tokens a decoded text may have; of no use in aligned tasks."""
+        """The most tokens of a decoded text; unused in aligned tasks."""
 
     def inputs(self, batch: Columns) -> tuple[Tensor, Ids]:
         """Source token ids (n, S), and their lengths (n,)."""
@@ -323,7 +325,7 @@ class SequenceEncoding:
         return torch.from_numpy(ids), lengths
 
     def texts(self, ids: Ids) -> list[str]:
-        """The answers in what a network wrote, ids (n, T)."""
+        """The answers in a network's output, ids (n, T)."""
         return [self.format.answer(text) for text in self.target.texts(ids)]
 
     def encode(self, rows: Columns) -> Encoded:
@@ -331,7 +333,7 @@ class SequenceEncoding:
         taught = self.format.format_targets(rows[self.field], rows[self.task.label])
         target, lengths = self.target.ids(taught, end=not self.task.aligned)
         if self.task.aligned and (read != lengths).any():
-            raise ModelError(f"an aligned task has a {self.task.label!r} of another length than its {self.field!r}")
+            raise ModelError(f"an aligned task has a {self.task.label!r} whose length differs from its {self.field!r}")
         written = torch.from_numpy(target)
         return Encoded((source, written), written, torch.from_numpy(lengths))
 
@@ -342,7 +344,7 @@ def make_encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> Ro
         return SequenceEncoding(task, train, settings["stretch"], make_format(task, train, settings))
     if settings["format"] != "plain":
         raise ModelError(
-            f"setting format = {settings['format']!r}: formats are of texts, and this is a {task.type} task"
+            f"setting format = {settings['format']!r}: formats are for texts, and this is a {task.type} task"
         )
     how, by, scaled = (settings[name] for name in ("inputs", "decoder", "scaled"))
     return RowEncoding(task, train, how, settings["buckets"], side=settings["side"], by=by, scaled=scaled)

@@ -1,8 +1,8 @@
-"""Features of an encoder on the disk, each row's by a digest of what was read: made once for all who ask.
+"""Features of an encoder on disk, each row's by a digest of its content: computed once for all processes.
 
 A store is a folder of the cache, of the kind `features`: memory-mapped tables of digests and features, each written
 whole, flushed and renamed. One process at a time adds to a store; those that wait find what it added. Larger tables
-take up smaller ones, so that a row is rewritten a logarithmic number of times and few tables are open.
+absorb smaller ones, so that a row is rewritten a logarithmic number of times and few tables are open.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ DIGEST = 16
 """Bytes of a row's digest."""
 
 ROWS = 4096
-"""Rows that are encoded between two writes: no more are lost when a process is killed."""
+"""Rows that are encoded between two writes: the most that are lost when a process is killed."""
 
 Features = NDArray[np.float32]
 
 
 class FeatureStore:
-    """The features of one encoder that reads in one way."""
+    """The features of one encoder with one configuration."""
 
     def __init__(self, name: str, decides: Any, width: int) -> None:
-        """name: for people. decides: all that features depend on besides the rows; as canonical JSON has it. width: of
-        a row's features."""
+        """name: a readable name. decides: everything besides the rows that the features depend on, as canonical JSON.
+        width: the number of features of a row."""
         plain = re.sub(r"[^A-Za-z0-9_.-]", "-", name).strip("-.") or "encoder"
         self.name, self.width = name, width
         self._own = f"{plain}-{compute_identity(decides)[:16]}"
@@ -49,8 +49,8 @@ class FeatureStore:
         return get_cache_root() / "features" / self._own
 
     def of(self, digests: Sequence[bytes], read: Callable[[list[int]], Features]) -> Features:
-        """The features (n, width) of rows with these digests. `read` makes those of the rows at some places, (some,
-        width); it is asked for each digest that is not on the disk, once."""
+        """The features (n, width) of rows with these digests. `read` computes those of rows given by index, (some,
+        width); it is called once for each digest that is not on disk."""
         first: dict[bytes, int] = {}
         for index, digest in enumerate(digests):
             first.setdefault(digest, index)
@@ -76,8 +76,8 @@ class FeatureStore:
         return features
 
     def _open(self, mend: bool = False) -> None:
-        """Take in the tables that are there now. What was mapped and is gone meanwhile stays readable. mend: remove
-        those that were cut off or changed; the lock is held."""
+        """Open new tables. A mapped table stays readable after its file is removed. mend: remove tables that are
+        truncated or changed; requires the lock."""
         there = sorted(self.folder.glob("*.arrow"))
         for path in there:
             if path in self._tables:
@@ -90,7 +90,7 @@ class FeatureStore:
     def _take(self, path: Path) -> None:
         try:
             table = map_table(path).combine_chunks()
-        except FileNotFoundError:  # taken up by a larger one since it was listed
+        except FileNotFoundError:  # absorbed by a larger one since it was listed
             return
         rows = table["digest"].chunk(0)
         digests = np.frombuffer(rows.buffers()[1], f"V{DIGEST}", count=len(rows), offset=rows.offset * DIGEST)
@@ -110,7 +110,7 @@ class FeatureStore:
                 report_progress(f"encoding by {self.name}", min(len(digests), start + ROWS), len(digests))
 
     def _write(self, digests: NDArray[np.void], features: Features) -> None:
-        """A table of these rows and of those of all tables that are at most twice as large, which then go."""
+        """Write a table of these rows and those of all tables at most twice as large, and remove these tables."""
         import pyarrow as pa
 
         absorbed = []
@@ -135,7 +135,7 @@ class FeatureStore:
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         with translate_os_errors(path):
             self.folder.mkdir(parents=True, exist_ok=True)
-            for leftover in self.folder.glob(".*.tmp"):  # of a process that was killed: the lock is held
+            for leftover in self.folder.glob(".*.tmp"):  # of a killed process, since this one has the lock
                 leftover.unlink(missing_ok=True)
             try:
                 write_arrow(table, temporary)

@@ -1,8 +1,8 @@
-"""Features of a frozen pretrained encoder of transformers, in place of the texts, images or sounds that it reads.
+"""Features of a frozen pretrained encoder of transformers, in place of the texts, images or audio that it reads.
 
 Linear probing: Alain and Bengio, "Understanding intermediate layers using linear classifier probes", 2016
-(arXiv:1610.01644); as a baseline under shift, Kumar et al., ICLR 2022 (arXiv:2202.10054). Whatever learns from numbers
-can be the probe: a scikit-learn estimator, or a network under any algorithm.
+(arXiv:1610.01644); as a baseline under shift, Kumar et al., ICLR 2022 (arXiv:2202.10054). Anything that learns from
+numbers can be the probe: a scikit-learn estimator, or a network under any algorithm.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from .images import is_encoded
 
 
 def digest_encoder(spec: str) -> str:
-    """A digest of an encoder's weights: of the Hub's commit, or of a folder's files. Downloads what is not there yet;
-    errors are those of `FrozenColumns`."""
+    """A digest of an encoder's weights: of the Hub's commit, or of a folder's files. Downloads missing files; raises
+    the errors of `FrozenColumns`."""
     return from_spec(spec, {}).code
 
 
 class FrozenColumns:
-    """The columns of a classification or regression task, with features in place of its texts, images or sounds.
+    """The columns of a classification or regression task, with features in place of its texts, images or audio.
 
-    spec: `org/name[@revision]` of the Hub, or a folder, `./folder`. A text model's features are the mean of its last
-    states over a text's tokens, at most as many as its window holds; an image model's, the mean over all places; a
-    sound model's, over all frames. Encoded pictures and sounds go through the model's own processor; of images that are
-    arrays, pixels are divided by the largest among training rows, as in `encoding.RowEncoding`.
+    spec: `org/name[@revision]` of the Hub, or a folder, `./folder`. The features are the mean of the last hidden
+    states: over a text's tokens (at most its window), over an image's positions, or over an audio clip's frames.
+    Encoded images and audio are read by the model's own processor; pixels of images that are arrays are divided by the
+    largest among training rows, as in `encoding.RowEncoding`.
 
-    Raises `MissingExtra` without transformers, `Unavailable` where the Hub does not give the model, `FarshiftError` for
-    a folder that holds none, and `ModelError` for a task with nothing that the model reads."""
+    Raises `MissingExtra` without transformers, `Unavailable` if the Hub does not provide the model, `FarshiftError` for
+    a folder without a model, and `ModelError` for a task without an input that the model reads."""
 
     def __init__(self, spec: str, task: Task, train: Columns, device: str = "cpu") -> None:
         if task.type not in ("classification", "regression"):
             raise ModelError(
-                f"encoder {spec}: a probe of its features tells a class or a number, and this is a {task.type} task"
+                f"encoder {spec}: a probe on its features predicts a class or a number, and this is a {task.type} task"
             )
         location = from_spec(spec, {})
         self._encoder = _load_encoder(location.folder, location.code, location.name, device)
@@ -57,22 +57,22 @@ class FrozenColumns:
                 raise ModelError(f"encoder {spec} reads {self._encoder.what}, and the input {name!r} is {given}")
         if not self._scales:
             raise ModelError(
-                f"encoder {spec} reads {self._encoder.what}, and no input of this task is one: {', '.join(task.inputs)}"
+                f"encoder {spec} reads {self._encoder.what}, and this task has none: {', '.join(task.inputs)}"
             )
 
     def columns(self, given: Columns) -> dict[str, NDArray[Any]]:
-        """The same columns, each that the encoder reads as features (n, width) float32."""
+        """The columns, with features (n, width) float32 in place of each that the encoder reads."""
         return dict(given) | {name: self._encoder.features(given[name], scale) for name, scale in self._scales.items()}
 
 
 @lru_cache(maxsize=1)
 def _load_encoder(folder: Path, code: str, name: str, device: str) -> _Encoder:
-    """The encoder of a folder whose digest is `code`, once for all replicas of a process."""
+    """The encoder of a folder whose digest is `code`, loaded once for all replicas of a process."""
     return _Encoder(folder, code, name, device)
 
 
 class _Encoder:
-    """A model that encodes each row once, and keeps its features in the cache by a digest of what was read."""
+    """A model that encodes each row once, and stores its features in the cache by a digest of the row's content."""
 
     def __init__(self, folder: Path, code: str, name: str, device: str) -> None:
         self._model = make_reader(folder, device)
@@ -87,7 +87,7 @@ class _Encoder:
         self._stores: dict[bool, FeatureStore] = {}
 
     def scale(self, column: NDArray[Any]) -> float:
-        """What a column's values are divided by: the largest of an image's pixels; 1 for texts and files."""
+        """The divisor of a column's values: the largest of an image's pixels; 1 for texts and files."""
         return 1.0 if column.dtype == object else float(np.abs(column).max(initial=0)) or 1.0
 
     def features(self, column: NDArray[Any], scale: float) -> NDArray[np.float32]:
@@ -101,11 +101,11 @@ class _Encoder:
         return self._store(is_encoded(column)).of(digests, lambda places: self._model.read(column[places]))
 
     def _store(self, files: bool) -> FeatureStore:
-        """Where features lie; those of files depend on what decodes them too."""
+        """The store of the features; features of files depend on the decoder too."""
         if files not in self._stores:
             decides = self._decides | {"decoder": list(self._model.decides) if files else []}
             decides |= (
                 {"format": 2} if files else {}
-            )  # of pictures that were read upright, and of 16 bits by their bits
+            )  # of images in their upright orientation, and of 16 bits by their bits
             self._stores[files] = FeatureStore(self._name, decides, self._model.width)
         return self._stores[files]

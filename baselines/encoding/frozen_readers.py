@@ -1,7 +1,7 @@
-"""Encoders of transformers as functions from texts, from images or from sounds, to one vector each.
+"""Encoders of transformers as functions from texts, images or audio to one vector each.
 
-Weights are read from safetensors files alone, and no code that came with a model is run. The mean over all last states
-is a sentence's vector in Reimers and Gurevych, EMNLP 2019 (arXiv:1908.10084), and asks no model for a token of its own.
+Weights are read from safetensors files only, and no code that came with a model is run. The mean over all last hidden
+states is a sentence's vector in Reimers and Gurevych, EMNLP 2019 (arXiv:1908.10084), and needs no special token.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ...loaders.batching.audio import describe_audio_decoder, read_samples
 from .images import is_encoded, unflatten_images
 
 ROWS = 32
-"""Rows read at once; features depend on it by rounding alone."""
+"""Rows read at once; features depend on it by rounding only."""
 
 
 def make_reader(folder: Path, device: str) -> Reader:
-    """The model that `save_pretrained` wrote to a folder. `ModelError` for one that lacks weights, its tokenizer or its
-    processor, or reads neither texts, images nor sounds."""
+    """The reader of a model folder written by `save_pretrained`. `ModelError` for one without weights, tokenizer or
+    processor, or that reads neither texts, images nor audio."""
     network = load_model(folder).to(device).eval().requires_grad_(False)
     if network.main_input_name == "pixel_values":
         return ImageReader(network, folder)
@@ -41,15 +41,15 @@ def make_reader(folder: Path, device: str) -> Reader:
         return TextReader(network, folder)
     if network.main_input_name == "input_values":
         return AudioReader(network, folder)
-    raise ModelError(f"encoder {folder.name} reads {network.main_input_name}, not texts, images or sounds")
+    raise ModelError(f"encoder {folder.name} reads {network.main_input_name}, not texts, images or audio")
 
 
 def load_model(folder: Path) -> Any:
-    """The model of a folder without a head, in float32; of one that reads texts and images, the part that reads images.
-    A pooling layer that the weights lack is left out. `ModelError` where they lack more."""
+    """The model of a folder without a head, in float32; for one that reads texts and images, its image part. A pooling
+    layer that the weights lack is left out. `ModelError` if they lack more."""
     from transformers import AutoModel
 
-    # A head that the file lacks is drawn at random: from no stream that training draws from.
+    # A head that the file lacks is initialised at random: not from a stream that training draws from.
     with wrap_user_errors(f"loading {folder}"), silence_transformers(), torch.random.fork_rng(devices=[]):
         network, report = AutoModel.from_pretrained(
             folder,
@@ -68,13 +68,13 @@ def load_model(folder: Path) -> Any:
     if hasattr(network.config, "vision_config"):
         network = getattr(network, "vision_model", None)
         if network is None:
-            raise ModelError(f"encoder {folder.name} reads texts and images at once: give a model of one of them")
+            raise ModelError(f"encoder {folder.name} reads texts and images together: give a model of one of them")
     return network
 
 
 @dataclass(frozen=True)
 class Moments:
-    """What an image model's processor says of arrays. mean and deviation: (channels, 1, 1); size: (height, width)."""
+    """An image processor's parameters for arrays. mean and deviation: (channels, 1, 1); size: (height, width)."""
 
     mean: Tensor
     deviation: Tensor
@@ -82,7 +82,7 @@ class Moments:
 
 
 def read_moments(folder: Path, channels: int) -> Moments:
-    """By `preprocessor_config.json`; `ModelError` for a folder without it."""
+    """Read `preprocessor_config.json`; `ModelError` for a folder without it."""
     file = folder / "preprocessor_config.json"
     if not file.is_file():
         raise ModelError(f"encoder {folder.name} has no {file.name}: save its image processor beside it")
@@ -95,28 +95,28 @@ def read_moments(folder: Path, channels: int) -> Moments:
 
 
 def reads_audio(folder: Path) -> bool:
-    """Whether a model's processor is one of sounds."""
+    """Whether a model's processor is for audio."""
     file = folder / "preprocessor_config.json"
     with wrap_user_errors(f"reading {file}"):
         return file.is_file() and "sampling_rate" in json.loads(file.read_text(encoding="utf-8"))
 
 
 def read_image_side(folder: Path) -> int | None:
-    """The longer side of what an image model reads; None of a model without an image processor."""
+    """The longer side of an image model's input; None for a model without an image processor."""
     if not (folder / "preprocessor_config.json").is_file() or reads_audio(folder):
         return None
     return max(read_moments(folder, 3).size)
 
 
 class TextReader:
-    """The mean of the last states over a text's tokens; 0 for a text without tokens."""
+    """The mean of the last hidden states over a text's tokens; 0 for a text without tokens."""
 
     what = "texts"
     decides: tuple[str, ...] = ()
-    """What features depend on besides the model, transformers and torch."""
+    """What the features depend on besides the model, transformers and torch."""
 
     def reads(self, column: NDArray[Any]) -> bool:
-        """Whether a column is texts."""
+        """Whether a column has texts."""
         return column.dtype == object and not is_encoded(column)
 
     def __init__(self, network: Any, folder: Path) -> None:
@@ -132,7 +132,7 @@ class TextReader:
 
     @torch.no_grad()
     def read(self, texts: NDArray[Any]) -> NDArray[np.float32]:
-        """Features (n, width) of texts (n,). Texts of like length are read together."""
+        """Features (n, width) of texts (n,). Texts of similar length are read together."""
         features = np.zeros((len(texts), self.width), np.float32)
         order = np.argsort([len(text) for text in texts], kind="stable")
         for start in range(0, len(order), ROWS):
@@ -156,9 +156,9 @@ class TextReader:
 
 
 class ImageReader:
-    """The mean of the last states over an image's places (and class token, where a model has one)."""
+    """The mean of the last hidden states over an image's positions (and class token, if a model has one)."""
 
-    what = "images: encoded, or arrays of two or three axes"
+    what = "images (encoded, or arrays of two or three axes)"
 
     def __init__(self, network: Any, folder: Path) -> None:
         self.network, self.name = network, folder.name
@@ -168,12 +168,12 @@ class ImageReader:
         self.width: int = self._states(torch.zeros(1, len(self.mean), *self.size)).shape[1]
 
     def reads(self, column: NDArray[Any]) -> bool:
-        """Whether a column is files of pictures, or images as arrays."""
+        """Whether a column has encoded images, or images as arrays."""
         return is_encoded(column) if column.dtype == object else column.ndim in (3, 4)
 
     @cached_property
     def processor(self) -> ImageProcessor:
-        """The model's own, for encoded pictures."""
+        """The model's own, for encoded images."""
         return ImageProcessor(self._folder)
 
     @property
@@ -181,11 +181,11 @@ class ImageReader:
         return tuple(self.processor.decides)
 
     def read(self, images: NDArray[Any]) -> NDArray[np.float32]:
-        """Features (n, width) of encoded pictures (n,), by the model's own processor; or of images (n, ..) as arrays
-        from 0 to 1, one, two or three channels, first or last.
+        """Features (n, width) of encoded images (n,), by the model's own processor; or of images (n, ..) as arrays from
+        0 to 1, with one, two or three channels, first or last.
 
-        A grey image is repeated in all channels, colours that are missing are 0; images are resized to the model's own
-        size and normalised as its processor says."""
+        A grey image is repeated in all channels, missing colour channels are 0. Images are resized to the model's own
+        size and normalised as its processor does."""
         if images.dtype == object:
             return self._files(images.tolist())
         shape = images.shape[1:]
@@ -217,7 +217,7 @@ class ImageReader:
 
 
 def load_audio_processor(folder: Path) -> Any:
-    """What a sound model's own `preprocessor_config.json` makes; `ModelError` for a folder without it."""
+    """The processor of an audio model, from its `preprocessor_config.json`; `ModelError` for a folder without it."""
     from transformers import AutoFeatureExtractor
 
     if not (folder / "preprocessor_config.json").is_file():
@@ -228,10 +228,10 @@ def load_audio_processor(folder: Path) -> Any:
 
 
 class AudioReader:
-    """The mean of the last states over a sound's frames. Each sound is read alone: most such models were trained
-    without a mask for padding, and what stands beside a sound must not change its features."""
+    """The mean of the last hidden states over an audio clip's frames. Each clip is read alone: most audio models were
+    trained without a padding mask, and features must not depend on the rest of the batch."""
 
-    what = "encoded sounds"
+    what = "encoded audio"
 
     def __init__(self, network: Any, folder: Path) -> None:
         self.processor = load_audio_processor(folder)
@@ -240,7 +240,7 @@ class AudioReader:
         self._least = count_frame_samples(network.config)
 
     def reads(self, column: NDArray[Any]) -> bool:
-        """Whether a column is files of sounds."""
+        """Whether a column has audio files."""
         return is_encoded(column)
 
     @property
@@ -249,7 +249,7 @@ class AudioReader:
 
     @torch.no_grad()
     def read(self, files: NDArray[Any]) -> NDArray[np.float32]:
-        """Features (n, width) of encoded sounds (n,). One that is shorter than a frame is filled up with silence."""
+        """Features (n, width) of encoded audio clips (n,). One shorter than a frame is padded with silence."""
         features = np.zeros((len(files), self.width), np.float32)
         for index, content in enumerate(files):
             waveform = read_samples(content, self.rate, f"sound {index} of {len(files)}")
@@ -264,7 +264,7 @@ Reader = TextReader | ImageReader | AudioReader
 
 
 def _parse_size(size: Any) -> tuple[int, int]:
-    """(height, width) of what a processor gives, which writes it in one of three ways."""
+    """The output size (height, width) of a processor, which its configuration writes in one of three ways."""
     if isinstance(size, dict):
         side = size.get("shortest_edge")
         return (side, side) if side else (size["height"], size["width"])

@@ -1,8 +1,8 @@
-"""Pictures that will be asked about, some at a time: decoded once, all together, into one entry of the cache.
+"""Decode the images of a part once, all together, into one entry of the cache, before its batches are predicted.
 
-A model is asked in batches, and knows of a batch its files alone. Decoded batch by batch, a part would leave an entry
-in the cache for each batch. So the harness announces a part's files before it asks, and a batch's files are found among
-them by their content.
+A model is given batches, and knows only the files of a batch. If each batch were decoded separately, a part would leave
+an entry in the cache for each batch. So the harness announces a part's files before it predicts them, and the files of
+a batch are found among them by their content.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DIGEST = 16
 
 
 class ImagePrefetch:
-    """The pictures of announced columns, resized to `side` by one decoder."""
+    """The images of announced columns, resized to `side` by one decoder."""
 
     def __init__(self, side: int, by: str) -> None:
         self.side, self.by = side, by
@@ -30,8 +30,8 @@ class ImagePrefetch:
         self._at: dict[bytes, tuple[int, int]] = {}
 
     def announce(self, files: EncodedFiles) -> None:
-        """Decode a column into the cache, but for pictures that cannot be decoded: these are met when a batch has
-        them. What would not fit in the cache is left to the batches."""
+        """Decode a column into the cache, without images that cannot be decoded: these are errors of their batch.
+        Images that do not fit in the cache are decoded batch by batch."""
         if any(column is files for column in self._announced):
             return
         self._announced.append(files)
@@ -49,7 +49,7 @@ class ImagePrefetch:
             }
 
     def of(self, files: Files) -> NDArray[np.uint8] | None:
-        """The pictures of a batch, (n, side, side, 3); None where one of them was not announced."""
+        """The images of a batch, (n, side, side, 3); None if one of them was not announced."""
         if not self._at:
             return None
         locations = [self._at.get(_digest_content(files, index)) for index in range(len(files))]

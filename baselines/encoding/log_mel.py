@@ -1,8 +1,8 @@
-"""An encoded sound as a log-mel spectrogram: what networks that start from nothing read of it.
+"""Encoded audio as a log-mel spectrogram: the input of networks that are trained from scratch.
 
 Windows of 25 ms every 10 ms at 16 kHz, 40 triangular filters of equal width and height on the mel scale (Davis and
-Mermelstein, IEEE TASSP 1980; mel(f) = 2595 log10(1 + f / 700)), the logarithm to base 10, cut off 8 below the loudest
-of the sound and moved to about -1 to 1 as Radford et al., ICML 2023 (arXiv:2212.04356), section 2.2 and code.
+Mermelstein, IEEE TASSP 1980; mel(f) = 2595 log10(1 + f / 700)), the logarithm to base 10, clipped 8 below the maximum
+of the clip and scaled to about -1 to 1 as in Radford et al., ICML 2023 (arXiv:2212.04356), section 2.2 and code.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ RATE = 16_000
 
 WINDOW, STEP, BANDS = 400, 160, 40
 LONGEST = 10 * RATE
-"""Samples of a sound that are read at most."""
+"""The most samples of an audio clip that are read."""
 
 _SHARE = 0.95
-"""Of the training sounds, how many are read whole, if they are no longer than that."""
+"""The fraction of training clips that are read whole, if they are no longer than the maximum."""
 
 _LOOKED_AT = 16
-"""Files of a column that tell whether it is one of sounds: a broken one may not."""
+"""The number of files that are checked to find out whether a column is audio: one alone may be broken."""
 
 
 @cache
@@ -56,12 +56,12 @@ def compute_log_mel(sound: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 class SpectrogramEncoding(RowEncoding):
-    """One sound as a log-mel spectrogram, (frames, BANDS), cut off or filled up with silence to the length that 95 of
-    100 training sounds do not exceed: a function of the sound alone, whatever stands beside it in a batch."""
+    """One audio clip as a log-mel spectrogram, (frames, BANDS), cut off or padded with silence to the 95th percentile
+    of the lengths in training: a function of the clip only, whatever else is in the batch."""
 
     def __init__(self, task: Task, train: Columns) -> None:
         if not is_audio_task(task, train):
-            raise ModelError(f"a spectrogram is of one sound, and this task has {', '.join(task.inputs)}")
+            raise ModelError(f"a spectrogram needs one audio input, and this task has {', '.join(task.inputs)}")
         self.task, self.targets, self.streams, self.pictures = task, make_targets(task, train), "", []
         lengths = sorted(map(len, self._decode_audio(train)))
         self.samples = min(LONGEST, max(WINDOW, lengths[int(_SHARE * (len(lengths) - 1))]))
@@ -98,7 +98,7 @@ class SpectrogramEncoding(RowEncoding):
         return waveforms
 
     def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
-        """No categories, (n, 0), and spectrograms end to end (n, frames * BANDS) float32."""
+        """No categories, (n, 0), and flattened spectrograms (n, frames * BANDS) float32."""
         waveforms = self._decode_audio(batch)
         spectrograms = np.zeros((len(waveforms), *self.sizes.shape), np.float32)
         for index, waveform in enumerate(waveforms):
@@ -113,7 +113,7 @@ class SpectrogramEncoding(RowEncoding):
 
 
 def is_audio_task(task: Task, train: Columns) -> bool:
-    """Whether a task's only input is an encoded sound."""
+    """Whether a task's only input is encoded audio."""
     if len(task.inputs) != 1:
         return False
     some = train[task.inputs[0]][:_LOOKED_AT]

@@ -1,8 +1,8 @@
-"""Pictures of training rows that stay uint8 where they lie (a mapped file, memory) until a batch asks for them.
+"""Images of training rows that stay uint8 where they are stored (a mapped file, memory) until a batch reads them.
 
-`PixelRows` stands where a tensor of all rows would: it has the few operations by which rows are read, and each gives
-the tensor that the same operation would give of the whole, on the device, scaled there. Rows that are announced are
-gathered ahead by a thread, on a GPU into pinned memory.
+`PixelRows` replaces a tensor of all rows. It has the few operations by which rows are read, and each returns the tensor
+that the same operation would return on the whole, scaled on the device. A thread gathers announced rows ahead, on a GPU
+into pinned memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...loaders.batching.pixels import EncodedPixels, Pixels, iterate_pieces
 
 @dataclass
 class _Slot:
-    """Room on the host for the rows of one step. `free`: when the device has read them."""
+    """A host buffer for the rows of one step. `free`: the event after which the device has read them."""
 
     bytes: Tensor
     free: Any = None
@@ -36,7 +36,7 @@ class PixelRows:
     def __init__(self, pixels: Pixels, scale: float, device: str | torch.device = "cpu") -> None:
         self.pixels, self.scale, self.device = pixels, scale, torch.device(device)
         self.shape = torch.Size((pixels.shape[0], prod(pixels.shape[1:])))
-        # On the device, for there a quotient by a number of the host is a product with its inverse, which differs.
+        # On the device: there, division by a host number multiplies by its inverse, which gives another result.
         self._over = torch.full((1,), scale, device=self.device)
         self._ahead: tuple[Tensor, Future[_Slot]] | None = None
         self._thread: ThreadPoolExecutor | None = None
@@ -46,7 +46,7 @@ class PixelRows:
         return self.shape[0]
 
     def __deepcopy__(self, _: Any) -> PixelRows:
-        return self  # nothing writes into it
+        return self  # it is never changed
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -61,16 +61,16 @@ class PixelRows:
 
     @property
     def on_the_fly(self) -> bool:
-        """Whether pictures are decoded whenever they are read."""
+        """Whether images are decoded at each reading."""
         return isinstance(self.pixels, EncodedPixels)
 
     @property
     def key(self) -> str:
-        """Tells these rows from others."""
+        """A key that identifies these rows."""
         return f"{self.pixels.key}/{self.scale!r}"
 
     def expect(self, rows: Tensor) -> None:
-        """Begin to gather the rows (..) of the step to come: places on the host."""
+        """Begin to gather the rows (..) of the next step, given by index on the host."""
         flat = rows.reshape(-1)
         if self._ahead is not None and torch.equal(self._ahead[0], flat):
             return
@@ -79,7 +79,7 @@ class PixelRows:
         self._ahead = flat, self._thread.submit(self._gather, flat)
 
     def at(self, rows: Tensor) -> Tensor:
-        """The rows of these places (..) on the host: (.., width)."""
+        """The rows with the indices (..), which are on the host: (.., width)."""
         flat = rows.reshape(-1)
         ahead, self._ahead = self._ahead, None
         if ahead is not None and torch.equal(ahead[0], flat):
@@ -105,7 +105,7 @@ class PixelRows:
         return self[rows]
 
     def split(self, rows: int, dim: int = 0) -> Iterator[Tensor]:
-        """All rows, so many at a time: what `torch.split` asks for."""
+        """All rows in chunks, as `torch.split` expects."""
         assert dim == 0
         return (self[start : start + rows] for start in range(0, len(self), rows))
 
@@ -119,7 +119,7 @@ class PixelRows:
         return tensor
 
     def _gather(self, flat: Tensor) -> _Slot:
-        """Fill a slot that nobody reads any more."""
+        """Fill a slot that is no longer read."""
         slot = next((candidate for candidate in self._slots if len(candidate.bytes) >= len(flat)), None)
         if slot is None:
             room = (len(flat), *self.pixels.shape[1:])
@@ -138,7 +138,7 @@ class PixelRows:
 
 
 def find_largest_value(pixels: Pixels) -> int:
-    """The largest value among all pictures; 0 where there are none."""
+    """The largest value among all images; 0 if there are none."""
     maximum = 0
     for piece in iterate_pieces(pixels):
         maximum = max(maximum, int(piece.max(initial=0)))

@@ -1,7 +1,7 @@
-"""Whether a second pretrained model can read what was encoded for a first one.
+"""Check whether a second pretrained model can read the inputs encoded for a first one.
 
-Pictures can always be shared: each network resizes and normalises them for itself. Token ids and samples are those of
-one tokenizer, one processor.
+Images can always be shared: each network resizes and normalises them itself. Token ids and samples depend on the
+tokenizer or the processor.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .frozen_readers import load_audio_processor
 
 
 def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:
-    """`ModelError` where `other` reads tokens or sounds in another way than `weights`, for which rows are encoded.
-    inputs: the setting of that name. setting: that which names `other`."""
+    """`ModelError` if `other` encodes tokens or audio differently from `weights`, for which rows are encoded. inputs:
+    the setting of that name. setting: the one that names `other`."""
     if inputs == "tokens":
         (ids, most), (other_ids, other_most) = _read_tokenizer(weights), _read_tokenizer(other)
         if ids != other_ids:
-            raise ModelError(f"setting {setting}: {other} has another tokenizer than {weights}, which read one text")
+            raise ModelError(f"setting {setting}: {other} and {weights} read one text with different tokenizers")
         if other_most is not None and (most is None or other_most < most):
             raise ModelError(
                 f"setting {setting}: {other} reads {other_most} tokens at most, and texts are encoded for {weights}, "
@@ -34,7 +34,7 @@ def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:
         for name in ("sampling_rate", "do_normalize"):
             if getattr(own, name, None) != getattr(others, name, None):
                 raise ModelError(
-                    f"setting {setting}: {other} has {name} = {getattr(others, name, None)}, and sounds are encoded "
+                    f"setting {setting}: {other} has {name} = {getattr(others, name, None)}, and audio is encoded "
                     f"for {weights}, which has {getattr(own, name, None)}"
                 )
 

@@ -1,7 +1,7 @@
-"""An encoded sound as the samples that a pretrained model reads.
+"""Encoded audio as the samples that a pretrained model reads.
 
-Training sounds are decoded once: their lengths and samples stay in the cache, each row's by its content (`features`,
-`feature_store.py`), beside what else decides them: the processor, the rate, the length, and what decodes.
+Training clips are decoded once: their lengths and samples are stored in the cache, each row's by its content
+(`features`, `feature_store.py`) and by everything else that determines them: processor, rate, length and decoder.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from .images import is_encoded
 from .targets import make_targets
 
 KEPT_BYTES = 2**30
-"""Of the samples of one column, that are kept in the cache."""
+"""Bytes of one column's samples that the cache may store."""
 
 
 class AudioEncoding(RowEncoding):
-    """One sound by the processor that lies beside a model's weights, its first `seconds`, filled up with zeros to the
-    length of the longest in training: a function of the sound alone, whatever stands beside it in a batch."""
+    """One audio clip by the processor that is stored with a model's weights: its first `seconds`, padded with zeros to
+    the longest in training. A function of the clip only, whatever else is in the batch."""
 
     def __init__(self, task: Task, train: Columns, weights: str, seconds: float) -> None:
-        """weights: as `FrozenColumns` takes them."""
+        """weights: see `FrozenColumns`."""
         from transformers import AutoConfig
 
         if len(task.inputs) != 1 or not is_encoded(train[task.inputs[0]]):
-            raise ModelError(f"setting inputs = 'sounds' is of one sound, and this task has {', '.join(task.inputs)}")
+            raise ModelError(f"setting inputs = 'sounds' needs one audio input; this task has {', '.join(task.inputs)}")
         if seconds <= 0:
-            raise ModelError(f"setting seconds = {seconds:g}: a sound's length must be above 0")
+            raise ModelError(f"setting seconds = {seconds:g}: the length of audio must be above 0")
         folder = from_spec(weights, {}).folder
         with wrap_user_errors(f"reading the configuration of {weights}"), silence_transformers():
             config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         if not hasattr(config, "conv_kernel"):
-            raise ModelError(f"weights {weights} read no sounds: give a model such as wav2vec 2.0")
+            raise ModelError(f"weights {weights} read no audio: give a model such as wav2vec 2.0")
         self.task, self.targets, self.processor = task, make_targets(task, train), load_audio_processor(folder)
         self.rate = int(self.processor.sampling_rate)
         self.most = max(count_frame_samples(config), round(seconds * self.rate))
@@ -70,7 +70,7 @@ class AudioEncoding(RowEncoding):
         return read_samples(bytes(files[index]), self.rate, f"sound {index} of {len(files)}")
 
     def _lengths(self, files: NDArray[Any]) -> NDArray[np.float32]:
-        """How many samples each sound has, (n,), whole numbers."""
+        """The number of samples of each clip, (n,), whole numbers."""
 
         def read(places: Sequence[int]) -> NDArray[np.float32]:
             return np.array([[len(self._decode_audio(files, index))] for index in places], np.float32).reshape(-1, 1)
@@ -78,7 +78,7 @@ class AudioEncoding(RowEncoding):
         return self._read_cached("lengths", files, 1, read)[:, 0]
 
     def _samples(self, files: NDArray[Any], places: Sequence[int]) -> NDArray[np.float32]:
-        """The sounds at some places, normalised as the processor does, 0 after a sound's end: (places, T)."""
+        """The clips with the indices `places`, normalised by the processor, 0 after a clip's end: (places, T)."""
         values = np.zeros((len(places), self.samples), np.float32)
         for row, index in enumerate(places):
             some = self._decode_audio(files, index)[: self.samples]
@@ -90,7 +90,7 @@ class AudioEncoding(RowEncoding):
     def _read_cached(
         self, what: str, files: NDArray[Any], width: int, read: Callable[[Sequence[int]], NDArray[np.float32]]
     ) -> NDArray[np.float32]:
-        """What `read` gives of sounds, `width` numbers each, by the cache; without it where they would not fit."""
+        """`read`'s values of clips, `width` each, through the cache; without it if they would not fit."""
         if 4 * width * len(files) > KEPT_BYTES:
             return read(range(len(files)))
         store = FeatureStore(f"sounds-{what}", self._decides | {"what": what, "width": width}, width)
@@ -103,14 +103,13 @@ class AudioEncoding(RowEncoding):
             return read(range(len(files)))
 
     def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
-        """No categories, (n, 0), and samples (n, T) float32, normalised as the processor does, 0 after a sound's
-        end."""
+        """No categories, (n, 0), and samples (n, T) float32, normalised by the processor, 0 after a clip's end."""
         files = batch[self.task.inputs[0]]
         values = self._samples(files, range(len(files)))
         return torch.zeros((len(values), 0), dtype=torch.int64), torch.from_numpy(values)
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
-        """What `inputs` gives, by the cache."""
+        """As `inputs`, through the cache."""
         files = batch[self.task.inputs[0]]
         values = self._read_cached("samples", files, self.samples, lambda places: self._samples(files, places))
         return torch.zeros((len(values), 0), dtype=torch.int64), torch.from_numpy(values)

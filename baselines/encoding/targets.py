@@ -1,4 +1,4 @@
-"""What a row's label is to a network, and what a network's outputs are to the task: one class, or one number."""
+"""The labels of a task as targets of a network, and a network's outputs as answers: one class, or one number."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from ...core.errors import ModelError
 class Targets(Protocol):
     @property
     def outputs(self) -> int:
-        """How many outputs a network gives each row."""
+        """The number of outputs of a network for each row."""
         ...
 
     def encode(self, labels: NDArray[Any]) -> Tensor:
-        """Labels (n,) as the targets that a network is trained on, (n,)."""
+        """Labels (n,) as the targets of training, (n,)."""
         ...
 
     def answers(self, outputs: Tensor, are_logits: bool) -> list[Answers]:
-        """The answers of each replica in outputs (K, n, outputs). are_logits: whether their softmax are
+        """The answers of each replica in outputs (K, n, outputs). are_logits: whether their softmax gives
         probabilities."""
         ...
 
 
 class Classes:
-    """Labels as they are, int64; an answer is the class of the largest output."""
+    """Labels unchanged, as int64; an answer is the class of the largest output."""
 
     def __init__(self, classes: int) -> None:
         self.outputs = classes
@@ -48,8 +48,8 @@ class Classes:
 
 
 class Numbers:
-    """Labels less their mean over training rows, in units of their standard deviation there, float32: settings that fit
-    one task then fit another of larger numbers. Answers are mapped back."""
+    """Labels standardised by the mean and standard deviation of training rows, float32, so that the same settings fit
+    tasks with larger numbers. Answers are mapped back."""
 
     outputs = 1
 
@@ -58,7 +58,7 @@ class Numbers:
         known = np.asarray(labels, np.float64)
         if not np.isfinite(known).all():
             raise ModelError("a training label is not a finite number: leave its row out")
-        largest = float(np.abs(known).max(initial=0)) or 1.0  # squares of the labels themselves may be too large
+        largest = float(np.abs(known).max(initial=0)) or 1.0  # squares of the labels themselves may overflow
         self.mean = largest * float((known / largest).mean()) if standardised and len(known) else 0.0
         self.deviation = (largest * float((known / largest).std()) if standardised and len(known) else 1.0) or 1.0
 
@@ -71,7 +71,7 @@ class Numbers:
 
 
 def make_targets(task: Task, train: Columns, standardised: bool = True) -> Targets:
-    """What the labels of a classification or regression task are to a network, as its training rows have them."""
+    """Make the targets of a classification or regression task from its training rows."""
     if task.type == "regression":
         return Numbers(train[task.label], standardised)
     assert task.classes, "a classification task says how many classes it has"

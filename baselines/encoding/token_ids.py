@@ -26,7 +26,7 @@ from .token_rows import TokenRows
 
 
 def choose_encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> RowEncoding | SequenceEncoding:
-    """The encoding of `task` that the settings ask for, learned from `train`."""
+    """Make the encoding of `task` that the settings select, learned from `train`."""
     if task.type != "sequence" and settings["inputs"] == "tokens":
         return TokenEncoding(task, train, str(settings.get("weights", "")))
     if task.type != "sequence" and settings["inputs"] == "sounds":
@@ -37,17 +37,17 @@ def choose_encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> 
 
 
 class TokenEncoding(RowEncoding):
-    """One text by the tokenizer that lies beside a model's weights, cut off at the model's window. Ids are one more
-    than the tokenizer's, padded with PAD (0), so that no real token is taken for padding; labels as they are.
+    """One text by the tokenizer that is stored with a model's weights, truncated to the model's window. Ids are the
+    tokenizer's plus 1, padded with PAD (0), so that no real token is mistaken for padding. Labels are unchanged.
 
     Training rows are tokenised once, into the cache (`loaders/batching/tokens.py`)."""
 
     def __init__(self, task: Task, train: Columns, weights: str) -> None:
-        """weights: as `FrozenColumns` takes them."""
+        """weights: see `FrozenColumns`."""
         from transformers import AutoConfig, AutoTokenizer
 
         if len(task.inputs) != 1 or any(not isinstance(text, str) for text in train[task.inputs[0]][:1]):
-            raise ModelError(f"setting inputs = 'tokens' is of one text, and this task has {', '.join(task.inputs)}")
+            raise ModelError(f"setting inputs = 'tokens' needs one text input; this task has {', '.join(task.inputs)}")
         location = from_spec(weights, {})
         with wrap_user_errors(f"loading the tokenizer of {weights}"), silence_transformers():
             config = AutoConfig.from_pretrained(location.folder, local_files_only=True, trust_remote_code=False)
@@ -70,7 +70,7 @@ class TokenEncoding(RowEncoding):
 
     @property
     def tokenizer(self) -> str:
-        """What makes its ids: the library's version, and the head of a digest of all else that decides them."""
+        """What determines the ids: the library's version, and a prefix of the digest of everything else."""
         import tokenizers
 
         return f"tokenizers {tokenizers.__version__}, {self.pinned.digest[:16]}"
@@ -84,11 +84,11 @@ class TokenEncoding(RowEncoding):
         return torch.from_numpy(ids), torch.zeros(len(rows), 0)
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
-        """What `inputs` gives, by the cache, and ragged: a batch is filled up when it is drawn."""
+        """As `inputs`, through the cache, and ragged: a batch is padded when it is drawn."""
         rows = TokenRows.of(tokenise_texts(batch[self.task.inputs[0]], self.pinned))
         return cast(Tensor, rows), torch.zeros(len(rows), 0)
 
     def encode(self, rows: Columns) -> Encoded:
-        """As of any row; `lengths` are those of the texts, in tokens."""
+        """As for any row; `lengths` are those of the texts, in tokens."""
         encoded = super().encode(rows)
         return replace(encoded, lengths=cast(TokenRows, encoded.inputs[0]).lengths)

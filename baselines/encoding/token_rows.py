@@ -1,8 +1,8 @@
-"""Token ids of training rows, ragged: int32 ids end to end, and where each row begins. Rows are filled up when a batch
-of them is read, and only to the longest of the batch.
+"""Token ids of training rows, ragged: int32 ids end to end, and the offset of each row. Rows are padded when a batch of
+them is read, and only to the longest of the batch.
 
-`TokenRows` stands where a tensor (n, T) of all rows filled up to the longest would: it has the operations by which rows
-are read. What they give is int64, as embeddings ask for.
+`TokenRows` replaces a tensor (n, T) of all rows padded to the longest: it has the operations by which rows are read.
+They return int64, as embeddings require.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TokenRows:
         return self.shape[0]
 
     def __deepcopy__(self, _: Any) -> TokenRows:
-        return self  # nothing writes into it
+        return self  # it is never changed
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("ids", "offsets", "longest"):
@@ -69,12 +69,12 @@ class TokenRows:
         return self.offsets.diff()
 
     def at(self, rows: Tensor) -> Tensor:
-        """The rows of these places (..): (.., T), T the longest's length among them, and 1 at least."""
+        """The rows with the indices (..): (.., T), T the longest's length among them, and 1 at least."""
         flat = rows.reshape(-1).to(self.device)
         begin, stop = self.offsets[flat], self.offsets[flat + 1]
         longest = max(1, int((stop - begin).max())) if len(flat) else 1
         places = begin[:, None] + torch.arange(longest, device=self.device)
-        # The last of all ids is PAD: where a row has ended, that one is read.
+        # The last of all ids is PAD: it is read after the end of a row.
         places = torch.where(places < stop[:, None], places, len(self.ids) - 1)
         return self.ids[places].long().view(*rows.shape, longest)
 
@@ -87,10 +87,10 @@ class TokenRows:
         return self.at(rows)
 
     def split(self, rows: int, dim: int = 0) -> Iterator[Tensor]:
-        """All rows, so many at a time: what `torch.split` asks for."""
+        """All rows in chunks, as `torch.split` expects."""
         assert dim == 0
         return (self[start : start + rows] for start in range(0, len(self), rows))
 
     def to_tensor(self) -> Tensor:
-        """All rows, filled up to the longest."""
+        """All rows, padded to the longest."""
         return self.at(torch.arange(len(self), device=self.device))

@@ -1,10 +1,10 @@
 """Formats: what a network reads and writes in place of a task's texts; one file each, its name the setting `format`.
 
-A file holds `class Format`, a subclass of the one here, and its citation. A format is learned from the training rows
-alone. It rewrites inputs wherever they are read, answers where they are taught, and reads the answer back out of what
-the network wrote: predictions are always of the task itself.
+A file has `class Format`, a subclass of the one here, and its citation. A format is learned from the training rows
+only. It rewrites inputs wherever they are read and answers in training, and extracts the answer from the network's
+output: predictions are always those of the task itself.
 
-Settings that a format may read: `pieces` (of a scratchpad) and `hint_range` (how many marks of places there are).
+Settings that a format may read: `pieces` (for a scratchpad) and `hint_range` (the number of index hints).
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from ...core.plugins import load_module
 Texts = Sequence[str] | NDArray[Any]
 
 SPACE = "␣"
-"""What stands for a space where single characters become words."""
+"""Replaces a space where single characters become words."""
 
 
 class Format:
-    """Texts as they are.
+    """Leave texts unchanged.
 
     `task` is the task as the network sees it: whether it is aligned, and what its tokens are, may differ."""
 
     def __init__(self, task: Task, train: Columns, settings: Mapping[str, Any]) -> None:
-        """settings: the recipe's. `ModelError` for training rows that cannot be written so."""
+        """settings: the recipe's. `ModelError` for training rows that cannot be written in this format."""
         self.task = task
 
     def format_inputs(self, texts: Texts) -> Texts:
-        """The inputs as the network reads them, of training and test rows alike."""
+        """The inputs as the network reads them, for training and test rows."""
         return texts
 
     def format_targets(self, texts: Texts, answers: Texts) -> Texts:
-        """What the network is taught to write for these inputs, as the task has them, and their answers."""
+        """The network's targets, for the task's inputs and answers."""
         return answers
 
     def answer(self, written: str) -> str:
-        """The answer in what a network wrote."""
+        """Extract the answer from a network's output."""
         return written
 
 
 class WordFormat(Format):
-    """For formats that put words of their own between those of a text: the network sees words parted by spaces, also
-    where the task's tokens are characters, and no longer one word of output for each of input."""
+    """Base of formats that insert words into a text: the network reads words separated by spaces, also if the task's
+    tokens are characters, and the output no longer has one word for each of the input."""
 
     def __init__(self, task: Task, train: Columns, settings: Mapping[str, Any]) -> None:
         super().__init__(task, train, settings)
@@ -73,6 +73,6 @@ class WordFormat(Format):
 
 
 def make_format(task: Task, train: Columns, settings: Mapping[str, Any]) -> Format:
-    """The format that the setting `format` names, learned from `train`; `UnknownName` where there is none."""
+    """Make the format that the setting `format` names, learned from `train`; `UnknownName` for an unknown one."""
     text_format: Format = load_module("baselines/formats", settings["format"], "format").Format(task, train, settings)
     return text_format

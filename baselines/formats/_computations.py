@@ -1,7 +1,7 @@
-"""Computations that a scratchpad can write out, step by step, from the words of an input alone.
+"""Computations that a scratchpad can write out step by step, from the words of an input only.
 
-Each takes an input's words and gives its steps and the answers that they may end in; None where the input is not of its
-kind. Which one a task's training rows agree with, and in which of the answers, is the scratchpad's to find.
+Each takes an input's words and returns its steps and the possible forms of the answer; None for an input that does not
+fit. The scratchpad finds out which computation and which form the training rows of a task agree with.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ Words = list[str]
 
 @dataclass(frozen=True)
 class Step:
-    """One step, each part as words: what it reads, what it computes, what comes out, what it hands on to the next step,
-    and what of the input remains."""
+    """One step, each part as words: what it reads, what it computes, the result, what it carries over to the next step,
+    and the remaining input."""
 
     input: Words
     computation: Words
@@ -26,7 +26,7 @@ class Step:
 
 @dataclass(frozen=True)
 class WorkedExample:
-    """An input worked through. `answers` by name: the ways in which a task may want the result."""
+    """A computation carried out on one input. `answers`: the forms of the result that a task may use, by name."""
 
     steps: list[Step]
     answers: dict[str, Words]
@@ -36,20 +36,20 @@ Computation = Callable[[Words], WorkedExample | None]
 
 
 def copy_words(words: Words) -> WorkedExample:
-    """Each word once more, from the first to the last."""
+    """Copy each word, from the first to the last."""
     steps = [Step([word], [word], [word], [], words[index + 1 :]) for index, word in enumerate(words)]
     return WorkedExample(steps, {"whole": list(words)})
 
 
 def reverse_words(words: Words) -> WorkedExample:
-    """Each word once more, from the last to the first."""
+    """Copy each word, from the last to the first."""
     last = range(len(words) - 1, -1, -1)
     steps = [Step([words[index]], [words[index]], [words[index]], [], words[:index]) for index in last]
     return WorkedExample(steps, {"whole": words[::-1]})
 
 
 def compute_running_sum(modulus: int, words: Words) -> WorkedExample | None:
-    """The sum so far modulo `modulus`, of numbers below it that stand alone or between plus signs."""
+    """The running sum modulo `modulus` of numbers below it, with or without plus signs between them."""
     plain = "+" not in words
     items = words if plain else words[::2]
     if not items or (not plain and (len(words) % 2 == 0 or any(word != "+" for word in words[1::2]))):
@@ -67,7 +67,7 @@ def compute_running_sum(modulus: int, words: Words) -> WorkedExample | None:
 
 
 def add_numbers(words: Words) -> WorkedExample | None:
-    """Two numbers digit by digit, from the right, with a carry; one more step writes the last carry."""
+    """Add two numbers digit by digit, from the right, with a carry; a final step writes the last carry."""
     if words.count("+") != 1 or not all(_is_digit(word) for word in words if word != "+"):
         return None
     middle = words.index("+")
@@ -98,8 +98,8 @@ _OPERATORS: dict[str, Callable[[list[int]], int]] = {
 
 
 def evaluate_list_operations(words: Words) -> WorkedExample | None:
-    """ListOps (Nangia and Bowman, NAACL 2018, arXiv:1804.06028): the first bracket that holds no other is replaced by
-    its value, until a value is left."""
+    """ListOps (Nangia and Bowman, NAACL 2018, arXiv:1804.06028): replace the first bracket without inner brackets by
+    its value until a value is left."""
     rest, steps = list(words), []
     while len(rest) > 1:
         bracket = next(_iterate_innermost_brackets(rest), None)
@@ -117,7 +117,7 @@ def evaluate_list_operations(words: Words) -> WorkedExample | None:
 
 
 def _iterate_innermost_brackets(words: Words) -> Iterator[tuple[int, int]]:
-    """Where brackets that hold no other begin and end."""
+    """Where each bracket without inner brackets begins and ends."""
     start = -1
     for index, word in enumerate(words):
         if word.startswith("["):

@@ -1,17 +1,17 @@
-"""Index hints: a mark of its place before every token, of the input and of the answer.
+"""Index hints: a mark before every token of the input and of the answer that gives its position.
 
 Zhou et al., "What algorithms can transformers learn?", ICLR 2024 (arXiv:2310.16028), section 5: `a 3 b 6 + a 3 b 9`,
-marks being consecutive members of a longer ordered set that begin anywhere in it, so that all are met in training at
-small lengths. There the task's author places the marks. Here a rule learned from the training rows does:
+marks being consecutive members of a longer ordered set that begin anywhere in it, so that all are seen in training at
+small lengths. There the task's author places the marks. Here they follow a rule learned from the training rows:
 
-- a word that stands exactly once in every training input (such as `+` or `:`) is a separator, and has no mark;
-- the segments between separators are marked alike, the last word of each with the same mark, as digits of equal value
-  are;
-- answers that are always longer than the longest segment by the same number of words are marked so too; others are
-  marked from the first mark of their row on.
+- a word that occurs exactly once in every training input (such as `+` or `:`) is a separator, and has no mark;
+- the segments between separators have the same marks, with the last word of each at the same mark, as digits of equal
+  value are;
+- answers that are always longer than the longest segment by the same number of words are marked in the same way; others
+  are marked from the first mark of their row on.
 
-The set is a circle of `hint_range` marks, so that each is met equally often. Where a row begins is a function of its
-input alone: a row is always asked in the same way.
+The set is a circle of `hint_range` marks, so that each is seen equally often. The first mark of a row is a function of
+its input only: a row always has the same marks.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from . import Texts, WordFormat
 
 class Format(WordFormat):
     def __init__(self, task: Task, train: Columns, settings: Mapping[str, Any]) -> None:
-        """`ModelError` where a training text is longer than there are marks, or holds marks already."""
+        """`ModelError` if a training text is longer than the number of marks, or contains marks already."""
         super().__init__(task, train, settings)
         self.range: int = settings["hint_range"]
         self.marks = [f"i{number}" for number in range(self.range)]
         self._marks = set(self.marks)
         if clashes := self._marks & self.vocabulary(train):
-            raise ModelError(f"format index_hints: the training texts hold {min(clashes)!r}: they have hints already")
+            raise ModelError(f"format index_hints: the training texts contain {min(clashes)!r}, so have hints already")
         inputs = [self.words(text) for text in train[task.inputs[0]]]
         self.separators = _find_separators(inputs)
         longest = [self._longest(words) for words in inputs]
         excess = {len(self.words(text)) - most for text, most in zip(train[task.label], longest, strict=True)}
         self.excess = excess.pop() if len(excess) == 1 else None
-        """How many words an answer has more than the longest segment, where that is always the same."""
+        """The number of words by which an answer exceeds the longest segment, if it is always the same."""
         if max(longest, default=0) > self.range:
             raise ModelError(
                 f"format index_hints: a training text has {max(longest)} words, but there are {self.range} hints: "
@@ -60,7 +60,7 @@ class Format(WordFormat):
         return max(self._segments(words))
 
     def _first(self, text: str) -> int:
-        """The place in the circle of the first mark of a row."""
+        """The position in the circle of a row's first mark."""
         return derive_key(text) % self.range
 
     def _mark(self, position: int) -> str:
@@ -99,7 +99,7 @@ class Format(WordFormat):
 
 
 def _find_separators(rows: Iterable[Sequence[str]]) -> set[str]:
-    """The words that stand exactly once in every row."""
+    """The words that occur exactly once in every row."""
     separators: set[str] | None = None
     for words in rows:
         candidates = set(words) if separators is None else separators

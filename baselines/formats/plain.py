@@ -1,4 +1,4 @@
-"""The task's texts as they are."""
+"""The task's texts, unchanged."""
 
 from __future__ import annotations
 

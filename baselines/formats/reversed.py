@@ -1,6 +1,6 @@
 """Answers written backwards: the last token first.
 
-Carries run from the last digit to the first, so a sum written backwards needs no look ahead (Lee et al., ICLR 2024,
+Carries run from the last digit to the first, so a reversed sum needs no look-ahead (Lee et al., ICLR 2024,
 arXiv:2307.03381; Zhou et al., ICLR 2024, arXiv:2310.16028, where it makes addition a short RASP-L program).
 """
 
@@ -16,7 +16,7 @@ from . import Texts
 
 
 class Format(Base):
-    """The token number i of an output no longer belongs to that of the input: an aligned task is none any more."""
+    """Token i of an output no longer belongs to token i of the input, so the task is not aligned."""
 
     def __init__(self, task: Task, train: Columns, settings: Mapping[str, Any]) -> None:
         super().__init__(task, train, settings)
@@ -26,5 +26,5 @@ class Format(Base):
         return [self.answer(answer) for answer in answers]
 
     def answer(self, written: str) -> str:
-        """The tokens in the other order; twice is as before."""
+        """Reverse the tokens; applied twice, the text is unchanged."""
         return written[::-1] if self.task.tokens == "character" else " ".join(reversed(written.split()))

@@ -1,12 +1,12 @@
-"""Scratchpads: the steps of a computation are written out before the answer.
+"""Scratchpads: the network writes the steps of a computation before the answer.
 
 Nye et al. 2021 (arXiv:2112.00114); the pieces of a step are those of Kazemnejad et al., NeurIPS 2023
 (arXiv:2305.19466), appendix D: its input, computation, output, intermediate variables and the remaining input, each
 switched on or off by the setting `pieces`. A step reads `input : computation = output ( carried ) | remaining ;`, and
 after the last one comes `=>` and the answer.
 
-Which computation a task asks for is found from the training rows: the first of `_computations` whose answers are those
-of every one of them. Test inputs are left as they are: what is written there is the network's own.
+The computation is found from the training rows: the first of `_computations` that gives the answers of all of them.
+Test inputs are left unchanged: the steps are the network's own.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ PIECES = "icovr"
 
 class Format(WordFormat):
     def __init__(self, task: Task, train: Columns, settings: Mapping[str, Any]) -> None:
-        """`ModelError` for pieces that there are not, and where no computation fits every training row."""
+        """`ModelError` for unknown pieces, and if no computation fits every training row."""
         super().__init__(task, train, settings)
         self.pieces: str = settings["pieces"]
         if not self.pieces or set(self.pieces) - set(PIECES):
             raise ModelError(f"setting pieces = {self.pieces!r}: use letters of {PIECES!r}, such as 'io'")
         if ANSWER in self.vocabulary(train):
-            raise ModelError(f"format scratchpad: the training texts hold {ANSWER!r}, which marks the answer")
+            raise ModelError(f"format scratchpad: the training texts contain {ANSWER!r}, which marks the answer")
         self.name, self.way = self._find_computation(train)
         self._computation: Computation = COMPUTATIONS[self.name]
 
     def _find_computation(self, train: Columns) -> tuple[str, str]:
-        """The first computation, and the way of answering, that every training row agrees with."""
+        """The first computation and form of the answer that every training row agrees with."""
         rows = [
             (self.words(text), self.words(answer))
             for text, answer in zip(train[self.task.inputs[0]], train[self.task.label], strict=True)
@@ -69,7 +69,7 @@ class Format(WordFormat):
         worked = self._computation(words)
         if worked is None or worked.answers[self.way] != answer:
             raise ModelError(
-                f"format scratchpad: {self.text(words)!r} is not answered by {self.name}, as the training rows are: "
+                f"format scratchpad: {self.name} does not give the answer to {self.text(words)!r}: "
                 "choose another format"
             )
         written = [word for step in worked.steps for word in self._written(step)]
@@ -86,7 +86,7 @@ class Format(WordFormat):
         return [word for piece in PIECES if piece in self.pieces for word in parts[piece]] + [";"]
 
     def answer(self, written: str) -> str:
-        """What follows the last `=>`; nothing where the network did not come to an answer."""
+        """The text after the last `=>`; empty if the network did not write an answer."""
         words = written.split()
         if ANSWER not in words:
             return ""

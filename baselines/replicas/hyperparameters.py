@@ -1,4 +1,4 @@
-"""The settings of a replica stack: floats differ from replica to replica, everything else is the same in all."""
+"""The settings of a replica stack: floats may differ between replicas, everything else is the same in all."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from ...core.errors import ModelError
 class Hyperparameters(nn.Module):
     """Settings by name: a float setting is a tensor (K,) in the network's dtype, any other the plain value.
 
-    Floats are saved buffers with the replica axis, so that a replica stack that loses replicas loses their settings
-    too."""
+    Floats are saved buffers with the replica axis, so that selecting replicas of a stack selects their settings too."""
 
     def __init__(self, each: Sequence[Mapping[str, Any]], dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
@@ -29,7 +28,7 @@ class Hyperparameters(nn.Module):
                 self.register_buffer(f"of_{name}", torch.tensor(values, dtype=torch.float64))
             elif any(value != first for value in values):
                 raise ModelError(
-                    f"setting {name}: replicas trained together share it, and these differ: {first!r} and others"
+                    f"setting {name}: replicas trained together must share it, and these differ: {first!r} and others"
                 )
             else:
                 self.common[name] = first
@@ -41,12 +40,12 @@ class Hyperparameters(nn.Module):
         return value.to(self.dtype)
 
     def exact(self, name: str) -> list[float]:
-        """A float setting's K values as they were given."""
+        """The K values of a float setting as they were given."""
         value: Tensor = getattr(self, f"of_{name}")
         return [float(item) for item in value.tolist()]
 
     def on(self, name: str, like: Tensor) -> Tensor:
-        """A float setting (K,) with as many axes as `like`, to be multiplied with it."""
+        """A float setting (K,) with as many axes as `like`, so that it broadcasts."""
         value: Tensor = self[name]
         return value.view(-1, *[1] * (like.ndim - 1))
 

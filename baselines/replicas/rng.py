@@ -30,7 +30,7 @@ _GOLDEN, _FIRST, _SECOND = (_to_signed(x) for x in (0x9E3779B97F4A7C15, 0xBF5847
 
 
 def _shift_right(x: Tensor, by: int) -> Tensor:
-    """A logical shift to the right (torch's is arithmetic)."""
+    """Logical shift to the right (torch's is arithmetic)."""
     return (x >> by) & ((1 << (64 - by)) - 1)
 
 
@@ -48,7 +48,7 @@ def make_keys(names: Sequence[str], device: str | torch.device = "cpu") -> Tenso
 
 def derive_stream(keys: Tensor, name: str, *counters: int | Tensor) -> Tensor:
     """The keys (K,) of a named stream of each replica, further distinguished by counters such as an epoch or a step (a
-    tensor where rows are of different steps)."""
+    tensor if rows belong to different steps)."""
     mixed_keys = mix_bits(keys ^ _to_signed(derive_key(name)))
     for counter in counters:
         turn = (counter + 1) * _GOLDEN
@@ -62,8 +62,8 @@ def draw_bits(keys: Tensor, count: int) -> Tensor:
 
 
 def _number_positions(shape: Sequence[int], device: torch.device) -> Tensor:
-    """A number for each place of an array, which does not depend on how long the array's axes are: a batch that is
-    padded further draws the same for what it had before."""
+    """A number for each position of an array, independent of the lengths of its axes: if a batch is padded further, the
+    draws for its previous positions stay the same."""
     numbers = torch.zeros((), dtype=torch.int64, device=device)
     stride = _GOLDEN
     for axis, length in enumerate(reversed(shape)):
@@ -92,7 +92,7 @@ def draw_permutations(keys: Tensor, count: int) -> Tensor:
 
 
 def draw_beta(keys: Tensor, shape: Sequence[int], a: float) -> Tensor:
-    """Beta(a, a) draws, (K, *shape) float64, from a generator of each key: for a handful of values a step."""
+    """Beta(a, a) draws, (K, *shape) float64, from a generator for each key: for a few values a step."""
     import numpy as np
 
     count = math.prod(shape)
@@ -102,8 +102,8 @@ def draw_beta(keys: Tensor, shape: Sequence[int], a: float) -> Tensor:
 
 @dataclass
 class Rng:
-    """What layers draw from while a replica stack trains: each replica's key, the step, and how many draws the step has
-    made.
+    """The random state of the layers while a replica stack trains: each replica's key, the step, and the number of
+    draws in this step.
 
     `silent` (evaluation): dropout and the like do nothing."""
 
@@ -113,25 +113,25 @@ class Rng:
     _drawn: int = field(default=0, repr=False)
 
     def at(self, step: int) -> None:
-        """Begin a training step: its draws are counted from 0 again."""
+        """Begin a training step: its draws are counted from 0."""
         self.step, self.silent, self._drawn = step, False, 0
 
     def fresh(self) -> Tensor:
-        """Keys (K,) for one draw that no other of this step has."""
+        """Keys (K,) for one draw, different from all others of this step."""
         self._drawn += 1
         return derive_stream(self.keys, "noise", self.step, self._drawn)
 
     def skip(self) -> None:
-        """Count a draw that is not made, so that later ones do not depend on whether it was."""
+        """Count a draw that is not made, so that later ones do not depend on whether it was made."""
         self._drawn += 1
 
     def mark(self) -> tuple[int, bool]:
-        """Where draws have come to in this step."""
+        """The position of the draws in this step."""
         return self._drawn, self.silent
 
     @contextmanager
     def replayed(self, mark: tuple[int, bool]) -> Iterator[None]:
-        """Inside, what was drawn from a mark on is drawn again; afterwards draws go on from where they were."""
+        """Inside, repeat the draws from a mark on; afterwards continue with the draws after the current ones."""
         before = self.mark()
         self._drawn, self.silent = mark
         try:
@@ -141,7 +141,7 @@ class Rng:
 
     @contextmanager
     def disabled(self) -> Iterator[None]:
-        """Evaluation: no noise inside."""
+        """Evaluation mode: no noise inside."""
         before, self.silent = self.silent, True
         try:
             yield

@@ -1,4 +1,4 @@
-"""Networks of one replica made into one of many, and back.
+"""Stack networks of one replica into one of many, and select replicas.
 
 Every parameter and every saved buffer has the replica as its first axis; buffers that are not saved (tables of
 positions) are shared by all.
@@ -40,7 +40,8 @@ def _set_tensor(module: nn.Module, name: str, value: Tensor) -> None:
 
 
 def stack_networks(networks: Sequence[N]) -> N:
-    """One network of all replicas of the given ones, in their order. They must be of one shape; they are used up."""
+    """Stack all replicas of the given networks, in their order. They must have the same shapes, and are not usable
+    afterwards."""
     first = networks[0]
     every = [_list_tensors(network) for network in networks]
     for index, (module, name, _) in enumerate(every[0]):
@@ -58,17 +59,17 @@ def select_replicas(network: N, which: Sequence[int] | Tensor) -> N:
 
 
 def count_replicas(network: nn.Module) -> int:
-    """How many replicas a network has."""
+    """The number of replicas of a network."""
     return len(next(network.parameters()))
 
 
 def count_parameters(network: nn.Module) -> int:
-    """Parameters of one replica."""
+    """The number of parameters of one replica."""
     return sum(parameter[0].numel() for parameter in network.parameters())
 
 
 def attach_rng(network: nn.Module, rng: Rng) -> None:
-    """Give the layers that draw at random (dropout and the like) the generator that they draw from."""
+    """Set the generator of the layers that draw at random (dropout and the like)."""
     for module in network.modules():
         if hasattr(module, "rng"):
             setattr(module, "rng", rng)  # noqa: B010  (a module's attributes are typed as tensors and modules)

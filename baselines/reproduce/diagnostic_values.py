@@ -1,8 +1,8 @@
-"""What was seen of recorded baselines without the shifted labels, which claims hold against their OOD scores.
+"""Diagnostics of recorded baselines, which need no shifted labels; claims compare them with OOD scores.
 
-Two diagnostics are in the recorded answers: the ID score, and how often two seeds of a network disagree about a row, on
-the OOD rows or on the ID rows. The others are in `baselines/results/BENCHMARK/diagnostics.json`: for each baseline what
-each seed's network is like inside, with the sha256 of the recorded file that the network's answers agree with.
+Two diagnostics follow from the recorded predictions: the ID score, and how often two seeds of a network disagree on a
+row, on the OOD rows or on the ID rows. The others are in `baselines/results/BENCHMARK/diagnostics.json`: for each
+baseline the values of each seed's network, with the sha256 of the recorded file that has its predictions.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ ID = "ID score"
 DISAGREEMENT = {"disagreement.ood": "ood", "disagreement.id": "id"}
 """By diagnostic, the view whose rows are compared."""
 CONSTANT = "most-frequent"
-"""The baseline that answers alike whatever is asked: it is a floor and no model."""
+"""The baseline with a constant answer: it is a reference, not a model."""
 
 
 def pair_diagnostic_with_ood(
     diagnostic: str, benchmark: str, home: Path = HOME
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A diagnostic and the OOD score of the recorded baselines of a benchmark that have both, (baselines,) each: means
-    over the seeds that have both. Losses are turned round, so that a higher score is the better one everywhere.
+    over the seeds that have both. Losses are negated, so that a higher score is always better.
 
     Raises `UnknownName` for a diagnostic that no baseline has."""
     scores = {
@@ -79,8 +79,8 @@ def _orient_seed_values(recorded_score: RecordedScore, values: Any) -> dict[int,
 
 
 def _compute_disagreement(benchmark: str, name: str, view: str, home: Path) -> dict[int, float]:
-    """In how many rows of a view a seed's answer is another than that of the other seeds, on average; nothing where
-    answers are numbers, or where there is one seed."""
+    """The mean share of rows of a view on which a seed's answer differs from those of the other seeds; empty for
+    numeric answers, or with one seed."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -108,8 +108,8 @@ def compute_mean_disagreement(answers: Mapping[int, NDArray[Any]]) -> dict[int, 
 
 
 def read_diagnostics(benchmark: str, home: Path = HOME) -> dict[str, dict[int, dict[str, float]]]:
-    """Of each baseline whose diagnostics are of the recorded file that is here: by seed, the values by
-    `diagnostic.value`. `BadRun` where the file cannot be read."""
+    """The values of each baseline whose diagnostics belong to the current recorded file, by seed and
+    `diagnostic.value`. `BadRun` if the file cannot be read."""
     file = home / benchmark.replace("/", "__") / "diagnostics.json"
     if not file.is_file():
         return {}

@@ -1,4 +1,4 @@
-"""The runs of a claim: plans for the harness, recorded results, or predictions kept of an earlier reproduction."""
+"""The runs of a claim: plans for the harness, recorded results, or stored predictions of an earlier reproduction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .measured import Evidence
 
 
 def override_settings(recipe: Recipe, on: str, settings: dict[str, Setting]) -> Recipe:
-    """A recipe with other settings on one benchmark, above all that it says itself."""
+    """A recipe with other settings on one benchmark, which override all of its own."""
     if not settings:
         return recipe
     if recipe.estimator:
@@ -40,7 +40,7 @@ def override_settings(recipe: Recipe, on: str, settings: dict[str, Setting]) -> 
 
 
 def make_run_plan(run: TrainedBaseline, out: Path, quick: bool, seeds: int | None, device: str) -> Plan:
-    """The plan of one run of a claim; opens no data."""
+    """Make the plan of one run of a claim; opens no data."""
     benchmark = find_benchmark(run.on)
     recipe = override_settings(find_recipe(run.recipe), run.on, run.settings)
     steps = (run.quick.steps or run.steps) if quick else run.steps
@@ -53,8 +53,8 @@ def make_run_plan(run: TrainedBaseline, out: Path, quick: bool, seeds: int | Non
 
 
 def make_run_plans(claim: Claim, out: Path, quick: bool, seeds: int | None, device: str) -> dict[str, Plan]:
-    """The plans of all that is trained for a claim, by run. A run's folder is named by what is run, too: where the
-    claim, the number of seeds or Farshift's code is another, it begins anew beside what was run before."""
+    """Make the plans of all runs that are trained for a claim, by name. A run's folder has a digest of its plan in its
+    name: if the claim, the number of seeds or Farshift's code changes, training begins anew in another folder."""
     left_out = claim.quick.skip if quick else []
     plans_by_run = {}
     for name, run in claim.runs.items():
@@ -65,7 +65,7 @@ def make_run_plans(claim: Claim, out: Path, quick: bool, seeds: int | None, devi
 
 
 def digest_plan(plan: Plan) -> str:
-    """Eight hexadecimal digits that tell a plan from others of the same name."""
+    """Eight hexadecimal digits that distinguish plans of the same name."""
     spent = [plan.budget.name, plan.budget.steps, plan.budget.device]
     identity = plan.benchmark.identity(plan.budget.name, plan.budget.steps, plan.selection)
     settings = {name: dict(values) for name, values in plan.settings.items()}
@@ -73,8 +73,7 @@ def digest_plan(plan: Plan) -> str:
 
 
 def train_runs(claim: Claim, out: Path, quick: bool, seeds: int | None, device: str) -> Evidence:
-    """Train what a claim asks for, one run after the other, each in its folder under `out`; what is finished there is
-    taken as it is."""
+    """Train the runs of a claim one after the other, each in its folder under `out`; finished runs there are used."""
     runs: dict[str, Run] = {}
     for name, plan in make_run_plans(claim, out, quick, seeds, device).items():
         prepare_data(plan.benchmark)
@@ -86,21 +85,21 @@ def train_runs(claim: Claim, out: Path, quick: bool, seeds: int | None, device: 
 
 
 def load_recorded_runs(claim: Claim, home: Path = HOME) -> Evidence:
-    """The predictions that are kept of a claim's reproduction; `BadRun` where a run has none."""
+    """The stored predictions of a claim's reproduction; `BadRun` if a run has none."""
     runs = {}
     for name, run in claim.runs.items():
         if run.recorded:
             continue
         recorded_results = list_results(home / claim.name / name)
         if not recorded_results:
-            raise BadRun(f"claim {claim.name}: no predictions are kept of the run {name}: leave --rescore out")
+            raise BadRun(f"claim {claim.name}: no predictions of the run {name} are stored: leave --rescore out")
         runs[name] = find_recorded_run(*recorded_results[0], home / claim.name / name)
     return _add_recorded(claim, runs, scores_only=False)
 
 
 def _add_recorded(claim: Claim, runs: dict[str, Run], scores_only: bool) -> Evidence:
-    """The evidence with the recorded results that a claim names. scores_only: their kept scores where these are
-    enough, so that the data of their benchmarks are not needed."""
+    """Add the recorded results that a claim names. scores_only: use their stored scores where these are enough, so that
+    the data of their benchmarks are not needed."""
     scores: dict[str, RecordedScore] = {}
     for name, run in claim.runs.items():
         if not run.recorded:
@@ -120,5 +119,5 @@ def _list_run_scores(claim: Claim, run: str) -> Sequence[Score]:
 
 
 def _is_plain_score(score: Score) -> bool:
-    """Whether a score is one that is kept of every recorded result."""
+    """Whether a score is one that every recorded result has."""
     return score.view in ("id", "ood", "gap") and not (score.metric or score.group or score.rule)

@@ -1,4 +1,4 @@
-"""Measures of a split's rows, by name: what a claim says of data, and no training enters."""
+"""Measures of a split's rows, by name, for claims about data; they need no training."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from .linear_facts import least_squares_error, logistic_accuracy
 
 
 def noise_rate(split: str) -> float:
-    """The share of training rows whose given label is not the true one."""
+    """The share of training rows whose observed label is not the true one."""
     train = load(split, "train")
     return float(np.mean(train.true_labels() != train.observed_labels()))
 
 
 def replaced_rate(split: str) -> float:
-    """The share of training rows whose label was drawn anew, right by chance or not."""
+    """The share of training rows whose label was drawn at random, even if it is correct by chance."""
     return float(load(split, "train").corrupted.mean())
 
 
 def rows(split: str, part: str) -> int:
-    """The rows of a part, published copies counted."""
+    """The number of rows of a part, duplicates included."""
     return load(split, part).weighted_rows
 
 
@@ -48,40 +48,40 @@ def digest(split: str, part: str, fields: str) -> str:
 
 
 def overlap(split: str, part: str, fields: str) -> float:
-    """The share of a part's rows whose fields, taken together, stand in the training rows too."""
+    """The share of a part's rows whose combination of fields occurs in the training rows too."""
     known = set(zip(*_read_texts(load(split, "train"), fields), strict=True))
     part_rows = list(zip(*_read_texts(load(split, part), fields), strict=True))
     return sum(row in known for row in part_rows) / len(part_rows)
 
 
 def longest(split: str, part: str, field: str) -> int:
-    """The most words that a row of a part has in a field."""
+    """The maximum number of words in a field of a part."""
     return max(len(text.split()) for text in _read_texts(load(split, part), field)[0])
 
 
 def shortest(split: str, part: str, field: str) -> int:
-    """The fewest words that a row of a part has in a field."""
+    """The minimum number of words in a field of a part."""
     return min(len(text.split()) for text in _read_texts(load(split, part), field)[0])
 
 
 def compound_divergence(split: str, part: str, field: str) -> float:
-    """How far neighbouring pairs of words in a part are from those of training (Keysers et al. 2020), 0 to 1."""
+    """The divergence of adjacent pairs of words in a part from training (Keysers et al. 2020), 0 to 1."""
     return _compute_divergence(split, part, field).compounds
 
 
 def atom_divergence(split: str, part: str, field: str) -> float:
-    """How far the words of a part are from those of training (Keysers et al. 2020), 0 to 1."""
+    """The divergence of the words of a part from training (Keysers et al. 2020), 0 to 1."""
     return _compute_divergence(split, part, field).atoms
 
 
 def unseen_words(split: str, part: str, field: str) -> int:
-    """How many words stand in a part and nowhere in training."""
+    """The number of distinct words that occur in a part but not in training."""
     return _compute_divergence(split, part, field).unseen_atoms
 
 
 def coverage(split: str, part: str, state: str, fragment: str, context: str, evidence: int) -> float:
     """The share of a part's rows within coverage of training (Chang et al. 2025): each a `fragment` of its fields in a
-    `context`, and `state` the fields that decide how a fragment acts."""
+    `context`, and `state` the fields that determine the effect of a fragment."""
     train, part_numbers = (
         _combine_fields(load(split, part_name), (state, fragment, context)) for part_name in ("train", part)
     )
@@ -93,15 +93,15 @@ def _compute_divergence(split: str, part: str, field: str) -> Divergence:
 
 
 def growth_of_rows_to_cover(split: str, tokens: list[int], evidence: int, share: float) -> float:
-    """The least-squares exponent c of N = n^c: with n of each of `tokens` in the split's task, N of the rows whose hops
-    are known put `share` of them within coverage. Rows and functions are the generator's, drawn for each n."""
+    """The least-squares exponent c of N = n^c: for each n of `tokens` in the split's task, N is the number of rows with
+    known hops that put `share` of them within coverage. Rows and functions are generated for each n."""
     definition, rule = find_manifest(split).definition, find_manifest(split).definition.parameters
     (options,) = [
         dict(distribution.options) for distribution in find_source(definition.source.name).definition.distributions
     ]
     if options["structure"] != "two_hop":
         raise BadDefinition(
-            f"growth_of_rows_to_cover is of two hops in a chain, and {split} has {options['structure']}"
+            f"growth_of_rows_to_cover needs two hops in a chain, and {split} has {options['structure']}"
         )
     needed = []
     for count in tokens:
@@ -120,7 +120,7 @@ def growth_of_rows_to_cover(split: str, tokens: list[int], evidence: int, share:
 
 
 def _combine_fields(part: Part, fields: tuple[str, ...]) -> NDArray[np.int64]:
-    """Groups of whole-number fields, named with commas between them, as one number each: shape (rows, groups)."""
+    """Groups of integer fields, named with commas between them, as one number each: shape (rows, groups)."""
     table = part.arrow([name for group in fields for name in group.split(",")])
     columns = []
     for group in fields:
@@ -159,10 +159,10 @@ MEASURES: dict[str, Callable[..., Value]] = {
 
 
 def compute_fact(measure: str, split: str, arguments: dict[str, Any]) -> Value:
-    """A measure by its name; `UnknownName` where there is none, `BadDefinition` for arguments that it does not take."""
+    """Compute a measure by name; `UnknownName` for an unknown one, `BadDefinition` for wrong arguments."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
     takes = set(MEASURES[measure].__annotations__) - {"split", "return"}
     if set(arguments) != takes:
-        raise BadDefinition(f"{measure} takes {', '.join(sorted(takes)) or 'nothing but the split'}: {arguments}")
+        raise BadDefinition(f"{measure} accepts {', '.join(sorted(takes)) or 'nothing but the split'}: {arguments}")
     return MEASURES[measure](split, **arguments)

@@ -1,5 +1,5 @@
-"""What linear models of chosen inputs come to on a split's rows: oracles, told what no model is told, which no training
-enters. Both fits are convex, so that they depend on the rows alone."""
+"""Errors and accuracies of linear models of chosen inputs on a split's rows: oracles with information that no model is
+given. Both fits are convex, so that they depend on the rows only."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Predict = Callable[[Matrix], NDArray[np.float64]]
 
 
 def least_squares_error(split: str, fit: str, part: str, field: str, inputs: list[int]) -> float:
-    """The root of the mean squared error on a part of least squares with a constant, fitted on the part `fit`: on the
-    numbers of a field at some places, counted from 0; all where none is named. Within one part, even rows are predicted
-    by a fit on odd ones, and odd by even."""
+    """The root mean squared error on a part of least squares with an intercept, fitted on the part `fit`, from the
+    numbers of a field at the positions `inputs`, counted from 0; all if none are given. Within one part, even rows are
+    predicted by a fit on odd ones, and odd by even."""
     truth, predictions = _predict_part(split, fit, part, field, inputs, _fit_least_squares)
     return float(np.sqrt(np.square(predictions - truth).mean()))
 
 
 def logistic_accuracy(split: str, fit: str, part: str, field: str, inputs: list[int]) -> float:
-    """The accuracy on a part of logistic regression, of two classes and hardly penalised, fitted and asked as
-    `least_squares_error`."""
+    """The accuracy on a part of logistic regression with two classes and a negligible penalty, fitted and evaluated as
+    in `least_squares_error`."""
     truth, predictions = _predict_part(split, fit, part, field, inputs, _fit_logistic)
     return float(np.mean(predictions == truth))
 

@@ -1,4 +1,4 @@
-"""The quantities of a claim, measured: on runs, on the recorded results, or on a split's rows."""
+"""Measure the quantities of a claim: from runs, from recorded results, or from a split's rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BY_ENTRIES = "95 % interval over baselines, as drawn from others like them"
 
 
 def from_estimate(estimate: Estimate, interval: str) -> Measurement:
-    """An estimate; where there is a value but no interval, or neither, the reason."""
+    """Convert an estimate; if it has no value or no interval, give the reason."""
     if not isfinite(estimate.value):
         return Measurement(nan, why=f"not defined{f': {estimate.why}' if estimate.why else ''}")
     if not estimate.defined:
@@ -54,8 +54,8 @@ def from_estimate(estimate: Estimate, interval: str) -> Measurement:
 
 
 def combine_values(parts: Sequence[Measurement], weights: Sequence[float], interval: str = UNPAIRED) -> Measurement:
-    """A weighted sum of independent values, with the interval that theirs make (the method of variance estimates
-    recovery: Zou and Donner, Statistics in Medicine 2008)."""
+    """A weighted sum of independent values, with the interval from theirs by the method of variance estimates recovery
+    (Zou and Donner, Statistics in Medicine 2008)."""
     if why := next((part.why for part in parts if part.why), ""):
         return Measurement(nan, why=why)
     value = sum(weight * float(part.value) for weight, part in zip(weights, parts, strict=True))
@@ -69,8 +69,8 @@ def combine_values(parts: Sequence[Measurement], weights: Sequence[float], inter
 
 @dataclass(frozen=True)
 class Evidence:
-    """The runs of a claim, by name. `kept`: of runs whose recorded score is enough, that score in their place, so that
-    no predictions are read."""
+    """The runs of a claim, by name. `recorded_scores`: the recorded score of runs for which it is enough, so that no
+    predictions are read."""
 
     claim: Claim
     runs: Mapping[str, Run]
@@ -113,7 +113,7 @@ class Evidence:
         return by_name[name] if name else side.metric
 
     def between(self, left: Score, right: Score) -> Measurement:
-        """One score minus another: on the same rows paired, and of one run on different rows by its own seeds."""
+        """One score minus another: paired on the same rows; for different rows of one run, paired by its seeds."""
         if "gap" in (left.view, right.view) or {left.run, right.run} & set(self.recorded_scores):
             return combine_values([self.score(left), self.score(right)], [1.0, -1.0])
         x, y = self.sample(left), self.sample(right)
@@ -127,7 +127,7 @@ class Evidence:
         return combine_values([self.score(left), self.score(right)], [1.0, -1.0])
 
     def chosen(self, run: str) -> dict[str, dict[str, str]]:
-        """Of a run with several candidates, what each rule that a score names chose for each seed."""
+        """For a run with several candidates, what each rule that a score names chose for each seed."""
         named = {
             quantity.rule
             for quantity in self.claim.quantities.values()
@@ -140,7 +140,7 @@ class Evidence:
         }
 
     def _rows(self, quantity: Score) -> tuple[str, str, str, str]:
-        """By what two scores are of the same rows, compared with the same labels, measured alike."""
+        """What two scores must share to have the same rows, labels and metric."""
         side = self._sides[quantity.run]
         views = side.benchmark.definition.views
         return side.benchmark.name, repr(views.get(quantity.view)), quantity.group, quantity.metric
@@ -152,11 +152,11 @@ class Evidence:
         (x, rows), (y, others) = self._side(quantity.left), self._side(quantity.right)
         if rows != others:
             named = f"{quantity.left} and {quantity.right}"
-            raise BadDefinition(f"claim {self.claim.name}: {named} are not of the same rows")
+            raise BadDefinition(f"claim {self.claim.name}: {named} have different rows")
         return from_estimate(estimate_paired_difference(x, y), PAIRED)
 
     def _side(self, name: str) -> tuple[Sample, tuple[str, ...]]:
-        """A score, or the best of several, and of what rows it is."""
+        """A score, or the best of several, and what identifies its rows."""
         quantity = self.claim.quantities[name]
         if isinstance(quantity, BestScore):
             return self._best(quantity), self._rows(self._score(quantity.scores[0]))
@@ -168,13 +168,13 @@ class Evidence:
         return from_estimate(estimate_mean(self._best(quantity)), OVER)
 
     def _best(self, quantity: BestScore) -> RowScores:
-        """For each seed the rows of the run whose score is the best."""
+        """For each seed the rows of the run with the best score."""
         scores = [self._score(name) for name in quantity.scores]
         samples = [self.sample(item) for item in scores]
         of_rows = [item for item in samples if isinstance(item, RowScores)]
         alike = len({self._rows(item) for item in scores}) == len({item.scores.shape for item in of_rows}) == 1
         if len(of_rows) < len(samples) or not alike:
-            raise BadDefinition(f"claim {self.claim.name}: best is of means of the same rows with as many seeds each")
+            raise BadDefinition(f"claim {self.claim.name}: best needs means over the same rows with equally many seeds")
         sign = 1 if self._metric(self._sides[scores[0].run], scores[0].metric).better == "higher" else -1
         which = np.argmax(sign * np.array([item.per_seed for item in of_rows]), axis=0)
         chosen = np.stack([of_rows[run].scores[seed] for seed, run in enumerate(which)])
@@ -230,7 +230,7 @@ class Evidence:
     def _score(self, name: str) -> Score:
         quantity = self.claim.quantities[name]
         if not isinstance(quantity, Score):
-            raise BadDefinition(f"claim {self.claim.name}: {name} is no score")
+            raise BadDefinition(f"claim {self.claim.name}: {name} is not a score")
         return quantity
 
 

@@ -1,4 +1,4 @@
-"""Checking a claim: run what it asks for, measure its quantities, judge them by its rule."""
+"""Check a claim: run what it requires, measure its quantities, and judge them by its rule."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .verdict import combine_verdicts, judge_rule
 def reproduce_claim(
     claim: Claim, out: Path, *, quick: bool = False, seeds: int | None = None, device: str = "cpu"
 ) -> tuple[Outcome, Evidence]:
-    """Train what a claim asks for into run folders under `out` (an unfinished one goes on), and judge it.
+    """Train the runs of a claim in run folders under `out` (unfinished ones are resumed), and judge it.
 
-    quick: the short form, which tells the direction only. seeds: another number of training seeds for every run.
+    quick: the short form, which checks the direction only. seeds: another number of training seeds for every run.
     """
     watch = Stopwatch()
     evidence = train_runs(claim, out, quick, seeds, device)
@@ -35,7 +35,7 @@ def reproduce_claim(
 
 
 def rescore_claim(claim: Claim, home: Path = HOME) -> Outcome:
-    """Judge the predictions that are kept of a claim's reproduction. `FarshiftError` where there are none."""
+    """Judge the stored predictions of a claim's reproduction. `FarshiftError` if there are none."""
     watch = Stopwatch()
     if read_recorded_outcome(claim, home) is None:
         raise FarshiftError(f"claim {claim.name} has no recorded outcome: leave --rescore out")
@@ -43,7 +43,7 @@ def rescore_claim(claim: Claim, home: Path = HOME) -> Outcome:
 
 
 def judge_evidence(evidence: Evidence, form: str, watch: Stopwatch) -> Outcome:
-    """The outcome of a claim by what was run."""
+    """Judge a claim by its runs."""
     claim, quick = evidence.claim, form == "quick"
     rules = claim.quick_rules() if quick else claim.rules
     premises = [] if quick else claim.premises
@@ -74,7 +74,7 @@ def judge_evidence(evidence: Evidence, form: str, watch: Stopwatch) -> Outcome:
 
 
 def _describe_run(evidence: Evidence, name: str, run: Run) -> dict[str, Any]:
-    """What an outcome says of a run: enough to find it again, and to see that it is the same."""
+    """The record of a run in an outcome: enough to find it again, and to check that it is the same."""
     if evidence.claim.runs[name].recorded:
         return _describe_recorded_run(evidence.claim, name)
     tried: dict[str, Any] = {}
@@ -99,10 +99,10 @@ def _describe_recorded_run(claim: Claim, name: str) -> dict[str, Any]:
 
 
 def record_outcome(outcome: Outcome, evidence: Evidence, quick: Outcome | None = None, home: Path = HOME) -> list[Path]:
-    """Store an outcome as the recorded one, with the predictions of what was trained for it; returns the files."""
+    """Store an outcome as the recorded one, with the predictions of the runs trained for it; return the files."""
     claim = evidence.claim
     if outcome.form != "full":
-        raise FarshiftError(f"claim {claim.name}: only an outcome in full is recorded, and this one is {outcome.form}")
+        raise FarshiftError(f"claim {claim.name}: only a full outcome can be recorded, and this one is {outcome.form}")
     files = [
         record_run(run, home / claim.name / name, several=True)
         for name, run in evidence.runs.items()

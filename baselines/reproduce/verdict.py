@@ -1,8 +1,8 @@
-"""The rule of a claim, applied to what was measured: reproduced, not reproduced, or inconclusive, and why.
+"""Apply the rule of a claim to what was measured: reproduced, not reproduced, or inconclusive, and why.
 
-A rule holds where the whole interval is on its side, fails where the whole interval is on the other, and says nothing
-where the interval has parts on both. A claim is reproduced where all of its rules hold, and not where one fails.
-Where a premise does not hold (the model did not even learn the training distribution), nothing is said either way.
+A rule holds if the whole interval is on its side, fails if the whole interval is on the other, and is inconclusive if
+the interval has parts on both. A claim is reproduced if all of its rules hold, and not reproduced if one fails.
+If a premise does not hold (the model did not even learn the training distribution), there is no verdict.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ OPEN: Final = "inconclusive"
 def judge_rule(
     rule: Rule, measured: Mapping[str, Measurement], evidence: Evidence, direction: bool = False
 ) -> list[RuleVerdict]:
-    """What a rule says of the measured quantities. direction: only on which side the values themselves lie, which is
-    all that a short form can tell."""
+    """Judge one rule on the measured quantities. direction: only compare the values themselves, without intervals,
+    which is all that a short form can do."""
     if isinstance(rule, Order):
         return [_judge_order(rule, left, right, evidence, direction) for left, right in pairwise(rule.quantities)]
     name, value = rule.quantity, measured[rule.quantity]
@@ -59,7 +59,7 @@ def _judge_order(rule: Order, left: str, right: str, evidence: Evidence, directi
 
 @dataclass(frozen=True)
 class Bounds:
-    """From `least` to `most`, and where `strict` without `least` itself."""
+    """From `least` to `most`; if `strict`, without `least` itself."""
 
     label: str
     least: float = -inf
@@ -67,7 +67,7 @@ class Bounds:
     strict: bool = False
 
     def judge(self, measured: Measurement, direction: bool, begins: str) -> RuleVerdict:
-        """Whether the whole interval of a quantity lies in here, or none of it; or its value alone."""
+        """Whether the whole interval of a quantity is inside, or none of it; with `direction`, its value only."""
         if measured.why or isinstance(measured.value, str):
             return RuleVerdict(self.label, OPEN, measured.why or f"{measured.value} is no number")
         value = float(measured.value)
@@ -81,8 +81,8 @@ class Bounds:
 
 
 def combine_verdicts(premises: Sequence[RuleVerdict], rules: Sequence[RuleVerdict], mark: str) -> tuple[Verdict, str]:
-    """The verdict of a claim and its reason, in one line. Where a premise is not met, whatever the rules say, the
-    setting is not the claim's."""
+    """The verdict of a claim and its reason, in one line. If a premise is not met, the setting is not the claim's,
+    whatever the rules say."""
     unmet = [judgement for judgement in premises if judgement.verdict != HOLDS]
     failed = [judgement for judgement in rules if judgement.verdict == FAILS]
     unclear = [judgement for judgement in rules if judgement.verdict == OPEN]

@@ -1,4 +1,4 @@
-"""What a run changes of a shipped recipe."""
+"""Changes that a run makes to a shipped recipe."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .resources import prepare_data
 
 @dataclass(frozen=True)
 class RecipeOverrides:
-    """What a run changes of a shipped recipe; nothing where all is empty.
+    """Changes that a run makes to a shipped recipe; none if all fields are empty.
 
-    network: a file of networks/, in place of the recipe's own. encoder: weights of transformers, frozen, whose
-    features take the place of texts, images or sounds: `org/name[@revision]` or `./folder`. fine_tune: such
-    weights, trained further in place of the recipe's own network. augment: how training rows are augmented,
-    `NAME[+NAME..][,setting=value..]`. published: whose settings are taken (`domainbed`, `wilds`). stream: where
-    rows are read from, in place of the benchmark's data in the cache; `{part}` stands for a part's name."""
+    network: a file of networks/ that replaces the recipe's network. encoder: a frozen pretrained model of transformers
+    whose features replace texts, images or audio: `org/name[@revision]` or `./folder`. fine_tune: a pretrained model
+    that replaces the recipe's network and is trained further. augment: how training rows are augmented,
+    `NAME[+NAME..][,setting=value..]`. published: the source of published settings (`domainbed`, `wilds`). stream: where
+    rows are read from, instead of the benchmark's data in the cache; `{part}` is replaced by a part's name."""
 
     network: str = ""
     encoder: str = ""
@@ -30,19 +30,20 @@ class RecipeOverrides:
     stream: str = ""
 
     def of(self, recipe: Recipe, benchmark: Benchmark) -> Recipe:
-        """The recipe on another network; on features of a frozen encoder, or on a pretrained network at the size
-        that its pictures have, or its tokens; with published settings; with its rows augmented. Opens no data, but
-        for published epochs, which are counted over the rows."""
+        """Apply the changes to a recipe. Opens no data, except to count the training rows for published epochs.
+
+        A fine-tuned network reads images at the size of the pretrained model, audio through its processor, or its
+        tokens."""
         begun = self._begun(recipe)
         if self.published:
             if self.encoder:
-                raise FarshiftError("--published trains networks on rows: give --fine-tune in the place of --encoder")
+                raise FarshiftError("--published trains networks on rows: give --fine-tune instead of --encoder")
             begun = apply_published(begun, self.published, benchmark.name, lambda: _count_training_rows(benchmark))
             if self.network and begun.network != self.network:
                 raise FarshiftError(f"--published {self.published} trains {begun.network} here: leave --network out")
         if self.augment and self.encoder:
             raise FarshiftError(
-                "--encoder reads every row once: --augment goes with networks that read the rows themselves"
+                "--encoder reads every row only once: use --augment with networks that read the rows themselves"
             )
         return replace_augmentation(begun, self.augment) if self.augment else begun
 
@@ -54,7 +55,7 @@ class RecipeOverrides:
         if not self.fine_tune:
             return replace_encoder(recipe, self.encoder or None)
         if self.encoder:
-            raise FarshiftError("--encoder keeps a pretrained model frozen, --fine-tune trains one: give one of them")
+            raise FarshiftError("--encoder keeps a pretrained model frozen, --fine-tune trains it: give one of them")
         from ...benchmarks.adapters.hugging_face import from_spec
         from ..encoding.frozen_readers import read_image_side, reads_audio
 
@@ -69,6 +70,6 @@ NOTHING = RecipeOverrides()
 
 
 def _count_training_rows(benchmark: Benchmark) -> int:
-    """How many rows are trained on."""
+    """The number of training rows."""
     prepare_data(benchmark)
     return int(load_model_inputs(benchmark).stored("train").num_rows)

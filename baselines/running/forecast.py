@@ -1,5 +1,5 @@
-"""What a run takes before it starts: steps, rows, disk, memory and time. Sizes are known from definitions and rows
-(`resources.py`), speeds are measured in a short trial (`probe.py`), and the rest is multiplication: an estimate."""
+"""Estimate the cost of a run before it starts: steps, rows, disk, memory and time. Sizes come from definitions and rows
+(`resources.py`), speeds are measured in a short trial (`probe.py`), and the rest is multiplication."""
 
 from __future__ import annotations
 
@@ -34,43 +34,43 @@ from .sweep import split_seeds
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one plan takes. Sizes are bytes, times seconds of wall clock; None is what could not be told."""
+    """The estimated cost of one plan. Sizes are in bytes, times in seconds of wall clock; None if unknown."""
 
     plan: Plan
     workers: int
     folds: int
     steps: int | None
-    """Of one replica; None for an estimator, which trains to its own end."""
+    """Steps of one replica; None for an estimator, which stops by its own rule."""
     rows: dict[str, int]
-    """Of each part, and in all those that are predicted (`predicted`)."""
+    """Rows of each part, and of all predicted parts together (`predicted`)."""
     download: DownloadSize
     needs: list[Requirement]
     free: dict[str, int]
     probes: list[Probe]
-    """One for each size at which pictures are read; none where nothing was measured."""
+    """One for each size at which images are read; empty if nothing was measured."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """Of `decoding`, `encoding`, `training`, `predicting`, and their sum (`all`); empty where nothing was measured."""
+    """Of `decoding`, `encoding`, `training`, `predicting`, and their sum (`all`); empty if nothing was measured."""
     unmeasured: str = ""
-    """Why nothing was."""
+    """Why nothing was measured."""
     problems: list[str] = field(default_factory=list)
     """What does not fit, each with what to change."""
 
     @property
     def replicas(self) -> int:
-        """That are trained: each seed and setting, and again for each fold of a selection rule."""
+        """The number of replicas: one for each seed and setting, and again for each fold of a selection rule."""
         return len(self.plan.seeds) * len(self.plan.settings) * (1 + self.folds)
 
     @property
     def probe(self) -> Probe | None:
-        """The first."""
+        """The first probe, if any."""
         return self.probes[0] if self.probes else None
 
     def bytes(self, resource: str) -> int:
-        """What is needed of a place."""
+        """The bytes needed of a resource."""
         return sum(need.bytes for need in self.needs if need.resource == resource)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """As plain JSON."""
         plan = self.plan
         trials = [
             {name: value for name, value in asdict(probe).items() if name not in ("pictures", "share")}
@@ -105,8 +105,8 @@ class Forecast:
 
 
 def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
-    """What a plan takes under an engine. Downloads nothing where the network is forbidden: then what is not here is
-    not measured. Raises what the training would raise of a recipe that does not fit its benchmark."""
+    """Estimate the cost of a plan under an engine. Downloads nothing if the network is forbidden: what is not in the
+    cache is then not measured. Raises the training's errors for a recipe that does not fit its benchmark."""
     device = plan.budget.device
     download = compute_download_size(plan.benchmark.manifest.definition.source.name)
     trials: list[Probe] = []
@@ -118,7 +118,7 @@ def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
     if problems:
         why = "it does not fit"
     elif blind is None:
-        why = f"the data are not here: farshift splits pull {plan.benchmark.manifest.name}"
+        why = f"the data are not in the cache: run farshift splits pull {plan.benchmark.manifest.name}"
     else:
         plan.check()
         folds = plan.number_of_fits() - 1
@@ -153,14 +153,14 @@ def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
     if "training" in result.seconds:
         result.seconds["all"] = sum(result.seconds.values())
     if trials:
-        other_needs = [need for need in result.needs if need.what != "decoded pictures"]
+        other_needs = [need for need in result.needs if need.what != "decoded images"]
         result.problems.extend(find_shortages(other_needs, plan.title, device))
     return result
 
 
 @contextmanager
 def _limit_threads(count: int) -> Iterator[None]:
-    """Arithmetic on so many threads, as in a worker's process; 0: as it is."""
+    """Use this many threads, as a worker's process does; 0: leave the number unchanged."""
     import torch
 
     before = torch.get_num_threads()
@@ -172,7 +172,7 @@ def _limit_threads(count: int) -> Iterator[None]:
 
 
 def _load_rows(benchmark: Benchmark) -> ModelInputs | None:
-    """The benchmark's rows, made where this machine can make them."""
+    """The benchmark's rows, downloaded or generated if this machine can do so."""
     try:
         return load_cached(benchmark) or load_model_inputs(benchmark)
     except Unavailable:
@@ -180,7 +180,7 @@ def _load_rows(benchmark: Benchmark) -> ModelInputs | None:
 
 
 def _count_rows(benchmark: Benchmark, blind: ModelInputs | None) -> dict[str, int]:
-    """Rows by part; before the data are here, as the manifest counts them."""
+    """Rows by part; from the manifest if the data are not in the cache."""
     if blind is not None:
         parts = sorted({"train", *benchmark.predicted_parts, *(n for n in ("id_val", "ood_val") if blind.has_part(n))})
         rows = {name: blind.stored(name).num_rows for name in parts}
@@ -194,8 +194,8 @@ def _count_rows(benchmark: Benchmark, blind: ModelInputs | None) -> dict[str, in
 
 
 def _add_measured(estimate: Forecast, trial: Probe) -> None:
-    """What follows from a trial: seconds, decoded pictures and features on the disk, memory of the steps. Of several,
-    each adds its share."""
+    """Add what follows from a trial: seconds, decoded images and features on disk, memory of the steps. Several trials
+    each add their share."""
     plan, rows = estimate.plan, estimate.rows
     per_process = max(1, ceil(estimate.replicas * trial.share / estimate.workers))
     side_by_side = estimate.workers
@@ -204,7 +204,7 @@ def _add_measured(estimate: Forecast, trial: Probe) -> None:
         left = sum(rows[name] for name, there in trial.pictures.items() if not there)
         seconds["decoding"] = seconds.get("decoding", 0) + (left + rows["predicted"]) / trial.pictures_per_second
         size = 3 * trial.side**2 * (left + rows["predicted"])
-        estimate.needs.append(Requirement("decoded pictures", "disk", size, "set FARSHIFT_CACHE to another disk"))
+        estimate.needs.append(Requirement("decoded images", "disk", size, "set FARSHIFT_CACHE to another disk"))
     if trial.sounds_per_second:
         every = sum(rows[name] for name in ("train", "id_val") if name in rows) + rows["predicted"]
         seconds["decoding"] = every / trial.sounds_per_second
@@ -236,14 +236,14 @@ def _add_measured(estimate: Forecast, trial: Probe) -> None:
 
 
 def _add_largest(needs: list[Requirement], need: Requirement, start: str) -> None:
-    """Add a need, of those that begin alike only the largest: what is trained one after the other needs it in turn."""
+    """Add a need. Of needs that begin alike only the largest is recorded: they are used one after the other."""
     before = [other for other in needs if other.what.startswith(start)]
     if all(other.bytes < need.bytes for other in before):
         needs[:] = [*(other for other in needs if other not in before), need]
 
 
 def refuse_problems(estimates: Sequence[Forecast]) -> None:
-    """`FarshiftError` with the first thing that does not fit, and how many more there are."""
+    """`FarshiftError` with the first thing that does not fit, and the number of others."""
     problems = [problem for estimate in estimates for problem in estimate.problems]
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

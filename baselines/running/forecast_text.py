@@ -1,4 +1,4 @@
-"""A forecast in words: what `farshift run --dry-run` prints."""
+"""The estimate in words that `farshift run --dry-run` prints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .probe import Probe
 
 
 def format_cost_rows(forecast: Forecast) -> list[list[str]]:
-    """What a run takes, a line of two cells each."""
+    """Format the cost of a run as rows of two cells each."""
     rows = [
         ["training", _describe_training(forecast)],
         ["rows", _describe_rows(forecast)],
@@ -32,14 +32,14 @@ def format_cost_rows(forecast: Forecast) -> list[list[str]]:
 
 
 def format_brief_row(forecast: Forecast) -> list[str | int]:
-    """A line of a table of several: baseline, benchmark, replicas, steps, memory, disk, time."""
+    """Format one row of a table of several runs: baseline, benchmark, replicas, steps, memory, disk, time."""
     memory = forecast.bytes("memory") + forecast.bytes("device memory")
     time = format_duration(forecast.seconds["all"]) if "all" in forecast.seconds else forecast.unmeasured or "?"
     return [
         forecast.plan.name,
         forecast.plan.benchmark.name,
         forecast.replicas,
-        forecast.steps or "to its end",
+        forecast.steps or "until done",
         format_size(memory),
         format_size(forecast.bytes("disk")),
         time,
@@ -57,7 +57,7 @@ def _describe_training(forecast: Forecast) -> str:
     text = f"{format_count(forecast.replicas, 'replica')} ({' x '.join(parts)})"
     trial = forecast.probe
     if forecast.steps is None:
-        return f"{text}, each to the estimator's own end"
+        return f"{text}, until the estimator stops by its own rule"
     text += f", {format_count(forecast.steps, 'step')}"
     if trial is not None and trial.replicas:
         text += (
@@ -68,7 +68,7 @@ def _describe_training(forecast: Forecast) -> str:
 
 def _describe_rows(forecast: Forecast) -> str:
     rows = forecast.rows
-    text = f"{rows['train']:,} to train on"
+    text = f"{rows['train']:,} for training"
     if rows.get("id_val"):
         text += f", {rows['id_val']:,} for validation"
     return f"{text}, {rows['predicted']:,} to predict"
@@ -80,7 +80,7 @@ def _describe_download(forecast: Forecast) -> str:
         ", ".join([*stated, *(f"{name} (its size is not stated)" for name in forecast.download.unknown)]) or "nothing"
     )
     own = forecast.download.own
-    return text + (f"; {format_size(own)} at hand are copied to the cache" if own else "")
+    return text + (f"; {format_size(own)} of local files are copied to the cache" if own else "")
 
 
 def _describe_resource(forecast: Forecast, resource: str) -> str:
@@ -89,19 +89,19 @@ def _describe_resource(forecast: Forecast, resource: str) -> str:
     ]
     parts = f" ({', '.join(some)})" if some else ""
     if forecast.probe is None and resource != "disk" and not some:
-        return f"not known before the data are here; {format_size(forecast.free[resource])} are free"
+        return f"unknown until the data are in the cache; {format_size(forecast.free[resource])} are free"
     return f"{format_size(forecast.bytes(resource))}{parts}; {format_size(forecast.free[resource])} are free"
 
 
 def _describe_trial(forecast: Forecast, trial: Probe) -> Iterator[str]:
     if trial.pictures_per_second:
-        yield f"{trial.pictures_per_second:,.0f} pictures a second decoded to {trial.side} x {trial.side}"
+        yield f"{trial.pictures_per_second:,.0f} images a second decoded to {trial.side} x {trial.side}"
     if trial.sounds_per_second:
-        yield f"{trial.sounds_per_second:,.0f} sounds a second decoded"
+        yield f"{trial.sounds_per_second:,.0f} recordings a second decoded"
     if trial.features_per_second:
         yield f"{trial.features_per_second:,.0f} rows a second encoded, {trial.width} features each"
     elif trial.width:
-        yield f"features of the rows that were tried are in the cache, {trial.width} each"
+        yield f"features of the rows in the trial are in the cache, {trial.width} each"
     if trial.steps:
         at = f", at {trial.side} x {trial.side}" if len(forecast.probes) > 1 else ""
         yield f"{trial.step_seconds:.3g} s a step (the median of {trial.steps}, on {trial.rows:,} of the rows){at}"
@@ -110,6 +110,6 @@ def _describe_trial(forecast: Forecast, trial: Probe) -> Iterator[str]:
 
 def _describe_time(forecast: Forecast) -> str:
     if "all" not in forecast.seconds:
-        return "not known: an estimator trains to its own end" if forecast.probe is not None else "not known"
+        return "not known: an estimator stops by its own rule" if forecast.probe is not None else "not known"
     parts = [f"{name} {format_duration(value)}" for name, value in forecast.seconds.items() if name != "all"]
     return f"about {format_duration(forecast.seconds['all'])} ({', '.join(parts)}): an estimate"

@@ -1,4 +1,4 @@
-"""The baselines there are, and what they are made of, as plain records. Nothing is imported to tell."""
+"""List the baselines, algorithms and networks as plain records, without importing them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .results import list_results
 
 @dataclass(frozen=True)
 class BaselineEntry:
-    """A recipe. kind: "any" or a kind of shift. defaults: all settings that are in force where it says nothing else.
-    touches: the data that it looks at. roles: its role on each benchmark that it has one on. quick and full: optimiser
-    steps under the budgets so called, None of estimators; reference: what the paper or its released code trains for,
-    empty where nobody looked it up."""
+    """A recipe. kind: "any" or a kind of shift. defaults: the default of every setting. touches: the data that it
+    requires. roles: its role on each benchmark for which it has one. quick and full: optimiser steps under these
+    budgets, None for estimators. reference: what the paper or its released code trains for, empty if it has not been
+    looked up."""
 
     name: str
     kind: str
@@ -41,7 +41,7 @@ class BaselineEntry:
     reference: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """As plain JSON."""
         return asdict(self) | {"touches": list(self.touches), "suits": list(self.suits)}
 
 
@@ -53,10 +53,11 @@ def baselines(
     algorithm: str | None = None,
     on: str | None = None,
 ) -> Listing[BaselineEntry]:
-    """The baselines that fit all that is asked, sorted by name.
+    """List the baselines that match all arguments, sorted by name.
 
-    search: words that all stand in a baseline's name, title, citation, network, algorithm or estimator. kind: that of
-    the shift it is against; "any" for those against none. on: a benchmark that it has a recorded result on.
+    search: words that must all occur in a baseline's name, title, citation, network, algorithm or estimator. kind: the
+    kind of shift that it is meant for; "any" for baselines that are for none in particular. on: a benchmark with a
+    recorded result of it.
 
     >>> import farshift as fs
     >>> [one.network for one in fs.baselines("lstm") if one.name == "lstm"]
@@ -111,7 +112,7 @@ def _resolve_defaults(recipe: Recipe) -> dict[str, Any]:
 
 
 def list_algorithms() -> list[dict[str, Any]]:
-    """One record per algorithm: name, kind of shift, citation, tasks, the data it looks at, defaults, search space."""
+    """One record per algorithm: name, kind of shift, citation, tasks, required data, defaults, search space."""
     named = {"kind": "KIND", "citation": "CITATION", "tasks": "TASKS", "touches": "TOUCHES", "search": "SEARCH"}
     return [
         {"name": name, "title": _read_title(file)}
@@ -122,7 +123,7 @@ def list_algorithms() -> list[dict[str, Any]]:
 
 
 def list_networks() -> list[dict[str, Any]]:
-    """One record per network: name, what it is, the tasks it is for (`task`: what its file says), defaults."""
+    """One record per network: name, description, its tasks (`task`: as its file states it), defaults."""
     return [
         {
             "name": name,

@@ -1,4 +1,4 @@
-"""A baseline on a benchmark, as a run to be: what it will take, and what is refused before anything is spent."""
+"""A planned run of a baseline on a benchmark: what it costs, and checks before anything is trained."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from ..recipe import Recipe, Sort, find_plugin_files, find_recipe, resolve_setti
 
 @dataclass(frozen=True)
 class Plan:
-    """One baseline on one benchmark: a run to be."""
+    """A planned run of one baseline on one benchmark."""
 
     recipe: Recipe
-    """With the settings that it has under the budget."""
+    """With its settings for the budget."""
     benchmark: Benchmark
     budget: Budget
     seeds: list[int]
     out: Path
     settings: Settings = field(default_factory=lambda: NONE)
-    """Named settings to be tried beside each other; by default the recipe's own."""
+    """Named settings to try; by default the recipe's own."""
     selection: str | None = None
     """The rule that chooses among candidates; by default the protocol's."""
     stack: int = 0
-    """The most replicas that are trained at once; 0: chosen automatically."""
+    """The most replicas to train at once; 0: chosen automatically."""
     diagnose: tuple[str, ...] = ()
-    """Names of diagnostics that are measured of each trained replica."""
+    """Names of the diagnostics to measure of each trained replica."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "recipe", self.recipe.for_budget(self.budget.name))
@@ -57,7 +57,7 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """The model's name on the run card: the recipe's, and that of a network or weights which are not its own."""
+        """The model's name on the run card: the recipe's, with the network or weights that replace the recipe's."""
         weights, shipped = self.weights, find_recipe(self.recipe.name).for_budget(self.budget.name)
         if not weights or weights == list_weight_specs(shipped, [shipped.settings_on(self.benchmark.name)]):
             swapped = self.recipe.network != shipped.network and not self.recipe.published
@@ -66,25 +66,25 @@ class Plan:
 
     @property
     def weights(self) -> list[str]:
-        """The pretrained weights that it starts from, of all its named settings together."""
+        """The pretrained weights that it starts from, over all of its named settings."""
         own = self.recipe.settings_on(self.benchmark.name)
         return list_weight_specs(self.recipe, [own | dict(values) for values in self.settings.values()])
 
     @property
     def steps(self) -> int:
-        """Optimiser steps of a replica; 1 of an estimator, which trains to its own end."""
+        """Optimiser steps of a replica; 1 for an estimator, which stops by its own rule."""
         if self.recipe.estimator:
             return 1
         return self.budget.steps or self.recipe.steps(self.budget.name, self.benchmark.name)
 
     def number_of_fits(self) -> int:
-        """On how many sets of rows a seed is trained with each setting: all, and those without each fold of the
-        selection rule. Opens the benchmark's data where the rule has folds."""
+        """The number of sets of rows on which each seed and setting is trained: all rows, and all but each fold of the
+        selection rule. Opens the benchmark's data if the rule has folds."""
         rule = self.benchmark.rule(self.selection)
         return 1 + sum(1 for _ in rule.folds(self.benchmark, load_model_inputs(self.benchmark))) if rule.folds else 1
 
     def changed(self) -> dict[str, Any]:
-        """Network, algorithm and settings in force where the recipe is not as it is shipped, for the run card."""
+        """Network, algorithm and settings in force if the recipe differs from the shipped one, for the run card."""
         recipe = self.recipe
         shipped = find_recipe(recipe.name).for_budget(self.budget.name)
         if recipe.estimator or recipe == shipped.model_copy(update={"encoder": recipe.encoder}):
@@ -94,8 +94,8 @@ class Plan:
         return changes | ({"published": recipe.published} if recipe.published else {})
 
     def check(self) -> None:
-        """Refuse what cannot be trained, before anything is spent: another task, settings that do not exist, data that
-        the benchmark does not have or its protocol does not permit."""
+        """Raise an error, before anything is trained, for a task that the recipe cannot do, unknown settings, or data
+        that the benchmark does not have or its protocol does not permit."""
         check_task(self.recipe, self.benchmark.task)
         check_inputs(self.recipe, self.benchmark.name, self.benchmark.task, has_image(self.benchmark))
         check_data(self.recipe, self.benchmark)
@@ -115,26 +115,26 @@ class Plan:
             self._check_diagnosis()
 
     def check_stream(self) -> None:
-        """Refuse what cannot be trained on a stream; opens no data."""
+        """Raise an error if the recipe cannot be trained on a stream; opens no data."""
         if not isinstance(self.benchmark, StreamedBenchmark):
             return
         self.benchmark.refuse(self.selection)
         if self.recipe.estimator:
             raise ModelError(
-                f"{self.title}: an estimator reads all rows at once, and those of a stream are not in memory: leave "
+                f"{self.title}: an estimator reads all rows at once, and streamed rows are not in memory: leave "
                 "--stream out, or train a network"
             )
 
     def _check_folds(self) -> None:
-        """Refuse a rule that also trains on rows of one environment where the algorithm compares several."""
+        """Refuse a rule that also trains on one environment's rows if the algorithm compares environments."""
         rule = self.benchmark.rule(self.selection)
         if rule.folds is None or "groups" not in list_required_data(self.recipe):
             return
         for fold in rule.folds(self.benchmark, load_model_inputs(self.benchmark)):
             if len(np.unique(fold.train.columns["group"])) < 2:
                 raise ModelError(
-                    f"{self.title}: {rule.name} also trains without the rows of {fold.name}, and the others come from "
-                    f"one environment, where the algorithm {self.recipe.algorithm} compares several: choose another "
+                    f"{self.title}: {rule.name} also trains without the rows of {fold.name}; the others come from "
+                    f"one environment, and the algorithm {self.recipe.algorithm} compares several: choose another "
                     "--selection, or a benchmark with three training environments or more"
                 )
 
@@ -145,7 +145,7 @@ class Plan:
         if len(self.settings) > 1 or rule.folds is not None:
             why = "several settings are tried" if len(self.settings) > 1 else f"{rule.name} trains on other rows too"
             raise ModelError(
-                f"{self.title}: diagnostics are of one replica a seed, and {why}: leave --diagnose out, "
+                f"{self.title}: diagnostics need one replica a seed, and {why}: leave --diagnose out, "
                 "or run one setting under another --selection"
             )
 
@@ -168,8 +168,8 @@ class Plan:
 
 
 def has_image(benchmark: Benchmark) -> bool:
-    """Whether a benchmark's one input is an image: a picture, a sound (by its spectrogram), or an array of two or three
-    axes."""
+    """Whether a benchmark's only input is an image: encoded, a recording (read as a spectrogram), or an array of two or
+    three axes."""
     if len(benchmark.task.inputs) != 1:
         return False
     field = benchmark.split.source.schema[benchmark.task.inputs[0]]
@@ -177,7 +177,7 @@ def has_image(benchmark: Benchmark) -> bool:
 
 
 def check_data(recipe: Recipe, benchmark: Benchmark) -> None:
-    """`ModelError` if an algorithm needs data that a benchmark does not have, or that its protocol does not permit."""
+    """`ModelError` if an algorithm requires data that a benchmark does not have or its protocol does not permit."""
     touch = benchmark.definition.protocol.touch
     available: dict[str, Callable[[], bool]] = {
         "groups": lambda: len(set(benchmark.part("train").row_metadata.get("group", np.empty(0)).tolist())) > 1,
@@ -192,17 +192,17 @@ def check_data(recipe: Recipe, benchmark: Benchmark) -> None:
 _CHOSEN_BY_SETTINGS: tuple[Sort, ...] = ("positions", "formats", "augmentations", "optimisers", "schedules")
 
 _TRAINING = (".", "encoding", "replicas", "running", "training")
-"""The folders whose code has a part in every training."""
+"""The folders whose code affects every training."""
 
 
 _ONLY_TOLD: Any = {"quick": {"reference"}, "full": {"reference"}}
 _ONLY_TOLD |= {"on": {"__all__": dict(_ONLY_TOLD)}}
-"""What a recipe says of others' training, which changes nothing in its own."""
+"""Fields of a recipe that have no effect on its training."""
 
 
 def compute_code_digest(recipe: Recipe, weights: Sequence[Mapping[str, str]] | None = None) -> str:
-    """sha256 over all that makes a baseline's result: the recipe, the code of the trainer, network and algorithm, the
-    pretrained `weights` (by default those that the recipe names), and the versions of Farshift, torch and
+    """sha256 over all that determines a baseline's result: the recipe, the code of the trainer, network and algorithm,
+    the pretrained `weights` (by default those that the recipe names), and the versions of Farshift, torch and
     scikit-learn."""
     home = PACKAGE / "baselines"
     paths = [path for folder in _TRAINING for path in sorted((home / folder).glob("*.py"))]
@@ -225,7 +225,7 @@ def compute_code_digest(recipe: Recipe, weights: Sequence[Mapping[str, str]] | N
 
 
 def describe_weights(weights: Sequence[str]) -> list[dict[str, str]]:
-    """`name` and `digest` of each of some pretrained weights, for the run card."""
+    """`name` and `digest` of pretrained weights, for the run card."""
     if not weights:
         return []
     from ..encoding.frozen import digest_encoder
@@ -234,19 +234,19 @@ def describe_weights(weights: Sequence[str]) -> list[dict[str, str]]:
 
 
 WEIGHTS = ("weights", "teacher_weights")
-"""The settings that name pretrained weights: of a network, of a weaker teacher's."""
+"""The settings that name pretrained weights: of a network, or of a weaker teacher's."""
 
 
 def list_weight_specs(recipe: Recipe, settings: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The pretrained weights that a recipe and the settings in force name, each once: of a frozen encoder, of
+    """The pretrained weights that a recipe and the settings in force name, each once: those of a frozen encoder and of
     networks."""
-    own = [] if recipe.estimator else list(settings)  # scikit-learn has other things that it calls weights
+    own = [] if recipe.estimator else list(settings)  # a scikit-learn setting `weights` is something else
     named = [recipe.encoder, *(values.get(name) for values in own for name in WEIGHTS)]
     return list(dict.fromkeys(str(spec) for spec in named if spec))
 
 
 def name_weights(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as a run card has them: weights by what they are called, wherever they lie."""
+    """Settings as in a run card: weights by their name, without their location."""
     return {
         name: format_weights_name(str(value)) if name in WEIGHTS and value else value
         for name, value in settings.items()
@@ -254,12 +254,12 @@ def name_weights(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def format_weights_name(spec: str) -> str:
-    """What weights are called: `org/name` of the Hub without its revision, or the name of a folder."""
+    """The name of weights: `org/name` of the Hub without its revision, or the name of a folder."""
     return Path(spec).expanduser().resolve().name if spec.startswith((".", "/", "~")) else spec.partition("@")[0]
 
 
 def _find_imported_files(path: Path) -> list[Path]:
-    """A file, and those beside it that it imports."""
+    """A file and the files beside it that it imports."""
     paths = [path]
     for module_path in paths:
         tree = ast.parse(module_path.read_text(encoding="utf-8"))

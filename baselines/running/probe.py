@@ -1,8 +1,8 @@
-"""A short trial of a run to be: a few real steps, decodings and answers on this machine, of rows spread over the
-training part.
+"""A short trial of a planned run: a few real steps, decodings and predictions on this machine, with rows spread over
+the training part.
 
-Nothing of it is kept but features of a frozen encoder, which the run then finds. The network that is timed is the
-run's own, with as many replicas at once; it has learned nothing, so texts that it writes are as long as they may be.
+Only features of a frozen encoder are stored, and the run uses them. The timed network is the run's own, with as many
+replicas at once; it is untrained, so the texts that it generates have the maximum length.
 """
 
 from __future__ import annotations
@@ -43,59 +43,59 @@ from ..training.training_rows import FitInput, Member, extract_columns
 from .plan import Plan
 
 ROWS = 8192
-"""Rows that a probe trains on at most."""
+"""The most rows that a probe trains on."""
 
 FILES = 256
-"""Of files that have to be decoded."""
+"""The same for rows whose files have to be decoded."""
 
 PREDICTION_ROWS = 64
-"""Rows that it asks the network about."""
+"""The rows that it predicts."""
 
 _SECONDS = 4.0
-"""After which no further step is timed."""
+"""Seconds after which no further step is timed."""
 
 _STEPS = 6
-"""Steps that are taken at most; the first is not timed."""
+"""The most steps taken; the first is not timed."""
 
 
 @dataclass
 class Probe:
-    """What a trial showed. Seconds are of wall clock, bytes of the trial's own replica stack."""
+    """The results of a trial. Seconds are wall clock, bytes are of the trial's own replica stack."""
 
     rows: int
-    """Rows that the trial had, of `of`."""
+    """Rows in the trial, out of `of`."""
     of: int
     replicas: int = 0
-    """Trained at once."""
+    """Replicas trained at once."""
     drawn: int = 0
-    """Rows of one replica's step."""
+    """Rows in one replica's step."""
     parameters: int = 0
-    """Of one replica."""
+    """Parameters of one replica."""
     steps: int = 0
-    """That were timed; 0: none was taken."""
+    """Steps that were timed; 0: none was taken."""
     step_seconds: float = 0.0
     """The median, of all its replicas together."""
     step_bytes: int | None = None
-    """What a step took of memory beyond the rows and the network; None where this system does not tell."""
+    """Memory of a step beyond the rows and the network; None if this system does not report it."""
     row_bytes: float = 0.0
-    """Of one encoded training row, where it lies on the device."""
+    """Bytes of one encoded training row on the device."""
     answer_seconds: float = 0.0
-    """Of one row, by all its replicas together."""
+    """Seconds to predict one row, by all its replicas together."""
     share: float = 1.0
-    """Of a process' replicas, those that this trial stands for."""
+    """The share of a process's replicas that this trial represents."""
     pictures_per_second: float | None = None
     sounds_per_second: float | None = None
-    """Decoded and made into what a network reads."""
+    """Decoded and converted to what a network reads."""
     features_per_second: float | None = None
     pictures: dict[str, bool] = field(default_factory=dict)
-    """Whether a part's decoded pictures are in the cache, by the names of the parts that have pictures."""
+    """Whether a part's decoded images are in the cache, for each part that has images."""
     side: int = 0
     width: int = 0
-    """Of the features of a frozen encoder."""
+    """Width of the features of a frozen encoder."""
 
 
 def run_probe(plan: Plan, members: Sequence[Member]) -> Probe:
-    """Try what a plan's `members` take, those that one process trains. Errors are those of the training itself."""
+    """Measure the cost of a plan's `members`, which one process trains. Raises the errors of the training."""
     blind = load_model_inputs(plan.benchmark)
     rows = TrainingSet(plan.benchmark, blind)
     training_table = rows.train()
@@ -139,12 +139,12 @@ def run_probe(plan: Plan, members: Sequence[Member]) -> Probe:
         fit = _Trial(
             group, FitInput(some, given.get("val"), given.get("ood_val"), unlabelled), plan, result, prediction_batch
         )
-        fit.remarks(members[0])  # raises what kept it from being trained
+        fit.remarks(members[0])  # raises the error of the training, if any
     return result
 
 
 def _measure_features(result: Probe, encoder: str, plan: Plan, rows: TrainingTable) -> None:
-    """How fast a frozen encoder reads rows that it has not read before."""
+    """Measure how fast a frozen encoder reads rows that it has not read before."""
     given, *_ = extract_columns(rows)
     frozen = FrozenColumns(encoder, plan.benchmark.task, given, plan.budget.device)
     before = {path for path in (get_cache_root() / "features").glob("*/*.arrow")}
@@ -165,7 +165,7 @@ def _resolve_values(plan: Plan, members: Sequence[Member]) -> dict[str, Any]:
 
 
 def _select_evenly(rows: TrainingTable, count: int) -> TrainingTable:
-    """So many of the rows, at even distances."""
+    """At most `count` of the rows, evenly spaced."""
     return rows.select(np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64)))
 
 
@@ -178,7 +178,7 @@ def _decode_columns(columns: Columns, files: Sequence[str], side: int, by: str) 
 
 
 def _find_cached_parts(plan: Plan, blind: ModelInputs, name: str, side: int, by: str) -> dict[str, bool]:
-    """Of each part that is trained on: whether its decoded pictures are there."""
+    """For each part that is trained on, whether its decoded images are in the cache."""
     return {
         part: is_cached(blind.part(part).columns[name], side, by)
         for part in ("train", "id_val")
@@ -187,11 +187,11 @@ def _find_cached_parts(plan: Plan, blind: ModelInputs, name: str, side: int, by:
 
 
 class _TrialFinished(Exception):
-    """All has been measured."""
+    """Raised when everything has been measured."""
 
 
 class _Trial(Fit):
-    """A training that ends after some steps, and is asked a few rows."""
+    """A training that ends after a few steps, and then predicts a few rows."""
 
     def __init__(
         self, group: ReplicaGroup, rows: FitInput, plan: Plan, result: Probe, prediction_batch: Columns
@@ -238,8 +238,7 @@ class _Trial(Fit):
 
 
 def _measure_peak_bytes(what: Callable[[], None], device: torch.device) -> int | None:
-    """The bytes that something takes at most beyond what is taken when it begins; None where the system keeps no
-    such mark."""
+    """The peak memory in bytes above that at the start; None if the system does not record it."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         allocated = torch.cuda.memory_allocated(device)
@@ -252,7 +251,7 @@ def _measure_peak_bytes(what: Callable[[], None], device: torch.device) -> int |
 
 
 def _reset_peak_mark() -> bool:
-    """Have Linux forget the most memory that this process ever had; False where it cannot."""
+    """Reset the peak memory that Linux records for this process; False if it cannot."""
     try:
         Path("/proc/self/clear_refs").write_text("5", "ascii")
     except OSError:

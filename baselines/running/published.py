@@ -1,8 +1,8 @@
-"""The settings that a published suite of experiments trains with, and searches: files of `published/`.
+"""Settings that a published suite of experiments trains with or searches over: files of `published/`.
 
-A file says where it was read (`source`), and has entries `[[on]]`, each for the benchmarks that its shell patterns
-name, and for the algorithms, where it names some. Of the entries that fit, later ones win setting by setting. `where`
-says of each setting in which file and line of the source it stands.
+A file gives its `source`, and entries `[[on]]`, each for the benchmarks that match its shell patterns, and for some
+algorithms if it names them. Of the matching entries, later ones override earlier ones setting by setting. `where` gives
+the file and line of the source for each setting.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ class _Strict(BaseModel):
 
 
 class PublishedEntry(_Strict):
-    """What is published for some benchmarks, and some algorithms."""
+    """Published settings for some benchmarks, and for some or all algorithms."""
 
     benchmarks: list[str]
     algorithms: list[str] = []
     network: str = ""
-    """What is trained there, in words."""
+    """A description of the network trained there."""
     pretrained: bool = False
-    """Whether it starts from weights, which have to be named."""
+    """Whether it starts from pretrained weights, which the user has to name."""
     instead: str = ""
-    """The network of this package that takes its place."""
+    """The network of this package that replaces it."""
     steps: Annotated[int, Field(ge=0)] = 0
     epochs: Annotated[int, Field(ge=0)] = 0
-    """Over the rows that are trained on, in place of steps."""
+    """Epochs over the training rows, instead of steps."""
     settings: dict[str, Setting] = {}
     search: dict[str, Span] = {}
     where: dict[str, str]
@@ -48,7 +48,7 @@ class PublishedEntry(_Strict):
     def _sourced(self) -> PublishedEntry:
         given = {*self.settings, *self.search, *(name for name in ("steps", "epochs") if getattr(self, name))}
         if given != self.where.keys():
-            raise ValueError(f"where: say of {', '.join(sorted(given ^ self.where.keys()))} in which line it stands")
+            raise ValueError(f"where: give the source line of {', '.join(sorted(given ^ self.where.keys()))}")
         return self
 
 
@@ -63,7 +63,7 @@ class PublishedSource(_Strict):
 
 @dataclass
 class PublishedSettings:
-    """What is published for an algorithm on a benchmark."""
+    """The published settings for an algorithm on a benchmark."""
 
     by: PublishedSource
     network: str = ""
@@ -77,7 +77,7 @@ class PublishedSettings:
 
 
 def load_all_published() -> dict[str, PublishedSource]:
-    """Every file, by name: this package's, and those of FARSHIFT_PATH."""
+    """All files by name: this package's and those of FARSHIFT_PATH."""
     return {
         name: read_definition(path, PublishedSource)
         for name, path in sorted(find_files_by_name("baselines/published", ".toml").items())
@@ -85,8 +85,8 @@ def load_all_published() -> dict[str, PublishedSource]:
 
 
 def find_published(name: str, benchmark: str, algorithm: str) -> PublishedSettings:
-    """What `name` publishes for an algorithm on a benchmark; `UnknownName`, or `FarshiftError` where that is
-    nothing."""
+    """What `name` publishes for an algorithm on a benchmark; `UnknownName` for an unknown name, `FarshiftError` if it
+    publishes nothing for the benchmark."""
     known = load_all_published()
     if name not in known:
         raise UnknownName("published settings", name, known)
@@ -104,15 +104,15 @@ def find_published(name: str, benchmark: str, algorithm: str) -> PublishedSettin
         match.where |= entry.where
     if not match.where:
         others = sorted({pattern for entry in known[name].on for pattern in entry.benchmarks})
-        raise FarshiftError(f"--published {name}: it says nothing of {benchmark}, but of {', '.join(others)}")
+        raise FarshiftError(f"--published {name} has no settings for {benchmark}; it has some for {', '.join(others)}")
     return match
 
 
 def apply_published(recipe: Recipe, name: str, benchmark: str, rows: Callable[[], int]) -> Recipe:
-    """The recipe's algorithm with what is published for it; its own settings of the algorithm remain. rows: how many
-    are trained on, asked where epochs are published. `FarshiftError` where weights are to be named."""
+    """The recipe's algorithm with the settings published for it; its own settings of the algorithm remain. rows:
+    returns the number of training rows, called if epochs are published. `FarshiftError` if weights have to be named."""
     if recipe.algorithm is None:
-        raise ModelError(f"{recipe.name} is an estimator: --published goes with networks")
+        raise ModelError(f"{recipe.name} is an estimator: --published is for networks")
     match = find_published(name, benchmark, recipe.algorithm)
     tuned = recipe.network == "pretrained"
     if match.pretrained and not tuned:
@@ -135,8 +135,8 @@ def apply_published(recipe: Recipe, name: str, benchmark: str, rows: Callable[[]
 
 
 def list_published() -> list[dict[str, Any]]:
-    """One record for each published setting: of which file, for which benchmarks and algorithms, its value and range,
-    and where it stands."""
+    """One record for each published setting: its file, benchmarks and algorithms, its value and range, and its line in
+    the source."""
     return [
         {
             "published": name,

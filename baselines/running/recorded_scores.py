@@ -1,8 +1,8 @@
-"""The scores of recorded results, kept beside them so that they are listed without their benchmarks' data.
+"""The scores of recorded results, stored beside them so that they are listed without their benchmarks' data.
 
 `baselines/results/BENCHMARK/scores.json`, or under the budget `full` `baselines/results/full/BENCHMARK/scores.json`,
-has for each baseline what its predictions came to, with the sha256 of their file, the scorer and the entry's identity.
-A score of another file, scorer or version of the benchmark is not taken.
+has the scores of each baseline's predictions, with the sha256 of their file, the scorer and the entry's identity.
+A score for another file, scorer or version of the benchmark is ignored.
 `rescore_recorded` computes the same from the predictions.
 """
 
@@ -32,7 +32,7 @@ _ESTIMATES = ("id", "ood", "gap")
 
 @dataclass(frozen=True)
 class RecordedScore:
-    """What a recorded result came to by its benchmark's primary metric: ID, OOD and gap with 95 % intervals over rows
+    """The score of a recorded result by its benchmark's primary metric: ID, OOD and gap with 95 % intervals over rows
     and seeds."""
 
     benchmark: str
@@ -56,24 +56,24 @@ class RecordedScore:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> RecordedScore:
-        """What `to_dict` wrote; `KeyError` or `TypeError` where it is something else."""
+        """The inverse of `to_dict`; `KeyError` or `TypeError` for any other record."""
         read = {name: Estimate.from_dict(record[name]) for name in _ESTIMATES}
         return cls(**{**record, **read, "seeds": tuple(record["seeds"])})
 
     @property
     def in_percent(self) -> bool:
-        """Whether the metric lies in [0, 1], and so is listed in percent."""
+        """Whether the metric is in [0, 1], and so is shown in percent."""
         return find_benchmark(self.benchmark).metrics[0].bounds == (0, 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """As plain JSON."""
         estimates = {name: getattr(self, name).to_dict() for name in _ESTIMATES}
         return self.__dict__ | estimates | {"seeds": list(self.seeds)}
 
 
 def read_recorded_scores(benchmark: str, home: Path = HOME) -> dict[str, RecordedScore]:
-    """The kept scores of the recorded results on a benchmark, by baseline: those that are of the file, the scorer and
-    the benchmark that are here. `BadRun` where scores.json cannot be read."""
+    """The stored scores of the recorded results on a benchmark, by baseline, if they match the file, the scorer and the
+    benchmark of this installation. `BadRun` if scores.json cannot be read."""
     try:
         records = _read_records(benchmark, home)
         scores_by_name = {
@@ -99,13 +99,13 @@ def results(
     kind: str | None = None,
     budget: str = "quick",
 ) -> Listing[RecordedScore]:
-    """The kept scores of the recorded results under a budget, by benchmark, the best OOD score first. Nothing is opened
-    or computed: a result whose kept score is of another version is left out (`farshift baselines results` scores it
-    again).
+    """List the stored scores of the recorded results under a budget, by benchmark, the best OOD score first. Nothing is
+    opened or computed: a result whose stored score is of another version is left out (`farshift baselines results`
+    scores it again).
 
-    search: words that all stand in a result's benchmark, its kind of shift, its title, its baseline or its metric. on:
-    a benchmark. budget: `quick` or `full`. Raises `UnknownName` for a benchmark without recorded results, or a
-    baseline, a kind or a budget that there is not.
+    search: words that must all occur in a result's benchmark, its kind of shift, its title, its baseline or its metric.
+    on: a benchmark. budget: `quick` or `full`. Raises `UnknownName` for a benchmark without recorded results, or an
+    unknown baseline, kind or budget.
 
     >>> import farshift as fs
     >>> best = fs.results(on="scan/length")[0]
@@ -138,7 +138,7 @@ def results(
 
 
 def sort_best_first(scores: Sequence[RecordedScore]) -> list[RecordedScore]:
-    """By benchmark, the best OOD score first, whatever its metric calls better."""
+    """Sort by benchmark, then by OOD score, best first by its metric."""
     return sorted(scores, key=lambda r: (r.benchmark, r.ood.value * (-1 if r.better == "higher" else 1), r.model))
 
 
@@ -152,12 +152,12 @@ def _format_score(recorded_score: RecordedScore) -> dict[str, Any]:
 
 
 def rescore_recorded(benchmark: str, name: str, home: Path = HOME) -> Score:
-    """The score of a recorded result, computed from its predictions. Opens the benchmark's data."""
+    """Compute the score of a recorded result from its predictions. Opens the benchmark's data."""
     return score(find_recorded_run(benchmark, name, home))
 
 
 def write_recorded_score(new_score: Score, home: Path = HOME) -> None:
-    """Keep the score of a result that is recorded in `home`."""
+    """Store the score of a result that is recorded in `home`."""
     path = _get_scores_path(new_score.benchmark, home)
     with hold_lock(get_cache_root() / "recorded" / path.parent.name):
         records = _read_records(new_score.benchmark, home)

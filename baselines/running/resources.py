@@ -1,7 +1,7 @@
-"""What a run is known to take before anything of it is begun: of the disk and of memory, beside what is free.
+"""The disk space and memory that a run is known to need before it starts, compared with what is free.
 
-Known are sizes that definitions state and that the rows have: files to download, training rows in memory, their numbers
-as a network reads them. What only a step shows (activations, gradients) is measured by `probe.py`, for
+Sizes that definitions state and that the rows have are known: files to download, training rows in memory, their numbers
+as a network reads them. What needs a step to find out (activations, gradients) is measured by `probe.py`, for
 `farshift run --dry-run`.
 """
 
@@ -39,7 +39,7 @@ _OBJECT = 57
 
 @dataclass(frozen=True)
 class Requirement:
-    """Something that takes room. change: what to change where there is not enough, in words that follow a colon."""
+    """A need for disk space or memory. change: what to change if there is too little; it follows a colon."""
 
     what: str
     resource: Resource
@@ -48,13 +48,13 @@ class Requirement:
 
 
 def check_requirements(needs: Sequence[Requirement], title: str, device: str = "cpu") -> None:
-    """`FarshiftError` in one line where the needs of some place come to more than it has free."""
+    """`FarshiftError` in one line if the needs of some resource exceed what is free."""
     for problem in find_shortages(needs, title, device):
         raise FarshiftError(problem)
 
 
 def find_shortages(needs: Sequence[Requirement], title: str, device: str = "cpu") -> list[str]:
-    """For each place that has less free than is needed: what takes the most there, and what to change."""
+    """For each resource with too little free: what takes the most of it, and what to change."""
     problems = []
     for resource in dict.fromkeys(need.resource for need in needs):
         some = [need for need in needs if need.resource == resource]
@@ -70,7 +70,7 @@ def find_shortages(needs: Sequence[Requirement], title: str, device: str = "cpu"
 
 
 def get_free_bytes(resource: Resource, device: str = "cpu") -> int:
-    """The bytes that are free: on the cache's disk, of memory, of the memory of a device."""
+    """The free bytes of a resource: the cache's disk, memory, or the memory of a device."""
     if resource == "disk":
         return get_free_disk()
     from ..training.feed import get_free_memory
@@ -79,7 +79,7 @@ def get_free_bytes(resource: Resource, device: str = "cpu") -> int:
 
 
 def get_free_disk() -> int:
-    """The bytes that are free where the cache lies, or would."""
+    """The free bytes of the disk that the cache is on, or would be on."""
     folder: Path = get_cache_root()
     while not folder.exists():
         folder = folder.parent
@@ -87,29 +87,29 @@ def get_free_disk() -> int:
 
 
 def prepare_data(benchmark: Benchmark) -> None:
-    """Have a benchmark's data in the cache, once here and not by every worker. `FarshiftError` before anything is
-    downloaded where the disk has no room for it."""
+    """Bring a benchmark's data into the cache, once here instead of in every worker. `FarshiftError` before any
+    download if the disk has too little space."""
     if not isinstance(benchmark, StreamedBenchmark):
         check_requirements(list_disk_requirements(benchmark), benchmark.name)
     load_model_inputs(benchmark)
 
 
 def list_disk_requirements(benchmark: Benchmark) -> list[Requirement]:
-    """What has to be downloaded for a benchmark before it can be run, as far as its source states sizes."""
+    """What has to be downloaded before a benchmark can be run, as far as its source states sizes."""
     if load_cached(benchmark) is not None:
         return []
     size = compute_download_size(benchmark.manifest.definition.source.name)
-    change = "make room there, or set FARSHIFT_CACHE to a folder on another disk"
+    change = "free some space there, or set FARSHIFT_CACHE to a folder on another disk"
     needs = [
         Requirement("the download", "disk", size.bytes, change),
-        Requirement("copies of files at hand", "disk", size.own, change),
+        Requirement("copies of local files", "disk", size.own, change),
     ]
     return [need for need in needs if need.bytes]
 
 
 def list_memory_requirements(plan: Plan, side_by_side: int = 1) -> list[Requirement]:
-    """What the rows of a plan take while it is trained; nothing where its data are not in the cache yet. side_by_side:
-    how many processes train at once, each with rows of its own."""
+    """The memory that the rows of a plan need in training; empty if its data are not in the cache yet. side_by_side:
+    the number of processes that train at once, each with its own rows."""
     blind = load_cached(plan.benchmark)
     if blind is None:
         return []
@@ -130,9 +130,9 @@ def list_memory_requirements(plan: Plan, side_by_side: int = 1) -> list[Requirem
     )
     width, largest = _count_input_numbers(blind, values)
     if not width:
-        return requirements  # tokens and sounds: the trial tells
+        return requirements  # tokens and audio: measured in the trial
     if _is_streamable(blind) and values["feed"] != "resident":
-        return requirements  # streamed where it would not fit
+        return requirements  # streamed if they would not fit
     resource: Resource = "memory" if plan.budget.device == "cpu" else "device memory"
     return [
         *requirements,
@@ -141,8 +141,8 @@ def list_memory_requirements(plan: Plan, side_by_side: int = 1) -> list[Requirem
 
 
 def is_streamed(plan: Plan, blind: ModelInputs, own: Mapping[str, Any]) -> bool:
-    """Whether the feed `auto` would stream a plan's pictures to the device in settings of its `own`, because all of
-    them take too much of it."""
+    """Whether the feed `auto` would stream a plan's images to the device, with settings of its `own`, because all of
+    them would take too much of its memory."""
     if plan.recipe.estimator or plan.recipe.encoder or not _is_streamable(blind):
         return False
     from ..training.feed import SHARE, get_free_memory
@@ -158,7 +158,7 @@ def _resolve_plan_settings(plan: Plan, values: Mapping[str, Any]) -> dict[str, A
 
 
 def _count_memory_bytes(blind: ModelInputs, name: str) -> int:
-    """The bytes of a part's columns as training has them. Files stay in their mapped column."""
+    """The bytes of a part's columns in training. Files stay in their memory-mapped column."""
     columns = [column for column in blind.stored(name).columns if not is_encoded_type(column.type)]
     return sum(column.nbytes + (0 if _is_number(column.type) else _OBJECT * len(column)) for column in columns)
 
@@ -170,14 +170,14 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def is_encoded_type(kind: pa.DataType) -> bool:
-    """Whether a column of this type holds files: pictures or sounds."""
+    """Whether a column of this type holds files: encoded images or audio."""
     import pyarrow as pa
 
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def is_audio_input(blind: ModelInputs) -> bool:
-    """Whether a task's only input is files of sounds."""
+    """Whether a task's only input is audio files."""
     from ..encoding.log_mel import is_audio_task
 
     (name, kind, _), *others = _iterate_inputs(blind)
@@ -189,8 +189,7 @@ def is_audio_input(blind: ModelInputs) -> bool:
 
 
 def group_by_image_size(plan: Plan, blind: ModelInputs, named: Sequence[str]) -> list[list[str]]:
-    """The named settings, those together that read pictures at one size by one decoder: each size is decoded by
-    itself."""
+    """Group the named settings that read images at one size by one decoder: each size is decoded separately."""
     if (
         plan.recipe.estimator
         or plan.recipe.encoder
@@ -210,7 +209,7 @@ def _iterate_inputs(blind: ModelInputs) -> Iterator[tuple[str, pa.DataType, Sequ
 
 
 def _count_input_numbers(blind: ModelInputs, values: Mapping[str, Any]) -> tuple[int, str]:
-    """The numbers that a network reads of each row, and what makes them fewer."""
+    """The number of values that a network reads of each row, and how to reduce it."""
     width, most, change = 0, 0, "choose a smaller network or batch"
     for _, kind, shape in _iterate_inputs(blind):
         if is_encoded_type(kind) and is_audio_input(blind):
@@ -228,7 +227,7 @@ def _count_input_numbers(blind: ModelInputs, values: Mapping[str, Any]) -> tuple
 
 
 def _is_streamable(blind: ModelInputs) -> bool:
-    """Whether the rows are pictures that need not lie on the device: a task's one input, of uint8."""
+    """Whether the rows are images that need not be on the device: a task's only input, of uint8."""
     inputs = list(_iterate_inputs(blind))
     if len(inputs) != 1:
         return False

@@ -1,12 +1,12 @@
-"""Recorded results: what the shipped baselines predicted, small enough to travel with the package.
+"""Recorded results: the predictions of the shipped baselines, small enough to ship with the package.
 
-`baselines/results/BENCHMARK/BASELINE.parquet`, the slash of the benchmark's name written as two underscores: one row
-per part, seed and row, rows in the order of their ids, which the manifest knows; a run of several settings has a column
-`candidate` too. Class probabilities are left out, so that losses and calibration need a run of one's own. The file's
-metadata say what was run, where, and what it spent.
-Those are of the budget `quick`; results under `full` are in `baselines/results/full/`, by the same names.
+`baselines/results/BENCHMARK/BASELINE.parquet` (the slash in the benchmark's name is written as two underscores) has one
+row per part, seed and row, in the order of the row ids, which the manifest knows; a run of several settings has a
+column `candidate` too. Class probabilities are left out: for losses and calibration, run the baseline again. The file's
+metadata say what was run, where, and at what cost. Results under the budget `quick` are there; those under `full` are
+in `baselines/results/full/`, with the same names.
 
-`find_recorded_run` makes a run folder of it in the cache, which is scored, compared and packed as any other.
+`find_recorded_run` turns it into a run folder in the cache, which is scored, compared and packed like any other.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _CARD = b"farshift"
 
 
 def get_results_home(budget: str) -> Path:
-    """Where the package's own results under a budget are; `UnknownName` for a budget that is not a protocol's."""
+    """The folder of the package's results under a budget; `UnknownName` for a budget that is not a protocol's."""
     if budget not in BUDGETS:
         raise UnknownName("budget", budget, BUDGETS)
     return HOME if budget == BUDGETS[0] else HOME / budget
 
 
 def get_result_path(home: Path, benchmark: str, name: str) -> Path:
-    """The file of a recorded result, whether it is there or not."""
+    """The path of a recorded result, whether it exists or not."""
     return home / benchmark.replace("/", "__") / f"{name}.parquet"
 
 
@@ -63,8 +63,8 @@ def digest_result(benchmark: str, name: str, home: Path = HOME) -> str:
 
 
 def read_result_card(benchmark: str, name: str, home: Path = HOME) -> dict[str, Any]:
-    """What a recorded result says of itself: benchmark, model, budget, environment, what it spent, the run's digest.
-    `BadRun` where the file is not a recorded result."""
+    """The metadata of a recorded result: benchmark, model, budget, environment, cost, the run's digest. `BadRun` if the
+    file is not a recorded result."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -79,17 +79,17 @@ def read_result_card(benchmark: str, name: str, home: Path = HOME) -> dict[str, 
 
 
 def record_run(run: Run | Path | str, home: Path | None = None, *, several: bool = False) -> Path:
-    """Write a finished run of a baseline into `home`, by default where the package keeps those of the run's budget;
-    returns the file. Only the last candidate of one setting can be recorded, or, with `several`, that of each of
-    several settings: `BadRun` for a run with more."""
+    """Write a finished run of a baseline into `home`, by default the package's folder for the run's budget; return the
+    file. Records the last candidate of a run with one setting or, with `several`, of each setting: `BadRun` for a run
+    with more candidates."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     run = run if isinstance(run, Run) else read_run(run)
     if run.card.model.kind != "baseline":
-        raise BadRun(f"{run.path} is the run of {run.model}, which is not a baseline")
+        raise BadRun(f"{run.path} is a run of {run.model}, which is not a baseline")
     if run.candidates != (ONLY,) and not (several and run.candidates == run.finals):
-        raise BadRun(f"{run.path} has the candidates {', '.join(run.candidates)}: only runs of one can be recorded")
+        raise BadRun(f"{run.path} has the candidates {', '.join(run.candidates)}: only a run with one can be recorded")
     benchmark = find_benchmark(run.benchmark)
     _check_identity(benchmark, run.card.to_dict(), str(run.path))
     card = run.card.to_dict()
@@ -105,7 +105,7 @@ def record_run(run: Run | Path | str, home: Path | None = None, *, several: bool
 
 
 def collect_answers(run: Run, benchmark: Benchmark) -> pa.Table:
-    """What a run answered, as it is recorded: part by part and seed by seed, each in the order of the row ids."""
+    """A run's predictions as they are recorded: by part, then seed, each in the order of the row ids."""
     import pyarrow as pa
 
     table = run.predictions()
@@ -123,8 +123,8 @@ def collect_answers(run: Run, benchmark: Benchmark) -> pa.Table:
 
 
 def _select_predictions(table: pa.Table, part: str, seed: int, candidate: str, with_candidate: bool) -> pa.Table:
-    """The predictions of one candidate, part and seed in the order of the row ids, without the ids. told: with the
-    candidate's name."""
+    """The predictions of one candidate, part and seed in the order of the row ids, without the ids. with_candidate: add
+    the candidate's name."""
     import pyarrow as pa
 
     rows = sort_by_row_id(_filter_rows(table, part=part, seed=seed, candidate=candidate))
@@ -133,7 +133,7 @@ def _select_predictions(table: pa.Table, part: str, seed: int, candidate: str, w
 
 
 def _filter_rows(table: pa.Table, **values: str | int) -> pa.Table:
-    """The rows that have some values."""
+    """The rows that have the given values."""
     import pyarrow.compute as pc
 
     for name, value in values.items():
@@ -148,16 +148,16 @@ def _check_identity(benchmark: Benchmark, card: dict[str, Any], where: str) -> N
     if benchmark.made_under(stated["entry_identity"], *protocol) is None:
         now = benchmark.identity(*protocol)
         raise BadRun(
-            f"{where} is of {stated['name']} as it was (entry identity {stated['entry_identity'][:12]}.., now "
-            f"{now[:12]}..): run the baseline again"
+            f"{where} is of another version of {stated['name']} (entry identity {stated['entry_identity'][:12]}.., "
+            f"now {now[:12]}..): run the baseline again"
         )
 
 
 def find_recorded_run(benchmark: str, name: str, home: Path | None = None, *, budget: str = "quick") -> Run:
-    """The recorded run of the baseline `name` on a benchmark under a budget, `quick` or `full`, as a run folder in the
-    cache. home: where other results are than the package's own.
+    """Return the recorded run of the baseline `name` on a benchmark under a budget, `quick` or `full`, as a run folder
+    in the cache. home: the folder of results, by default the package's own.
 
-    Raises `UnknownName` where there is none, or none on the benchmark; `BadRun` where it is of another version of it.
+    Raises `UnknownName` for an unknown result or benchmark, `BadRun` if it is for another version of the benchmark.
 
     >>> import farshift as fs
     >>> fs.baseline("modadd97/xi35", "quadratic-mlp").model
@@ -204,7 +204,7 @@ def find_recorded_run(benchmark: str, name: str, home: Path | None = None, *, bu
 def _read_candidate_answers(
     benchmark: Benchmark, table: pa.Table, seed: int, candidate: str, rule: str
 ) -> dict[str, Answers]:
-    """The answers of a seed's candidate to every part in the order of the part's rows."""
+    """The predictions of a seed's candidate for every part, in the order of the part's rows."""
     kind = ARROW_TYPES[benchmark.task.type]
     if str(table.schema.field("prediction").type) != kind:
         raise FarshiftError(f"a recorded result of {benchmark.name} predicts {table['prediction'].type}, not {kind}")

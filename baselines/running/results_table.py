@@ -1,4 +1,4 @@
-"""Recorded results as LaTeX tables, one a benchmark."""
+"""Recorded results as LaTeX tables, one for each benchmark."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ HEADS = ("ID", "OOD", "gap")
 
 
 def format_latex(scores: Sequence[RecordedScore], caption: str = "", label: str = "") -> str:
-    """A `table` environment for each benchmark of the results, which are sorted by benchmark. Of several tables caption
-    and label are the beginnings."""
+    """Format a `table` environment for each benchmark of the results, which are sorted by benchmark. With several
+    tables each caption and label begins with those given."""
     groups = [(name, list(members)) for name, members in groupby(scores, key=lambda score: score.benchmark)]
     tables = []
     for name, members in groups:
@@ -41,6 +41,6 @@ def _format_table(benchmark: str, scores: Sequence[RecordedScore], caption: str,
         "Brackets: 95 % t intervals over test rows and training seeds.",
         "Gaps are in percentage points." if percent else "",
         f"Seeds: {', '.join(map(str, seeds))}.",
-        f"Not learnt in distribution, so that nothing is said of the shift: {', '.join(marked)}." if marked else "",
+        f"Undertrained, so their OOD scores say nothing about the shift: {', '.join(marked)}." if marked else "",
     ]
     return render_blocks([block], caption, label, sentences)

@@ -1,7 +1,7 @@
-"""Random search: settings drawn from an algorithm's published ranges, each seeded by its own name.
+"""Random search: settings drawn from an algorithm's published ranges, each draw seeded by its own name.
 
-As DomainBed does it (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434, appendix D): a draw depends on the setting's
-name and the draw's number alone, so one more setting never moves another.
+As in DomainBed (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434, appendix D). A draw depends only on the setting's
+name and the draw's number, so adding a setting does not change the others.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from ..recipe import Recipe, find_recipe, read_literal, resolve_settings
 from .published import find_published
 
 TRAINER: Mapping[str, list[Any]] = {"lr": ["log10", -4.5, -2.5], "weight_decay": ["log10", -6.0, -2.0]}
-"""Ranges of what every network is trained with: DomainBed's for small images."""
+"""Ranges of the settings of every network's training: DomainBed's for small images."""
 
 
 def draw_settings(name: str, on: str, count: int, base_recipe: Recipe | None = None) -> dict[str, dict[str, Any]]:
-    """`count` settings of the baseline `name` on a benchmark: draw-00 its defaults, the others random. made: the recipe
-    as it is run, where that is otherwise than shipped; with published settings, the ranges published beside them."""
+    """Draw `count` settings of the baseline `name` on a benchmark: draw-00 has its defaults, the others are random.
+    base_recipe: the recipe to run, if it differs from the shipped one; with published settings, the published ranges
+    are used."""
     base_recipe = base_recipe or find_recipe(name)
     if base_recipe.algorithm is None:
-        raise FarshiftError(f"{name} is an estimator of scikit-learn: name its settings in a file (--settings)")
+        raise FarshiftError(f"{name} is a scikit-learn estimator and has no ranges: give a file of --settings")
     common = (
         find_published(base_recipe.published, on, base_recipe.algorithm).search if base_recipe.published else TRAINER
     )
     if not common:
         raise FarshiftError(
-            f"--search: {base_recipe.published} publishes no ranges for {on}: name settings (--settings)"
+            f"--search: {base_recipe.published} publishes no ranges for {on}: give settings in a file (--settings)"
         )
     space = dict(common) | dict(
         read_literal(find_module_file("baselines/algorithms", base_recipe.algorithm, "algorithm"), "SEARCH")
@@ -50,8 +51,8 @@ def draw_settings(name: str, on: str, count: int, base_recipe: Recipe | None = N
 
 
 def _draw_value(name: str, number: int, span: list[Any], like: Any) -> Any:
-    """Draw `number` of a range: ["log10", low, high] and ["log2", low, high] of exponents, ["uniform", low, high],
-    ["choice", ...]. A whole number is the nearest; of powers of two the one below, as DomainBed's."""
+    """Draw `number` of a range: ["log10", low, high] and ["log2", low, high] of exponents, ["uniform", low, high] or
+    ["choice", ...]. Integers are rounded to the nearest; powers of two are rounded down, as in DomainBed."""
     at = float(draw_uniform(f"baselines/search/{name}", np.array([number], np.uint64))[0])
     kind, *rest = span
     if kind == "choice":

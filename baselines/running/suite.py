@@ -1,4 +1,4 @@
-"""Which baselines belong on which benchmarks, and all of them as plans: what recorded results are made of."""
+"""Which baselines belong on which benchmarks, and plans for all of them: the source of recorded results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .plan import Plan, check_data
 
 
 def explain_unfit(candidate: Recipe, benchmark: Benchmark) -> str:
-    """Why a recipe does not belong on a benchmark; empty where it does."""
+    """Say why a recipe does not belong on a benchmark; empty if it does."""
     if not any(fnmatchcase(benchmark.name, pattern) for pattern in candidate.suits):
         return f"it is for {', '.join(candidate.suits)}"
     if candidate.kind not in ("any", benchmark.kind):
@@ -37,8 +37,8 @@ def make_suite_plans(
     seeds: int | None = None,
     stack: int = 0,
 ) -> list[Plan]:
-    """A plan for every baseline (or those in `only`) on every benchmark of a suite that it belongs on, each with the
-    run folder `out/BENCHMARK/BASELINE`, the slash of the benchmark's name written as two underscores."""
+    """Make a plan for every baseline (or those in `only`) on every benchmark of a suite that it belongs on. The run
+    folder is `out/BENCHMARK/BASELINE`, with the slash of the benchmark's name written as two underscores."""
     chosen = [find_recipe(baseline_name) for baseline_name in dict.fromkeys(only)] or list(load_recipes().values())
     plans = [
         Plan(
@@ -54,10 +54,10 @@ def make_suite_plans(
         if not explain_unfit(candidate, benchmark)
     ]
     if not plans:
-        raise FarshiftError(f"none of {', '.join(only) or 'the baselines'} belongs on a benchmark of the suite {name}")
+        raise FarshiftError(f"none of {', '.join(only) or 'the baselines'} fits a benchmark of the suite {name}")
     return plans
 
 
 def get_run_folder(out: Path, benchmark: str, name: str) -> Path:
-    """Where the run of a baseline on a benchmark lies under `out`."""
+    """The run folder of a baseline on a benchmark under `out`."""
     return out / benchmark.replace("/", "__") / name

@@ -1,4 +1,4 @@
-"""Running baselines: recipes x benchmarks x seeds, fanned out by an engine, each into its run folder."""
+"""Run baselines: recipes x benchmarks x seeds, distributed by an engine, each into its run folder."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from .watch_progress import watch_progress_files
 
 @dataclass(frozen=True)
 class GroupJob:
-    """Some seeds of a plan, trained as one replica group, as they travel to a worker. `missing` are still to be
-    asked."""
+    """Some seeds of a plan, trained as one replica group and sent to a worker. `missing`: the seeds still to be
+    predicted."""
 
     folder: Path
     plan: dict[str, Any]
@@ -50,23 +50,23 @@ class GroupJob:
     settings: Settings
     stack: int
     steps: int
-    """That its replicas take together, on all sets of rows; an estimator takes one."""
+    """The steps of all its replicas, on all sets of rows; an estimator counts as one."""
     stream: str = ""
 
     @property
     def label(self) -> str:
-        """What progress calls its training, and that of the plan's other groups."""
+        """The label of its training in progress reports, shared by the plan's other groups."""
         return f"{self.recipe.name} on {self.benchmark}{'' if self.recipe.estimator else ', steps'}"
 
     @property
     def file(self) -> Path:
-        """Where it says how far it is."""
+        """Its progress file."""
         return get_fit_file(self.folder, self.seeds)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A plan some of whose replicas failed, and the first one's error."""
+    """A plan with failed replicas, and the first one's error."""
 
     plan: Plan
     error: FarshiftError
@@ -76,7 +76,7 @@ class Failure:
 
 
 def require_extras() -> None:
-    """Say what is missing before a run is begun."""
+    """`MissingExtra` if a library is missing, before a run begins."""
     for name in ("torch", "sklearn"):
         try:
             import_module(name)
@@ -85,10 +85,10 @@ def require_extras() -> None:
 
 
 def run_group_job(job: GroupJob) -> None:
-    """Train a replica group, ask each of its replicas, and keep their predictions. Importable by name, for worker
+    """Train a replica group and write the predictions of each of its replicas. Importable by name, for worker
     processes.
 
-    A replica that fails does not stop the others; the first one's error is raised at the end."""
+    A replica that fails does not stop the others; the first error is raised at the end."""
     from ..baseline import make_group_trainer
     from ..training.fit_progress_reporter import FitProgressReporter
     from ..training.replica_group import ReplicaGroup
@@ -105,7 +105,7 @@ def run_group_job(job: GroupJob) -> None:
     evaluation = Evaluation(
         folder, benchmark, load_model_inputs(benchmark), make_group_trainer(group), job.budget, query, job.settings
     )
-    # Where processes train together the others may be waiting for the one that failed: they end with it.
+    # With processes that train together, the others may wait for the failed one: all of them end here.
     failed = evaluation.run(job.missing, keep_going=together.size == 1)
     if reporter is not None:
         reporter.close()
@@ -118,9 +118,9 @@ def run_group_job(job: GroupJob) -> None:
 
 
 def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
-    """Run all missing seeds of all plans and finish their folders, in the order of `plans`.
+    """Run all missing seeds of all plans and finish their run folders, in the order of `plans`.
 
-    A replica that fails does not stop the others; what is done is kept, and the first error is raised at the end."""
+    A replica that fails does not stop the others; what is done is saved, and the first error is raised at the end."""
     runs, failures = run_all(plans, engine)
     if failures:
         first = failures[0]
@@ -130,13 +130,13 @@ def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
 
 
 def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure]]:
-    """Run all missing seeds of all plans, and finish the folders of those in which no replica failed: their runs, in
-    the order of `plans`, and what failed. All plans are for one device.
+    """Run all missing seeds of all plans, and finish the run folders without failed replicas. Return these runs, in the
+    order of `plans`, and the failures. All plans are for one device.
 
-    Under `torchrun` all processes call this alike, and train each replica together."""
+    Under `torchrun` all processes call this with the same arguments, and train each replica together."""
     together = get_world()
     if together.size > 1 and engine != "local":
-        raise FarshiftError(f"under torchrun its processes do the work: leave --engine {engine} out")
+        raise FarshiftError(f"under torchrun its own processes do the work: leave --engine {engine} out")
     device = plans[0].budget.device
     require_extras()
     for plan in plans:
@@ -165,14 +165,14 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
                 continue
             runs.append(finish_run(folder, together))
             if together.rank == 0:
-                rmtree(folder.path / TRAINING, ignore_errors=True)  # what killed processes left
+                rmtree(folder.path / TRAINING, ignore_errors=True)  # left by killed processes
         return runs, failures
 
 
 def _make_jobs(
     plans: Sequence[Plan], folders: list[RunFolder], missing: list[list[int]], workers: int
 ) -> Iterator[tuple[int, GroupJob]]:
-    """The replica groups that have replicas left to train or to ask, each with its plan's number."""
+    """The replica groups with replicas left to train or to predict, each with its plan's number."""
     for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
         each = plan.steps * plan.number_of_fits() * len(plan.settings) if missing[number] else 0
         for seeds in split_seeds(plan.seeds, workers):
@@ -186,7 +186,7 @@ def _make_jobs(
 def _run_jobs(
     plans: Sequence[Plan], jobs: list[tuple[int, GroupJob]], executor: Engine, together: World
 ) -> list[Failure]:
-    """Run replica groups, and tell how far they are. What failed is in the order of the jobs, whichever ended first."""
+    """Run replica groups and report progress. Failures are in the order of the jobs."""
     total = sum(len(job.missing) for _, job in jobs)
     failures: dict[int, Failure] = {}
     waiting = [sum(owner == number for owner, _ in jobs) for number in range(len(plans))]
@@ -217,20 +217,20 @@ def _run_jobs(
 
 
 def _describe_start(plan: Plan) -> str:
-    """What a plan's training begins with, in words."""
+    """Describe the training of a plan, for the message at its start."""
     replicas = len(plan.seeds) * len(plan.settings) * plan.number_of_fits()
     text = f"{plan.title}: training {format_count(replicas, 'replica')}"
     return text if plan.recipe.estimator else f"{text}, {format_count(plan.steps, 'step')} each"
 
 
 def split_seeds(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
-    """The seeds in as many replica groups of like size as there are workers: each worker stacks its own."""
+    """Split the seeds evenly into as many replica groups as there are workers: each worker stacks its own."""
     count = min(workers, len(seeds))
     return [tuple(seeds[offset::count]) for offset in range(count)]
 
 
 def make_budget(budget: str, steps: int | None = None, device: str = "cpu") -> Budget:
-    """A budget by its name, checked; `steps` overrides its optimiser steps."""
+    """Make a budget by its name; `steps` overrides its optimiser steps."""
     if budget not in ("full", "quick"):
         raise FarshiftError(f"budget {budget!r}: use full or quick")
     check_device(device)
@@ -258,14 +258,14 @@ def run_baseline(
     published: str = "",
     stream: str = "",
 ) -> Run:
-    """Train the baseline `name` on the benchmark `on` and write its run folder `out`; an unfinished run goes on.
+    """Train the baseline `name` on the benchmark `on` and write its run folder `out`; an unfinished run is resumed.
 
     seeds: how many, or which (the protocol's number by default). budget: "full" or "quick"; `steps` overrides its
-    optimiser steps. engine: "local", "processes" (one process a core) or "ray". settings: values by name, tried beside
-    each other and chosen among by `selection`, the protocol's rule by default. stack: the most replicas that are
-    trained at once; chosen automatically by default. diagnose: names of diagnostics, separated by commas, or "all":
-    what they measure of each trained replica goes on the run card, among what its seed spent. network, encoder,
-    fine_tune, augment, published, stream: as `RecipeOverrides` has them.
+    optimiser steps. engine: "local", "processes" (one process a core) or "ray". settings: named settings to try;
+    `selection` chooses among them, by default by the protocol's rule. stack: the most replicas to train at once; chosen
+    automatically by default. diagnose: names of diagnostics, separated by commas, or "all": their values for each
+    trained replica are written to the run card. network, encoder, fine_tune, augment, published, stream: see
+    `RecipeOverrides`.
     """
     changes = RecipeOverrides(network, encoder or "", fine_tune or "", augment, published, stream)
     spent, more = make_budget(budget, steps, device), (settings, selection, stack, diagnose, changes)
@@ -286,8 +286,8 @@ def make_plan(
     diagnose: str = "",
     changes: RecipeOverrides = NOTHING,
 ) -> Plan:
-    """The plan of what `run_baseline` runs, with its arguments; opens no data, but for published epochs, which are
-    counted over the rows."""
+    """Make the plan of what `run_baseline` runs, with its arguments. Opens no data, except to count the rows for
+    published epochs."""
     benchmark, diagnostic_names = find_streamed_benchmark(on, changes.stream), parse_diagnostics(diagnose)
     recipe = changes.of(find_recipe(name), benchmark)
     numbers = list_seeds(seeds, benchmark, budget.name)
@@ -306,7 +306,7 @@ def make_plans(
     selection: str | None = None,
     changes: RecipeOverrides = NOTHING,
 ) -> list[Plan]:
-    """Plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`. Opens no
+    """Make plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`. Opens no
     data."""
     benchmark = find_streamed_benchmark(on, changes.stream)
     recipes = [changes.of(find_recipe(name), benchmark) for name in dict.fromkeys(names)]

@@ -1,8 +1,8 @@
-"""Which recorded results say nothing of a shift, since their baseline has not learnt the task in distribution.
+"""Find recorded results of baselines that have not learned the task in distribution, which say nothing about a shift.
 
-The rule is that of every table (benchmarks/scoring/trained_check.py). The constant answer is the recorded
-`most-frequent`, or what guessing scores, whichever is better. Under a quick budget a marked baseline was trained too
-little, or is not for this task; its OOD score tells neither for nor against it.
+The rule is that of every leaderboard table (benchmarks/scoring/trained_check.py). The constant answer is the recorded
+`most-frequent`, or the score of guessing, whichever is better. A baseline marked under a quick budget was trained too
+little, or is not meant for the task; its OOD score is no evidence for or against it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CONSTANT = "most-frequent"
 
 
 def make_trained_check(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> TrainedCheck | None:
-    """The rule on a benchmark, of its recorded results; None where no constant answer's score is known, or where no
+    """The rule on a benchmark, from its recorded results; None if no constant answer's score is known, or if no
     baseline is better than it."""
     scores = read_recorded_scores(benchmark) if known_scores is None else known_scores
     about = find_benchmark(benchmark)
@@ -30,7 +30,7 @@ def make_trained_check(benchmark: str, known_scores: Mapping[str, RecordedScore]
 
 
 def find_undertrained(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
-    """The recorded results of a benchmark that are marked, by baseline, each with the reason."""
+    """The marked recorded results of a benchmark, by baseline, each with the reason."""
     scores = read_recorded_scores(benchmark) if known_scores is None else known_scores
     rule = make_trained_check(benchmark, scores)
     return {} if rule is None else {name: why for name, score in sorted(scores.items()) if (why := rule.reason(score))}

@@ -1,4 +1,4 @@
-"""Following trainings in other processes: what their files say is told to who listens here."""
+"""Follow trainings in other processes: read their progress files and report to listeners in this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECONDS = 0.5
 
 @contextmanager
 def watch_progress_files(files: Mapping[str, Mapping[Path, int]]) -> Iterator[None]:
-    """While the context lasts, tell how far trainings are. files: by label, each process's file and all its steps."""
+    """Report the progress of trainings while the context lasts. files: by label, each process's file and its steps."""
     ended = Event()
     done_by_path: dict[Path, int] = {}
 
@@ -34,7 +34,7 @@ def watch_progress_files(files: Mapping[str, Mapping[Path, int]]) -> Iterator[No
 
 
 def report_file_progress(label: str, steps: Mapping[Path, int], done_by_path: dict[Path, int]) -> None:
-    """Tell once what the files say. seen: how far each was, so far; one that is gone had nothing left to train."""
+    """Report once what the files say. done_by_path: the steps done so far; a file that is gone has no steps left."""
     losses = []
     for path, total in steps.items():
         now = read_fit_progress(path)

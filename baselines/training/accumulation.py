@@ -1,7 +1,7 @@
-"""A batch computed some rows at a time: gradients are summed, and the step is that of the whole batch.
+"""Gradient accumulation: a batch is computed in chunks, and the step is that of the whole batch.
 
-The setting `chunk` is the most rows that are computed at once. A full batch is read in chunks by the sampler; one of
-`batch_size` rows is drawn whole, and divided here.
+The setting `chunk` is the most rows that are computed at once. The sampler reads a full batch in chunks; a batch of
+`batch_size` rows is drawn whole and divided here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .sampler import Batch
 
 
 def slice_batch(batch: Batch, which: slice) -> Batch:
-    """Those rows of a batch, of every replica; without the inputs of shifted rows."""
+    """Some rows of a batch, of every replica; without the inputs of shifted rows."""
     return replace(
         batch,
         inputs=tuple(x[:, which] for x in batch.inputs),
@@ -31,7 +31,7 @@ def slice_batch(batch: Batch, which: slice) -> Batch:
 
 
 def count_targets(batch: Batch) -> Tensor:
-    """How many targets a mean over the batch is over, by their weight, (K,) float64."""
+    """The number of targets in a mean over the batch, weighted, (K,) float64."""
     weight = torch.ones_like(batch.rows, dtype=torch.float64) if batch.weight is None else batch.weight.double()
     if batch.target.ndim == 3 and not batch.target.is_floating_point():
         weight = weight * (batch.target != PAD).sum(-1)
@@ -41,7 +41,7 @@ def count_targets(batch: Batch) -> Tensor:
 def split_into_chunks(
     batches: Iterable[tuple[Batch, Tensor | None]], most: int
 ) -> Iterator[tuple[Batch, Tensor | None]]:
-    """Batches of at most so many rows, each with its share (K,) in the whole; as they are where `most` is 0."""
+    """Divide batches into chunks of at most `most` rows, each with its share (K,) of the whole; 0: do not divide."""
     for batch, share in batches:
         rows = batch.rows.shape[1]
         if not most or rows <= most:
@@ -55,19 +55,18 @@ def split_into_chunks(
 
 
 def check_chunk(algorithm: Algorithm) -> None:
-    """`ModelError` where an algorithm's loss of a batch is not the mean of its rows', so that chunks do not sum to
-    it."""
+    """`ModelError` if an algorithm's loss of a batch is not the mean of its rows', so that chunks do not sum to it."""
     chunk, size = algorithm.hyperparameters["chunk"], algorithm.hyperparameters["batch_size"]
     if not chunk:
         return
     if not size and not algorithm.additive:
         raise ModelError(
             f"setting chunk = {chunk}: this algorithm's loss of a full batch is not a mean over rows, so it cannot be "
-            "taken in chunks: leave chunk at 0, or set batch_size"
+            "computed in chunks: leave chunk at 0, or set batch_size"
         )
     plain = algorithm.additive and not algorithm.by_environment and type(algorithm).update is Algorithm.update
     if size > chunk and not plain:
         raise ModelError(
-            f"setting chunk = {chunk}: this algorithm's loss of a batch is not a mean over rows, so it cannot be taken "
-            "in chunks: leave chunk at 0"
+            f"setting chunk = {chunk}: this algorithm's loss of a batch is not a mean over rows, so it cannot be "
+            "computed in chunks: leave chunk at 0"
         )

@@ -1,9 +1,9 @@
-"""Activations that are computed again in the backward pass instead of kept: memory for time.
+"""Activation checkpointing: recompute activations in the backward pass instead of storing them.
 
 Chen, Xu, Zhang and Guestrin, Training Deep Nets with Sublinear Memory Cost, 2016 (arXiv:1604.06174). With the setting
-`recompute`, of each block of a network (an element of its outermost lists of modules: a layer of a Transformer, a stage
-of a residual network) only the inputs are kept. Losses and gradients are the same: noise is drawn again as it was, and
-running moments move once.
+`recompute`, only the inputs of each block of a network are stored (a block is an element of its outermost lists of
+modules: a layer of a Transformer, a stage of a residual network). Losses and gradients are the same: the same noise is
+drawn again, and running moments are updated once.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def list_blocks(network: nn.Module) -> list[nn.Module]:
 
 @contextmanager
 def recompute_activations(network: nn.Module, rng: Rng) -> Iterator[None]:
-    """The blocks of a network keep no activations while the context lasts: forward and backward pass lie within it.
-    `ModelError` where there are no blocks."""
+    """The blocks of a network store no activations while the context lasts, which must include forward and backward
+    pass. `ModelError` if there are no blocks."""
     network_blocks = list_blocks(network)
     if not network_blocks:
         raise ModelError("setting recompute: this network has no list of layers: leave it at false")
@@ -49,7 +49,7 @@ def recompute_activations(network: nn.Module, rng: Rng) -> Iterator[None]:
 
 
 class _RecomputedForward:
-    """A block's forward pass."""
+    """A block's forward pass with recomputed activations."""
 
     def __init__(self, block: nn.Module, rng: Rng) -> None:
         self.block, self.rng, self.inside = block, rng, False
@@ -58,7 +58,7 @@ class _RecomputedForward:
         block, rng = self.block, self.rng
         if self.inside or not torch.is_grad_enabled():
             return type(block).forward(block, *args, **kwargs)
-        # What stands in the block now: one replica's slices, where it is called for each.
+        # The block's current tensors: one replica's slices, if it is called for each.
         parameters, buffers = dict(block.named_parameters()), dict(block.named_buffers())
         began, again = rng.mark(), False
 

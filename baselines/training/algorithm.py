@@ -1,12 +1,12 @@
-"""What a training algorithm is: an objective over a replica stack's batches, and whatever it does around the plain
-step.
+"""The base class of training algorithms: an objective over a replica stack's batches, and other parts of training that
+an algorithm may change.
 
 A file of `algorithms/` has, as literals that are read without importing it: `KIND`, `CITATION`, `TASKS`, `TOUCHES` (the
-data it may look at), `SETTINGS` (defaults) and `SEARCH` (ranges for a random search); and `class Algorithm`, a subclass
-of the one here. Most define `loss` alone.
+data it requires), `SETTINGS` (defaults) and `SEARCH` (ranges for a random search); and `class Algorithm`, a subclass of
+the one here. Most define `loss` only.
 
-Everything has a replica axis K. A replica must come out the same alone or among many: losses are (K,), nothing is
-averaged over replicas, and randomness comes from `StepState.keys`. What must survive a checkpoint (weights of
+Everything has a replica axis K. A replica must have the same result alone or among many: losses are (K,), nothing is
+averaged over replicas, and randomness comes from `StepState.keys`. What a checkpoint has to save (weights of
 environments, moving targets, memories) is a parameter or a saved buffer with the replica axis.
 """
 
@@ -42,8 +42,8 @@ TOUCHABLE = {
 
 @dataclass(frozen=True)
 class Build:
-    """Makes the recipe's network, fresh, with a replica axis of K: its initial weights are drawn under the name given,
-    and settings that are `changed` are others than the recipe's. stage: the stage of training that begins with it."""
+    """Make the recipe's network, untrained, with a replica axis of K. Its initial weights are drawn under the given
+    name, and `changed` settings override the recipe's. stage: the stage of training that begins with it."""
 
     make: Callable[[str, Mapping[str, Any]], Any]
     stage: int = 0
@@ -57,22 +57,22 @@ M = TypeVar("M", bound=nn.Module)
 
 @dataclass(frozen=True)
 class AlgorithmContext:
-    """What an algorithm may know before it begins."""
+    """What an algorithm may know before training begins."""
 
     names: tuple[str, ...]
-    """The names of the K replicas that are trained now, which seed everything."""
+    """The names of the K replicas being trained, which seed everything."""
     task: str
     """`classification`, `sequence` or `regression`."""
     outputs: int
-    """Classes, words of the output vocabulary, or 1 of a number."""
+    """The number of classes, of words in the output vocabulary, or 1 for a number."""
     data: Data
-    """The training rows, as they are to be trained on."""
+    """The training rows, encoded."""
     steps: int
     sizes: Sizes
-    """What the network was built for: outputs, words, the shape of an image."""
+    """The sizes that the network was built for: outputs, words, the shape of an image."""
 
     def __deepcopy__(self, _: Any) -> AlgorithmContext:
-        return self  # it never changes, and holds all the data
+        return self  # it is never changed, and holds all the data
 
     @property
     def replicas(self) -> int:
@@ -83,14 +83,14 @@ class AlgorithmContext:
         return self.data.environments
 
     def each(self, make: Callable[[], M], name: str) -> M:
-        """Another module with a replica axis of K (a discriminator, a second head): `make` makes one of a single
+        """Make another module with a replica axis of K (a discriminator, a second head): `make` makes one of a single
         replica, its initial weights drawn under each replica's name and this one."""
         return make_replicated(make, [f"{own}/{name}" for own in self.names])
 
 
 def make_replicated(make: Callable[[], M], names: Sequence[str]) -> M:
-    """A module of one replica a name, its initial weights drawn from torch's global generator seeded by the name, which
-    is left as it was."""
+    """Make a module with one replica for each name. Its initial weights are drawn from torch's global generator seeded
+    by the name; the generator's state is restored."""
     modules = []
     with torch.random.fork_rng(devices=[]):
         for name in names:
@@ -101,7 +101,7 @@ def make_replicated(make: Callable[[], M], names: Sequence[str]) -> M:
 
 @dataclass(frozen=True)
 class StepState:
-    """Where training stands. step: from 0, in this stage. steps: of this stage. total: steps done in all stages."""
+    """The position in training. step: from 0, in this stage. steps: of this stage. total: steps done in all stages."""
 
     step: int
     steps: int
@@ -111,47 +111,47 @@ class StepState:
     """A key for each replica, (K,) int64."""
 
     def draw(self, name: str) -> Tensor:
-        """Keys (K,) for one random draw of this step: give them to `rng.draw_uniform`, `draw_normal`,
-        `draw_beta`, `draw_permutations`."""
+        """Keys (K,) for one random draw of this step: pass them to `rng.draw_uniform`, `draw_normal`, `draw_beta` or
+        `draw_permutations`."""
         return derive_stream(self.keys, name, self.total)
 
 
 class Algorithm(nn.Module, ABC):
-    """Empirical risk and everything else: subclasses say what is minimised."""
+    """Empirical risk minimisation; subclasses define the objective."""
 
     by_environment = False
-    """Whether a batch holds equal shares of every environment, `batch_size` rows of each."""
+    """Whether a batch has equal shares of every environment, `batch_size` rows of each."""
     additive = False
-    """Whether the loss of a full batch is the weighted mean of its chunks' losses, so that it may be taken in
+    """Whether the loss of a full batch is the weighted mean of its chunks' losses, so that it may be computed in
     chunks."""
     adapts = False
-    """Whether predictions change the network (test-time adaptation); then `reset` forgets it."""
+    """Whether predictions change the network (test-time adaptation); `reset` then undoes the changes."""
     gives_logits = True
-    """Whether the softmax of `logits` are probabilities."""
+    """Whether the softmax of `logits` gives probabilities."""
     remembers = False
-    """Whether `loss` writes down what it saw of the rows, so that it may be taken once a step only."""
+    """Whether `loss` records what it saw of the rows, so that it may be computed only once a step."""
     soft_targets = False
-    """Whether a batch's targets may be shares of all classes (K, n, classes), as of rows that are mixed."""
+    """Whether a batch's targets may be shares of all classes (K, n, classes), as for mixed rows."""
 
     grows = False
-    """Whether the network of a later stage has other shapes than that of the first."""
+    """Whether the network of a later stage has other shapes than the first."""
 
     def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        """`ModelError` for sharpness-aware steps, which take the loss twice, of what remembers rows."""
+        """`ModelError` if steps are sharpness-aware, which computes the loss twice, and the algorithm records rows."""
         super().__init__()
         self.hyperparameters, self.about = hyperparameters, about
         if self.remembers and any(hyperparameters.exact("sharpness")):
-            raise ModelError("setting sharpness: this algorithm remembers what its loss saw of each row: leave it at 0")
+            raise ModelError("setting sharpness: this algorithm records what its loss saw of each row: leave it at 0")
 
     def assemble(self, build: Build) -> Any:
-        """The network to be trained: the recipe's own. Others make several, or give it more heads."""
+        """Make the network to be trained: by default the recipe's. Others make several, or add heads."""
         return build("weights")
 
     def optimiser_steps(
         self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
     ) -> dict[str, OptimiserStep]:
-        """The optimisers. `optimiser_step(parameters, rates)` makes one; rates: the name of the setting that holds
-        them."""
+        """Make the optimisers. `optimiser_step(parameters, rates)` makes one; rates: the name of the setting with the
+        learning rates."""
         return {"main": optimiser_step([*network.parameters(), *self.parameters()], "lr")}
 
     @abstractmethod
@@ -165,7 +165,7 @@ class Algorithm(nn.Module, ABC):
         clock: StepState,
         optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
-        """One training step; returns the losses (K,) that are watched. `batches()` gives the step's batch, or the
+        """One training step; returns the losses (K,) to be monitored. `batches()` returns the step's batch, or the
         chunks of a full batch, each with its share (K,)."""
 
         def closure() -> Tensor:
@@ -185,22 +185,22 @@ class Algorithm(nn.Module, ABC):
         """Called after each step."""
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        """How many steps each stage of training has; together `steps`."""
+        """The number of steps of each stage of training; their sum is `steps`."""
         return (steps,)
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
-        """Between stages: the data of the stage to come (`data.changed(weight, target)`), and whether it begins with a
-        fresh network. `answer(*inputs)` is `logits` in evaluation, over any number of rows (N, ..): (K, N, ..)."""
+        """Between stages: the data of the next stage (`data.changed(weight, target)`), and whether it begins with a
+        fresh network. `answer(*inputs)` is `logits` in evaluation, for any number of rows (N, ..): (K, N, ..)."""
         return data, False
 
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
-        """Called once after the last step, in evaluation: averages swapped in, heads refitted."""
+        """Called once after the last step, in evaluation mode: swap averages in, refit heads."""
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
-        """What is predicted for inputs (K, n, ..): logits (K, n, classes), or numbers (K, n, 1). An adaptive
-        algorithm learns from them too."""
+        """Predictions for inputs (K, n, ..): logits (K, n, classes), or numbers (K, n, 1). An adaptive algorithm learns
+        from them too."""
         outputs: Tensor = network(*inputs)
         return outputs
 
     def reset(self, network: Any) -> None:
-        """Forget what was learned while predicting."""
+        """Undo what was learned while predicting."""

@@ -1,8 +1,8 @@
-"""The rows of a step augmented on the device, as the setting `augment` says (`augmentations/`).
+"""Augment the rows of a step on the device, by the setting `augment` (`augmentations/`).
 
-Each row anew for each step, by its place in the training data, the step and its replica's name: nothing is remembered,
-and nothing depends on which other rows, replicas or processes there are. Inputs of shifted rows that a batch holds
-beside the labelled ones are augmented alike, by their place in the batch.
+Each row is augmented anew in each step, depending only on its index in the training data, the step and its replica's
+name: there is no state, and other rows, replicas and processes have no effect. Inputs of shifted rows in a batch are
+augmented in the same way, by their index in the batch.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from .sampler import Batch
 
 READ = {
     "numbers": "rows of numbers without categories",
-    "pictures": "pictures",
-    "colours": "pictures of one channel or three",
+    "pictures": "images",
+    "colours": "images of one or three channels",
     "spectrograms": "spectrograms, rows of two axes",
 }
 
 
 class Augmentation:
-    """What is done to each batch of a replica stack."""
+    """The augmentation of each batch of a replica stack."""
 
     def __init__(self, stack: ReplicaStack) -> None:
-        """`ModelError` for an augmentation that does not read what the task has, and for one that mixes labels under an
-        algorithm that does not take shares of them."""
+        """`ModelError` for an augmentation that cannot read the task's inputs, and for one that mixes labels under an
+        algorithm that does not accept mixed labels."""
         self.hyperparameters, self.keys = stack.hyperparameters, stack.keys
         self.sizes = stack.algorithm.about.sizes
         pairs = zip(
@@ -59,8 +59,8 @@ class Augmentation:
             if hasattr(plugin, "mixed") and not stack.algorithm.soft_targets:
                 what = type(stack.algorithm).__module__.rpartition(".")[2]
                 raise ModelError(
-                    f"augmentation {name.partition('/')[2]}: it mixes labels, and the algorithm {what} takes each "
-                    "row's as one class: use erm"
+                    f"augmentation {name.partition('/')[2]}: it mixes labels, and the algorithm {what} needs one class "
+                    "for each row: use erm"
                 )
 
     def __bool__(self) -> bool:
@@ -94,8 +94,8 @@ class Augmentation:
     def _mixed(
         self, plugin: ModuleType, name: str, numbers: Tensor, target: Tensor, weight: Tensor | None, step: int
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Rows mixed with others, their labels as shares of all classes (K, n, classes), and numbers as numbers. A
-        weighted pair counts by the product of its rows' weights, as if both had been drawn by them."""
+        """Rows mixed with others, with labels as shares of all classes (K, n, classes), or as numbers. The weight of a
+        pair is the product of its rows' weights, as if both had been drawn by them."""
         first = torch.zeros((len(self.keys), 1), dtype=torch.int64, device=self.keys.device)
         draws = Draws.of(self.keys, step, first, name, self.hyperparameters)
         x, partner, share = plugin.mixed(_to_plugin_shape(plugin, numbers, self.sizes), draws)
@@ -119,15 +119,15 @@ def augment_flat_rows(
     hyperparameters: Hyperparameters,
     sizes: Sizes,
 ) -> Tensor:
-    """Flat rows (K, n, width) after one augmentation. keys: of the replicas. rows: (K, n), places in the training
-    data. name: what tells these draws from others of the same step."""
+    """Apply one augmentation to flat rows (K, n, width). keys: of the replicas. rows: (K, n), indices in the training
+    data. name: distinguishes these draws from others of the same step."""
     draws = Draws.of(keys, step, rows.to(keys.device), name, hyperparameters)
     x = _to_plugin_shape(plugin, numbers, sizes)
     return _to_flat_rows(plugin, plugin.changed(x.flatten(0, 1), draws).view(x.shape), numbers, sizes)
 
 
 def check_augmentation(name: str, plugin: ModuleType, about: AlgorithmContext) -> None:
-    """`ModelError` for an augmentation that does not read what the task has."""
+    """`ModelError` for an augmentation that cannot read the task's inputs."""
     sizes, shape = about.sizes, about.sizes.shape
     axis = find_channel_axis(shape) if shape else None
     channels = 1 if axis is None else shape[axis]
@@ -138,18 +138,18 @@ def check_augmentation(name: str, plugin: ModuleType, about: AlgorithmContext) -
         "spectrograms": len(shape) == 2,
     }
     if about.task == "sequence" or not fits[plugin.READS]:
-        raise ModelError(f"augmentation {name}: it is for {READ[plugin.READS]}, and this task's inputs are others")
+        raise ModelError(f"augmentation {name}: it is for {READ[plugin.READS]}, and this task has other inputs")
 
 
 def _to_plugin_shape(plugin: ModuleType, numbers: Tensor, sizes: Sizes) -> Tensor:
-    """Flat rows (K, n, width) as a file reads them."""
+    """Reshape flat rows (K, n, width) to what a plug-in reads."""
     if plugin.READS in ("pictures", "colours"):
         return unflatten_images(numbers, sizes.shape)
     return numbers.reshape(*numbers.shape[:-1], *sizes.shape) if plugin.READS == "spectrograms" else numbers
 
 
 def _to_flat_rows(plugin: ModuleType, x: Tensor, like: Tensor, sizes: Sizes) -> Tensor:
-    """What `_to_plugin_shape` was given."""
+    """The inverse of `_to_plugin_shape`."""
     if plugin.READS in ("pictures", "colours"):
         axis = find_channel_axis(sizes.shape)
         x = x.squeeze(-3) if axis is None else x.movedim(-3, axis - 3)
@@ -157,6 +157,6 @@ def _to_flat_rows(plugin: ModuleType, x: Tensor, like: Tensor, sizes: Sizes) -> 
 
 
 def make_augmentation(stack: ReplicaStack) -> Augmentation | None:
-    """What is done to a replica stack's batches; None where that is nothing."""
+    """Make the augmentation of a replica stack's batches; None if there is none."""
     result: Any = Augmentation(stack)
     return result or None

@@ -1,7 +1,7 @@
 """Checkpoints of a replica stack under training: one file, replaced atomically, read without unpickling.
 
-An .npz of plain arrays and one JSON text that says what they are. What is not in it (initial weights, the order of the
-rows, the noise) is a pure function of the replicas' names and the step, so training goes on exactly where it stood.
+An .npz of plain arrays and one JSON text that describes them. What is not in it (initial weights, the order of the
+rows, the noise) is a pure function of the replicas' names and the step, so training resumes exactly.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ADVICE = "choose another --out"
 
 
 def save_checkpoint(training: Training, path: Path, identity: str) -> None:
-    """Write the state of `training` to `path`. `identity` says what is trained: see `resume_training`."""
+    """Write the state of `training` to `path`. `identity` identifies the training: see `resume_training`."""
     arrays: dict[str, Any] = {}
     outcome, validation = training.outcome, training.validation
     _store_stack(arrays, "cohort", training.stack)
@@ -70,9 +70,9 @@ def save_checkpoint(training: Training, path: Path, identity: str) -> None:
 
 
 def resume_training(training: Training, path: Path, identity: str) -> bool:
-    """Set `training`, which has not begun, to what `path` holds; False where there is no such file.
+    """Set `training`, which has not begun, to the state in `path`; False if there is no such file.
 
-    Raises `ModelError` where the file cannot be read, or is of another format or another training."""
+    Raises `ModelError` if the file cannot be read, or is of another format or another training."""
     if not path.is_file():
         return False
     try:
@@ -80,12 +80,11 @@ def resume_training(training: Training, path: Path, identity: str) -> bool:
             arrays = {name: file[name] for name in file.files}
         card = json.loads(arrays.pop("card").tobytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ModelError(f"{path} cannot be read as a checkpoint: remove it, and training starts again") from error
+        raise ModelError(f"{path} cannot be read as a checkpoint: remove it to train from the start") from error
     if card.get("format") != FORMAT or card.get("identity") != identity:
         what = f"format {card.get('format')}, not {FORMAT}" if card.get("format") != FORMAT else "another training"
         raise ModelError(
-            f"{path} is a checkpoint of {what} (another version, or other settings): "
-            "remove it, and training starts again"
+            f"{path} is a checkpoint of {what} (another version, or other settings): remove it to train from the start"
         )
     by_stage = _make_stage_lookup(training)
     training.total, training.stage, training.in_stage = card["total"], card["stage"], card["in_stage"]
@@ -106,7 +105,7 @@ def resume_training(training: Training, path: Path, identity: str) -> bool:
     if "data/weight" in arrays:
         data = data.changed(*(torch.from_numpy(arrays[f"data/{name}"]).to(device) for name in ("weight", "target")))
     if len(training.stack) == 0:
-        return True  # every replica has left: nothing goes on
+        return True  # every replica has been dropped: nothing is left to train
     training.rebuild(data)
     training.losses, training.broken = (torch.from_numpy(arrays[name]).to(device) for name in ("losses", "broken"))
     for name, optimiser_step in training.optimiser_steps.items():
@@ -128,7 +127,7 @@ def _store_stack(arrays: dict[str, Any], prefix: str, stack: nn.Module) -> None:
 
 
 def _restore_stack(template: ReplicaStack, arrays: Mapping[str, Any], prefix: str) -> ReplicaStack:
-    """The replica stack that was put under `prefix`, made from the one that training began with."""
+    """The replica stack that was saved under `prefix`, made from the one that training began with."""
     state = {
         name.removeprefix(f"{prefix}/"): torch.from_numpy(value)
         for name, value in arrays.items()
@@ -142,8 +141,8 @@ def _restore_stack(template: ReplicaStack, arrays: Mapping[str, Any], prefix: st
 
 
 def _make_stage_lookup(training: Training) -> Callable[[int], ReplicaStack]:
-    """The replica stack that training began with, as its network is after so many steps: that of a later stage may
-    have other shapes."""
+    """Look up the replica stack that training began with, with the network's shapes after a number of steps: in a later
+    stage they may differ."""
     begun, ends = training.stack, list(accumulate(training.stages))[:-1]
     stacks = {0: begun}
 

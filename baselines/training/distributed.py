@@ -1,8 +1,8 @@
-"""Data-parallel training of one model by the processes of a `torchrun`: each takes its share of the rows of every step.
+"""Data-parallel training of one model by the processes of a `torchrun`: each computes its share of every step's rows.
 
 All processes hold the same replicas. Each computes the loss on its own rows, weighted by their share in the batch, and
-the gradients are summed over the processes before a step is taken, so every process takes the step that one process
-alone would take, up to the order of floating-point sums (Li et al., PyTorch Distributed, VLDB 2020, arXiv:2006.15704).
+the gradients are summed over the processes before a step, so that every process makes the step that one process alone
+would make, up to the order of floating-point sums (Li et al., PyTorch Distributed, VLDB 2020, arXiv:2006.15704).
 Dropout and the like draw other masks in each process.
 """
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @contextmanager
 def join_processes(together: World, device: str) -> Iterator[None]:
-    """The processes can exchange tensors while the context lasts: over gloo on a CPU, over nccl on GPUs, one GPU each
+    """Let the processes exchange tensors while the context lasts: over gloo on a CPU, over nccl on GPUs, one GPU each
     (`cuda` then means the process's own)."""
     if together.size == 1:
         yield
@@ -54,24 +54,24 @@ def broadcast_from_first(value: T, together: World) -> T:
 
 
 def derive_noise_keys(keys: Tensor, together: World) -> Tensor:
-    """What the layers of this process draw from: the rows of each process have masks of their own."""
+    """The noise keys of the layers in this process: the rows of each process have masks of their own."""
     return keys if together.rank == 0 else derive_stream(keys, "rank", together.rank)
 
 
 def refuse_unshared(algorithm: Algorithm, data: Data) -> None:
-    """`ModelError` where the loss of a batch is not the mean of its rows' losses, or where the algorithm remembers
-    something of every training row, which each process would see a share of."""
+    """`ModelError` if the loss of a batch is not the mean of its rows' losses, or if the algorithm records something of
+    every training row, of which each process would see only a share."""
     name = type(algorithm).__module__.rpartition(".")[2]
     advice = "train it in one process, without torchrun"
     plain = type(algorithm).update is Algorithm.update and not algorithm.by_environment
     if not algorithm.additive or not plain:
         raise ModelError(
-            f"the loss of the algorithm {name} is not a mean over rows, so they cannot be shared out: {advice}"
+            f"the loss of the algorithm {name} is not a mean over rows, so processes cannot share the rows: {advice}"
         )
     remembered = dict(algorithm.named_buffers()) | dict(algorithm.named_parameters())
     if any(value.ndim > 1 and value.shape[1] == len(data) for value in remembered.values()):
         raise ModelError(
-            f"the algorithm {name} remembers something of each row, so they cannot be shared out: {advice}"
+            f"the algorithm {name} records something of each row, so processes cannot share the rows: {advice}"
         )
 
 
@@ -82,8 +82,8 @@ def share_batches(
     for batch, share in batches:
         rows = batch.rows.shape[1]
         if rows < together.size:
-            raise ModelError(f"{rows} rows cannot be shared out over {together.size} processes: raise batch_size")
-        # Rows that lie side by side are often alike (of one environment, of one weight): each gets some of all.
+            raise ModelError(f"{rows} rows cannot be divided among {together.size} processes: raise batch_size")
+        # Neighbouring rows are often alike (of one environment, of one weight): each process gets some of all.
         own = slice_batch(batch, slice(together.rank, None, together.size))
         part = count_targets(own) / count_targets(batch)
         yield own, part if share is None else part * share

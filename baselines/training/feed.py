@@ -1,11 +1,11 @@
-"""Where the trainer's pictures lie: all of them on the device, or streamed to it step by step. The setting `feed`:
+"""Where the training images are stored: all on the device, or streamed to it step by step. The setting `feed`:
 
-    resident  float32 on the device: the fastest where they fit
-    streamed  uint8 in a mapped file or in memory; the rows of a step are gathered by a thread while the step before is
-              computed, and scaled on the device
-    auto      resident where all rows take at most a quarter of the memory that the device has free, else streamed
+    resident  float32 on the device: the fastest if they fit
+    streamed  uint8 in a mapped file or in memory; a thread gathers the rows of the next step during the current one,
+              and they are scaled on the device
+    auto      resident if all rows take at most a quarter of the device's free memory, else streamed
 
-The rows of a step are the same, and so are their values. Only pictures are streamed: a task's one input, of uint8.
+The rows of a step and their values are the same. Only images are streamed: a task's only input, of uint8.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from ..encoding.pixel_rows import PixelRows
 from .sampler import Data
 
 SHARE = 0.25
-"""Of the free memory, that all rows may take."""
+"""The share of free memory that all rows may take."""
 
 
 def move_to_device(data: Data, feed: str, device: str) -> Data:
-    """`data` on a device, its pictures as `feed` says. `ModelError` where it asks for streaming what is no picture."""
+    """Move `data` to a device, its images as `feed` says. `ModelError` for streaming inputs that are not images."""
     lazy = list(_iterate_pixel_rows(data))
     if feed == "streamed" and not lazy:
         raise ModelError(
-            "setting feed = 'streamed': only pictures are streamed, and this task has no single input of uint8 pixels: "
+            "setting feed = 'streamed': only images are streamed, and this task has no single input of uint8 pixels: "
             "leave feed at auto"
         )
     size = sum(4 * len(pixels) * pixels.shape[1] for pixels in lazy)
     if feed == "auto" and size > (most := int(SHARE * get_free_memory(device))):
         log_message(
-            f"the pictures take {format_size(size)} as float32, more than {format_size(most)}: they stay uint8 and "
+            f"the images take {format_size(size)} as float32, more than {format_size(most)}: they stay uint8 and "
             "are streamed to the device (feed = 'streamed')"
         )
         feed = "streamed"
@@ -49,14 +49,14 @@ def move_to_device(data: Data, feed: str, device: str) -> Data:
 
 
 def get_free_memory(device: str) -> int:
-    """The bytes that a device has free; of a CPU's, those that can be had without swapping."""
+    """The free bytes of a device; for a CPU, those available without swapping."""
     if device.startswith("cuda"):
         return torch.cuda.mem_get_info(device)[0]
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration):
-        return 8 * 2**30  # another system: what most machines have
+        return 8 * 2**30  # not Linux: a typical size
 
 
 def _iterate_pixel_rows(data: Data) -> Iterator[PixelRows]:

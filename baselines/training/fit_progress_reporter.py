@@ -1,4 +1,4 @@
-"""Telling how far a replica group's training is: to who listens in this process, and in a file of the run folder."""
+"""Report the progress of a replica group's training: to listeners in this process, and in a file of the run folder."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ...core.progress import report_progress
 from .trainer import Training
 
 REPORT_INTERVAL, WRITE_INTERVAL = 0.5, 2.0
-"""Between two reports to listeners, and between two writes of the file."""
+"""Seconds between two reports to listeners, and between two writes of the file."""
 
 
 class FitProgressReporter:
-    """How far a group's training is, in steps of its replicas: a step of a stack of five counts five. Between two
-    reports nothing waits for the device; the losses are read for a report alone."""
+    """Progress of a group's training, in steps of its replicas: a step of a stack of five counts five. Between two
+    reports nothing waits for the device; the losses are read only for a report."""
 
     def __init__(
         self, label: str, steps: int, file: Path | None = None, clock: Callable[[], float] = time.monotonic
@@ -25,32 +25,32 @@ class FitProgressReporter:
         """steps: of all replicas, on all sets of rows. file: what `farshift status` reads; None for none."""
         self.label, self.steps, self.file, self._clock = label, steps, file, clock
         self._before = 0
-        """Steps of the stacks that are trained."""
+        """Steps of the stacks that have been trained."""
         self._first: int | None = None
         self._began = self._heard = self._written = 0.0
 
     def begin(self, training: Training, replicas: int) -> None:
-        """A stack of so many replicas begins, maybe where a checkpoint left it."""
+        """The training of a stack of `replicas` begins or is resumed from a checkpoint."""
         done = self._done(training, replicas)
         if self._first is None:
             self._first, self._began = done, self._clock()
         self._report(done, None)
 
     def step(self, training: Training, replicas: int) -> None:
-        """A stack that began with so many replicas took a step. One that left it is trained."""
+        """A stack that began with `replicas` made a step. Replicas that were dropped count as trained."""
         if self._clock() - self._heard >= REPORT_INTERVAL:
             loss = float(training.losses.mean()) if len(training.losses) else math.nan
             self._report(self._done(training, replicas), loss if math.isfinite(loss) else None)
 
     def trained(self, steps: int) -> None:
-        """A stack, or an estimator, is trained: steps of all its replicas."""
+        """A stack or an estimator has been trained; steps: of all its replicas."""
         if self._first is None:
             self._first, self._began = 0, self._clock()
         self._before += steps
         self._report(self._before, None)
 
     def close(self) -> None:
-        """Nothing is left to train, whatever was counted on."""
+        """Nothing is left to train: report all steps as done."""
         report_progress(self.label, self.steps, self.steps)
         if self.file is not None:
             self.file.unlink(missing_ok=True)

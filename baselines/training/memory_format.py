@@ -1,11 +1,11 @@
-"""In what order the numbers of pictures lie while a step is computed. The setting `memory_format`:
+"""The memory layout of images during a step. The setting `memory_format`:
 
-    auto           as they come: channels last where the stored picture has them last
+    auto           unchanged: channels last if the stored image has them last
     channels_last  what the fastest convolutions of most GPUs read in bfloat16
     contiguous     channels first
 
-Values are the same, up to the order of floating-point sums. Replicas that are convolved as groups of one call are laid
-out for that call, whatever the setting.
+Values are the same, up to the order of floating-point sums. Replicas that are convolved as groups of one call have the
+layout of that call, whatever the setting.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMATS = {"channels_last": torch.channels_last, "contiguous": torch.contiguous_
 
 @contextmanager
 def use_memory_format(network: nn.Module, choice: str) -> Iterator[None]:
-    """Every convolution of a network reads pictures laid out as `choice` says, while the context lasts."""
+    """While the context lasts, every convolution of a network reads images in the layout `choice`."""
     if choice == "auto":
         yield
         return
@@ -43,5 +43,5 @@ def use_memory_format(network: nn.Module, choice: str) -> Iterator[None]:
 
 
 def apply_memory_format(x: Tensor, memory_format: torch.memory_format) -> Tensor:
-    """Pictures (.., channels, height, width) in a memory format; the same values."""
+    """Convert images (.., channels, height, width) to a memory format; the values stay the same."""
     return x.flatten(0, -4).contiguous(memory_format=memory_format).view(x.shape)

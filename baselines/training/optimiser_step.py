@@ -1,4 +1,4 @@
-"""How parameters move: gradients of every replica, clipped, given to an optimiser at the rate of a schedule."""
+"""Optimiser steps: each replica's gradients are clipped and passed to an optimiser at the scheduled learning rate."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ..replicas.hyperparameters import Hyperparameters
 
 
 class Optimiser(Protocol):
-    """What a file of `optimisers/` offers: `Optimiser(parameters, rates, hyperparameters)`.
+    """The interface of a file of `optimisers/`: `Optimiser(parameters, rates, hyperparameters)`.
 
     parameters: each (K, ..). rates: the K base learning rates. `weight_decay` is in `hyperparameters`."""
 
     def step(self, factor: float) -> None:
-        """One step along the parameters' `.grad`, at `factor` of each replica's learning rate."""
+        """Make one step along the parameters' `.grad`, at `factor` times each replica's learning rate."""
         ...
 
     def state(self) -> dict[str, Any]:
-        """What is remembered between steps: tensors (K, ..) by name, and `steps`."""
+        """The state between steps: tensors (K, ..) by name, and `steps`."""
         ...
 
     def load(self, state: dict[str, Any]) -> None: ...
 
 
 class OptimiserStep:
-    """An optimiser over some parameters of a replica stack, with clipping, sharpness-aware steps and its schedule."""
+    """An optimiser of some parameters of a replica stack, with clipping, sharpness-aware steps and a schedule."""
 
     def __init__(
         self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
@@ -42,12 +42,12 @@ class OptimiserStep:
         self.restart()
 
     def restart(self) -> None:
-        """Forget the moments: what is published for penalties that are switched on in the middle of training."""
+        """Reset the moments, as published for penalties that are switched on during training."""
         kind = load_module("baselines/optimisers", self.hyperparameters["optimiser"], "optimiser").Optimiser
         self.optimiser: Optimiser = kind(self.parameters, self.rates, self.hyperparameters)
 
     def at(self, step: int, steps: int) -> None:
-        """Set the schedule to `step` of `steps` (from 0): a linear rise over the share `warmup_percent` of all steps,
+        """Set the schedule to `step` of `steps` (from 0): linear warm-up over the share `warmup_percent` of all steps,
         then the schedule over the rest."""
         rise = self.hyperparameters["warmup_percent"] * steps / 100
         if step < rise:
@@ -56,9 +56,9 @@ class OptimiserStep:
             self.factor = float(self.schedule.factor(step - rise, max(1.0, steps - rise), self.hyperparameters))
 
     def step(self, closure: Callable[[], Tensor]) -> Tensor:
-        """One step down the losses (K,) that `closure` computes, and backpropagates if it wants to in pieces; returns
-        them. With `sharpness` rho > 0, down the gradient at p + rho g / |g| instead (SAM: Foret et al., ICLR 2021,
-        arXiv:2010.01412, equation 2), each replica with its own norm."""
+        """Make one step to reduce the losses (K,) that `closure` computes; return them. `closure` may backpropagate in
+        pieces itself. With `sharpness` rho > 0, use the gradient at p + rho g / |g| instead (SAM: Foret et al., ICLR
+        2021, arXiv:2010.01412, equation 2), each replica with its own norm."""
         losses = self._gradients(closure)
         if self.sharp:
             before = self._climbed()
@@ -79,7 +79,7 @@ class OptimiserStep:
 
     @torch.no_grad()
     def _climbed(self) -> list[Tensor]:
-        """Move to where the gradient of a sharpness-aware step is taken; returns the values before."""
+        """Move to the point of a sharpness-aware step's gradient; return the values before."""
         before = [parameter.clone() for parameter in self.parameters]
         share = self.hyperparameters["sharpness"] / self.norms().clamp(min=1e-12)
         for parameter in self.parameters:
@@ -88,10 +88,10 @@ class OptimiserStep:
         return before
 
     def follow(self, gradients: Sequence[Tensor | None] | None = None) -> None:
-        """One step of the optimiser along `gradients` (default: the parameters' own), clipped."""
+        """Make one step of the optimiser along `gradients` (default: the parameters' own), clipped."""
         if gradients is not None:
             for parameter, gradient in zip(self.parameters, gradients, strict=True):
-                # torch's fused optimisers step wrongly, without a word, along a gradient laid out in another order.
+                # torch's fused optimisers silently step wrongly along a gradient with another memory layout.
                 parameter.grad = None if gradient is None else gradient.contiguous()
         if self.clips:
             self._clip()
@@ -103,7 +103,7 @@ class OptimiserStep:
         ]
         self.optimiser.step(self.factor)
         with torch.no_grad():
-            for parameter, before, share in slower:  # a step is a multiple of its rate, whatever the optimiser
+            for parameter, before, share in slower:  # a step is proportional to its rate, whatever the optimiser
                 parameter.copy_(before.lerp(parameter, broadcast_values(share.to(before), before)))
 
     @torch.no_grad()
@@ -123,7 +123,7 @@ class OptimiserStep:
 
 
 def step_all(optimiser_steps: Iterable[OptimiserStep], closure: Callable[[], Tensor]) -> Tensor:
-    """One step of each down the same losses (K,), which `closure` computes once; returns them."""
+    """Make one step of each on the same losses (K,), which `closure` computes once; return them."""
     each = list(optimiser_steps)
     for optimiser_step in each:
         for parameter in optimiser_step.parameters:
@@ -136,11 +136,11 @@ def step_all(optimiser_steps: Iterable[OptimiserStep], closure: Callable[[], Ten
 
 
 def exclude_parameters(network: nn.Module, excluded: Iterable[nn.Parameter]) -> list[nn.Parameter]:
-    """A network's parameters but those that are left out, in its order."""
+    """A network's parameters without the excluded ones, in its order."""
     ids = {id(parameter) for parameter in excluded}
     return [parameter for parameter in network.parameters() if id(parameter) not in ids]
 
 
 def broadcast_values(values: Tensor, like: Tensor) -> Tensor:
-    """One value a replica (K,), with as many axes as `like`."""
+    """Reshape one value a replica (K,) to as many axes as `like`."""
     return values.view(-1, *[1] * (like.ndim - 1))

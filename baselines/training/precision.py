@@ -1,4 +1,4 @@
-"""In what precision a training step's products are taken.
+"""The floating-point precision of a training step's products.
 
 Weights, optimisers and sums stay in float32. Under bfloat16, matrix products, convolutions and attention are autocast
 (Micikevicius et al., Mixed Precision Training, ICLR 2018, arXiv:1710.03740; bfloat16 needs no scaling of the loss). The
@@ -6,7 +6,7 @@ setting `precision`:
 
     auto       bfloat16 on a GPU for networks of convolutions or attention; float32 for everything else
     float32    everywhere
-    bfloat16   on a GPU; the networks with hand-written recurrences refuse it
+    bfloat16   on a GPU; an error for networks with hand-written recurrences
 
 Small networks that grok, and everything on a CPU, are trained in float32.
 """
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Precision:
-    """dtype: of a step's products. device: the type of the device on which they are taken."""
+    """dtype: of a step's products. device: the type of their device."""
 
     dtype: torch.dtype
     device: str
 
     def applied(self) -> AbstractContextManager[Any]:
-        """A step's products are taken in this precision while the context lasts. Weights are cast anew each time they
-        are used: a step may move them in between."""
+        """Compute a step's products in this precision while the context lasts. Weights are cast at each use, since a
+        step may change them in between."""
         if self.dtype != torch.bfloat16:
             return nullcontext()
         return torch.autocast(self.device, self.dtype, cache_enabled=False)
 
 
 def choose_precision(stack: ReplicaStack) -> Precision:
-    """The precision in which a replica stack is trained. `ModelError` for a setting that there is not, or cannot be
+    """The precision in which a replica stack is trained. `ModelError` for a setting that is unknown or not possible
     here."""
     choice, device, own = stack.hyperparameters["precision"], stack.keys.device.type, stack.hyperparameters.dtype
     if problem := explain_out_of_range("precision", choice):

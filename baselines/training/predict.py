@@ -1,4 +1,4 @@
-"""Asking the replicas of a replica stack: from a batch's columns to each one's predictions."""
+"""Predictions of the replicas of a replica stack: from a batch's columns to each replica's answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .replica_stack import ReplicaStack
 Encoding = RowEncoding | SequenceEncoding
 
 TEXT_ROWS = 256
-"""Rows whose texts it writes at once: with more, what is attended to leaves the caches of a CPU."""
+"""Rows whose texts are generated at once: with more, the attention caches no longer fit a CPU's cache."""
 
 
 def predict_batch(coding: Encoding, stack: ReplicaStack, batch: Columns) -> list[Any]:
@@ -34,7 +34,7 @@ def _predict_rows(coding: RowEncoding, stack: ReplicaStack, batch: Columns) -> l
         outputs = torch.empty((len(stack), 0, coding.sizes.outputs))
     elif stack.algorithm.adapts:
         outputs = stack.answer(*inputs, rows=len(inputs[0]))
-    elif coding.sizes.source:  # texts of like length together
+    elif coding.sizes.source:  # texts of similar length together
         order = (inputs[0] != PAD).sum(dim=1).argsort(stable=True)
         outputs = stack.answer(*(x[order] for x in inputs))[:, order.argsort()]
     else:
@@ -43,7 +43,7 @@ def _predict_rows(coding: RowEncoding, stack: ReplicaStack, batch: Columns) -> l
 
 
 def _generate_texts(coding: SequenceEncoding, stack: ReplicaStack, batch: Columns) -> list[list[str]]:
-    """Rows of like length are decoded together, and given back in the batch's order."""
+    """Decode rows of similar length together; return the answers in the batch's order."""
     source, lengths = coding.inputs(batch)
     order = np.argsort(lengths, kind="stable")
     texts = [np.empty(len(order), object) for _ in range(len(stack))]
@@ -58,7 +58,7 @@ def _generate_texts(coding: SequenceEncoding, stack: ReplicaStack, batch: Column
 
 
 def encode_inputs(coding: Encoding, columns: Columns) -> tuple[torch.Tensor, ...]:
-    """The inputs of rows whose labels are not known."""
+    """Encode the inputs of rows whose labels are not known."""
     if isinstance(coding, RowEncoding):
         return coding.rows(columns)
     return (coding.inputs(columns)[0],)

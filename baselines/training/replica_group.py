@@ -1,4 +1,4 @@
-"""A replica group: the replicas of one recipe on one benchmark, trained together and asked together."""
+"""A replica group: the replicas of one recipe on one benchmark, trained and evaluated together."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ CHECKPOINT_SECONDS = 30.0
 
 @dataclass
 class _TrainedMember:
-    """Where a member's replica is, and what its training came to."""
+    """Where a member's replica is, and the results of its training."""
 
     coding: Encoding
     stacks: dict[str, tuple[ReplicaStack, int]]
-    """By candidate, the last one final: the replica stack and the place in it."""
+    """By candidate, the last one final: the replica stack and the index in it."""
     remarks: dict[str, Any]
 
 
@@ -75,10 +75,10 @@ class ReplicaGroup:
         diagnose: Sequence[str] = (),
         reporter: FitProgressReporter | None = None,
     ) -> None:
-        """checkpoints: a folder for them, from which training goes on after a kill; none by default. stack: the most
-        replicas that are trained at once; 0: automatic. code: a digest of what trains, so that no checkpoint of
-        other code is taken up. together: the processes that train each replica together. diagnose: names of diagnostics
-        that a trained member's remarks hold. told: who is to know how far the training is."""
+        """checkpoints: a folder for them, from which an interrupted training is resumed; none by default. stack: the
+        most replicas to train at once; 0: automatic. code: a digest of the training code, so that no checkpoint of
+        other code is resumed. together: the processes that train each replica together. diagnose: names of diagnostics
+        to add to a trained member's remarks. reporter: receives the progress of the training."""
         check_recipe(recipe, f"recipe {recipe.name}")
         check_task(recipe, task)
         self.recipe, self.task, self.benchmark = recipe, task, benchmark
@@ -88,25 +88,25 @@ class ReplicaGroup:
         self.members = list(members)
 
     def name(self, member: Member) -> str:
-        """What seeds a member's replica."""
+        """The name that seeds a member's replica."""
         return f"{self.recipe.name}/{self.benchmark}/{member.label}"
 
     def remove_checkpoints(self) -> None:
-        """Remove the replica group's checkpoints: all is done."""
+        """Remove the replica group's checkpoints when everything is done."""
         for path in self.written:
             path.unlink(missing_ok=True)
         if self.checkpoints is not None:
-            with suppress(OSError):  # not empty, or another replica group of the run was quicker
+            with suppress(OSError):  # not empty, or already removed by another replica group of the run
                 self.checkpoints.rmdir()
 
     def fit(self, rows: FitInput, budget: Budget) -> Fit:
-        """Train all members on these rows. A selection rule may have them trained on other rows too: each set of rows
-        is a training of its own."""
+        """Train all members on these rows. A selection rule may have them trained on several sets of rows; each is a
+        separate training."""
         return Fit(self, rows, budget)
 
 
 class Fit:
-    """The members of a replica group trained on some rows, each then asked as if it were alone."""
+    """The members of a replica group trained on some rows; each then predicts as if it were alone."""
 
     def __init__(self, group: ReplicaGroup, rows: FitInput, budget: Budget) -> None:
         self.group, self.task, self.benchmark = group, group.task, group.benchmark
@@ -120,11 +120,11 @@ class Fit:
         self._shares.close()
 
     def remarks(self, member: Member) -> dict[str, Any]:
-        """What a member's training came to, and what its diagnostics are. Raises its `ModelError` if it failed."""
+        """Information on a member's training, and its diagnostics. Raises its `ModelError` if it failed."""
         return self._find_trained(member).remarks
 
     def seconds(self, member: Member) -> float:
-        """A member's share of the training's seconds (`shares.py`)."""
+        """A member's share of the training's seconds (`fit_seconds.py`)."""
         return self._shares.of(member.label)
 
     def _find_trained(self, member: Member) -> _TrainedMember | Estimator:
@@ -186,7 +186,7 @@ class Fit:
             try:
                 given = replace(data, held_out=held_out)
                 self._train(some, chosen, coding, given, move_to_device(given, chosen[0]["feed"], budget.device), steps)
-            except ModelError as error:  # of these settings: the others are tried all the same
+            except ModelError as error:  # of these settings only: the others are tried
                 for member in some:
                     self._trained.setdefault(member.label, error)
 
@@ -208,11 +208,11 @@ class Fit:
         data: Data,
         steps: int,
     ) -> None:
-        """given: the rows as they were before they were placed on the device, which tell this training from others."""
+        """given: the rows before they were moved to the device; their digests identify this training."""
         sort = load_module("baselines/networks", self.recipe.network or "", "network").TASK
         if sort == "aligned" and not coding.sizes.aligned:
             raise ModelError(
-                f"{self.recipe.name}: the network {self.recipe.network} writes a token for each that it reads, and "
+                f"{self.recipe.name}: the network {self.recipe.network} writes one token for each input token, and "
                 f"with the setting format = {settings[0]['format']!r} texts are not aligned: leave the format plain"
             )
         settled = dict(zip((member.label for member in members), settings, strict=True))
@@ -234,14 +234,14 @@ class Fit:
             if self.group.reporter is not None:
                 self.group.reporter.trained(steps * len(some))
 
-        if self.group.together.size > 1:  # no process may stack otherwise than the others
+        if self.group.together.size > 1:  # all processes must have the same stacks
             stacking.run_in_stacks(members, self.group.stack or 1, train_stack, halves=False)
         else:
             stacking.run_in_stacks(members, self.group.stack or self._count(training, members), train_stack)
 
     def _count(self, training: Callable[[Sequence[Member]], Training], members: list[Member]) -> int:
-        """How many replicas to stack. A resumed training does as before: elsewhere than on a CPU this is measured, and
-        a checkpoint holds the replicas of one stack."""
+        """Choose how many replicas to stack. A resumed training keeps its stack size, since a checkpoint has the
+        replicas of one stack and the size is measured, except on a CPU."""
         file = self._file(members, ".stack")
         if file is not None and file.is_file():
             return int(file.read_text("ascii"))
@@ -251,7 +251,7 @@ class Fit:
         return count
 
     def _file(self, members: Sequence[Member], suffix: str) -> Path | None:
-        """The file of some members' training on these rows, where checkpoints are written."""
+        """The checkpoint file of some members' training on these rows."""
         if self.group.checkpoints is None:
             return None
         key = compute_identity([[self.group.name(member) for member in members], self._digest])
@@ -261,7 +261,7 @@ class Fit:
         return path
 
     def _identity(self, members: Sequence[Member], settings: list[dict[str, Any]], data: Data, steps: int) -> str:
-        """Tells one training from another, so that a checkpoint is taken up by the very training that wrote it."""
+        """A digest that identifies a training, so that a checkpoint is only resumed by the training that wrote it."""
         known = [data, *(data.held_out[name] for name in sorted(data.held_out))]
         rows = [[digest_tensor(x) for x in (*some.inputs, some.target, some.weight)] for some in known]
         rows += [[digest_tensor(x)] for x in (data.group, *(data.unlabelled or ())) if x is not None]
@@ -278,7 +278,7 @@ class Fit:
         return compute_identity(list(card))
 
     def _run(self, training: Training, identity: str, path: Path | None) -> Outcome:
-        """Train to the end, with a checkpoint now and then, and one at the end."""
+        """Train to the end, with regular checkpoints and one at the end."""
         reporter, replicas = self.group.reporter, len(training.stack)
         if path is not None and resume_training(training, path, identity):
             log_message(f"{self.recipe.name} on {self.benchmark}: resumes at step {training.total} of {training.steps}")
@@ -303,7 +303,7 @@ class Fit:
             self._trained[members[number].label] = ModelError(f"{self.group.name(members[number])}: {why}")
         for candidate, trained_stack in [*outcome.candidates, *(("last", stack) for stack in outcome.ended)]:
             for at, number in enumerate(trained_stack.number.tolist()):
-                # What one replica learns while it is asked must not teach the others.
+                # What one replica learns while it predicts must not affect the others.
                 stack, position = (
                     (trained_stack.only([at]), 0) if trained_stack.algorithm.adapts else (trained_stack, at)
                 )
@@ -332,14 +332,14 @@ class Fit:
         return list(result.stacks) if isinstance(result, _TrainedMember) else ["last"]
 
     def reset(self, member: Member, candidate: str) -> None:
-        """Have an adaptive replica forget what it learned since it was trained."""
+        """Undo what an adaptive replica learned since training."""
         result = self._find_trained(member)
         assert isinstance(result, _TrainedMember)
         stack = result.stacks[candidate][0]
         stack.algorithm.reset(stack.network)
 
     def announce(self, member: Member, columns: Mapping[str, EncodedFiles]) -> None:
-        """Make pictures ready that a member will be asked about, some at a time; an encoder reads them itself."""
+        """Decode the images that a member will get in batches; an encoder reads images itself."""
         result = self._find_trained(member)
         coding = result.encoding if isinstance(result, Estimator) else result.coding
         if isinstance(coding, RowEncoding) and not self.recipe.encoder:
@@ -348,8 +348,8 @@ class Fit:
     def predict(self, member: Member, batch: Columns, candidate: str = "last") -> Answers | list[str]:
         """One class with its probabilities, or one text, for each row of `batch`, in its order.
 
-        All replicas of the member's replica stack are asked in one pass; the others' answers are kept until they are
-        asked the same, once each."""
+        All replicas of the member's replica stack predict in one pass; the others' answers are stored until they are
+        requested for the same batch, once each."""
         result, batch = self._find_trained(member), self._read(batch)
         if isinstance(result, Estimator):
             return result.predict(batch)
@@ -362,7 +362,7 @@ class Fit:
             answers = answers_of(result.coding, stack, batch)
             for other in self.group.members:
                 trained = self._trained[other.label]
-                # One that stopped early has no later candidates.
+                # A replica that stopped early has no later candidates.
                 if isinstance(trained, _TrainedMember) and trained.stacks.get(candidate, (None,))[0] is stack:
                     cached[other.label] = answers[trained.stacks[candidate][1]]
         answer = cached.pop(member.label)

@@ -1,4 +1,4 @@
-"""A replica stack: replicas that are trained together, and the tables in which they stand."""
+"""A replica stack: replicas that are trained together as one network."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .algorithm import Algorithm, AlgorithmContext, Build, make_replicated
 from .sampler import Data
 
 ROWS_AT_ONCE = 512
-"""Rows that a network answers at once, unless it says that it takes fewer."""
+"""Rows that a network predicts at once, unless it declares a smaller number."""
 
 
 class ReplicaStack(nn.Module):
     """K replicas of one network under one algorithm, with their settings and names.
 
-    `number` (K,): each replica's place among those that the replica stack began with; those that failed or stopped
-    early leave it. Everything with a replica axis is a parameter or a saved buffer, so that `select_replicas` takes
-    replicas out whole."""
+    `number` (K,): each replica's index in the stack as it was at the start; replicas that fail or stop early are
+    removed. Everything with a replica axis is a parameter or a saved buffer, so that `select_replicas` selects
+    replicas completely."""
 
     number: Tensor
     keys: Tensor
@@ -43,7 +43,7 @@ class ReplicaStack(nn.Module):
         steps: int,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        """settings: of each replica, complete; floats may differ. names: of each replica; they seed everything."""
+        """settings: of each replica, complete; only floats may differ. names: of each replica; they seed everything."""
         super().__init__()
         device = data.lengths.device
         self.names = tuple(names)
@@ -60,7 +60,7 @@ class ReplicaStack(nn.Module):
         self.network: Any = self.fresh()
 
     def fresh(self, stage: int = 0) -> Any:
-        """The network as it is before training: other initial weights for each stage."""
+        """The untrained network; each stage has other initial weights."""
         survivors = self.number.tolist()
 
         def make(name: str, changed: Mapping[str, Any]) -> Any:
@@ -81,7 +81,7 @@ class ReplicaStack(nn.Module):
                 )
 
     def ready(self) -> None:
-        """Give the layers their noise and the algorithm its names: after the replica stack was made, picked or
+        """Pass the layers their noise and the algorithm its names, after the replica stack was made, selected or
         loaded."""
         self.rng = Rng(self.keys, silent=True)
         names = tuple(self.names[number] for number in self.number.tolist())
@@ -92,7 +92,7 @@ class ReplicaStack(nn.Module):
         attach_rng(self, self.rng)
 
     def only(self, which: Sequence[int] | Tensor) -> ReplicaStack:
-        """A copy with some of the replicas, by their place in this replica stack."""
+        """A copy with some of the replicas, by their index in this replica stack."""
         subset = select_replicas(self, which)
         subset.ready()
         return subset
@@ -102,17 +102,17 @@ class ReplicaStack(nn.Module):
 
     @torch.no_grad()
     def answer(self, *inputs: Tensor, rows: int | None = None) -> Tensor:
-        """Logits in evaluation for inputs (N, ..) that all replicas are given: (K, N, ..); `rows` at once, by default
-        as many as the network takes."""
+        """Logits in evaluation mode for inputs (N, ..) shared by all replicas: (K, N, ..); `rows` at once, by default
+        as many as the network permits."""
         return self._in_pieces(self.algorithm.logits, inputs, rows)
 
     @torch.no_grad()
     def features(self, *inputs: Tensor, rows: int | None = None) -> Tensor:
-        """Features in evaluation for inputs (N, ..) of a classification task: (K, N, width)."""
+        """Features in evaluation mode for inputs (N, ..) of a classification task: (K, N, width)."""
         return self._in_pieces(lambda network, *x: network.encode(network.embed(*x)), inputs, rows)
 
     def _in_pieces(self, function: Callable[..., Tensor], inputs: Sequence[Tensor], rows: int | None) -> Tensor:
-        """`function(network, *inputs)` for every replica on the same rows, some rows at a time."""
+        """Apply `function(network, *inputs)` to every replica on the same rows, in chunks of rows."""
         if rows is None:
             own = getattr(self.network, "rows_at_once", None)
             rows = ROWS_AT_ONCE if own is None else min(ROWS_AT_ONCE, max(1, own(*inputs)))

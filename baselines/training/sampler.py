@@ -1,6 +1,6 @@
 """The training rows of a replica stack on its device, and the batches that each replica draws from them.
 
-A batch is a pure function of (replica's key, step): nothing is remembered, so training resumes anywhere, and a replica
+A batch is a pure function of (replica's key, step): there is no state, so training can resume anywhere, and a replica
 draws the same rows alone or among many.
 """
 
@@ -23,15 +23,15 @@ from ..replicas.rng import derive_stream, draw_permutations, draw_uniform
 
 @dataclass(frozen=True)
 class Data:
-    """Training rows. R is 1 where all replicas share a column, else K.
+    """Training rows. R is 1 if all replicas share a column, else K.
 
     inputs: the network's arguments, each (N, ..), shared by all replicas.
     target: (R, N) class ids, or numbers as floats; or (R, N, T) token ids, a sequence network's last input too.
-    lengths: (N,), of the targets (1, or the input's in tokens): rows of like length can be drawn together.
+    lengths: (N,), of the targets (1, or the input's in tokens): rows of similar length can be drawn together.
     weight: (R, N), not negative; a row of weight 0 is never drawn.
     group: (N,) environments 0 .. E - 1, or None.
-    unlabelled: inputs of shifted test rows, each (M, ..), where the protocol opens them to training.
-    held: labelled rows that are not trained on, by the name of their part: `id_val`, and `ood_val` where it is opened.
+    unlabelled: inputs of shifted test rows, each (M, ..), if the protocol permits training on them.
+    held_out: labelled rows that are not trained on, by the name of their part: `id_val`, and `ood_val` if permitted.
     """
 
     inputs: tuple[Tensor, ...]
@@ -46,7 +46,7 @@ class Data:
         return len(self.lengths)
 
     def __deepcopy__(self, _: Any) -> Data:
-        return self  # nothing writes into it
+        return self  # it is never changed
 
     @classmethod
     def of(cls, encoded: Encoded, weight: Tensor, group: Tensor | None = None) -> Data:
@@ -54,7 +54,7 @@ class Data:
 
     @property
     def environments(self) -> int:
-        """How many environments the rows come from; 0 where they are not known."""
+        """The number of environments of the rows; 0 if they are not known."""
         return 0 if self.group is None else int(self.group.max()) + 1
 
     def to(self, device: str | torch.device) -> Data:
@@ -84,11 +84,11 @@ def _move_value(value: Any, device: str | torch.device) -> Any:
 
 @dataclass(frozen=True)
 class Batch:
-    """What every replica sees in one step.
+    """The rows of every replica in one step.
 
-    inputs: each (K, n, ..); target: (K, n) or (K, n, T); rows: (K, n), their places in the training data.
-    weight: (K, n) of a full batch of weighted rows; None where all count alike.
-    group: (K, n), or None. environments: E where the n rows are E equal shares, one environment after the other; else
+    inputs: each (K, n, ..); target: (K, n) or (K, n, T); rows: (K, n), their indices in the training data.
+    weight: (K, n) of a full batch of weighted rows; None if all weights are equal.
+    group: (K, n), or None. environments: E if the n rows are E equal shares, one environment after the other; else
     0.
     unlabelled: inputs of as many shifted test rows, or None.
     """
@@ -103,11 +103,11 @@ class Batch:
 
 
 class Order:
-    """Row numbers for each step: epoch after epoch, each row as often as its weight says."""
+    """Row indices for each step: epoch after epoch, each row as often as its weight says."""
 
     def __init__(self, weight: Tensor, keys: Tensor, name: str) -> None:
-        """weight: (R, N). Whole weights are copies, all of them once an epoch in random order; other weights are
-        chances, drawn with replacement."""
+        """weight: (R, N). Integer weights are numbers of copies, all drawn once an epoch in random order; other weights
+        are probabilities, drawn with replacement."""
         self.keys = derive_stream(keys, name)
         self.weight = weight
         self.copies: list[Tensor] | None = None
@@ -119,7 +119,7 @@ class Order:
             self.ends = weight.double().cumsum(1)
 
     def draw(self, first: int, count: int) -> Tensor:
-        """Rows number first .. first + count - 1 of each replica's endless stream, (K, count)."""
+        """Row indices first .. first + count - 1 of each replica's endless stream, (K, count)."""
         if self.copies is None:
             return self._by_chance(first, count)
         if len(self.copies) == 1:
@@ -162,10 +162,10 @@ class Sampler:
         self.environments = data.environments if by_environment else 0
         lazy = [x for x in (*data.inputs, *(data.unlabelled or ())) if isinstance(x, PixelRows)]
         self.streamed = bool(lazy)
-        """Whether rows are gathered on the host: then they are drawn there, those of the next step ahead."""
+        """Whether rows are gathered on the host: they are then drawn there, one step ahead."""
         if self.streamed and not (self.size or self.environments or self.chunk):
             raise ModelError(
-                "setting batch_size = 0: a full batch holds all rows on the device, and these are streamed: "
+                "setting batch_size = 0: a full batch has all rows on the device, and these are streamed: "
                 "set batch_size, or chunk, or feed = 'resident'"
             )
         device = torch.device("cpu") if self.streamed else keys.device
@@ -196,7 +196,8 @@ class Sampler:
         return (self.size or len(self.data)) * max(1, self.environments)
 
     def batches(self, step: int) -> Iterator[tuple[Batch, Tensor | None]]:
-        """The batch of a step; a full batch comes in chunks, each with the share (K,) of its rows' weight in all."""
+        """The batch of a step; a full batch comes in chunks, each with the share (K,) of its rows in the total
+        weight."""
         if self.size or self.environments:
             yield self.batch(step), None
             return
@@ -208,7 +209,7 @@ class Sampler:
         yield from self._full_batches
 
     def _chunks(self) -> Iterator[tuple[Batch, Tensor | None]]:
-        """All rows, in one batch or in chunks: the same in every step, so they are kept."""
+        """All rows, in one batch or in chunks."""
         data = self.data
         weight = data.weight.expand(len(self.keys), -1)
         even = bool((data.weight == data.weight[:, :1]).all())
@@ -224,11 +225,11 @@ class Sampler:
                 yield replace(batch, unlabelled=unlabelled), None
 
     def _to_all(self, x: Tensor) -> Tensor:
-        """The same rows for each replica, without a copy."""
+        """Expand rows to all replicas, without a copy."""
         return x.expand(len(self.keys), *x.shape)
 
     def _every(self, some: Tensor) -> Batch:
-        """The same rows for all replicas."""
+        """A batch of the same rows for all replicas."""
         data = self.data
         longest = int(data.lengths[some].max())
         target = data.target[:, some].expand(len(self.keys), *(len(some), *data.target.shape[2:]))
@@ -249,12 +250,12 @@ class Sampler:
             assert self.data.unlabelled is not None
             batch = replace(batch, unlabelled=tuple(gather_rows(x, shifted) for x in self.data.unlabelled))
         if self.streamed:
-            self._last = step, batch  # some steps ask for theirs twice
+            self._last = step, batch  # some steps request their batch twice
             self._expect(step + 1)
         return batch
 
     def _drawn(self, step: int) -> tuple[Tensor, Tensor | None]:
-        """Which rows a step has, and which shifted ones."""
+        """The row indices of a step, and those of its shifted rows."""
         if self._next is not None and self._next[0] == step:
             return self._next[1:]
         if self.environments:
@@ -265,7 +266,7 @@ class Sampler:
         return rows, None if self.unlabelled is None else self.unlabelled.draw(step * self.size, self.size)
 
     def _expect(self, step: int) -> None:
-        """Have a step's rows gathered while the step before is computed."""
+        """Start to gather a step's rows while the step before is computed."""
         rows, shifted = self._drawn(step)
         self._next = step, rows, shifted
         for x in self.data.inputs:
@@ -276,7 +277,8 @@ class Sampler:
                 x.expect(shifted)
 
     def _pooled(self, step: int) -> Tensor:
-        """Rows of like length: the rows of `pool` steps sorted by length, and dealt out in random order."""
+        """Rows of similar length: the rows of `pool` steps are sorted by length and assigned to steps in random
+        order."""
         window, position = divmod(step, self.pool)
         rows = self.orders[0].draw(window * self.pool * self.size, self.pool * self.size)
         order = self._lengths[rows].argsort(dim=1, stable=True)
@@ -285,12 +287,12 @@ class Sampler:
         return rows[torch.arange(len(rows), device=rows.device), turn.expand(len(rows))]
 
     def select_rows(self, rows: Tensor) -> Batch:
-        """The training rows of these places (K or 1, n)."""
+        """The training rows with these indices (K or 1, n)."""
         return replace(select_batch(self.data, rows.expand(len(self.keys), -1)), environments=self.environments)
 
 
 def select_batch(data: Data, rows: Tensor) -> Batch:
-    """The training rows of these places (K, n), without columns in which all of them are padding."""
+    """The training rows with these indices (K, n), without columns in which all of them are padding."""
     host, rows = rows, rows.to(data.lengths.device, non_blocking=True)
     if len(data.target) == 1:
         target = data.target[0][rows]
@@ -304,7 +306,7 @@ def select_batch(data: Data, rows: Tensor) -> Batch:
 
 
 def gather_rows(x: Tensor, rows: Tensor) -> Tensor:
-    """x (N, ..) at rows (K, n): (K, n, ..). Row by row it is several times as fast as by an index of all axes."""
+    """x (N, ..) at rows (K, n): (K, n, ..). Gathering row by row is several times as fast as indexing all axes."""
     if isinstance(x, PixelRows):
         return x.at(rows.cpu())
     if isinstance(x, TokenRows):
@@ -314,10 +316,10 @@ def gather_rows(x: Tensor, rows: Tensor) -> Tensor:
 
 
 def count_columns(ids: Tensor) -> Tensor:
-    """How many columns each replica's rows have, (K,) int64, of ids (K, n, S) that are padded at their end."""
+    """The number of columns of each replica's rows, (K,) int64, for ids (K, n, S) padded at the end."""
     return (ids != PAD).any(dim=1).sum(dim=-1)
 
 
 def trim_padding(source: Tensor) -> Tensor:
-    """Source ids without the columns in which all of them are padding, but for one: texts may all be empty."""
+    """Source ids without the columns in which all of them are padding; at least one column, if all texts are empty."""
     return source[..., : max(1, int((source != PAD).flatten(0, -2).any(dim=0).sum()))]

@@ -1,5 +1,5 @@
-"""How many replicas to train at once: stacked where the cost of a step is overhead, one after the other where the core
-is busy with arithmetic anyway, halved where memory does not suffice."""
+"""How many replicas to train at once: stacked if the cost of a step is overhead, one after the other if the CPU core is
+busy with arithmetic anyway, halved if memory does not suffice."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .trainer import Training
 T = TypeVar("T")
 
 _WARM, _TIMED = 2, 4
-"""Steps that are not timed, and steps that are."""
+"""Steps that are not timed, and steps that are timed."""
 
 _MEMORY = ("not enough memory", "can't allocate memory", "out of memory", "alloc_failed")
 
 
 def measure_step_seconds(training: Training) -> float:
-    """The least time that one of a few steps takes."""
+    """The minimum time of one of a few steps."""
     least = float("inf")
     for step in range(_WARM + _TIMED):
         start = time.perf_counter()
@@ -37,16 +37,16 @@ def measure_step_seconds(training: Training) -> float:
 
 
 BUSY = 2e8
-"""Multiplications in a replica's step from which on a CPU core is busy with arithmetic, and stacking gains nothing.
+"""Multiplications in a replica's step above which a CPU core is busy with arithmetic, so that stacking gains nothing.
 Eight perceptrons or Transformers stacked were 1.1 to 4.5 times as fast as one by one below a tenth of it, and 1.0 to
-2.1 times from there on."""
+2.1 times above it."""
 
 
 def choose_stack_size(make: Callable[[Sequence[T]], Training], items: Sequence[T]) -> int:
-    """How many of `items` to train at once. `make(some)` gives a training that may be spoiled.
+    """Choose how many of `items` to train at once. `make(some)` returns a training that may be modified.
 
-    On a CPU by the size of a step, so that the same command stacks the same replicas each time; on any other device by
-    trial."""
+    On a CPU by the size of a step, so that the same command always stacks the same replicas; on any other device by
+    measurement."""
     if len(items) == 1:
         return 1
     alone = make(items[:1])
@@ -57,8 +57,8 @@ def choose_stack_size(make: Callable[[Sequence[T]], Training], items: Sequence[T
 
 
 def measure_stack_size(make: Callable[[int], Training], replicas: int) -> int:
-    """The number of replicas to stack, by trial: of `replicas`, a quarter of them .. and 1, the one whose step takes
-    the least time for each. `make(count)` gives a training of so many that may be spoiled."""
+    """Measure how many replicas to stack: of `replicas`, a quarter of them .. and 1, the number with the least time per
+    replica and step. `make(count)` returns a training of `count` replicas that may be modified."""
     best_count, least = 1, measure_step_seconds(make(1))
     count = replicas
     while count > 1:
@@ -75,8 +75,8 @@ def measure_stack_size(make: Callable[[int], Training], replicas: int) -> int:
 
 
 def run_in_stacks(items: Sequence[T], count: int, train: Callable[[Sequence[T]], None], halves: bool = True) -> None:
-    """`train` on `items`, `count` at a time. If there is not enough memory, it is retried with half as many, down to
-    one (unless `halves` is False); `ModelError` if that is not enough."""
+    """Call `train` on `items`, `count` at a time. If there is not enough memory, retry with half as many, down to one
+    (unless `halves` is False); `ModelError` if that is not enough."""
     start = 0
     while start < len(items):
         some = items[start : start + count]
@@ -96,7 +96,7 @@ def run_in_stacks(items: Sequence[T], count: int, train: Callable[[Sequence[T]],
         else:
             start += len(some)
             continue
-        gc.collect()  # what failed may hold itself in a cycle
+        gc.collect()  # the failed training may be in a reference cycle
 
 
 def _lacks_memory(error: Exception) -> bool:

@@ -1,4 +1,4 @@
-"""Training a replica stack: one loop for all its replicas, each step a pure function of where it stands."""
+"""Train a replica stack: one loop for all its replicas, each step a pure function of the current state."""
 
 from __future__ import annotations
 
@@ -45,26 +45,25 @@ SETTINGS: dict[str, Any] = {
     "memory_format": "auto",
     "each_environment": False,
 }
-"""batch_size: 0 for full batches; of each environment, where the algorithm draws by environment. clip: the largest
-gradient norm, 0 for none. sharpness: rho of sharpness-aware steps, 0 for plain ones. optimiser and schedule: files of
+"""batch_size: 0 for full batches; per environment, if the algorithm draws by environment. clip: the largest gradient
+norm, 0 for none. sharpness: rho of sharpness-aware steps, 0 for plain ones. optimiser and schedule: files of
 `optimisers/` and `schedules/`. warmup_percent: of all steps, in which the rate rises to lr. pool: batches whose rows
-are sorted by length together, so that a batch holds rows of like length. chunk: the most rows of a batch that
-are computed at once, 0 for all; their gradients are summed (`accumulation.py`), and a chunk that fits a cache is
-faster. candidates:
-how many checkpoints, evenly spaced, the scorer may choose among. check_every, patience: where both are set, a replica
-is looked at on validation rows every so many steps, and stops after `patience` looks without a new best, which it
-keeps. precision: of a step's products (`precision.py`). feed: where pictures lie (`feed.py`). recompute: whether
-activations are computed again in the backward pass (`activations.py`). memory_format: how pictures lie in memory
-(`memory_format.py`). each_environment: whether a batch holds batch_size rows of each environment under any algorithm,
-where there are several."""
+are sorted by length together, so that a batch has rows of similar length. chunk: the most rows of a batch that are
+computed at once, 0 for all; their gradients are summed (`accumulation.py`), and a chunk that fits a cache is faster.
+candidates: the number of checkpoints, evenly spaced, among which the scorer may choose. check_every, patience: if both
+are set, a replica is evaluated on validation rows every `check_every` steps, stops after `patience` evaluations without
+improvement, and keeps its best state. precision: of a step's products (`precision.py`). feed: where images are stored
+(`feed.py`). recompute: whether activations are computed again in the backward pass (`activations.py`). memory_format:
+the memory layout of images (`memory_format.py`). each_environment: whether a batch has batch_size rows of each
+environment under any algorithm, if there are several."""
 
 FINITE_CHECK_EVERY = 50
-"""Steps between two looks at whether a loss was finite: each look waits for the device."""
+"""Steps between two checks that losses are finite: each check waits for the device."""
 
 
 @dataclass
 class Outcome:
-    """What came of a replica stack. By each replica's number: its last loss, the steps it took, or why it failed."""
+    """The results of a replica stack. By each replica's number: its last loss, its steps, or why it failed."""
 
     ended: list[ReplicaStack] = field(default_factory=list)
     candidates: list[tuple[str, ReplicaStack]] = field(default_factory=list)
@@ -74,10 +73,10 @@ class Outcome:
 
 
 class Training:
-    """The state of training between two steps, and the way from one to the next."""
+    """The state of training between two steps, and the step to the next."""
 
     def __init__(self, stack: ReplicaStack, data: Data, steps: int, together: World = SINGLE_PROCESS) -> None:
-        """together: the processes that share out the rows of each step; by default there is this one alone."""
+        """together: the processes that share the rows of each step; by default this one alone."""
         self.stack, self.initial_data, self.data, self.steps = stack, data, data, steps
         self.together = together
         if together.size > 1:
@@ -93,8 +92,8 @@ class Training:
         self.rebuild(data)
 
     def rebuild(self, data: Data) -> None:
-        """Make what depends on the replica stack's replicas and their data: anew when some have left, or a stage
-        begins."""
+        """Make everything that depends on the current replicas and their data: again when some have been removed, or a
+        stage begins."""
         self.data = data
         stack = self.stack
         stack.ready()
@@ -110,7 +109,7 @@ class Training:
         self.losses = torch.full((len(stack),), math.nan, device=stack.keys.device)
         every, patience = stack.hyperparameters["check_every"], stack.hyperparameters["patience"]
         self.validation: Validation | None = None
-        # An early stage's network is not what the algorithm is trained for: only the last one may stop early.
+        # The networks of earlier stages are not the algorithm's result: only the last stage may stop early.
         last = self.stage == len(self.stages) - 1
         if every and patience and last and "id_val" in self.data.held_out:
             self.validation = Validation(self.data.held_out["id_val"], len(stack), patience)
@@ -121,7 +120,7 @@ class Training:
 
     @property
     def seconds(self) -> float:
-        """Of wall clock since it was made, and before, in processes from whose checkpoint it goes on."""
+        """Seconds of wall clock since it was made, plus those before the checkpoint that it was resumed from."""
         return self.seconds_before + self._watch.seconds()
 
     @property
@@ -129,7 +128,7 @@ class Training:
         return self.total >= self.steps or len(self.stack) == 0
 
     def step(self) -> None:
-        """One step of every replica."""
+        """Make one step of every replica."""
         stack, length = self.stack, self.stages[self.stage]
         clock = StepState(self.in_stage, length, self.stage, self.total, stack.keys)
         for optimiser_step in self.optimiser_steps.values():
@@ -146,7 +145,7 @@ class Training:
             self._next_stage()
 
     def _train_step(self, clock: StepState) -> Tensor:
-        """Update network and algorithm; the losses (K,)."""
+        """Update network and algorithm; return the losses (K,)."""
         stack = self.stack
         stack.rng.at(clock.total)
         settings = stack.hyperparameters
@@ -161,7 +160,7 @@ class Training:
 
     @property
     def broken(self) -> Tensor:
-        """The step at which each replica's loss was first no number, (K,) int64; -1 where it never was."""
+        """The step at which each replica's loss was first not finite, (K,) int64; -1 if it always was finite."""
         if self._seen:
             steps, losses = zip(*self._seen, strict=True)
             finite = torch.isfinite(torch.stack(losses))
@@ -178,7 +177,7 @@ class Training:
     def batches(self, step: int) -> Iterator[tuple[Batch, Tensor | None]]:
         """The batch of a step, augmented, or the chunks of a full one with their shares."""
         batches = self.sampler.batches(step)
-        # Rows that are mixed with others have to be so before each process takes its own.
+        # Rows must be mixed before they are divided among the processes.
         if self.augmentation is not None and self.augmentation.mixes:
             batches = self.augmentation.of(batches, step)
         if self.together.size > 1:
@@ -196,7 +195,7 @@ class Training:
         self.rebuild(data)
 
     def _drop_broken(self) -> None:
-        """Replicas whose loss is not finite leave; the others go on."""
+        """Remove replicas whose loss is not finite; the others continue."""
         self.outcome.losses |= dict(zip(self.stack.number.tolist(), self.losses.tolist(), strict=True))
         broken = self.broken.tolist()
         if all(at < 0 for at in broken):
@@ -212,7 +211,7 @@ class Training:
         self._keep([index for index, at in enumerate(broken) if at < 0])
 
     def _check(self) -> None:
-        """Early stopping: replicas that have waited long enough leave with the best of what they were."""
+        """Early stopping: remove replicas that have waited long enough, each in its best state."""
         assert self.validation is not None
         stopped = self.validation.evaluate(self.stack)
         if not stopped:
@@ -221,7 +220,7 @@ class Training:
         self._keep([index for index in range(len(self.stack)) if index not in set(stopped)])
 
     def _keep(self, places: list[int]) -> None:
-        """Go on with some of the replicas."""
+        """Continue with some of the replicas."""
         states = {name: optimiser_step.optimiser.state() for name, optimiser_step in self.optimiser_steps.items()}
         validation, losses = self.validation, self.losses
         which = torch.tensor(places, dtype=torch.int64, device=self.stack.keys.device)
@@ -238,7 +237,7 @@ class Training:
             self.validation = validation.picked(places)
 
     def _end(self, stack: ReplicaStack, data: Data) -> None:
-        """These replicas are trained."""
+        """Finish the training of these replicas."""
         stack.network.eval()
         stack.rng.silent = True
         stack.algorithm.finish(stack.network, data, stack.answer)
@@ -246,7 +245,7 @@ class Training:
         self.outcome.steps |= dict.fromkeys(stack.number.tolist(), self.total)
 
     def run(self, watch: Callable[[Training], None] | None = None) -> Outcome:
-        """Train to the end. `watch` is called after every step, and once all is finished."""
+        """Train to the end. `watch` is called after every step, and once when everything is finished."""
         marks = self._checkpoint_steps()
         while not self.done:
             self.step()
@@ -266,20 +265,20 @@ class Training:
         return self.outcome
 
     def _keep_candidate(self) -> None:
-        """A checkpoint for the scorer: what would be predicted if training ended here."""
+        """Add a checkpoint for the scorer: the predictor if training ended here."""
         candidate = self.stack.only(range(len(self.stack)))
         candidate.network.eval()
         candidate.algorithm.finish(candidate.network, self.data, candidate.answer)
         self.outcome.candidates.append((f"step-{self.total}", candidate))
 
     def _checkpoint_steps(self) -> set[int]:
-        """The steps after which a candidate is kept, the last one excepted."""
+        """The steps after which a candidate is saved, without the last one."""
         count = self.stack.hyperparameters["candidates"]
         return {round(self.steps * number / count) for number in range(1, count)} - {0, self.steps}
 
 
 class Validation:
-    """Early stopping: the best loss on validation rows that each replica has had, when, and its state then."""
+    """Early stopping: each replica's best loss on validation rows, the evaluations since, and its best state."""
 
     def __init__(self, data: Data, replicas: int, patience: int) -> None:
         self.data, self.patience = data, patience
@@ -296,7 +295,7 @@ class Validation:
         return average_over_batch(compute_task_loss(logits, target), Batch((), target, rows))
 
     def evaluate(self, stack: ReplicaStack) -> list[int]:
-        """Take a look; the places of the replicas that have had `patience` looks without a new best."""
+        """Evaluate; return the indices of the replicas that have had `patience` evaluations without improvement."""
         self.looked = True
         for index, loss in enumerate(self.loss(stack).tolist()):
             if loss < self.least[index]:
@@ -307,7 +306,7 @@ class Validation:
         return [index for index, waited in enumerate(self.waited) if waited >= self.patience]
 
     def best(self, stack: ReplicaStack, places: list[int]) -> ReplicaStack:
-        """The replicas at these places, each as it was at its best look."""
+        """The replicas with these indices, each in its best state."""
         best_stack = stack.only(places)
         for index, state in enumerate(self.best_states[replica] for replica in places):
             if state is not None:

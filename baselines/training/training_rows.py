@@ -1,5 +1,5 @@
-"""What the harness gives a replica group: its members, the rows to train on, and what tells one set of rows from
-another."""
+"""The harness's input to a replica group: its members, the rows to train on, and digests that identify sets of
+rows."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from ..encoding.token_rows import TokenRows
 
 @dataclass(frozen=True)
 class Member:
-    """One replica: its seed, and the settings in which it differs from its recipe."""
+    """One replica: its seed, and the settings that differ from its recipe's."""
 
     seed: int
     settings: Mapping[str, Any]
 
     @property
     def label(self) -> str:
-        """What tells it apart in its replica group."""
+        """The label that distinguishes it in its replica group."""
         return f"{self.seed}" + (f"/{json.dumps(dict(self.settings), sort_keys=True)}" if self.settings else "")
 
 
 @dataclass(frozen=True)
 class FitInput:
-    """What the harness gives a model to train on."""
+    """The data that the harness gives a model to train on."""
 
     train: TrainingRows
     val: TrainingRows | None
@@ -44,7 +44,7 @@ class FitInput:
     unlabelled: Columns | None = None
 
     def digest(self) -> str:
-        """Tells the training rows of one fit from those of another."""
+        """A digest that identifies the training rows of a fit."""
         return digest_batch(_collect_columns(self.train))
 
 
@@ -65,18 +65,18 @@ def digest_tensor(x: torch.Tensor | PixelRows | TokenRows) -> str:
 
 
 def extract_columns(given: TrainingRows) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64], NDArray[Any] | None]:
-    """The columns of training rows, their weights, and their groups where they have some."""
+    """The columns of training rows, their weights, and their groups if they have any."""
     rows = _collect_columns(given)
     weight = np.asarray(rows.pop("weight", np.ones(len(given))), np.float64)
     return rows, weight, rows.pop("group", None)
 
 
 def digest_batch(batch: Columns) -> str:
-    """Tells batches apart by their content."""
+    """A digest of a batch's content."""
     hasher = blake2b(digest_size=16)
     for name in sorted(batch):
         column: Any = batch[name]
-        if key := getattr(column, "key", ""):  # streamed: what is read of it is held to this
+        if key := getattr(column, "key", ""):  # streamed: the rows are checked against this key when read
             hasher.update(f"{name}/{key}/".encode())
             continue
         column = column if isinstance(column, EncodedFiles) else np.asarray(column)
@@ -93,5 +93,5 @@ def digest_batch(batch: Columns) -> str:
 
 
 def _collect_columns(given: TrainingRows) -> dict[str, Any]:
-    """The columns of training rows, those that lie in a file where they lie."""
+    """The columns of training rows; columns in a file are not read into memory."""
     return dict(given.columns if isinstance(given, TrainingTable) else given.numpy())

@@ -103,7 +103,7 @@ def test_a_checkpoint_of_another_training_is_refused_in_one_line_that_names_it(o
         fitted(**first | OTHERS[other]).remarks(SEEDS[0])
     assert str(caught.value) == (
         f"{file} is a checkpoint of another training (another version, or other settings): "
-        "remove it, and training starts again"
+        "remove it to train from the start"
     )
 
 
@@ -137,7 +137,7 @@ def test_a_checkpoint_that_is_cut_off_is_refused_in_one_line_that_names_it(share
     file.write_bytes(content[: int(share * len(content))])
     with pytest.raises(ModelError) as caught:
         fitted(made(), SEEDS, tmp_path).remarks(SEEDS[0])
-    assert str(caught.value) == f"{file} cannot be read as a checkpoint: remove it, and training starts again"
+    assert str(caught.value) == f"{file} cannot be read as a checkpoint: remove it to train from the start"
 
 
 def test_a_resumed_training_stacks_as_it_did_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

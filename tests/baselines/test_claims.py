@@ -113,7 +113,7 @@ def test_a_claim_is_run_kept_and_judged_again(tmp_path):
     assert rescore_claim(one, tmp_path / "home").quantities["test"].to_dict() == found.quantities["test"].to_dict()
     other = made(rules=[{"shape": "at_least", "quantity": "test", "limit": 0.9}])
     assert read_recorded_outcome(other, tmp_path / "home") is None
-    with pytest.raises(FarshiftError, match="only an outcome in full is recorded"):
+    with pytest.raises(FarshiftError, match="only a full outcome can be recorded"):
         record_outcome(quick, evidence, home=tmp_path / "home")
     files[-1].write_text("{}")
     with pytest.raises(BadRun, match="is no recorded outcome"):
@@ -159,9 +159,9 @@ def test_the_best_of_several_runs_is_chosen_for_each_seed():
     gain = evidence.measure("gain")
     assert gain.value == pytest.approx(best.value - each[0].value)
     assert gain.low < gain.value < gain.high
-    with pytest.raises(BadDefinition, match="best is of means of the same rows"):
+    with pytest.raises(BadDefinition, match="best needs means over the same rows"):
         evidence.measure("mixed")
-    with pytest.raises(BadDefinition, match="best and memorised are not of the same rows"):
+    with pytest.raises(BadDefinition, match="best and memorised have different rows"):
         evidence.measure("askew")
 
 

@@ -162,7 +162,7 @@ def test_features_that_know_nothing_of_the_factors_have_an_adjusted_fit_near_zer
 
 
 def test_more_factors_than_rows_tell_nothing():
-    with pytest.raises(NotApplicable, match="^10 training rows cannot tell 10 vectors of factors$"):
+    with pytest.raises(NotApplicable, match="^10 training rows are too few for 10 vectors of factors$"):
         factorisation.compute_explained_variance(normal(1, 10, 3), torch.eye(10, dtype=torch.float64))
 
 

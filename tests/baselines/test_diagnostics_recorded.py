@@ -43,7 +43,7 @@ def test_what_does_not_fit_is_said_with_its_reason_and_is_no_number():
     found = diagnose_stack(
         stack("lstm", data, Sizes(8, source=8), width=6), data, "sequence", "toy/toy", list_diagnostics()
     )[0]
-    assert found["class_manifolds"] == "n/a (it is of classification tasks)"
+    assert found["class_manifolds"] == "n/a (it is for classification tasks)"
     assert found["environment_gradients"] == "n/a (the training rows come from one environment)"
     assert found["information"] == "n/a (the training rows come from one environment)"
     assert isinstance(found["coherence.alpha"], float)
@@ -55,7 +55,7 @@ def test_an_adaptive_algorithm_has_features_to_measure_and_no_gradients():
     found = diagnose_stack(mlp(data, algorithm="t3a").stack, data, "classification", "t/t", ["coherence", "dimension"])[
         0
     ]
-    assert found["coherence"] == "n/a (it changes while it predicts, so it has no gradients of its own)"
+    assert found["coherence"] == "n/a (it adapts while it predicts, so it has no gradients of its own)"
     assert isinstance(found["dimension.participation"], float)
 
 
@@ -138,7 +138,7 @@ def test_a_run_whose_replicas_cannot_all_be_shown_is_refused(tmp_path):
     with pytest.raises(ModelError, match=r"^knn: an estimator has no network to diagnose: leave --diagnose out$"):
         run_baseline("knn", ON, out=tmp_path / "r", diagnose="all")
     two = {"a": {"lr": 0.1}, "b": {"lr": 0.2}}
-    with pytest.raises(ModelError, match="diagnostics are of one replica a seed, and several settings are tried"):
+    with pytest.raises(ModelError, match="diagnostics need one replica a seed, and several settings are tried"):
         run_baseline("quadratic-mlp", ON, out=tmp_path / "r", settings=two, diagnose="all")
 
 

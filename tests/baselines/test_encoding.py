@@ -59,14 +59,14 @@ def test_an_integer_column_is_numbers_unless_it_is_called_a_category() -> None:
 
 def test_a_category_beyond_those_of_training_is_an_error_that_names_it() -> None:
     encoding = RowEncoding(ADD, additions().numpy())
-    with pytest.raises(ModelError, match=r"'b' holds 7\.\.7, in training 0\.\.6"):
+    with pytest.raises(ModelError, match=r"'b' has values 7\.\.7, in training 0\.\.6"):
         encoding.inputs({"a": np.array([0]), "b": np.array([7])})
 
 
 def test_an_aligned_task_with_lengths_that_differ_is_refused() -> None:
     task = Task("sequence", ("bits",), "sums", tokens="character", aligned=True)
     rows = {"bits": words(["01", "1"]), "sums": words(["01", "11"])}
-    with pytest.raises(ModelError, match="another length"):
+    with pytest.raises(ModelError, match="whose length differs"):
         SequenceEncoding(task, rows).encode(rows)
 
 

@@ -176,14 +176,14 @@ def test_the_most_frequent_answer_is_given_whatever_is_asked_and_weights_count()
 
 def test_a_network_recipe_cannot_ask_for_whole_answers() -> None:
     card = shipped("mlp").model_dump(mode="json", exclude_none=True) | {"whole_answers": True}
-    with pytest.raises(ValidationError, match="whole_answers is of estimators"):
+    with pytest.raises(ValidationError, match="whole_answers is for estimators"):
         type(shipped("mlp")).model_validate(card)
 
 
 def test_only_an_estimator_of_numbers_is_a_regressor() -> None:
     network = shipped("mlp").model_dump(mode="json", exclude_none=True) | {"regressor": True}
-    with pytest.raises(ValidationError, match="regressor is of estimators"):
+    with pytest.raises(ValidationError, match="regressor is for estimators"):
         type(shipped("mlp")).model_validate(network)
     both = shipped("ridge").model_dump(mode="json", exclude_none=True) | {"whole_answers": True}
-    with pytest.raises(ValidationError, match="whole_answers is of classifiers"):
+    with pytest.raises(ValidationError, match="whole_answers is for classifiers"):
         type(shipped("ridge")).model_validate(both)

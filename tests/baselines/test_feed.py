@@ -168,7 +168,7 @@ def test_the_feed_is_chosen_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
     with report_to(told := Told()):
         assert isinstance(feed.move_to_device(rows, "auto", "cpu").inputs[1], PixelRows)
     assert told.lines == [
-        "the pictures take 13.0 kB as float32, more than 13.0 kB: they stay uint8 and are streamed to the device "
+        "the images take 13.0 kB as float32, more than 13.0 kB: they stay uint8 and are streamed to the device "
         "(feed = 'streamed')"
     ]
 
@@ -218,14 +218,14 @@ def test_pictures_that_are_decoded_when_they_are_read_train_the_same() -> None:
 
 def test_a_full_batch_of_streamed_rows_is_refused_in_one_line() -> None:
     fit = fitted("streamed", batch_size=0)
-    with pytest.raises(ModelError, match="a full batch holds all rows on the device, and these are streamed"):
+    with pytest.raises(ModelError, match="a full batch has all rows on the device, and these are streamed"):
         fit.remarks(SEEDS[0])
 
 
 def test_streaming_of_what_is_no_picture_is_refused() -> None:
     rows = Rows(a=np.arange(6), b=np.arange(6), kind=np.arange(6) % 3)
     group = ReplicaGroup(recipe("mlp", 2, feed="streamed"), replace(TASK, inputs=("a", "b")), SEEDS, "toy/toy")
-    with pytest.raises(ModelError, match="only pictures are streamed"):
+    with pytest.raises(ModelError, match="only images are streamed"):
         group.fit(FitInput(rows, None), Budget("quick")).remarks(SEEDS[0])
 
 

@@ -90,7 +90,7 @@ def test_each_size_of_pictures_is_tried_by_itself_and_they_are_added_up(home):
     assert [one.replicas for one in found.probes] == [4, 2]
     assert found.replicas == 6
     rows = sum(found.rows[name] for name in ("train", "id_val", "predicted"))
-    assert needed(found, "decoded pictures") == 3 * (8**2 + 24**2) * rows
+    assert needed(found, "decoded images") == 3 * (8**2 + 24**2) * rows
     small, large = found.probes
     assert needed(found, "the networks") == 4 * (4 * small.parameters + 2 * large.parameters)
     steps = 3 * (small.step_seconds + large.step_seconds)
@@ -120,10 +120,10 @@ def test_one_s_own_files_are_no_download_and_their_copies_take_room(home, cache)
     assert compute_download_size("reviews") == DownloadSize(0, (), size)
     assert compute_download_size("photos") == DownloadSize()
     found = of("reviews/long", name="mlp")
-    assert needed(found, "copies of files at hand") == size
+    assert needed(found, "copies of local files") == size
     told = dict(map(tuple, format_cost_rows(found)))["download"]
     assert told.startswith("nothing; ")
-    assert told.endswith(" at hand are copied to the cache")
+    assert told.endswith(" of local files are copied to the cache")
 
 
 def test_a_file_in_a_folder_of_mirrors_is_no_download(tmp_path, cache, monkeypatch):

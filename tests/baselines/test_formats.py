@@ -131,7 +131,7 @@ def test_rows_that_no_computation_answers_are_an_error() -> None:
     with pytest.raises(ModelError, match=r"none of the computations copy.*choose another format"):
         made("scratchpad", COPY, pairs(("a b", "a b"), ("a b", "c")))
     form = made("scratchpad", COPY, pairs(("a b", "a b")))
-    with pytest.raises(ModelError, match=r"'a b' is not answered by copy"):
+    with pytest.raises(ModelError, match=r"copy does not give the answer to 'a b'"):
         form.format_targets(["a b"], ["b"])
 
 
@@ -208,7 +208,7 @@ def test_a_scratchpad_of_twice_the_length_is_within_the_limit_of_what_is_decoded
 
 def test_formats_are_for_texts_alone() -> None:
     defaults = read_settings(find_plugin_files("networks")["mlp"].parent.parent / "encoding" / "encoding.py")
-    with pytest.raises(ModelError, match="formats are of texts, and this is a classification task"):
+    with pytest.raises(ModelError, match="formats are for texts, and this is a classification task"):
         make_encoding(ADD, additions().numpy(), defaults | {"format": "reversed"})
 
 

@@ -251,12 +251,12 @@ def test_a_task_that_an_encoder_cannot_read_is_refused(folders: dict[str, Path],
     both = Task("classification", ("picture", "command"), "turn", classes=2)
     cases: list[tuple[str, Task, dict[str, Any], str]] = [
         ("bert", turn, texts(TEXTS), "this is a sequence task"),
-        ("bert", SEEN, pictures(2, 8, 8), "reads texts, and no input of this task is one: picture"),
+        ("bert", SEEN, pictures(2, 8, 8), "reads texts, and this task has none: picture"),
         (
             "vit",
             SEEN,
             {"picture": np.zeros((2, 8))},
-            "reads images: encoded, or arrays of two or three axes, and no input",
+            r"reads images \(encoded, or arrays of two or three axes\), and this task has none",
         ),
         ("vit", both, pictures(6, 8, 8) | texts(TEXTS), "reads images.*, and the input 'command' is text"),
     ]

@@ -45,10 +45,15 @@ def test_the_card_has_the_network_and_all_settings_in_force(tmp_path):
 @pytest.mark.parametrize(
     ("name", "on", "network", "why"),
     [
-        ("erm", "vowel/speakers", "cnn", "cnn reads images, and vowel/speakers has no image .*linear, mlp"),
-        ("erm", IMAGES, "lstm", "lstm is for sequence tasks, and this is a classification task: --network deep_sets, "),
-        ("random-forest", IMAGES, "cnn", "is an estimator, and has no network"),
-        ("erm", IMAGES, "pretrained", "name its weights in its place, such as --fine-tune"),
+        ("erm", "vowel/speakers", "cnn", "cnn reads images, and vowel/speakers has no image .*linear or mlp"),
+        (
+            "erm",
+            IMAGES,
+            "lstm",
+            "lstm is for sequence tasks, and this is a classification task: use --network deep_sets or ",
+        ),
+        ("random-forest", IMAGES, "cnn", "is an estimator and has no network"),
+        ("erm", IMAGES, "pretrained", "name its weights instead, such as --fine-tune"),
     ],
 )
 def test_a_network_that_cannot_read_the_inputs_is_refused_before_anything_is_trained(tmp_path, name, on, network, why):

@@ -252,9 +252,9 @@ def test_what_they_read_is_found_out_and_stands_among_what_a_seed_spent(
 def test_inputs_of_another_kind_are_refused(folders: dict[str, str]) -> None:
     task = Task("classification", ("x",), "turn", classes=2)
     made = make_fine_tuned(find_recipe("erm"), folders["group"], inputs="sounds")
-    with pytest.raises(ModelError, match="inputs = 'sounds' is of one sound"):
+    with pytest.raises(ModelError, match="inputs = 'sounds' needs one audio input"):
         choose_encoding(task, {"x": words(TEXTS), "turn": np.arange(ROWS) % 2}, resolve_settings(made, "b", {}))
     text = make_fine_tuned(find_recipe("erm"), folders["gpt2"], inputs="sounds")
     files = {"x": column([sound(0)]), "turn": np.arange(1)}
-    with pytest.raises(ModelError, match="read no sounds"):
+    with pytest.raises(ModelError, match="read no audio"):
         choose_encoding(task, files, resolve_settings(text, "b", {}))

@@ -105,11 +105,11 @@ def test_what_cannot_be_trained_as_published_says_what_to_do() -> None:
         FarshiftError, match="it trains ResNet-50, pretrained on ImageNet: name its weights with --fine"
     ):
         given(find_recipe("erm"), "domainbed", "pacs/sketch")
-    with pytest.raises(FarshiftError, match="it says nothing of vowel/speakers, but of colored_mnist/"):
+    with pytest.raises(FarshiftError, match="has no settings for vowel/speakers; it has some for colored_mnist/"):
         given(find_recipe("erm"), "domainbed", "vowel/speakers")
     with pytest.raises(UnknownName, match="did you mean domainbed"):
         given(find_recipe("erm"), "domainbet", "pacs/sketch")
-    with pytest.raises(ModelError, match="knn is an estimator: --published goes with networks"):
+    with pytest.raises(ModelError, match="knn is an estimator: --published is for networks"):
         given(find_recipe("knn"), "domainbed", "pacs/sketch")
 
 
@@ -169,5 +169,5 @@ def test_a_file_of_one_s_own_is_trained_by_and_stands_on_the_run_card(
     rows = len(load_model_inputs(find_benchmark("shapes/diagonal")).part("train"))
     assert run.card.spent.by_seed["seed_0"]["steps"] == math.ceil(rows / 500)
     file.write_text(OWN.replace('lr = "line 2"\n', ""), "utf-8")
-    with pytest.raises(BadDefinition, match="where: say of lr in which line it stands"):
+    with pytest.raises(BadDefinition, match="where: give the source line of lr"):
         find_published("own", "shapes/diagonal", "erm")

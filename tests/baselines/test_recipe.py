@@ -201,5 +201,5 @@ def test_listing_recipes_imports_neither_torch_nor_sklearn() -> None:
 def test_a_baseline_asked_before_it_is_trained_says_so() -> None:
     from farshift.core.errors import ModelError
 
-    with pytest.raises(ModelError, match="fit it before it predicts"):
+    with pytest.raises(ModelError, match="call fit before predict"):
         Baseline(find_recipe("mlp"), ADD, 0, "toy/toy").predict(additions().only("a", "b"))

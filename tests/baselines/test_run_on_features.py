@@ -88,7 +88,7 @@ def test_several_baselines_train_a_pretrained_network_further(farshift, home):
     assert card.spent.by_seed["seed_1"]["steps"] == 3
     done = farshift("run", "knn", "--fine-tune", "./tiny-resnet", *run[:-3], "--out", "knn")
     assert done.returncode == 2
-    assert "is an estimator, and has no network to fine-tune: try --encoder ./tiny-resnet" in done.stderr
+    assert "is an estimator and has no network to fine-tune: try --encoder ./tiny-resnet" in done.stderr
 
 
 TEXTS = """

@@ -80,5 +80,5 @@ def test_a_space_of_an_unknown_kind_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_estimator_has_no_search_space() -> None:
     assert find_recipe("knn").algorithm is None
-    with pytest.raises(FarshiftError, match="^knn is an estimator of scikit-learn: name its settings in a file"):
+    with pytest.raises(FarshiftError, match="^knn is a scikit-learn estimator and has no ranges: give a file"):
         draw_settings("knn", ON, 2)

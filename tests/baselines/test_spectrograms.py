@@ -102,7 +102,7 @@ def test_sounds_are_told_from_pictures_by_their_first_bytes():
     assert isinstance(choose_encoding(TASK, batch(wav(tone(300, 0.3))), settings), SpectrogramEncoding)
     out = io.BytesIO()
     Image.new("RGB", (4, 4)).save(out, "PNG")
-    with pytest.raises(ModelError, match="a spectrogram is of one sound, and this task has audio"):
+    with pytest.raises(ModelError, match="a spectrogram needs one audio input, and this task has audio"):
         SpectrogramEncoding(TASK, batch(out.getvalue()))
 
 

@@ -85,7 +85,7 @@ def test_each_chunk_has_its_rows_and_their_share() -> None:
 
 
 def test_what_is_no_mean_over_rows_is_not_taken_in_chunks() -> None:
-    with pytest.raises(ModelError, match="loss of a batch is not a mean over rows, so it cannot be taken in chunks"):
+    with pytest.raises(ModelError, match="loss of a batch is not a mean over rows, so it cannot be computed in chunks"):
         training("mlp", algorithm="vrex", width=8, chunk=3)
     assert training("mlp", algorithm="vrex", width=8, chunk=7).data is not None, "a chunk holds the batch"
 

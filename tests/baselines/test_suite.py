@@ -108,7 +108,7 @@ def test_options_of_one_benchmark_are_refused_for_a_suite(tmp_path: Path, two: N
         (
             "lstm",
             "lstm: the network lstm is for sequence tasks, and this is a classification task: "
-            "--network deep_sets, linear, mlp, quadratic_mlp can do it, and of images cnn, grey_mlp, resnet too",
+            "use --network deep_sets or linear or mlp or quadratic_mlp, and for images cnn or grey_mlp or resnet",
         ),
         ("irm", "it is for domain shifts, and this is corrupted-label"),
         ("mlp", ""),
@@ -119,5 +119,5 @@ def test_a_suite_has_only_the_baselines_that_belong(name: str, why: str) -> None
 
 
 def test_baselines_that_belong_nowhere_are_one_line(tmp_path: Path, two: None) -> None:
-    with pytest.raises(FarshiftError, match="^none of lstm, irm belongs on a benchmark of the suite two$"):
+    with pytest.raises(FarshiftError, match="^none of lstm, irm fits a benchmark of the suite two$"):
         make_suite_plans("two", tmp_path, ["lstm", "irm"], Budget())

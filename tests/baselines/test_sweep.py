@@ -96,7 +96,7 @@ def test_what_does_not_exist_is_refused(tmp_path):
         run_baseline("quadratic-mlp", ON, out=tmp_path / "r", device="nonsense")
     with pytest.raises(
         FarshiftError,
-        match="^lstm: the network lstm is for sequence tasks, and this is a classification task: --network ",
+        match="^lstm: the network lstm is for sequence tasks, and this is a classification task: use --network ",
     ):
         run_baseline("lstm", ON, seeds=1, steps=1, out=tmp_path / "r")
 

@@ -66,7 +66,7 @@ def test_several_are_planned_in_one_table_and_an_estimator_has_no_time(farshift)
     done = farshift("run", "--dry-run", "mlp", "knn", "--on", ON, "--budget", "quick", "--seeds", "1", "--steps", "3")
     assert done.returncode == 0, done.stderr
     assert re.search(r"^ mlp +modadd97/xi35 +1 +3 ", done.stdout, re.MULTILINE)
-    assert re.search(r"^ knn +modadd97/xi35 +1 +to its end ", done.stdout, re.MULTILINE)
+    assert re.search(r"^ knn +modadd97/xi35 +1 +until done ", done.stdout, re.MULTILINE)
     assert "(1 of 2 measured)." in done.stdout
 
 
@@ -178,7 +178,7 @@ def test_a_download_that_the_disk_has_no_room_for_is_refused_before_it_begins(fa
     finally:
         source.write_text(before)
     assert line.startswith("reviews/long does not fit: it takes 1000000.0 TB of disk (the download: 1000000.0 TB)")
-    assert line.endswith("make room there, or set FARSHIFT_CACHE to a folder on another disk")
+    assert line.endswith("free some space there, or set FARSHIFT_CACHE to a folder on another disk")
 
 
 @pytest.mark.slow
@@ -207,7 +207,7 @@ def test_pictures_are_decoded_in_the_trial_and_leave_nothing_in_the_cache(farshi
     assert found["seconds"]["decoding"] > 0
     disk = {need["what"]: need["bytes"] for need in found["needs"] if need["place"] == "disk"}
     rows = found["rows"]
-    assert disk["decoded pictures"] == 3 * 32 * 32 * (rows["train"] + rows["id_val"] + rows["predicted"])
+    assert disk["decoded images"] == 3 * 32 * 32 * (rows["train"] + rows["id_val"] + rows["predicted"])
     assert entries() == before
 
 
@@ -216,7 +216,7 @@ def test_before_the_data_are_here_a_plan_names_the_pull_and_downloads_nothing(fa
         "run", "--dry-run", "mlp", "--on", "vowel/speakers", FARSHIFT_CACHE=str(tmp_path / "empty")
     )
     assert found["measured"] is None
-    assert found["not_measured"] == "the data are not here: farshift splits pull vowel/speakers"
+    assert found["not_measured"] == "the data are not in the cache: run farshift splits pull vowel/speakers"
     assert found["download"]["bytes"] > 0
     assert found["rows"]["train"] > 0
 
