@@ -10,7 +10,7 @@ A file holds `SETTINGS` (defaults, a literal), its citation, and one of
     mixed(x, draws)                  rows (K, n, ..) mixed with partners of the same batch: the mixed rows, the partner
                                      of each, and the share of its own label that it keeps, (K, n) each
 
-The last two also say what they read, `READS`: `colours` (pictures of one channel or three), `pictures`,
+The last two also say what they read, `READS`: `colours` (pictures of one channel or three), `images`,
 `spectrograms` (rows of two axes, time and frequency) or `numbers` (anything that is no category). How a step's rows get
 their draws: `_draws.py`.
 """

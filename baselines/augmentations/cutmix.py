@@ -16,7 +16,7 @@ from torch import Tensor
 from ._draws import Draws
 from ._partners import draw_beta_shares, draw_partners
 
-READS = "pictures"
+READS = "images"
 SETTINGS: dict[str, Any] = {"cutmix_alpha": 1.0, "cutmix_chance": 1.0}
 """cutmix_alpha: above 0; 1 is the paper's. cutmix_chance: of a batch to be mixed at all: 1 for ImageNet, 0.5 for CIFAR
 in the authors' code."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from ._draws import Draws
 from ._images import apply_affine, flip_images
 
-READS = "pictures"
+READS = "images"
 SETTINGS: dict[str, Any] = {"shift": 0.125}
 """shift: the most that a picture is moved along each axis, as a share of its side, in whole pixels."""
 

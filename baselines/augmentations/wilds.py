@@ -15,7 +15,7 @@ from torch import Tensor
 from ._draws import Draws
 from ._images import crop_images, flip_images
 
-READS = "pictures"
+READS = "images"
 SETTINGS: dict[str, Any] = {"wilds_crop": 1.0}
 """wilds_crop: the side of a window as a share of the picture's."""
 

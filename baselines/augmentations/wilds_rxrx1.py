@@ -15,7 +15,7 @@ from ...core.errors import ModelError
 from ._draws import Draws
 from ._images import flip_images
 
-READS = "pictures"
+READS = "images"
 SETTINGS: dict[str, Any] = {}
 
 

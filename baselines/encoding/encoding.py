@@ -115,7 +115,7 @@ class RowEncoding:
         self.task, self.how, self.side, self.by = task, how, side, by
         self.targets = make_targets(task, train, scaled)
         outputs = self.targets.outputs
-        self.pictures = [name for name in task.inputs if is_encoded(train[name])]
+        self.images = [name for name in task.inputs if is_encoded(train[name])]
         self.announced = ImagePrefetch(side, by)
         self.streams = ""
         """The one input of a task that is pictures of uint8: its rows need not lie on the device."""
@@ -146,7 +146,7 @@ class RowEncoding:
 
     def _pixels(self, column: NDArray[Any]) -> Pixels | None:
         """The pictures of a column, each of two or three axes; None where it holds none, or others than uint8."""
-        if self.pictures:
+        if self.images:
             return open_pixels(column, self.side, self.by)
         if isinstance(column, StreamedPixels):
             return column
@@ -163,7 +163,7 @@ class RowEncoding:
 
     def _decoded(self, batch: Columns) -> Columns:
         """The columns with pixels in place of encoded pictures."""
-        return {**batch, **{name: self._pixels_of(batch[name]) for name in self.pictures}}
+        return {**batch, **{name: self._pixels_of(batch[name]) for name in self.images}}
 
     def _pixels_of(self, files: NDArray[Any]) -> NDArray[np.uint8]:
         pixels = self.announced.of(files)
@@ -171,19 +171,19 @@ class RowEncoding:
 
     def announce(self, columns: Mapping[str, EncodedFiles]) -> None:
         """Make pictures ready that `inputs` will be asked for, some at a time."""
-        for name in self.pictures:
+        for name in self.images:
             if name in columns:
                 self.announced.announce(columns[name])
 
     @property
     def decoder(self) -> str:
         """What decodes its pictures, with its version; empty where it reads none."""
-        return load_decoder(self.by).version if self.pictures else ""
+        return load_decoder(self.by).version if self.images else ""
 
     def readable(self, batch: Columns) -> NDArray[np.bool_]:
         """Which rows hold only files that can be decoded, (n,)."""
         mask = np.ones(len(next(iter(batch.values()))), bool)
-        for name in self.pictures:
+        for name in self.images:
             mask &= find_readable_images(batch[name], self.by)
         return mask
 
@@ -199,8 +199,8 @@ class RowEncoding:
         """How each input is read, in words, for the run card."""
         columns_by_kind = {
             "categories": [f"{name} ({self.values[name]})" for name in self.categories],
-            "numbers": [name for name in self.numbers if name not in self.pictures],
-            "pictures": self.pictures,
+            "numbers": [name for name in self.numbers if name not in self.images],
+            "pictures": self.images,
             "hashed words": self.texts,
         }
         return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in columns_by_kind.items() if names)

@@ -52,7 +52,7 @@ share of that of the layer above; the head's is whole. lora_rank: of low-rank up
 but the head frozen; 0 for none. lora_alpha: their scale is lora_alpha / lora_rank. dropout: of features. seconds: of a
 sound, that are read (inputs = 'sounds'); the rest is cut off."""
 
-TOKENS_AT_ONCE, SAMPLES_AT_ONCE, PICTURES_AT_ONCE = 2**14, 2**19, 512
+TOKENS_AT_ONCE, SAMPLES_AT_ONCE, IMAGES_AT_ONCE = 2**14, 2**19, 512
 """What is answered at once: tokens, padding included; samples of sounds; pictures."""
 
 
@@ -126,7 +126,7 @@ class Network(nn.Module):
         """Rows that are answered at once: of long texts and sounds fewer, whose states take much memory."""
         if self.body.reads == "input_ids":
             return TOKENS_AT_ONCE // categories.shape[-1]
-        return SAMPLES_AT_ONCE // numbers.shape[-1] if self.body.reads == "input_values" else PICTURES_AT_ONCE
+        return SAMPLES_AT_ONCE // numbers.shape[-1] if self.body.reads == "input_values" else IMAGES_AT_ONCE
 
     def depths(self) -> list[int]:
         """The layer of each parameter, from 0, in the order of `parameters()`; the head is the last layer."""

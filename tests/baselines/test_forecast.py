@@ -90,7 +90,7 @@ def test_each_size_of_pictures_is_tried_by_itself_and_they_are_added_up(home):
     assert [one.replicas for one in found.probes] == [4, 2]
     assert found.replicas == 6
     rows = sum(found.rows[name] for name in ("train", "id_val", "predicted"))
-    assert needed(found, "decoded pictures") == 3 * (8**2 + 24**2) * rows
+    assert needed(found, "decoded images") == 3 * (8**2 + 24**2) * rows
     small, large = found.probes
     assert needed(found, "the networks") == 4 * (4 * small.parameters + 2 * large.parameters)
     steps = 3 * (small.step_seconds + large.step_seconds)
