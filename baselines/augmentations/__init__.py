@@ -5,12 +5,12 @@ A file holds `SETTINGS` (defaults, a literal), its citation, and one of
     more(task, rows, settings)       training rows added to those there are, made once, before anything is learned from
                                      them, and of each the place of the row that it was made from; an added row has the
                                      weight and the group of that row
-    changed(x, draws)                the rows of a step anew, on the device: pictures (B, channels, height, width) from
+    changed(x, draws)                the rows of a step anew, on the device: images (B, channels, height, width) from
                                      0 to 1, or whatever else it reads; what is random is drawn from `draws`
     mixed(x, draws)                  rows (K, n, ..) mixed with partners of the same batch: the mixed rows, the partner
                                      of each, and the share of its own label that it keeps, (K, n) each
 
-The last two also say what they read, `READS`: `colours` (pictures of one channel or three), `images`,
+The last two also say what they read, `READS`: `colours` (images of one channel or three), `images`,
 `spectrograms` (rows of two axes, time and frequency) or `numbers` (anything that is no category). How a step's rows get
 their draws: `_draws.py`.
 """

@@ -1,7 +1,7 @@
-"""Operations on a batch of pictures (B, channels, height, width) from 0 to 1, each picture with parameters of its own.
+"""Operations on a batch of images (B, channels, height, width) from 0 to 1, each image with parameters of its own.
 
 They are Pillow's, on numbers instead of 8-bit levels: the same geometry (a pixel's centre lies half a pixel in), the
-same filters and weights. No picture's result depends on the others'. Where a sum over a picture is needed it is one of
+same filters and weights. No image's result depends on the others'. Where a sum over an image is needed it is one of
 whole levels, which has no order.
 """
 
@@ -21,7 +21,7 @@ LUMA = (19595 / 65536, 38470 / 65536, 7471 / 65536)
 
 
 def apply_operations(x: Tensor, which: Tensor, operations: Sequence[Operation], draws: Draws) -> Tensor:
-    """Every picture after the operation of its number, `which` (B,)."""
+    """Every image after the operation of its number, `which` (B,)."""
     result = x.clone()
     for number, operation in enumerate(operations):
         own = (which == number).nonzero()[:, 0]
@@ -31,17 +31,17 @@ def apply_operations(x: Tensor, which: Tensor, operations: Sequence[Operation], 
 
 
 def broadcast_to_images(values: Tensor, x: Tensor) -> Tensor:
-    """One value a picture (B,), to be multiplied with pictures like x."""
+    """One value an image (B,), to be multiplied with images like x."""
     return values.to(x.dtype).view(-1, 1, 1, 1)
 
 
 def flip_images(x: Tensor, which: Tensor) -> Tensor:
-    """Left and right exchanged in some pictures, (B,) bool."""
+    """Left and right exchanged in some images, (B,) bool."""
     return torch.where(which.view(-1, 1, 1, 1), x.flip(-1), x)
 
 
 def to_grey(x: Tensor) -> Tensor:
-    """Luminance, (B, 1, height, width); of pictures of one channel it is that channel."""
+    """Luminance, (B, 1, height, width); of images of one channel it is that channel."""
     if x.shape[1] == 1:
         return x
     return x[:, :1] * LUMA[0] + x[:, 1:2] * LUMA[1] + x[:, 2:3] * LUMA[2]
@@ -58,7 +58,7 @@ def adjust_brightness(x: Tensor, factor: Tensor) -> Tensor:
 
 
 def adjust_contrast(x: Tensor, factor: Tensor) -> Tensor:
-    """Blended with the picture's mean luminance, a whole level."""
+    """Blended with the image's mean luminance, a whole level."""
     levels = (to_grey(x) * 255).round().long().flatten(1)
     mean = (levels.sum(1).double() / levels.shape[1] + 0.5).floor() / 255
     return blend_images(x, broadcast_to_images(mean, x).expand_as(x), factor)
@@ -80,7 +80,7 @@ def adjust_sharpness(x: Tensor, factor: Tensor) -> Tensor:
 
 
 def adjust_hue(x: Tensor, turn: Tensor) -> Tensor:
-    """The hue moved by `turn` (B,) of a full circle; pictures of one channel have none."""
+    """The hue moved by `turn` (B,) of a full circle; images of one channel have none."""
     if x.shape[1] == 1:
         return x
     red, green, blue = x.unbind(1)
@@ -101,7 +101,7 @@ def adjust_hue(x: Tensor, turn: Tensor) -> Tensor:
 
 
 def crop_images(x: Tensor, top: Tensor, left: Tensor, height: Tensor, width: Tensor) -> Tensor:
-    """A window of each picture (B,), in whole pixels, resized to the picture's size: bilinear, as Pillow enlarges."""
+    """A window of each image (B,), in whole pixels, resized to the image's size: bilinear, as Pillow enlarges."""
     down, beside = (
         _compute_neighbours(top, height, x.shape[-2], x.dtype),
         _compute_neighbours(left, width, x.shape[-1], x.dtype),
@@ -178,7 +178,7 @@ def rotate_images(x: Tensor, degrees: Tensor, smooth: bool = False) -> Tensor:
 def erase_rectangles(
     x: Tensor, top: Tensor, left: Tensor, bottom: Tensor, right: Tensor, fill: Tensor | float = 0.0
 ) -> Tensor:
-    """A rectangle of each picture filled, from (top, left) up to and without (bottom, right), (B,)."""
+    """A rectangle of each image filled, from (top, left) up to and without (bottom, right), (B,)."""
     v = torch.arange(x.shape[-2], device=x.device).view(1, -1, 1)
     u = torch.arange(x.shape[-1], device=x.device).view(1, 1, -1)
     top, left, bottom, right = (edge.view(-1, 1, 1) for edge in (top, left, bottom, right))

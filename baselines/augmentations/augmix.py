@@ -1,4 +1,4 @@
-"""AugMix: a picture mixed with a mixture of chains of operations on it.
+"""AugMix: an image mixed with a mixture of chains of operations on it.
 
     m x + (1 - m) sum_i w_i chain_i(x),   w ~ Dirichlet(1, .., 1),   m ~ Beta(1, 1)
 
@@ -79,7 +79,7 @@ def draw_chain_weights(draws: Draws, chains: int) -> Tensor:
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
-    """Pictures (B, 1 or 3, height, width) anew."""
+    """Augment images (B, 1 or 3, height, width)."""
     chains, fixed = draws.setting("chains"), draws.setting("chain_depth")
     operations = (*OPERATIONS, *OVERLAPPING) if draws.setting("all_operations") else OPERATIONS
     share = draw_chain_weights(draws, chains)

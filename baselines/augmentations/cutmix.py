@@ -1,8 +1,8 @@
-"""CutMix: a rectangle of each picture is a partner's, and as large a share of its label.
+"""CutMix: a rectangle of each image is a partner's, and as large a share of its label.
 
-Yun, Han, Oh, Chun, Choe and Yoo, ICCV 2019 (arXiv:1905.04899), algorithm A1: the rectangle has the picture's aspect and
-1 - l of its area, l ~ Beta(alpha, alpha), about a middle anywhere; what lies outside the picture is cut off, and the
-labels' shares are the areas that are seen. One rectangle for all pictures of a batch, and partners by a permutation of
+Yun, Han, Oh, Chun, Choe and Yoo, ICCV 2019 (arXiv:1905.04899), algorithm A1: the rectangle has the image's aspect and
+1 - l of its area, l ~ Beta(alpha, alpha), about a middle anywhere; what lies outside the image is cut off, and the
+labels' shares are the areas that are seen. One rectangle for all images of a batch, and partners by a permutation of
 it, as the authors' code.
 """
 
@@ -35,7 +35,7 @@ def draw_rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
 
 
 def mixed(x: Tensor, draws: Draws) -> tuple[Tensor, Tensor, Tensor]:
-    """Pictures (K, n, channels, height, width), a draw each replica: mixed ones, partners and shares (K, n)."""
+    """Images (K, n, channels, height, width), a draw each replica: mixed ones, partners and shares (K, n)."""
     height, width = x.shape[-2:]
     partner, other = draw_partners(x, draws)
     top, left, bottom, right = (edge.view(-1, 1, 1, 1, 1) for edge in draw_rectangle(draws, height, width))

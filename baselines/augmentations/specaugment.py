@@ -60,7 +60,7 @@ def draw_bands(draws: Draws, name: str, count: int, widest: int | Tensor, size: 
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
-    """Spectrograms (B, time, frequency) anew."""
+    """Augment spectrograms (B, time, frequency)."""
     x = warp_time(x, draws, draws.setting("time_warp"))
     longest = torch.minimum(
         (draws.setting("time_share").double() * x.shape[1]).long(), torch.tensor(draws.setting("time_width"))

@@ -3,7 +3,7 @@
 The transform `randaugment` of examples/transforms.py of Sagawa et al., ICLR 2022 (arXiv:2112.05090), which their
 supervised networks with augmentation and their adapted ones are trained with: RandAugment with magnitudes drawn for
 each operation from FixMatch's ranges (Sohn et al., NeurIPS 2020, arXiv:2001.07685, appendix), nearest pixels and black
-where a picture is moved; then Cutout with a side of up to half the picture's.
+where an image is moved; then Cutout with a side of up to half the image's.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ OPERATIONS = (
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
-    """Pictures (B, 1 or 3, height, width) anew."""
+    """Augment images (B, 1 or 3, height, width)."""
     x = wilds.changed(x, draws)
     for turn in range(draws.setting("wilds_operations")):
         own = draws.named(f"operation {turn}")
@@ -67,7 +67,7 @@ def changed(x: Tensor, draws: Draws) -> Tensor:
 
 
 def draw_rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
-    """Top, left, bottom and right of a square of a side of up to half the picture's, about a middle anywhere, (B,)
+    """Top, left, bottom and right of a square of a side of up to half the image's, about a middle anywhere, (B,)
     each; without the last row and column."""
     side = draws.uniform("side", 0, 0.5) * width
     left = (draws.uniform("middle x", 0, width) - side / 2).clamp(min=0).floor()

@@ -73,13 +73,13 @@ class Machine(nn.Module, ABC):
         return state
 
     def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
-        """Logits (K, n, words) of the next token, and the state after it; `token` is not looked at."""
+        """Logits (K, n, words) of the next token, and the state after it; `token` is ignored."""
         state = self._advance(state, self._blank(token[..., None]))
         return self.head(state["hidden"]), state
 
     def features(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to what the head reads, (K, n, T, width), T as wide as `target`, whose tokens are not
-        looked at."""
+        """Source ids (K, n, S) to what the head reads, (K, n, T, width), T as wide as `target`, whose tokens are
+        ignored."""
         state, blank = self.start(source), self._blank(source)
         hidden = []
         for _ in range(target.shape[-1]):
@@ -88,7 +88,7 @@ class Machine(nn.Module, ABC):
         return torch.stack(hidden, dim=2)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are not looked at."""
+        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are ignored."""
         logits: Tensor = self.head(self.features(source, target))
         return logits
 

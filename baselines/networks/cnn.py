@@ -46,7 +46,7 @@ class Network(nn.Module):
         return unflatten_images(numbers, self.shape)
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features (K, n, width)."""
+        """Output of `embed` to features (K, n, width)."""
         for convolution in self.convolutions:
             x = halve_by_max(torch.relu(convolution(x)))
         features: Tensor = self.dropout(torch.relu(self.dense(x.flatten(2))))

@@ -52,7 +52,7 @@ class Network(nn.Module):
         return elements
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features (K, n, width)."""
+        """Output of `embed` to features (K, n, width)."""
         for layer in self.phi:
             x = torch.relu(layer(x))
         x = x.sum(dim=2)

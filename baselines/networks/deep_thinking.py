@@ -89,7 +89,7 @@ class Network(nn.Module):
         return torch.relu(self.second_out(torch.relu(self.first_out(state, seen)), seen))
 
     def features(self, source: Tensor, target: Tensor) -> Tensor:
-        """What the head reads after all iterations, (K, n, T, width); the target is not looked at."""
+        """What the head reads after all iterations, (K, n, T, width); the target is ignored."""
         x, state, seen = self.begin(source)
         if self.training:
             for _ in range(self.iterations):

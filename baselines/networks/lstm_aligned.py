@@ -34,12 +34,12 @@ class Network(nn.Module):
         initialise_recurrent(self.lstm)
 
     def features(self, source: Tensor, target: Tensor | None = None) -> Tensor:
-        """Source ids (K, n, S) to what the head reads, (K, n, S, width); the target is not looked at."""
+        """Source ids (K, n, S) to what the head reads, (K, n, S, width); the target is ignored."""
         x: Tensor = self.lstm(self.read(source), (source != PAD).sum(dim=-1).clamp(min=1))[0]
         return x
 
     def forward(self, source: Tensor, target: Tensor | None = None) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, S, words); the target is not looked at."""
+        """Source ids (K, n, S) to logits (K, n, S, words); the target is ignored."""
         logits: Tensor = self.head(self.features(source))
         return logits
 

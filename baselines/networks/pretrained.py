@@ -103,7 +103,7 @@ class Network(nn.Module):
         return (colours - pixels.mean.to(colours)) / pixels.deviation.to(colours)
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features (K, n, width)."""
+        """Output of `embed` to features (K, n, width)."""
         if self.body.reads == "input_ids":
             present = (x != PAD).long()
             present[..., 0] = 1  # of a text without tokens too

@@ -48,7 +48,7 @@ class Network(nn.Module):
         return _prompts.split_lines(numbers, self.lines)
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features of the query, (K, n, width)."""
+        """Output of `embed` to features of the query, (K, n, width)."""
         seen = x[..., -1] != 0
         query = torch.zeros_like(seen)
         query[..., -1] = True

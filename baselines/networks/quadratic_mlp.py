@@ -48,7 +48,7 @@ class Network(nn.Module):
         return looked_up.sum(dim=2)
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features (K, n, width)."""
+        """Output of `embed` to features (K, n, width)."""
         return x.square()
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:

@@ -84,7 +84,7 @@ class Network(nn.Module):
         return unflatten_images(numbers, self.shape)
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features (K, n, width): means over all places."""
+        """Output of `embed` to features (K, n, width): means over all places."""
         y: Tensor = self.body(x)
         return y.flatten(3).mean(dim=3)
 

@@ -54,17 +54,17 @@ class Network(nn.Module):
         return x, _name_states(after)
 
     def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
-        """Logits (K, n, words) of the next token, and the state after it; `token` is not looked at."""
+        """Logits (K, n, words) of the next token, and the state after it; `token` is ignored."""
         x, state = self._write(state, token[..., None])
         return self.head(x)[:, :, 0], state
 
     def features(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to what the head reads, (K, n, T, width), T as wide as `target`, whose tokens are not
-        looked at."""
+        """Source ids (K, n, S) to what the head reads, (K, n, T, width), T as wide as `target`, whose tokens are
+        ignored."""
         return self._write(self.start(source), target)[0]
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are not looked at."""
+        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are ignored."""
         logits: Tensor = self.head(self.features(source, target))
         return logits
 

@@ -99,13 +99,13 @@ class Network(nn.Module):
         return weights, state | {"control": hidden, "hidden": hidden, "cell": cell}
 
     def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
-        """Logits (K, n, words) of the next token, and the state after it; `token` is not looked at."""
+        """Logits (K, n, words) of the next token, and the state after it; `token` is ignored."""
         weights, state = self._advance(state)
         return self.head(weights @ state["meanings"])[:, :, 0], state
 
     def features(self, source: Tensor, target: Tensor) -> Tensor:
         """Source ids (K, n, S) to the attended meanings (K, n, T, meaning), T as wide as `target`, whose tokens are
-        not looked at."""
+        ignored."""
         state = self.start(source)
         looked = []
         for _ in range(target.shape[-1]):
@@ -114,7 +114,7 @@ class Network(nn.Module):
         return torch.cat(looked, dim=2) @ state["meanings"]
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are not looked at."""
+        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are ignored."""
         logits: Tensor = self.head(self.features(source, target))
         return logits
 

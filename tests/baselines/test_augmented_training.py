@@ -232,9 +232,7 @@ def test_pictures_are_no_texts() -> None:
     coding = make_encoding(TURN, rows, chosen)
     data = Data.of(coding.encode(rows), torch.ones(36, dtype=torch.float64))
     stack = ReplicaStack("lstm", "erm", [chosen], ["one"], coding.sizes, "sequence", data, 2)
-    with pytest.raises(
-        ModelError, match="augmentation flip_crop: it is for images, and this task's inputs are others"
-    ):
+    with pytest.raises(ModelError, match="augmentation flip_crop: it is for images, and this task's inputs are others"):
         Augmentation(stack)
 
 
