@@ -19,8 +19,8 @@ from ._random_crop import crop_randomly
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"crop_least": 0.7, "jitter": 0.3, "grey_chance": 0.1}
-"""crop_least: the least share of an image's area that is kept. jitter: the most that brightness, contrast, saturation
-and hue (of a circle) are changed. grey_chance: of an image without colours."""
+"""crop_least: the least share of an image's area in the window. jitter: the largest change of brightness, contrast,
+saturation and hue (of a circle). grey_chance: the probability that an image is made grey."""
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:

@@ -1,4 +1,4 @@
-"""Flips and shifts: what images of 32 pixels are usually trained with.
+"""Flips and shifts: the usual augmentation of images of 32 pixels.
 
 Four black pixels are put around an image of 32, a window of its size is cut there, and it is flipped one time in two
 (He, Zhang, Ren and Sun, CVPR 2016, arXiv:1512.03385, section 4.2; before AugMix's own in its released cifar.py).
@@ -15,7 +15,7 @@ from ._images import apply_affine, flip_images
 
 READS = "images"
 SETTINGS: dict[str, Any] = {"shift": 0.125}
-"""shift: the most that an image is moved along each axis, as a share of its side, in whole pixels."""
+"""shift: the largest shift of an image along each axis, as a share of its side, in whole pixels."""
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:

@@ -39,7 +39,7 @@ def compute_strength(draws: Draws) -> Tensor:
 
 
 def draw_signed_magnitude(draws: Draws, most: float) -> Tensor:
-    """The magnitude's share of `most`, or as much the other way."""
+    """The magnitude's share of `most`, with a random sign."""
     share = compute_strength(draws) * most
     return torch.where(draws.chance("direction", 0.5), share, -share)
 

@@ -1,9 +1,9 @@
-"""WILDS' weak augmentation: a flip, and a random window where images are kept larger than they are trained.
+"""WILDS' weak augmentation: a flip, and a random window where images are stored larger than the training size.
 
 Sagawa et al., Extending the WILDS Benchmark for Unsupervised Adaptation, ICLR 2022 (arXiv:2112.05090); the transform
-`weak` of its examples/transforms.py. WILDS' images are trained at the size that they are kept at, so that a window is
-the whole image; DomainNet's are kept at 256 / 224 of it: `wilds_crop = 0.875` cuts that share of the image at its
-size, and enlarges it. (Koh et al., ICML 2021, train without augmentation but for `wilds_rxrx1`.)
+`weak` of its examples/transforms.py. WILDS' images are trained at their stored size, so that a window is the whole
+image; DomainNet's are stored at 256 / 224 of it: `wilds_crop = 0.875` crops that share of the image at the training
+size, and enlarges it. (Koh et al., ICML 2021, train without augmentation except for `wilds_rxrx1`.)
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def changed(x: Tensor, draws: Draws) -> Tensor:
     """Augment square images (B, channels, side, side); `ModelError` for others."""
     if x.shape[-2] != x.shape[-1]:
         raise ModelError(
-            f"augmentation wilds_rxrx1: it turns square images, and these are {x.shape[-2]} x {x.shape[-1]}"
+            f"augmentation wilds_rxrx1: it needs square images, and these are {x.shape[-2]} x {x.shape[-1]}"
         )
     quarters = draws.below("quarters", 4).view(-1, 1, 1, 1)
     images = x

@@ -131,8 +131,8 @@ class Stack(nn.Module):
     ) -> tuple[Tensor, list[Pair]]:
         """Embedded tokens x (K, n, T, width) to features of the same shape, and every layer's keys and values so far.
 
-        seen: which columns, the past's first, hold a token, (K, n, S) bool; None for all. past: keys and values that the
-        previous call returned. skipped, columns: see `Position.added`. memory: the result of `Stack.memory`;
+        seen: which columns, the past's first, hold a token, (K, n, S) bool; None for all. past: keys and values of the
+        previous call. skipped, columns: see `Position.added`. memory: the result of `Stack.memory`;
         memory_seen: as `seen`, for the memory."""
         first, count = past[0][0].shape[-2] if past else 0, x.shape[-2]
         mask = self._mask(first, count, seen, x.device)
