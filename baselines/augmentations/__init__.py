@@ -65,5 +65,5 @@ def augment_rows(
 def find_text_field(task: Task, what: str) -> str:
     """The one text column that a sequence task reads; `ModelError` for other tasks."""
     if task.type != "sequence" or len(task.inputs) != 1:
-        raise ModelError(f"augmentation {what}: it needs one text column of a sequence task; this is a {task.type} task")
+        raise ModelError(f"augmentation {what}: it needs a sequence task with one text (this is a {task.type} task)")
     return task.inputs[0]

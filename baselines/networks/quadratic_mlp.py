@@ -40,7 +40,7 @@ class Network(nn.Module):
         self.register_buffer("starts", torch.tensor(starts), persistent=False)
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Categories (K, n, fields) int64 to what the hidden units square, (K, n, width); `numbers` is empty.
+        """Categories (K, n, fields) int64 to the hidden units before squaring, (K, n, width); `numbers` is empty.
 
         A one-hot row times a matrix is a row of the matrix, so the first layer is a sum of looked-up rows.
         """
