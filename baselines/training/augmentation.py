@@ -29,7 +29,7 @@ from .sampler import Batch
 READ = {
     "numbers": "rows of numbers without categories",
     "images": "images",
-    "colours": "images of one channel or three",
+    "colours": "images of one or three channels",
     "spectrograms": "spectrograms, rows of two axes",
 }
 
@@ -138,7 +138,7 @@ def check_augmentation(name: str, plugin: ModuleType, about: AlgorithmContext) -
         "spectrograms": len(shape) == 2,
     }
     if about.task == "sequence" or not fits[plugin.READS]:
-        raise ModelError(f"augmentation {name}: it is for {READ[plugin.READS]}, and this task's inputs are others")
+        raise ModelError(f"augmentation {name}: it is for {READ[plugin.READS]}, and this task has other inputs")
 
 
 def _to_plugin_shape(plugin: ModuleType, numbers: Tensor, sizes: Sizes) -> Tensor:

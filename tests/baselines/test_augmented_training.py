@@ -187,7 +187,7 @@ def test_augmix_s_views_are_two_of_the_picture_as_it_is_trained() -> None:
     alone = training("flip_crop", algorithm="augmix", names=["second"]).run().losses
     assert both[1] == pytest.approx(alone[0], abs=1e-5)
     assert both[1] > risk[1] + 1e-4
-    with pytest.raises(ModelError, match="augmentation augmix: it is for images of one channel or three"):
+    with pytest.raises(ModelError, match="augmentation augmix: it is for images of one or three channels"):
         training("none", algorithm="augmix", task=ADD, rows=additions())
 
 
@@ -206,7 +206,7 @@ def test_spectrograms_are_augmented_along_time_and_frequency() -> None:
 @pytest.mark.parametrize(
     ("augment", "task", "rows", "settings", "why"),
     [
-        ("domainbed", ADD, additions(), {}, "augmentation domainbed: it is for images of one channel or three"),
+        ("domainbed", ADD, additions(), {}, "augmentation domainbed: it is for images of one or three channels"),
         ("mixup", ADD, additions(), {}, "augmentation mixup: it is for rows of numbers without categories"),
         ("specaugment", TASK, images(), {}, "augmentation specaugment: it is for spectrograms, rows of two axes"),
         (
@@ -232,7 +232,7 @@ def test_pictures_are_no_texts() -> None:
     coding = make_encoding(TURN, rows, chosen)
     data = Data.of(coding.encode(rows), torch.ones(36, dtype=torch.float64))
     stack = ReplicaStack("lstm", "erm", [chosen], ["one"], coding.sizes, "sequence", data, 2)
-    with pytest.raises(ModelError, match="augmentation flip_crop: it is for images, and this task's inputs are others"):
+    with pytest.raises(ModelError, match="augmentation flip_crop: it is for images, and this task has other inputs"):
         Augmentation(stack)
 
 

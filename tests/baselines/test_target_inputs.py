@@ -163,7 +163,7 @@ def test_fixmatch_learns_its_own_labels_of_pictures_that_were_changed() -> None:
     nothing, pulled, unsure = made.losses.tolist()
     assert nothing == pytest.approx(bare.losses.item()) == pytest.approx(unsure)
     assert pulled > nothing
-    with pytest.raises(ModelError, match="augmentation randaugment: it is for images of one channel or three"):
+    with pytest.raises(ModelError, match="augmentation randaugment: it is for images of one or three channels"):
         begun("fixmatch", {}, data=wide_rows())
 
 

@@ -339,7 +339,7 @@ def test_what_an_algorithm_cannot_work_with_is_refused() -> None:
         with pytest.raises(ModelError, match=f"{name} .*this network has none: use resnet"):
             begun(name, {}, data=wide_rows())
     for name in ("cotta", "memo"):
-        with pytest.raises(ModelError, match="it is for images of one channel or three"):
+        with pytest.raises(ModelError, match="it is for images of one or three channels"):
             begun(name, {}, data=wide_rows())
     with pytest.raises(ModelError, match="prior = -1 of batch_norm_adaptation"):
         begun("batch_norm_adaptation", {"prior": -1.0}, data=wide_rows())
