@@ -61,7 +61,7 @@ class TokenEncoding(RowEncoding):
         if getattr(own, "backend_tokenizer", None) is None:
             raise ModelError(f"weights {weights}: their tokenizer has no fast form (tokenizer.json): give others")
         self.pinned = replace(load_tokenizer(own, self.window), name=location.name)
-        self.streams, self.pictures = "", []
+        self.streams, self.images = "", []
         self.sizes = Sizes(self.targets.outputs, source=len(own) + 1)
 
     @property

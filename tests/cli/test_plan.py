@@ -203,7 +203,7 @@ def test_pictures_are_decoded_in_the_trial_and_leave_nothing_in_the_cache(farshi
     )
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)
-    assert found["measured"]["pictures_per_second"] > 0
+    assert found["measured"]["images_per_second"] > 0
     assert found["seconds"]["decoding"] > 0
     disk = {need["what"]: need["bytes"] for need in found["needs"] if need["place"] == "disk"}
     rows = found["rows"]
