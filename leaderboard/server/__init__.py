@@ -1,5 +1,5 @@
-"""HTTP server of a board: its pages, a read API, and endpoints for submissions. All writes go through the functions that
-write a board in its folder.
+"""HTTP server of a board: its pages, a read API, and endpoints for submissions. All writes go through the functions
+that write a board in its folder.
 
 app.py             the application: routers found in `routes/`, then the pages
 served_board.py    the current ledger, with tables and pages computed in the background

@@ -24,8 +24,8 @@ def create_app(location: Path | str, *, url_prefix: str = "", workers: int | Non
     url_prefix: the path under which it is served, such as /board. workers: how many submissions this process scores at
     once; by default as in the board's settings. Raises `MissingExtra` without FastAPI.
 
-    A module in `routes/` adds paths below /api/v1 with its `router`. Its `on_start(app)`, if defined, is called when the
-    server starts; the function that this returns is called when the server stops."""
+    A module in `routes/` adds paths below /api/v1 with its `router`. Its `on_start(app)`, if defined, is called when
+    the server starts; the function that this returns is called when the server stops."""
     try:
         from fastapi import FastAPI
     except ImportError as error:

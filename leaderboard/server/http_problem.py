@@ -1,5 +1,5 @@
-"""Refusals as RFC 9457 `application/problem+json`, with a one-line `error` and, for a submission that does not validate,
-its `problems` as `farshift pack` lists them."""
+"""Refusals as RFC 9457 `application/problem+json`, with a one-line `error` and, for a submission that does not
+validate, its `problems` as `farshift pack` lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Serve a board with server and worker processes on one machine, which are restarted when they die and stop together."""
+"""Serve a board with server and worker processes on one machine, which are restarted when they die and stop
+together."""
 
 from __future__ import annotations
 
@@ -139,8 +140,8 @@ def serve_board(
 
 
 def open_listening_socket(host: str, port: int) -> socket.socket:
-    """Open a listening socket with TCP_NODELAY: otherwise the body of a response waits until the client acknowledges the
-    headers, which takes up to 40 ms."""
+    """Open a listening socket with TCP_NODELAY: otherwise the body of a response waits until the client acknowledges
+    the headers, which takes up to 40 ms."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         server_socket = socket.create_server((host, port), family=family, backlog=1024)

@@ -15,8 +15,8 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """The keys of `[server]`. open: whether submissions without a token are accepted. workers: how many submissions each
-    server process scores at once; 0 if `farshift board work` scores them.
+    """The keys of `[server]`. open: whether submissions without a token are accepted. workers: how many submissions
+    each server process scores at once; 0 if `farshift board work` scores them.
 
     Quotas apply to a team (without a token, to an address) over the last 24 hours; `requests_a_minute` applies to each
     token and each address. Scoring limits apply to one submission: seconds, bytes of address space, attempts before it

@@ -50,7 +50,8 @@ def open_state(path: Path | str) -> State:
 
 
 def require_state(request: Request) -> State:
-    """Return the state of the server that handles a request. Raises `HTTPProblem` (403) if it serves a copy of a board."""
+    """Return the state of the server that handles a request. Raises `HTTPProblem` (403) if it serves a copy of a
+    board."""
     state = find_state(request.app)
     if state is None:
         raise HTTPProblem.make(403, "this is a copy of a board and accepts no submissions: submit to the board itself")

@@ -51,7 +51,8 @@ AUDIT = Table(
 
 
 def read_database_time(connection: Connection) -> float:
-    """Return seconds since 1970. PostgreSQL uses the database's clock, because the clocks of several machines differ."""
+    """Return seconds since 1970. PostgreSQL uses the database's clock, because the clocks of several machines
+    differ."""
     if connection.dialect.name == "postgresql":
         return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
     return time()

@@ -21,7 +21,8 @@ class RequestRates:
         self._lock = Lock()
 
     def wait(self, name: str) -> int:
-        """Return the seconds until this name may send a request; 0 if it may now, in which case the request is counted."""
+        """Return the seconds until this name may send a request; 0 if it may now, in which case the request is
+        counted."""
         with self._lock:
             at = self._clock()
             if len(self._left) >= _MOST:

@@ -10,8 +10,8 @@ from ...validation.problem import Problems
 
 
 def require_team(submission: Submission, team: str, team_key: str) -> None:
-    """Raise `BadSubmission` if a submission belongs to another team than the token, or, if the token names a key, is not
-    signed by that key."""
+    """Raise `BadSubmission` if a submission belongs to another team than the token, or, if the token names a key, is
+    not signed by that key."""
     problems = Problems()
     if submission.team != team:
         what = f"names the team {escape_untrusted(submission.team)!r}, but the token is for {escape_untrusted(team)!r}"

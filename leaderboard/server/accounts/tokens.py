@@ -31,8 +31,8 @@ _DAYS = re.compile(r"([1-9][0-9]{0,4})d")
 
 @dataclass(frozen=True)
 class Token:
-    """The record of a token. id: its name in lists; team: the team that may submit with it; team_key: the public key that
-    must have signed its submissions, or empty; times: seconds since 1970."""
+    """The record of a token. id: its name in lists; team: the team that may submit with it; team_key: the public key
+    that must have signed its submissions, or empty; times: seconds since 1970."""
 
     id: str
     team: str

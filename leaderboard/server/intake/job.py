@@ -15,8 +15,8 @@ ENDED = (ENTERED, REFUSED, FAILED)
 @dataclass(frozen=True)
 class Job:
     """An acknowledged submission. owner: whose quota it counts against; team, team_key: those of its token, both empty
-    without one; digest: sha256 of its file. Times are seconds since 1970. due: the earliest time to start it; lease: the
-    time at which its worker's lease ends; position: its place in the queue, 1 for the next, 0 if it is not queued.
+    without one; digest: sha256 of its file. Times are seconds since 1970. due: the earliest time to start it; lease:
+    the time at which its worker's lease ends; position: its place in the queue, 1 for the next, 0 if it is not queued.
     reason: why it failed, or why it was refused if there are no `problems`."""
 
     id: str

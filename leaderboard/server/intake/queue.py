@@ -1,7 +1,7 @@
 """The queue of submissions, in the ledger's database. Each step is one transaction, durable when it returns.
 
-A worker holds a job for the time of its lease, which it extends while it works. A job whose lease expires returns to the
-queue; after several attempts it fails with a reason, and its quota is refunded. So whichever process is killed, an
+A worker holds a job for the time of its lease, which it extends while it works. A job whose lease expires returns to
+the queue; after several attempts it fails with a reason, and its quota is refunded. So whichever process is killed, an
 acknowledged job is queued, running on a lease that expires, or ended.
 """
 
@@ -39,9 +39,9 @@ class Queue:
     def enqueue(
         self, id: str, owner: str, digest: str, size: int, *, team: str = "", team_key: str = "", token: str = ""
     ) -> tuple[Job, bool]:
-        """Add a submission whose file is stored under `id`. Returns the job, and whether it now uses this file. The same
-        bytes from the same owner are one job: if it is queued, running or entered, nothing changes; if it was refused or
-        failed, it is queued again with this file. Raises `QuotaExceeded`."""
+        """Add a submission whose file is stored under `id`. Returns the job, and whether it now uses this file. The
+        same bytes from the same owner are one job: if it is queued, running or entered, nothing changes; if it was
+        refused or failed, it is queued again with this file. Raises `QuotaExceeded`."""
         with self._changing() as (connection, at):
             if connection.dialect.name == "postgresql":  # servers must update a quota one after the other
                 connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
@@ -146,7 +146,8 @@ class Queue:
             return connection.execute(update(JOBS).where(_match_attempt(job)).values(lease)).rowcount == 1
 
     def entered(self, job: Job, entries: Sequence[str]) -> bool:
-        """Mark a job as entered in the ledger. Returns False if the worker has lost the lease; so do the methods below."""
+        """Mark a job as entered in the ledger. Returns False if the worker has lost the lease; so do the methods
+        below."""
         return self._end(job, ENTERED, entries=json.dumps(list(entries)))
 
     def refused(self, job: Job, reason: str, problems: Sequence[dict[str, str]] = ()) -> bool:
@@ -173,8 +174,8 @@ class Queue:
             self._settle(connection, at)
 
     def _settle_what_is_late(self) -> None:
-        """Like `settle`, but lock only if a lease has expired, so that readers take no lock. No worker may be running to
-        do it."""
+        """Like `settle`, but lock only if a lease has expired, so that readers take no lock. No worker may be running
+        to do it."""
         with self.store.reading() as connection:
             late = select(JOBS.c.id).where(JOBS.c.state == RUNNING, JOBS.c.lease < self._now(connection)).limit(1)
             if connection.execute(late).first() is None:

@@ -26,8 +26,8 @@ _DIGEST = re.compile(r"sha-256=:([A-Za-z0-9+/]{43}=):")
 
 
 class Body:
-    """A received body. received: number of bytes in the file; whole: whether the body was complete; digest: sha256 of the
-    received bytes."""
+    """A received body. received: number of bytes in the file; whole: whether the body was complete; digest: sha256 of
+    the received bytes."""
 
     def __init__(self) -> None:
         self.received, self.is_complete = 0, False
@@ -39,9 +39,9 @@ class Body:
 
 
 async def receive_body(stream: AsyncIterator[bytes], path: Path, most: int, settings: ServerSettings) -> Body:
-    """Write a body into an empty file, and flush it to the disk. Raises `HTTPProblem`: 413 above `most` bytes, before they
-    are written; 408 after too long a pause, or below the lowest permitted rate. If the client disconnects, the body is
-    not whole."""
+    """Write a body into an empty file, and flush it to the disk. Raises `HTTPProblem`: 413 above `most` bytes, before
+    they are written; 408 after too long a pause, or below the lowest permitted rate. If the client disconnects, the
+    body is not whole."""
     body, began = Body(), time.monotonic()
     with translate_os_errors(path, ADVICE), path.open("r+b") as file:
         pieces = aiter(stream)

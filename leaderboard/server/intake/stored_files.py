@@ -1,5 +1,5 @@
-"""Files of submissions that are not entered yet, for a board with an object store: `whole/<id>.zip` in `uploads/` of the
-store, so that any machine can score them. The local folder has files that this machine receives, and copies.
+"""Files of submissions that are not entered yet, for a board with an object store: `whole/<id>.zip` in `uploads/` of
+the store, so that any machine can score them. The local folder has files that this machine receives, and copies.
 """
 
 from __future__ import annotations
