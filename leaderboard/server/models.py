@@ -207,7 +207,7 @@ class Teams(Answer):
 
 
 class WindowItem(Answer):
-    """A sealed window: an announced round with a hidden test set, which is generated after models are trained."""
+    """A sealed window: a round with a generated test set, whose seed is committed to before and revealed after it."""
 
     window: str = Field(examples=["scan-length-2026-12"])
     benchmark: str

@@ -3,8 +3,8 @@
 
     python -P -m farshift.leaderboard.server.intake.scoring BOARD MEMORY     (one request per line on stdin)
 
-It has the board's key and a memory limit. A child process without access to the key decodes the submission. It ends
-with the worker that started it.
+It has the board's key and a memory limit, and ends with the worker that started it. A child process without the key
+decodes the submission.
 """
 
 from __future__ import annotations
