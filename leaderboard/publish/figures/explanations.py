@@ -71,8 +71,8 @@ def _make_gap_figure() -> Figure:
         high,
         "The gap has a separate interval",
         "The gap is ID minus OOD. A seed with a high ID score often has a high OOD score too, so the gap varies "
-        "less between seeds than the two scores. Subtracting the ends of the two intervals would give 23 to 39, which is "
-        "too wide.",
+        "less between seeds than the two scores. Subtracting the ends of the two intervals would give 23 to 39, "
+        "which is too wide.",
         ("what", "value", "low", "high"),
         [(name, f"{v:.1f}", f"{lo:.1f}", f"{hi:.1f}") for name, v, lo, hi, _ in rows],
     )

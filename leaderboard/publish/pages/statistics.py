@@ -57,9 +57,9 @@ PARTS = (
         "Several benchmarks of a kind",
         "For a kind with several benchmarks, the home page shows on how many of them a model can be first, and the "
         "mean of its normalised scores: 0 is chance, 100 the best possible score, both fixed by the task. The "
-        "interval assumes that the benchmarks have independent rows and seeds. A model that lacks an entry on one of them has "
-        "no mean, because the other benchmarks may be the easy ones. The small curve is the mean of its severity curves, "
-        "each from the least to the most severe rows.",
+        "interval assumes that the benchmarks have independent rows and seeds. A model that lacks an entry on one "
+        "of them has no mean, because the other benchmarks may be the easy ones. The small curve is the mean of its "
+        "severity curves, each from the least to the most severe rows.",
     ),
 )
 """The sections of the page: anchor, title and text."""
