@@ -78,7 +78,7 @@ def list_facts(row: Row) -> list[tuple[str, str]]:
     declared = card.get("declared", {})
     size = card.get("parameters")
     lines = [
-        ("Protocol", f"{score.budget} budget" + (f", {score.steps} steps set manually" if score.steps else "")),
+        ("Protocol", f"{score.budget} budget" + (f", {score.steps} steps set by hand" if score.steps else "")),
         ("Seeds", f"{', '.join(map(str, score.seeds))} (the protocol requires {score.protocol_seeds})"),
         ("Selection", f"{score.candidates} candidates, chosen by {score.selection}" if score.candidates > 1 else ""),
         ("Data used besides training", ", ".join(score.touched) or "none"),
