@@ -143,7 +143,9 @@ def test_nothing_that_a_board_would_refuse_is_sent(intake, tmp_path):
 
 def test_a_team_of_another_token_is_a_problem_as_pack_tells_them(intake, file, monkeypatch):
     monkeypatch.setenv("FARSHIFT_TOKEN", create_token(intake.board.ledger.store, "them")[0])
-    with pytest.raises(BadSubmission, match="is of the team 'us', and the token is of 'them' .pack it for the team of"):
+    with pytest.raises(
+        BadSubmission, match="names the team 'us', but the token is for 'them' .pack it for the team of"
+    ):
         submit_at(intake.url, file)
 
 
@@ -202,10 +204,10 @@ def test_each_try_is_told_with_its_reason(file):
 def test_who_has_no_token_is_told_how_to_give_one(intake, file, monkeypatch):
     monkeypatch.delenv("FARSHIFT_TOKEN")
     with pytest.raises(
-        FarshiftError, match=r"a token of your team is needed.*; give it with --token, as FARSHIFT_TOKEN"
+        FarshiftError, match=r"a token of your team is required.*; give it with --token, as FARSHIFT_TOKEN"
     ):
         submit_at(intake.url, file)
-    with pytest.raises(FarshiftError, match="this token is unknown here$"):
+    with pytest.raises(FarshiftError, match="this board does not know the token$"):
         submit_at(intake.url, file, "fs_" + "A" * 43)
 
 
@@ -221,7 +223,7 @@ def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, farshi
     other = farshift_json("board", "token", "create", intake.board.path, "--team", "them", "--expires", "9d")
     assert other["token"].startswith("fs_")
     refused = farshift("submit", file, "--to", intake.url, "--token", other["token"])
-    assert "is of the team 'us', and the token is of 'them'" in one_line_error(refused)
+    assert "names the team 'us', but the token is for 'them'" in one_line_error(refused)
     assert other["token"] not in refused.stdout + refused.stderr
     gone = farshift_json("board", "token", "revoke", intake.board.path, other["id"], "--reason", "a test")
     assert [one["state"] for one in farshift_json("board", "token", "list", intake.board.path)] == ["valid", "revoked"]

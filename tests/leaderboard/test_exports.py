@@ -122,9 +122,9 @@ def test_community_evals_have_the_fields_that_the_hub_asks_for(board):
 def test_community_evals_need_a_data_set_and_refuse_what_they_do_not_know(board):
     with pytest.raises(FarshiftError, match="needs --dataset: the Hub data set"):
         make_export_files(board, "hf")
-    with pytest.raises(FarshiftError, match="name the data set as OWNER/NAME"):
+    with pytest.raises(FarshiftError, match="write the data set as OWNER/NAME"):
         make_export_files(board, "hf", {"dataset": "shifts"})
-    with pytest.raises(FarshiftError, match="takes no --dataset"):
+    with pytest.raises(FarshiftError, match="has no option --dataset"):
         make_export_files(board, "csv", {"dataset": "a/b"})
     with pytest.raises(FarshiftError, match="no export format named 'xml'"):
         make_export_files(board, "xml")

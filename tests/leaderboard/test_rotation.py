@@ -52,7 +52,7 @@ def test_what_follows_a_rotation_is_signed_by_the_new_key_and_all_of_it_verifies
 def test_the_ledgers_page_tells_the_new_key_and_the_reason(board):
     record, _ = rotate_key(board, "a new <machine>")
     pages = [path.read_text() for path in (build_site(board).parent / "ledger").glob("*.html")]
-    assert any(f"What follows is signed by the key {record.body['key']}" in page for page in pages)
+    assert any(f"Later records are signed by the key {record.body['key']}" in page for page in pages)
     assert any("a new &lt;machine&gt;" in page for page in pages)
 
 

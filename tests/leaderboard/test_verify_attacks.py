@@ -219,7 +219,7 @@ def test_outsiders_compute_the_tables_of_an_export_as_the_board_does(board, expo
     text = (tmp_path / "table.csv").read_text()
     (tmp_path / "table.csv").write_text(text.replace("good", "best"))
     (wrong,) = list_differences(take_snapshot(board), "csv", tmp_path / "table.csv")
-    assert "is not what the board gives at record 3" in wrong
+    assert "differs from the board's export at record 3" in wrong
 
 
 def test_the_models_that_tables_are_compared_with_are_in_an_export(board, tmp_path, cache):

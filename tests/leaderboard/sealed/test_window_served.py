@@ -98,13 +98,13 @@ def test_a_window_from_its_announcement_to_its_verification(
     assert given == {name: (handed.draw / name).read_bytes() for name in DRAW}
     receipt = hand_in(answers)
     assert (receipt.new, receipt.team, hand_in(answers).new) == (True, "ann", False)
-    refused(lambda: hand_in(handed.answers["bob"]), "is of the team 'bob', and the token is of 'ann'")
+    refused(lambda: hand_in(handed.answers["bob"]), "names the team 'bob', but the token is for 'ann'")
     assert window(site)["answers"] == 1
     assert site.get(f"sealed/{WINDOW}/answers/{receipt.submission}.zip").status_code == 404
     refused(lambda: close_window(board, WINDOW), f"closes at {CLOSES}: it is open now")
 
     clock.set(CLOSES, seconds=1)
-    refused(lambda: hand_in(handed.answers["cheat"]), "it is due now|is of the team")
+    refused(lambda: hand_in(handed.answers["cheat"]), "it is due now|names the team")
     close_window(board, WINDOW)
     said = window(site)
     assert said["state"] == "revealed"

@@ -103,7 +103,7 @@ def test_an_answer_that_counts_a_record_which_is_not_in_the_ledger_is_refused(ow
         fs.Board(served.url).entries()
     export = published.export
     published.export = lambda path: real.lines if path == "ledger.jsonl" else export(path)
-    with pytest.raises(FarshiftError, match="record 7, which an answer counts, is not in its ledger"):
+    with pytest.raises(FarshiftError, match="a response refers to record 7, which is not in the server's ledger"):
         fs.Board(served.url).entries()
 
 
