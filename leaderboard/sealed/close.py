@@ -35,7 +35,7 @@ def close_window(board: Board, window: str, clock: Clock = get_utc_time) -> Wind
             return sealed_window
         if state != "due":
             raise FarshiftError(
-                f"window {sealed_window.name} closes at {sealed_window.terms.closes}; its state is: {state}"
+                f"window {sealed_window.name} closes at {sealed_window.terms.closes}: it is {state} now"
             )
         if sealed_window.closed is None:
             board.ledger.append([("window_closed", {"window": sealed_window.name})])

@@ -23,7 +23,7 @@ def export_draw(board: BoardView, window: str, out: Path | str, clock: Clock = g
     state = sealed_window.state(clock())
     if sealed_window.opened is None or state in ("committed", "announced"):
         raise FarshiftError(
-            f"window {sealed_window.name} is {state}: its draw is published at {sealed_window.terms.opens}"
+            f"window {sealed_window.name} is {state}: its draw is published from {sealed_window.terms.opens}"
         )
     out = Path(out)
     if out.exists() and (not out.is_dir() or {path.name for path in out.iterdir()} - {CARD, INPUTS}):

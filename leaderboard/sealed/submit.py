@@ -83,7 +83,7 @@ def _require_open(window: Window, now: datetime) -> None:
     state = window.state(now)
     if state != "open" or window.closed is not None:
         raise SubmissionRejected(
-            f"window {window.name} is open from {window.terms.opens} to {window.terms.closes}; its state is: {state}"
+            f"window {window.name} accepts files from {window.terms.opens} to {window.terms.closes}: it is {state} now"
         )
 
 

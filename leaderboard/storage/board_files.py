@@ -51,7 +51,7 @@ def find_file_problems(records: Iterable[Record]) -> list[str]:
     known: dict[str, Any] = {}
     for record in records:
         if not isinstance(record.body.get("files", {}), dict):
-            problems.append(f"record {record.seq} names no files")
+            problems.append(f"record {record.seq}: files is not a mapping")
         for path, digest in _read_named_files(record).items():
             if problem := find_path_problem(path):
                 problems.append(f"record {record.seq} {problem}")

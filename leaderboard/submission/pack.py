@@ -52,7 +52,7 @@ def pack_runs(
     """
     read = [run if isinstance(run, Run) else read_run(run) for run in runs]
     if not read:
-        raise FarshiftError("pack: give at least one run folder")
+        raise FarshiftError("pack: name at least one run folder")
     read.sort(key=lambda run: (run.benchmark, run.model, run.budget, run.digest))
     _refuse_duplicates(read)
     who = _read_submission_card(card, {"name": name, "team": team, "note": note}, default_team)

@@ -129,7 +129,7 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
     ranks = {row.standing.score.model: row.rank for row in found.rows}
     assert ranks["undefined"] is None
     assert found.ranked == 2
-    assert any("No rank set for undefined: its score has no variance that is known" in note for note in found.notes)
+    assert any("No rank set for undefined: the variance of its score is unknown" in note for note in found.notes)
 
 
 def test_entries_without_rows_here_have_no_rank_and_the_table_says_why():
@@ -226,6 +226,6 @@ def test_an_entry_that_has_not_learnt_the_task_is_marked_with_the_reason_and_sta
     assert site.pages["index.html"].render().decode().count("<small>ID not learnt</small>") == 1
     assert site.pages["benchmarks/scan/length.html"].render().decode().count(">ID not learnt</span>") == 1
     (weak,) = (standing.entry for standing, _ in made if standing.score.model == "weak")
-    assert "says nothing of the shift" in site.pages[f"entries/{weak}.html"].render().decode()
+    assert "does not measure the shift" in site.pages[f"entries/{weak}.html"].render().decode()
     without = only(snapshot([entry("strong", 0.7), entry("weak", 0.1)]))
     assert not any(row.not_learnt for row in without.rows), "nothing is held to a floor that is not known"
