@@ -28,8 +28,8 @@ MAX_FILE = 1 << 20
 
 @dataclass(frozen=True)
 class Receipt:
-    """A receipt. board: the board's first public key; taken: the record of the submission; new: whether it was accepted
-    just now, or already before; rotations: the records before it that name another key of the board."""
+    """A receipt. board: the board's first public key; answers_record: the record of the submission; new: whether it was
+    accepted just now, or already before; rotations: the records before it that name another key of the board."""
 
     board: str
     answers_record: Record

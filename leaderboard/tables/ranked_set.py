@@ -11,7 +11,7 @@ An entry is ranked if
 
 None of this depends on an OOD score. Rules 1 to 3 use cards and ID rows, rule 4 the order of submission and a choice
 declared before scoring. So rank sets are as valid as over a set of entries that was fixed beforehand
-(docs/statistics.md has simulations with adversarial entries), and entries that are left out widen nobody's rank set.
+(docs/statistics.md has simulations with adversarial entries), and entries that are left out do not widen any rank set.
 
 Reference entries, which the board's operator declares in the ledger (operations/reference.py), are always ranked.
 """
