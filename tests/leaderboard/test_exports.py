@@ -92,7 +92,7 @@ def test_markdown_has_a_row_an_entry_and_the_meaning_beneath(board):
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len({line.count(" | ") for line in rows}) == 1
     assert "| once | 2-3 | b |" in text
-    assert "Rank sets: all 4 true ranks by OOD lie in their sets at once" in text
+    assert "Rank sets: all 4 true OOD ranks are in their sets simultaneously" in text
 
 
 def test_community_evals_have_the_fields_that_the_hub_asks_for(board):

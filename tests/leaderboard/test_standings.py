@@ -129,7 +129,7 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
     ranks = {row.standing.score.model: row.rank for row in found.rows}
     assert ranks["undefined"] is None
     assert found.ranked == 2
-    assert any("No rank set for undefined: its score has no variance that is known" in note for note in found.notes)
+    assert any("No rank set for undefined: the variance of its score is unknown" in note for note in found.notes)
 
 
 def test_entries_without_rows_here_have_no_rank_and_the_table_says_why():

@@ -134,7 +134,7 @@ def test_a_draw_is_in_no_export_and_at_no_address_before_its_window_opens(
     older = verify_board(ExportReader(there))
     assert older.differences == []
     assert [line.split(" ")[0] for line in older.not_recomputed] == sorted(paths)
-    assert "its window is open by now: take a newer copy" in older.not_recomputed[0]
+    assert "its window is open by now: get a newer copy" in older.not_recomputed[0]
     assert export_board(board, there).new == len(paths)
     assert [site.get(path).content for path in paths] == [(there / path).read_bytes() for path in paths]
     found = verify_board(ExportReader(there))

@@ -128,7 +128,7 @@ def test_a_run_of_another_submission_is_refused_in_a_line(intake, client, file, 
     assert intake.work() == 2
     found = client.get(f"submissions/{twin['id']}").json()
     assert (found["state"], found["problems"]) == ("refused", [])
-    assert "is the run behind entry" in found["reason"]
+    assert "is the same run as entry" in found["reason"]
     assert str(tmp_path.parent) not in found["reason"]
 
 
