@@ -27,8 +27,8 @@ def make_content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
 def _encode_file(media: MediaPart) -> dict[str, Any]:
     kind, content = media.type, media.content
     if kind.startswith("audio/"):
-        sound = {"data": base64.b64encode(content).decode(), "format": kind.removeprefix("audio/")}
-        return {"type": "input_audio", "input_audio": sound}
+        audio = {"data": base64.b64encode(content).decode(), "format": kind.removeprefix("audio/")}
+        return {"type": "input_audio", "input_audio": audio}
     if kind not in _KNOWN or not is_plain(content):
         out = io.BytesIO()
         open_image([content], 0).save(out, "PNG")

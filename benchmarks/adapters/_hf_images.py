@@ -56,8 +56,8 @@ class ImageProcessor:
         ):  # says nothing for each picture; its settings are the process's, so once for all threads
             return map_images(given, self._process_image)
 
-    def _process_image(self, picture: Image) -> NDArray[np.float32]:
-        batch = np.asarray(self._processor(picture, return_tensors="np")["pixel_values"], np.float32)
+    def _process_image(self, image: Image) -> NDArray[np.float32]:
+        batch = np.asarray(self._processor(image, return_tensors="np")["pixel_values"], np.float32)
         if batch.ndim != 4 or len(batch) != 1:
             raise ModelError(f"model {self.name} reads a picture in several pieces: give a model that reads it whole")
         array: NDArray[np.float32] = batch[0]

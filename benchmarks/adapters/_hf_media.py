@@ -46,10 +46,10 @@ class ImageClassifier:
         """Answers with scores. `BadImage` for a picture that cannot be decoded."""
         import torch
 
-        pictures = get_image_column(batch, self.task, f"hf:{self.name}")
-        scores = np.empty((len(pictures), len(self.outputs)), np.float32)
-        for rows in iterate_slices(len(pictures), self.batch_size):
-            pixels = torch.from_numpy(self.processor.pixels(pictures[rows]))
+        images = get_image_column(batch, self.task, f"hf:{self.name}")
+        scores = np.empty((len(images), len(self.outputs)), np.float32)
+        for rows in iterate_slices(len(images), self.batch_size):
+            pixels = torch.from_numpy(self.processor.pixels(images[rows]))
             with silence_transformers(), torch.no_grad():
                 given = pixels.to(self.network.device, self.network.dtype)
                 logits = self.network(pixel_values=given).logits[:, self.outputs]
@@ -86,11 +86,11 @@ class AudioClassifier:
         silence."""
         import torch
 
-        sounds = batch[self.task.inputs[0]]
-        if sounds.dtype != object or not all(isinstance(sound, np.ndarray) for sound in sounds):
-            raise ModelError(f"input {self.task.inputs[0]!r} is not sounds, and hf:{self.name} reads nothing else")
-        scores = np.empty((len(sounds), len(self.outputs)), np.float32)
-        for row, heard in enumerate(sounds):
+        recordings = batch[self.task.inputs[0]]
+        if recordings.dtype != object or not all(isinstance(samples, np.ndarray) for samples in recordings):
+            raise ModelError(f"input {self.task.inputs[0]!r} is not audio, and hf:{self.name} reads nothing else")
+        scores = np.empty((len(recordings), len(self.outputs)), np.float32)
+        for row, heard in enumerate(recordings):
             padded = np.pad(heard, (0, max(0, self._least - len(heard))))
             given = self.processor(padded, sampling_rate=self.rate, return_tensors="pt")[self.network.main_input_name]
             with silence_transformers(), torch.no_grad():

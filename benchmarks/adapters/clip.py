@@ -82,11 +82,11 @@ class ZeroShotClassifier:
         """Answers with scores. `BadImage` for a picture that cannot be decoded."""
         import torch
 
-        pictures = get_image_column(batch, self.task, f"clip:{self._factory.name}")
-        scores = np.empty((len(pictures), len(self.texts)), np.float32)
+        images = get_image_column(batch, self.task, f"clip:{self._factory.name}")
+        scores = np.empty((len(images), len(self.texts)), np.float32)
         scale = self.network.logit_scale.detach().float().exp()
-        for rows in iterate_slices(len(pictures), self._factory.options.batch_size):
-            features = compute_image_features(self.network, torch.from_numpy(self.processor.pixels(pictures[rows])))
+        for rows in iterate_slices(len(images), self._factory.options.batch_size):
+            features = compute_image_features(self.network, torch.from_numpy(self.processor.pixels(images[rows])))
             logits = scale * features @ self.texts.T
             scores[rows] = logits.double().softmax(dim=1).float().cpu().numpy()
         return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)

@@ -39,12 +39,12 @@ class FunctionModel:
         return self._function(batch)
 
 
-def predictor(function: Predict, *, pictures: ImageSpec = "bytes", sounds: AudioSpec = "bytes") -> FunctionModel:
+def predictor(function: Predict, *, images: ImageSpec = "bytes", audio: AudioSpec = "bytes") -> FunctionModel:
     """A callable as a model: it is given the batch and answers with one prediction per row, in order.
 
     Needed only where a callable does not say by its parameters what it is (a callable object, `*args`), or where it
-    asks for a form of pictures or sounds: a function of the batch is a model as it is. pictures: "bytes", "PIL", a side
-    in pixels (uint8 arrays), or a transform ("imagenet"). sounds: "bytes", or a rate. Raises `ModelError` for what
+    asks for a form of pictures or audio: a function of the batch is a model as it is. images: "bytes", "PIL", a side
+    in pixels (uint8 arrays), or a transform ("imagenet"). audio: "bytes", or a rate. Raises `ModelError` for what
     cannot be called.
 
     >>> import farshift as fs
@@ -55,7 +55,7 @@ def predictor(function: Predict, *, pictures: ImageSpec = "bytes", sounds: Audio
     """
     if not callable(function):
         raise ModelError(f"predictor: a {type(function).__name__} cannot be called: give a function of the batch")
-    return FunctionModel(function, InputFormat(pictures, sounds))
+    return FunctionModel(function, InputFormat(images, audio))
 
 
 def adapt(thing: Any, task: Task, seed: int) -> Model | None:
