@@ -193,7 +193,7 @@ def _parse_predictions(values: Any, location: BatchLocation, task: Task) -> NDAr
 
 def _check_finite(values: NDArray[Any], location: BatchLocation) -> None:
     if values.ndim != 1:
-        kind = "one per row"
+        kind = "one prediction per row"
         raise ModelError(
             f"predict returned shape {values.shape}, expected ({len(location.rows)},): {kind}, on {location}"
         )
@@ -257,7 +257,9 @@ def _parse_texts(answer: Any, location: BatchLocation) -> NDArray[Any]:
     wrong = [row for row, value in enumerate(values) if not isinstance(value, str)]
     if wrong:
         kind = type(values[wrong[0]]).__name__
-        raise ModelError(f"predict returned {kind} instead of text, row {location.rows[wrong[0]]:016x} on {location}")
+        raise ModelError(
+            f"predict returned {kind} instead of text for row {location.rows[wrong[0]]:016x} on {location}"
+        )
     try:
         "".join(values).encode()
     except UnicodeEncodeError:
