@@ -247,9 +247,9 @@ def test_an_image_classifier_is_evaluated_with_broken_pictures_among_those_asked
 
 def test_an_image_classifier_reads_pictures_alone(weights):
     factory = hugging_face(str(weights["vit"]), {})
-    with pytest.raises(ModelError, match="input 'image' is not pictures, and hf:vit reads nothing else"):
+    with pytest.raises(ModelError, match="input 'image' is not an image, and hf:vit reads only images"):
         factory(0, KIND, "cpu", None).predict({"image": column(["text"])})
-    with pytest.raises(ModelError, match="reads a picture, and this task has 2 inputs"):
+    with pytest.raises(ModelError, match="reads a single image, and this task has 2 inputs"):
         two = Task("classification", ("image", "other"), "kind", classes=3)
         factory(0, two, "cpu", None).predict({"image": FILES, "other": FILES})
 

@@ -219,7 +219,7 @@ def test_an_entry_that_has_not_learnt_the_task_is_marked_with_the_reason_and_sta
     marked = {row.standing.score.model: row.not_learnt for row in view.rows}
     best = max(row.standing.score.id.value for row in view.rows)
     assert (marked["strong"], marked["half way"]) == ("", "")
-    assert f"not half way from a constant answer (0.05) to the best score ({best:.3g})" in marked["weak"]
+    assert f"less than half way from a constant prediction (0.05) to the best score ({best:.3g})" in marked["weak"]
     assert all(row.rank for row in view.rows)
     assert any(note.startswith("ID not learnt: ") for note in view.notes)
     site = Site(snapshot(made))

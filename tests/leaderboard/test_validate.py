@@ -122,17 +122,17 @@ def test_probabilities_travel_with_a_submission(look, good):
         (
             lambda card, table: (card, first(table, "part", "test")),
             "rows-of-nothing",
-            "part 'test', seed 0, candidate 'last': nothing of this run",
+            "part 'test', seed 0, candidate 'last': not part of this run",
         ),
         (
             lambda card, table: (card, first(table, "seed", 5)),
             "rows-of-nothing",
-            "seed 5, candidate 'last': nothing of this run",
+            "seed 5, candidate 'last': not part of this run",
         ),
         (
             lambda card, table: (card, first(table, "candidate", "best")),
             "rows-of-nothing",
-            "candidate 'best': nothing of this run",
+            "candidate 'best': not part of this run",
         ),
         (lambda card, table: (card, first(table, "prediction", 97)), "value-class", "class 97 is not one of 0..96"),
         (lambda card, table: (card, first(table, "prediction", -1)), "value-class", "class -1 is not one of 0..96"),
@@ -291,7 +291,7 @@ def test_what_is_not_as_listed_is_refused(look, good):
     swapped = dataclasses.replace(good, predictions=good.predictions + b" ")
     absent = dataclasses.replace(good, card=good.card | {"runs": [listed, listed]})
     for submission, name, complaint in (
-        (edited, "run-edited", "its digest does not fit what it says"),
+        (edited, "run-edited", "its digest does not match its content"),
         (other, "run-not-listed", "another model"),
         (swapped, "digest-differs", "its digest is not the one in runs/0.toml"),
         (absent, "entry-missing", "is missing"),
