@@ -17,7 +17,7 @@ from ..statistics.ranks import Better
 SHARE = 0.5
 """Required share of the way from a constant prediction to the best ID score."""
 
-MARK = "ID not learnt"
+MARK = "undertrained"
 
 
 class _Estimate(Protocol):

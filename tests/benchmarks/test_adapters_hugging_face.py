@@ -234,9 +234,7 @@ def test_classifiers_and_generators_keep_the_contract_of_a_model(weights):
 
 
 def test_weights_of_another_kind_than_the_task_needs_are_refused(weights):
-    with pytest.raises(
-        ModelError, match="is a GPT2LMHeadModel: a sequence task needs a prompt, and the benchmark"
-    ):
+    with pytest.raises(ModelError, match="is a GPT2LMHeadModel: a sequence task needs a prompt, and the benchmark"):
         model(weights["decoder"], ANSWER)
     with pytest.raises(ModelError, match="is a GPT2LMHeadModel: a classification task needs a prompt"):
         model(weights["decoder"], WAY)
@@ -361,7 +359,9 @@ def test_a_model_of_the_hub_is_fetched_once_by_the_real_client_and_pinned_to_its
         assert revision[0] == repository[0] == "Unavailable"
         assert "model hf:tiny/model@v9: RevisionNotFoundError: " in revision[1]
         assert "model hf:tiny/other: RepositoryNotFoundError: " in repository[1]
-        assert repository[1].endswith("check the name and the revision; a private or gated model needs a login (hf auth login)")
+        assert repository[1].endswith(
+            "check the name and the revision; a private or gated model needs a login (hf auth login)"
+        )
         assert sum(path.endswith("/model.safetensors") for path in requests) <= 2, "asked about once, fetched once"
         assert not any(path.endswith(("modeling.py", "pytorch_model.bin", "onnx/config.json")) for path in requests)
     assert ask(site.url, pinned, FARSHIFT_OFFLINE="1") == [[folder, name, code]]
@@ -374,7 +374,5 @@ def test_a_folder_that_looks_like_a_hub_name_is_pointed_out(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     (tmp_path / "models" / "mine").mkdir(parents=True)
-    with pytest.raises(
-        FarshiftError, match=r"^model hf:models/mine: .*write hf:./models/mine for the local folder$"
-    ):
+    with pytest.raises(FarshiftError, match=r"^model hf:models/mine: .*write hf:./models/mine for the local folder$"):
         from_spec("models/mine", {})

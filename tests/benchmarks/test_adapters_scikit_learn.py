@@ -221,7 +221,9 @@ def test_a_column_that_is_no_input_is_named_with_those_that_are():
 
 
 def test_texts_for_an_estimator_of_numbers_are_refused_with_the_way_on():
-    with pytest.raises(ModelError, match="reads only numbers, and job is text: begin the pipeline with a ColumnTransformer"):
+    with pytest.raises(
+        ModelError, match="reads only numbers, and job is text: begin the pipeline with a ColumnTransformer"
+    ):
         fitted(make_pipeline(StandardScaler(), LogisticRegression()), PEOPLE, people())
 
 

@@ -118,7 +118,11 @@ def test_logits_of_half_precision_are_read():
         (PAIRS, lambda a, b: torch.zeros(7, 7).long(), r"returned \(7, 7\) of torch.int64, expected"),
         (PAIRS, lambda a, b: (torch.zeros(7, 7),), r"returned tuple, expected \(7, 7\) logits$"),
         (PAIRS, lambda a, b: None, r"returned NoneType, expected"),
-        (VALUE, lambda x: torch.zeros(7, 2), r"returned \(7, 2\) of torch.float32, expected \(7,\) or \(7, 1\) numbers$"),
+        (
+            VALUE,
+            lambda x: torch.zeros(7, 2),
+            r"returned \(7, 2\) of torch.float32, expected \(7,\) or \(7, 1\) numbers$",
+        ),
         (VALUE, lambda x: torch.zeros(1), r"returned \(1,\) of torch.float32, expected"),
     ],
 )

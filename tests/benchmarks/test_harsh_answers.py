@@ -76,7 +76,9 @@ def test_a_masked_probability_is_refused():
 )
 @pytest.mark.parametrize("task", [CLASSES, TEXTS], ids=lambda task: task.type)
 def test_what_has_no_rows_is_no_answer_even_where_its_length_would_fit(task, answer):
-    with pytest.raises(ModelError, match=r"predict returned \w+ instead of 3 predictions on id_test, batch 0 \(rows 0{16}"):
+    with pytest.raises(
+        ModelError, match=r"predict returned \w+ instead of 3 predictions on id_test, batch 0 \(rows 0{16}"
+    ):
         read(answer, task)
 
 
