@@ -279,7 +279,7 @@ def find_benchmark(name: str) -> Benchmark:
 
 
 def load_suite(name: str) -> list[Benchmark]:
-    """The benchmarks that say they belong to a suite."""
+    """List the benchmarks of a suite."""
     known = load_benchmarks().values()
     members = [benchmark for benchmark in known if name in benchmark.definition.suites]
     if not members:

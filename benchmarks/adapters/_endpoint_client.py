@@ -185,7 +185,7 @@ class EndpointClient:
         return MissingResponse(f"refused with {problem}", by_endpoint=True)
 
     def _elsewhere(self, error: openai.APIStatusError) -> str:
-        """Return where an endpoint redirects to. They are not followed: prompts and key are for the given URL."""
+        """Return where an endpoint redirects to. Redirects are not followed."""
         location = self._clean(error.response.headers.get("Location", ""))
         return f" to {location}" if location else ""
 

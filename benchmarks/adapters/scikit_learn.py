@@ -128,7 +128,7 @@ def fit_weighted(estimator: Any, features: Any, label: NDArray[Any], weight: NDA
         repeated = [features[row] for row in copies] if isinstance(features, list) else rows[copies]
         estimator.fit(repeated, label[copies])
     else:
-        raise ModelError(f"{type(estimator).__name__} takes no sample_weight, and the weights are not whole numbers")
+        raise ModelError(f"{type(estimator).__name__} has no sample_weight, and the weights are not whole numbers")
 
 
 def predict_answers(estimator: Any, features: Any, task: Task) -> Answers:

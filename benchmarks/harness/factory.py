@@ -30,7 +30,7 @@ def make_factory(model: Any, task: Task, device: str = "cpu", prompt: Prompt | N
         if isinstance(model, type) or not hasattr(model, "predict"):
             return _make_model(model, {"seed": seed, **offered}, setting, task, seed)
         if setting:
-            raise ModelError(f"a {type(model).__name__} has no settings: give a factory that has")
+            raise ModelError(f"a {type(model).__name__} does not accept settings: give a factory that does")
         ready: Model = copy.deepcopy(model) if hasattr(model, "fit") else model
         return ready
 

@@ -264,7 +264,7 @@ def test_a_broken_weight_is_refused_by_an_estimator_that_takes_none():
     train = points()
     train.columns["weight"] = WEIGHT / 2
     with pytest.raises(
-        ModelError, match="KNeighborsClassifier takes no sample_weight, and the weights are not whole numbers"
+        ModelError, match="KNeighborsClassifier has no sample_weight, and the weights are not whole numbers"
     ):
         fitted(KNeighborsClassifier(), POINTS, train)
 
