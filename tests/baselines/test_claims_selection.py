@@ -110,7 +110,7 @@ def test_a_recorded_run_needs_answers_to_the_rows_that_its_rule_asks_for(tmp_pat
     }
     model = {"name": "zeros", "kind": "own", "code": "none"}
     assert write_recorded_run(benchmark, tmp_path / "plain", model, [{"last": parts}]).candidates == ("last",)
-    with pytest.raises(BadRun, match="optdigits/writers: there are no answers to crafted_shift"):
+    with pytest.raises(BadRun, match="optdigits/writers: there are no predictions for crafted_shift"):
         write_recorded_run(benchmark, tmp_path / "x", model, [{"last": parts}], selection="crafted_shift")
     assert not (tmp_path / "x").exists()
 

@@ -112,13 +112,13 @@ def test_a_function_asks_by_predictor_or_by_an_attribute():
     def shapes(batch):
         return batch["image"]
 
-    for model in (fs.predictor(shapes, pictures=7), fs.predictor(shapes, pictures=7)):
+    for model in (fs.predictor(shapes, images=7), fs.predictor(shapes, images=7)):
         assert InputFormat.of(model).given({"image": FILES})["image"].shape == (6, 7, 7, 3)
     shapes.pictures = "PIL"
     assert InputFormat.of(adapt_model(shapes, KIND, 0)).pictures == "PIL"
-    assert fs.predictor(shapes).code != fs.predictor(shapes, pictures=7).code
+    assert fs.predictor(shapes).code != fs.predictor(shapes, images=7).code
     with pytest.raises(FarshiftError, match="pictures = 0: ask for 'bytes'"):
-        InputFormat.of(fs.predictor(shapes, pictures=0)).given({"image": FILES})
+        InputFormat.of(fs.predictor(shapes, images=0)).given({"image": FILES})
 
 
 def test_an_estimator_gets_small_pixels_or_what_it_asks_for(photos):
@@ -178,7 +178,7 @@ def test_a_picture_that_cannot_be_decoded_is_lost_and_the_others_are_answered(ph
     def bright(batch):
         return (batch["image"].mean(axis=(1, 2, 3)) > 127).astype(int)
 
-    run = fs.evaluate(fs.predictor(bright, pictures=8), on=photos, seeds=1, budget="quick")
+    run = fs.evaluate(fs.predictor(bright, images=8), on=photos, seeds=1, budget="quick")
     assert statuses(run) == {"ood_test": 1}
 
 
@@ -247,9 +247,9 @@ def test_an_image_classifier_is_evaluated_with_broken_pictures_among_those_asked
 
 def test_an_image_classifier_reads_pictures_alone(weights):
     factory = hugging_face(str(weights["vit"]), {})
-    with pytest.raises(ModelError, match="input 'image' is not pictures, and hf:vit reads nothing else"):
+    with pytest.raises(ModelError, match="input 'image' is not an image, and hf:vit reads only images"):
         factory(0, KIND, "cpu", None).predict({"image": column(["text"])})
-    with pytest.raises(ModelError, match="reads a picture, and this task has 2 inputs"):
+    with pytest.raises(ModelError, match="reads a single image, and this task has 2 inputs"):
         two = Task("classification", ("image", "other"), "kind", classes=3)
         factory(0, two, "cpu", None).predict({"image": FILES, "other": FILES})
 

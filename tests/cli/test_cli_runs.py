@@ -134,9 +134,9 @@ def test_the_state_of_runs_is_a_table_that_ends_when_all_are_finished(runs, fars
 def test_of_a_folder_of_runs_the_runs_are_named(runs, farshift, tmp_path):
     base = runs["echo"].parent
     said = one_line_error(farshift("score", base))
-    assert f"{base} is not a run: it holds 5 runs: name one of them, {base / 'echo'}, {base / 'wrong-0.05'}" in said
+    assert f"{base} is not a run: it has 5 runs: give one of them, {base / 'echo'}, {base / 'wrong-0.05'}" in said
     assert "is not a run: it holds 5 runs" in one_line_error(farshift("pack", base, "--out", tmp_path / "s.zip"))
-    assert "is not a run: there is no such folder" in one_line_error(farshift("score", base / "absent"))
+    assert "is not a run: the folder does not exist" in one_line_error(farshift("score", base / "absent"))
 
 
 @pytest.mark.parametrize("name", ["baseline:lstm", "baseline:lstm@"])

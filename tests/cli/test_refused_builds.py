@@ -92,11 +92,11 @@ REFUSED = {
     ),
     "a field of the prompt": (
         {"benchmark": PROMPT.format(k=1, field="txt")},
-        "prompt: the query names {txt}, and may name text",
+        "prompt: the query names {txt}, but may only name text",
     ),
     "the examples of the prompt": (
         {"benchmark": PROMPT.format(k=64, field="text"), "most": 7},
-        "prompt: 64 examples are asked for, and the training part of shops/long has",
+        "prompt: 64 examples are requested, and the training part of shops/long has",
     ),
     "a hold-out": (
         {"benchmark": 'benchmark = { holdouts = [{ part = "train", to = "id_test", share = 0.001 }] }'},

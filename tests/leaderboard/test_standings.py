@@ -219,12 +219,12 @@ def test_an_entry_that_has_not_learnt_the_task_is_marked_with_the_reason_and_sta
     marked = {row.standing.score.model: row.not_learnt for row in view.rows}
     best = max(row.standing.score.id.value for row in view.rows)
     assert (marked["strong"], marked["half way"]) == ("", "")
-    assert f"not half way from a constant answer (0.05) to the best score ({best:.3g})" in marked["weak"]
+    assert f"less than half way from a constant prediction (0.05) to the best score ({best:.3g})" in marked["weak"]
     assert all(row.rank for row in view.rows)
-    assert any(note.startswith("ID not learnt: ") for note in view.notes)
+    assert any(note.startswith("undertrained: ") for note in view.notes)
     site = Site(snapshot(made))
-    assert site.pages["index.html"].render().decode().count("<small>ID not learnt</small>") == 1
-    assert site.pages["benchmarks/scan/length.html"].render().decode().count(">ID not learnt</span>") == 1
+    assert site.pages["index.html"].render().decode().count("<small>undertrained</small>") == 1
+    assert site.pages["benchmarks/scan/length.html"].render().decode().count(">undertrained</span>") == 1
     (weak,) = (standing.entry for standing, _ in made if standing.score.model == "weak")
     assert "is therefore not a measure of robustness" in site.pages[f"entries/{weak}.html"].render().decode()
     without = only(snapshot([entry("strong", 0.7), entry("weak", 0.1)]))
