@@ -120,9 +120,7 @@ def compare_sides(left: Side, right: Side) -> dict[str, Any]:
     x, y = ((side.sample("id"), side.sample("ood")) for side in (left, right))
     clusters = describe_clusters({"ID": x[0].clustering, "OOD": x[1].clustering})
     single = has_single_seed(left, right)
-    over = (
-        "rows only (a single seed: no training noise)" if single else "rows and the training seeds of both"
-    )
+    over = "rows only (a single seed: no training noise)" if single else "rows and the training seeds of both"
     return {
         "benchmark": left.run.benchmark,
         "left": left.run.model,

@@ -68,9 +68,7 @@ def _measure_difference(view: str, runs: list[Run], seeds: int | None) -> dict[s
     difference = measure_detectable(
         {f"{number}": measure_run_view(run, view) for number, run in enumerate(runs)}, seeds
     )
-    return (
-        NotAvailable("not defined on these predictions").to_dict() if difference is None else difference.to_dict()
-    )
+    return NotAvailable("not defined on these predictions").to_dict() if difference is None else difference.to_dict()
 
 
 def _assume_difference(benchmark: Benchmark, view: str) -> dict[str, Any]:
@@ -88,8 +86,6 @@ def _describe_method(runs: list[Run], seeds: int | None) -> str:
     )
     if not runs:
         return f"{test}; assumes that two entries disagree on {DISAGREEMENT:.0%} of the rows, without training noise"
-    trained = (
-        "with their own seeds" if seeds is None else f"as if trained with {format_count(seeds, 'seed')} each"
-    )
+    trained = "with their own seeds" if seeds is None else f"as if trained with {format_count(seeds, 'seed')} each"
     over = f"{format_count(len(runs), 'run')} {trained}"
     return f"{test}; measured on {over}; brackets: 10th and 90th percentile over pairs"

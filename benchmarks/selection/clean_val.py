@@ -1,5 +1,5 @@
-"""clean_val: the best candidate on in-distribution validation rows by their *true* labels. With corrupted labels, it
-reads labels that training may not read, so it is only available if the protocol lists it."""
+"""clean_val: the best candidate on in-distribution validation rows by their *true* labels. Where labels are corrupted,
+training may not use these labels; a protocol permits their use for selection by listing this rule."""
 
 from __future__ import annotations
 
