@@ -26,7 +26,8 @@ from .record import Comparison
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two compared runs. Its predictions are loaded once, by default those chosen by its own selection rule."""
+    """One of the two compared runs. Its predictions are loaded once, by default those chosen by its own selection
+    rule."""
 
     run: Run
 

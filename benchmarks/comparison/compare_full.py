@@ -33,7 +33,8 @@ def compare_in_full(left: Run | Path | str, right: Run | Path | str) -> dict[str
     - `test`: for ID and OOD the exact paired test, with its name and p-value, and the t test
       (statistics/paired_test.py); only the t test for a metric that is not a mean over rows;
     - `severity`: the difference at each severity (`view`, `from`, `to`);
-    - `groups`: the difference in each OOD group, with its p-value and the p-value adjusted for all groups (Holm 1979)."""
+    - `groups`: the difference in each OOD group, with its p-value and the p-value adjusted for all groups (Holm
+    1979)."""
     pair = read_sides(left, right)
     benchmark, metric = pair[0].benchmark, pair[0].metric
     return compare_sides(*pair) | {

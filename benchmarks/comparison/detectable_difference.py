@@ -81,8 +81,8 @@ def _assume_difference(benchmark: Benchmark, view: str) -> dict[str, Any]:
 
 def _describe_method(runs: list[Run], seeds: int | None) -> str:
     test = (
-        f"the smallest true difference that is detected with {POWER:.0%} power by a two-sided {SIZE:.0%} test of a paired "
-        "difference"
+        f"the smallest true difference that a two-sided {SIZE:.0%} test of a paired difference detects with {POWER:.0%} "
+        "power"
     )
     if not runs:
         return f"{test}; assumes that two entries disagree on {DISAGREEMENT:.0%} of the rows, without training noise"

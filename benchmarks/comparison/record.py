@@ -18,8 +18,8 @@ VIEWS = ("id", "ood", "gap")
 
 @dataclass(frozen=True)
 class Difference:
-    """Left minus right, with its paired 95 % interval. distinguishable: whether the interval excludes zero; None if a run
-    has a single seed. detail: the rest of the record, such as the standard errors and the number of rows."""
+    """Left minus right, with its paired 95 % interval. distinguishable: whether the interval excludes zero; None if a
+    run has a single seed. detail: the rest of the record, such as the standard errors and the number of rows."""
 
     value: float
     low: float

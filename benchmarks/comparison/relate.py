@@ -70,7 +70,7 @@ def _estimate_view(run: Run, view: str) -> Estimate:
     estimate = estimate_mean(measure_run_view(run, view))
     if not estimate.defined:
         raise BadRun(
-            f"{run.path}: {get_run_benchmark(run).metrics[0].signature} is not defined on the view {view}: omit this run"
+            f"{run.path}: {get_run_benchmark(run).metrics[0].signature} is not defined on view {view}: omit this run"
         )
     return estimate
 

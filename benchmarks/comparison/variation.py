@@ -20,8 +20,8 @@ VIEWS = ("id", "ood")
 
 
 def variation(*runs: Run | Path | str) -> dict[str, Any]:
-    """Return the components of the variance of a single prediction's score, on ID and OOD: clusters, rows, training seeds
-    and the residual (statistics/variation.py).
+    """Return the components of the variance of a single prediction's score, on ID and OOD: clusters, rows, training
+    seeds and the residual (statistics/variation.py).
 
     Several runs must be of one model on several draws of one family, such as `mnist/pair_flip_40_draw1` and
     `.._draw2`; the component of the data draw is then estimated as well.
