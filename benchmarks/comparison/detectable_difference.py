@@ -81,7 +81,7 @@ def _assume_difference(benchmark: Benchmark, view: str) -> dict[str, Any]:
 
 def _describe_method(runs: list[Run], seeds: int | None) -> str:
     test = (
-        f"the smallest true difference that a two-sided {SIZE:.0%} test of a paired difference detects with {POWER:.0%} "
+        f"smallest true difference that a two-sided {SIZE:.0%} test of a paired difference detects with {POWER:.0%} "
         "power"
     )
     if not runs:

@@ -23,8 +23,8 @@ TALL, LOW = 2.6, 2.3
 
 NOTE = (
     "Points: accuracy against mean confidence in each bin; below the dotted line a model is overconfident. Bottom: "
-    "the share of rows in each bin, over all seeds. ECE: expected calibration error from the score (mean over seeds), or "
-    "of the bins shown if the score has none. n: number of predictions, over all seeds."
+    "the share of rows in each bin, over all seeds. ECE: expected calibration error from the score (mean over seeds), "
+    "or of the bins shown if the score has none. n: number of predictions, over all seeds."
 )
 
 
@@ -36,8 +36,8 @@ def picture(records: Sequence[Score]) -> Figure:
     Raises `FarshiftError` for a run without class probabilities."""
     if lacking := [f"{record.model} on {record.benchmark}" for record in records if not _get_views(record)]:
         raise FarshiftError(
-            f"{', '.join(lacking)}: calibration requires class probabilities: omit this run (recorded baselines have no "
-            "probabilities; train with farshift run)"
+            f"{', '.join(lacking)}: calibration requires class probabilities: omit this run (recorded baselines have "
+            "none; train with farshift run)"
         )
     drawn = [
         (panel.title, name, record)
