@@ -51,7 +51,8 @@ class QuickOverrides(_Strict):
 
 
 class TrainedBaseline(_Strict):
-    """A baseline on a benchmark, trained for the claim; if `recorded`, the recorded result that ships with the package."""
+    """A baseline on a benchmark, trained for the claim; if `recorded`, the recorded result that ships with the
+    package."""
 
     recipe: str
     on: str
@@ -147,8 +148,9 @@ class RankCorrelation(_Strict):
 
 
 class DiagnosticCorrelation(_Strict):
-    """Kendall's tau-b between a diagnostic of recorded baselines and their OOD scores on one benchmark, over the baselines
-    that have both. Losses are negated, so that a positive tau means that higher values go with better scores."""
+    """Kendall's tau-b between a diagnostic of recorded baselines and their OOD scores on one benchmark, over the
+    baselines that have both. Losses are negated, so that a positive tau means that higher values go with better
+    scores."""
 
     sort: Literal["diagnostic_correlation"]
     diagnostic: str

@@ -14,8 +14,8 @@ EXACT = "exact: of all rows"
 
 @dataclass(frozen=True)
 class Measurement:
-    """A value, the ends of its interval (equal to the value if it is exact), and a description of the interval. `why`: the
-    reason if there is no value."""
+    """A value, the ends of its interval (equal to the value if it is exact), and a description of the interval. `why`:
+    the reason if there is no value."""
 
     value: Value
     low: float = nan

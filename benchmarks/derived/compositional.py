@@ -6,9 +6,9 @@ Of the questions whose parts a model all answers correctly, the share whose whol
 
 The gap is a ratio of two counts over the same rows. Its row variance is that of the linearised ratio (Cochran, Sampling
 Techniques, 1977, chapter 6): with a_i the number of wrong wholes and b_i the number of predictions with all parts right
-for row i, over seeds, it is the variance of the sum of a_i - gap b_i, over clusters if rows are clustered (clusters.py),
-with one entirely right and one entirely wrong row added. Seeds are the other margin of the table, with the same
-estimator.
+for row i, over seeds, it is the variance of the sum of a_i - gap b_i, over clusters if rows are clustered
+(clusters.py), with one entirely right and one entirely wrong row added. Seeds are the other margin of the table, with
+the same estimator.
 """
 
 from __future__ import annotations

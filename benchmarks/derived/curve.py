@@ -14,8 +14,8 @@ from ..statistics.sample import Scores
 
 @dataclass(frozen=True)
 class Curve:
-    """The mean `score` of `rows` rows at each `severity`, ascending, all of shape (K,); and the in-distribution `level`,
-    the mean score of `level_rows` rows (NaN if there are none)."""
+    """The mean `score` of `rows` rows at each `severity`, ascending, all of shape (K,); and the in-distribution
+    `level`, the mean score of `level_rows` rows (NaN if there are none)."""
 
     severity: NDArray[np.float64]
     score: NDArray[np.float64]
@@ -102,8 +102,8 @@ def _join_severities(severity: NDArray[Any], most: int) -> tuple[NDArray[np.floa
 
 
 def fit_isotonic(score: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Fit the non-increasing curve nearest to `score` in least squares weighted by `rows`, and return it with the number
-    of rows that each point's value is the mean of; all of shape (K,).
+    """Fit the non-increasing curve nearest to `score` in least squares weighted by `rows`, and return it with the
+    number of rows that each point's value is the mean of; all of shape (K,).
 
     Pool-adjacent-violators algorithm (Barlow, Bartholomew, Bremner and Brunk, Statistical Inference under Order
     Restrictions, 1972)."""

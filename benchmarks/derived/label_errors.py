@@ -61,17 +61,17 @@ def estimate_label_error_detection(
     groups: NDArray[np.int64],
     clustering: Clustering = INDEPENDENT,
 ) -> LabelErrors:
-    """Estimate each measure with its 95 % t interval over rows, by the delete-a-group jackknife, and over training seeds.
+    """Estimate each measure with its 95 % t interval over rows, by the delete-a-group jackknife, and over training
+    seeds.
 
-    doubt: (seeds, n), finite, higher for a more suspicious label; only its order matters. Pass -p(observed label) rather
-    than 1 - p, which in 32 bits ties every p below 3e-8. corrupted: (n,), which observed labels differ from the true
-    ones. groups: (n,), the jackknife group of each row (`statistics.sample.assign_row_groups`); clustering: of the rows.
+    doubt: (seeds, n), finite, higher for a more suspicious label; only its order matters. Pass -p(observed label)
+    rather than 1 - p, which in 32 bits ties every p below 3e-8. corrupted: (n,), which observed labels differ from the
+    true ones. groups: (n,), the jackknife group of each row (`statistics.sample.assign_row_groups`); clustering: of the
+    rows.
     """
     corrupted_count = int(corrupted.sum())
     if corrupted_count in (0, len(corrupted)):
-        none = NotAvailable(
-            f"{'every' if corrupted_count else 'no'} label is corrupted: label errors cannot be ranked"
-        )
+        none = NotAvailable(f"{'every' if corrupted_count else 'no'} label is corrupted: label errors cannot be ranked")
         return LabelErrors(none, none, none)
     answers = [_rank_doubts(row) for row in doubt]
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
@@ -131,8 +131,8 @@ def compute_f1_at_noise_rate(state: State) -> float:
 
 
 def _estimate_score(sample: Replicates, fewer: int) -> Estimate | NotAvailable:
-    """Estimate a measure from a sample. `fewer`: the number of rows of the rarer kind, corrupted or intact, which limits
-    the certainty of a perfect score."""
+    """Estimate a measure from a sample. `fewer`: the number of rows of the rarer kind, corrupted or intact, which
+    limits the certainty of a perfect score."""
     value = fsum(sample.per_seed) / len(sample.per_seed)
     rows = [sample.spread(), estimate_end_variance(value, fewer)]
     low, high, row_se, seed_se = compute_interval(value, rows, [estimate_seed_variance(sample.per_seed)], sample.bounds)

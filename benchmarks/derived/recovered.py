@@ -86,8 +86,8 @@ Matrix = NDArray[np.float64]
 
 
 def _compute_df(values: NDArray[np.float64], sources: list[tuple[Matrix, float]]) -> float:
-    """Return Satterthwaite's degrees of freedom of Fieller's t statistic at the estimated ratio; `sources` are covariance
-    matrices (2, 2), each with its own degrees of freedom."""
+    """Return Satterthwaite's degrees of freedom of Fieller's t statistic at the estimated ratio; `sources` are
+    covariance matrices (2, 2), each with its own degrees of freedom."""
     gain, gap = _CONTRASTS @ values
     weights = np.array([gap, -gain])
     parts = [(float(weights @ matrix @ weights), df) for matrix, df in sources]

@@ -5,13 +5,13 @@ Miller et al., ICML 2021). The line is fitted by least squares over baselines,
 
     logit(ood) = intercept + slope logit(id)
 
-and a model's effective robustness is its OOD accuracy minus the line: ood - expit(intercept + slope logit(id)). Since the
-logits of 0 and 1 are infinite, every accuracy a over n rows is first replaced by (n a + 1/2) / (n + 1), the empirical
-logit with half a right and half a wrong prediction added (Haldane 1956, Anscombe 1956).
+and a model's effective robustness is its OOD accuracy minus the line: ood - expit(intercept + slope logit(id)). Since
+the logits of 0 and 1 are infinite, every accuracy a over n rows is first replaced by (n a + 1/2) / (n + 1), the
+empirical logit with half a right and half a wrong prediction added (Haldane 1956, Anscombe 1956).
 
 The interval has four sources of variance: the OOD rows; the ID rows, by the delta method; the training seeds, by each
-seed's own distance from the line, so that effects common to both accuracies cancel; and the line at that ID accuracy, by
-the variance of a mean predicted by a regression, with baselines - 2 degrees of freedom.
+seed's own distance from the line, so that effects common to both accuracies cancel; and the line at that ID accuracy,
+by the variance of a mean predicted by a regression, with baselines - 2 degrees of freedom.
 """
 
 from __future__ import annotations
