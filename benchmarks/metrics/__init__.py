@@ -18,8 +18,8 @@ any other statistic has a state, a dictionary of arrays that is sufficient to co
     merge(left, right) -> State              combines the states of disjoint rows; associative and commutative
     compute(state) -> float                  NaN if it is undefined
 
-`answers` are complete (`Answers.fill_missing`): a row without a prediction, because the model abstained or failed, has a
-wrong answer.
+`answers` are complete (`Answers.fill_missing`): a row without a prediction, because the model abstained or failed, has
+a wrong answer.
 
 A statistic may have options that the benchmark sets, and may read fields of the rows other than the label:
 
@@ -28,8 +28,8 @@ A statistic may have options that the benchmark sets, and may read fields of the
     update(answers, truth, task, columns, options) -> State
     compute(state, options) -> float
 
-`columns` has those fields by name, as arrays of shape (rows,); it does not include the task's label, which is `truth`. A
-statistic over groups of rows (`_groups.py`) also declares how an interval treats its groups:
+`columns` has those fields by name, as arrays of shape (rows,); it does not include the task's label, which is `truth`.
+A statistic over groups of rows (`_groups.py`) also declares how an interval treats its groups:
 
     GROUPS: "fixed" | "drawn"                a fixed set of groups, or a random sample of groups
     SMOOTH = False                           it selects some of the groups (the worst, a quantile), so that it is not
@@ -94,12 +94,14 @@ class Metric:
         return self.compute(self.update(answers, truth, task, columns))
 
     def memberships(self, truth: NDArray[Any], task: Task, columns: Columns) -> NDArray[np.str_]:
-        """Return the names of each row's groups, shape (n, K), for a metric over groups (`_groups.find_memberships`)."""
+        """Return the names of each row's groups, shape (n, K), for a metric over groups
+        (`_groups.find_memberships`)."""
         return find_memberships(self.options, truth, task, columns)
 
 
 def find_metric(name: str, version: int | None = None, options: Mapping[str, Any] | None = None) -> Metric:
-    """Return the metric called `name`; raises an error for another version than the installed one, or invalid options."""
+    """Return the metric called `name`; raises an error for another version than the installed one, or invalid
+    options."""
     metric_module = load_module("benchmarks/metrics", name, "metric")
     if version is not None and version != metric_module.VERSION:
         raise FarshiftError(f"metric {name}@{version} is required, but version {metric_module.VERSION} is installed")

@@ -33,8 +33,8 @@ class Grouping(Protocol):
 
 
 class Groups(BaseModel):
-    """`by`: fields; each combination of their values is a group, named by the values ("Asia"; "1, 0"). `without`: names of
-    groups that are excluded."""
+    """`by`: fields; each combination of their values is a group, named by the values ("Asia"; "1, 0"). `without`: names
+    of groups that are excluded."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -97,8 +97,8 @@ def _join_texts(parts: list[NDArray[np.str_]]) -> NDArray[np.str_]:
 
 
 def sum_by_group(values: NDArray[np.float64], groups: NDArray[np.str_]) -> State:
-    """Sum values (n,) over `groups` (n, K): `group`, the sorted names of groups that occur, shape (G,); the `sum` of the
-    values in each, float64, and its number of `rows`, int64. A row counts in each of its groups."""
+    """Sum values (n,) over `groups` (n, K): `group`, the sorted names of groups that occur, shape (G,); the `sum` of
+    the values in each, float64, and its number of `rows`, int64. A row counts in each of its groups."""
     row, column = np.nonzero(groups != "")
     names, codes = np.unique(groups[row, column], return_inverse=True)
     return {
@@ -125,8 +125,8 @@ def compute_group_means(state: State) -> NDArray[np.float64]:
 
 
 def split_by_group(groups: NDArray[np.str_], update: Callable[[NDArray[np.int64]], State]) -> State:
-    """Stack the state of each group's rows, `update(positions)`, by sorted group name: `group` (G,), and each array of the
-    states with a leading axis for the group."""
+    """Stack the state of each group's rows, `update(positions)`, by sorted group name: `group` (G,), and each array of
+    the states with a leading axis for the group."""
     names = sorted(set(groups[groups != ""].tolist()))
     states = [update(np.flatnonzero((groups == name).any(axis=1))) for name in names]
     return _stack_states(names, states)

@@ -15,9 +15,9 @@ from ._tally import State
 
 
 def compute_moments(values: NDArray[Any]) -> State:
-    """Compute moments of k variables on n rows, `values` (k, n): the number of `rows`, shape (); the `mean` of each, shape
-    (k,); their `comoment`, the sums of products of deviations, shape (k, k). Infinite or NaN if values are too large to
-    square."""
+    """Compute moments of k variables on n rows, `values` (k, n): the number of `rows`, shape (); the `mean` of each,
+    shape (k,); their `comoment`, the sums of products of deviations, shape (k, k). Infinite or NaN if values are too
+    large to square."""
     values = values.astype(np.float64)
     rows = values.shape[1]
     # Subtracting the first row makes the deviations of a constant exactly 0.

@@ -1,12 +1,12 @@
 """Detection accuracy: the mean over images of TP / (TP + FP + FN), for boxes of one class.
 
 Predicted boxes with a score above 0.5 count. Each is matched to the true box that it overlaps most, if their
-intersection over union is at least 0.5. TP true boxes are matched, FN are not, and FP predicted boxes match none, or one
-that is already matched. An image without true and predicted boxes scores 1; one with predicted boxes only scores 0.
+intersection over union is at least 0.5. TP true boxes are matched, FN are not, and FP predicted boxes match none, or
+one that is already matched. An image without true and predicted boxes scores 1; one with predicted boxes only scores 0.
 
 The accuracy of the Global Wheat challenge 2021 (David et al., arXiv:2105.07660) and of GlobalWheat-WILDS (Koh et al.,
-"WILDS", ICML 2021), which averages it over domains (`domain_detection_accuracy`). Checked against `DetectionAccuracy` in
-wilds/common/metrics/all_metrics.py of p-lambda/wilds. A row without an answer scores 0.
+"WILDS", ICML 2021), which averages it over domains (`domain_detection_accuracy`). Checked against `DetectionAccuracy`
+in wilds/common/metrics/all_metrics.py of p-lambda/wilds. A row without an answer scores 0.
 """
 
 from __future__ import annotations

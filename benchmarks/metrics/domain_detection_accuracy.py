@@ -1,8 +1,8 @@
 """Detection accuracy, averaged over domains: the mean over groups of the mean over their images.
 
 Each domain counts once, regardless of its number of images: the metric of GlobalWheat-WILDS, whose domains are
-acquisition sessions (Koh et al., "WILDS", ICML 2021). Checked against `eval` in wilds/datasets/globalwheat_dataset.py of
-p-lambda/wilds. Only domains with images count; NaN if there are none.
+acquisition sessions (Koh et al., "WILDS", ICML 2021). Checked against `eval` in wilds/datasets/globalwheat_dataset.py
+of p-lambda/wilds. Only domains with images count; NaN if there are none.
 """
 
 from __future__ import annotations

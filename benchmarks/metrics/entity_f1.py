@@ -114,8 +114,8 @@ def _is_continuation(before: tuple[str, str], now: tuple[str, str], scheme: str)
 
 
 def _is_entity_end(before: tuple[str, str], now: tuple[str, str], scheme: str) -> bool:
-    """Return whether the span that ends before a word is an entity: in BIOES it must be closed; in IOB1 a B after a B of
-    another type is invalid, and seqeval drops the span before it."""
+    """Return whether the span that ends before a word is an entity: in BIOES it must be closed; in IOB1 a B after a B
+    of another type is invalid, and seqeval drops the span before it."""
     if scheme == "IOB1":
         return not (before[0] == now[0] == "B" and before[1] != now[1])
     return scheme != "BIOES" or before[0] in "ES"

@@ -3,13 +3,13 @@
 At each threshold (by default an intersection over union of .50, .55 .. .95), the boxes of an image and class, in
 descending order of score, are each matched to the unmatched true box that they overlap most, if the overlap reaches the
 threshold; an unmatched box is wrong. Over all images, this gives recall and precision as the score falls; the
-interpolated precision at a recall is the highest precision at that recall or above, and its mean over the recalls 0, .01
-.. 1 is the average precision. Boxes of equal score are retrieved together. For each image and class, the 100 boxes with
-the highest scores count.
+interpolated precision at a recall is the highest precision at that recall or above, and its mean over the recalls 0,
+.01 .. 1 is the average precision. Boxes of equal score are retrieved together. For each image and class, the 100 boxes
+with the highest scores count.
 
 The metric of COCO (Lin et al., ECCV 2014; that of PASCAL VOC, Everingham et al., IJCV 2010, with `overlaps` = [0.5]),
-without ignored regions. Checked against `COCOeval` of pycocotools. A row without an answer has no boxes. Classes without
-a true box do not count; NaN if there are no true boxes.
+without ignored regions. Checked against `COCOeval` of pycocotools. A row without an answer has no boxes. Classes
+without a true box do not count; NaN if there are no true boxes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Relative corruption error: the error that corruptions add, relative to the error that they add to a reference model.
 
-With E_c a model's error under corruption c (the mean over severities), E its error on clean rows, and R_c and R those of
-the reference,
+With E_c a model's error under corruption c (the mean over severities), E its error on clean rows, and R_c and R those
+of the reference,
 
     relative mCE = mean_c (E_c - E) / (R_c - R)
 

@@ -23,8 +23,8 @@ merge = add_states
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
-    """Compute the sum of `squares` (float64) and the number of `rows` (int64), both of shape (). A merged sum agrees with
-    the sum over all rows to a relative 1e-12."""
+    """Compute the sum of `squares` (float64) and the number of `rows` (int64), both of shape (). A merged sum agrees
+    with the sum over all rows to a relative 1e-12."""
     with np.errstate(over="ignore"):  # an error too large to square is infinite
         squares = np.square(answers.prediction - truth.astype(np.float64)).sum()
     return {"squares": np.array(squares), "rows": np.array(len(answers))}

@@ -21,8 +21,8 @@ BOUNDS = (-1.0, 1.0)
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
-    """Collect `pairs`, shape (2, rows): predictions and true values, sorted by prediction and then by true value, so that
-    the order of rows and shards does not matter. Ranks require all pairs."""
+    """Collect `pairs`, shape (2, rows): predictions and true values, sorted by prediction and then by true value, so
+    that the order of rows and shards does not matter. Ranks require all pairs."""
     return _sort_pairs(np.stack([answers.prediction, truth]).astype(np.float64))
 
 
@@ -45,7 +45,8 @@ def compute(state: State) -> float:
 
 
 def _compute_centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return centred ranks, ties at their mean rank. These are multiples of one half, so sums do not depend on order."""
+    """Return centred ranks, ties at their mean rank. These are multiples of one half, so sums do not depend on
+    order."""
     _, position, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     middle = last - (count - 1) / 2

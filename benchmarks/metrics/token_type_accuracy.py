@@ -51,7 +51,8 @@ def fields(options: Options) -> tuple[str, ...]:
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
-    """Count the `right` tokens and all tokens of these types, int64; raises `BadData` unless each token has one type."""
+    """Count the `right` tokens and all tokens of these types, int64; raises `BadData` unless each token has one
+    type."""
     counted, right, total = frozenset(options.count), 0, 0
     for given, expected, types in zip(answers.prediction, truth, columns[options.types], strict=True):
         true_tokens, kinds = split_tokens(expected, task), types.split()

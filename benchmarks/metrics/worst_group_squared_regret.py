@@ -42,8 +42,8 @@ fields = _groups.list_group_fields
 def update(
     answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
 ) -> State:
-    """Compute for each group (`_groups.split_by_group`) the sum of the `squares` of the errors, shape (), and the moments
-    of the true values (`_moments.py`), of one variable."""
+    """Compute for each group (`_groups.split_by_group`) the sum of the `squares` of the errors, shape (), and the
+    moments of the true values (`_moments.py`), of one variable."""
     truth = np.asarray(truth).astype(np.float64)
     with np.errstate(over="ignore"):  # an error too large to square is infinite
         squares = np.square(answers.prediction - truth)
