@@ -8,9 +8,9 @@ lacks a benchmark has no aggregate over the others, which may be the easy ones: 
 benchmarks.
 
 The variance is that of the hierarchical bootstrap (hierarchy.py): in closed form for the mean, by resampling for the
-IQM. Intervals are t intervals with Satterthwaite's degrees of freedom. With a single seed on a benchmark, training noise
-on it is not covered. Benchmarks are assumed to have disjoint rows: the variance is underestimated if two of them share
-rows.
+IQM. Intervals are t intervals with Satterthwaite's degrees of freedom. With a single seed on a benchmark, training
+noise on it is not covered. Benchmarks are assumed to have disjoint rows: the variance is underestimated if two of them
+share rows.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Scores = Mapping[str, Mapping[str, Sample | Summary]]
 
 @dataclass(frozen=True)
 class Aggregate:
-    """The aggregate of an entry with scores on all benchmarks. `by_benchmark`: its normalised scores; `seeds`: the minimum
-    number of seeds over benchmarks."""
+    """The aggregate of an entry with scores on all benchmarks. `by_benchmark`: its normalised scores; `seeds`: the
+    minimum number of seeds over benchmarks."""
 
     entry: str
     mean: ConfidenceInterval
@@ -67,7 +67,8 @@ class Incomplete:
 
 @dataclass(frozen=True)
 class Aggregates:
-    """The aggregates of all entries. `rows`: by mean, best first (the order is not a ranking); `incomplete`: by name."""
+    """The aggregates of all entries. `rows`: by mean, best first (the order is not a ranking); `incomplete`: by
+    name."""
 
     over: tuple[str, ...]
     rows: list[Aggregate]

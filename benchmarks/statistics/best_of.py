@@ -34,8 +34,8 @@ _BELOW = np.concatenate([[0.0], np.cumsum((_DENSITY[1:] + _DENSITY[:-1]) / 2) * 
 
 @dataclass(frozen=True)
 class BestOf:
-    """The expected optimism of the best of `attempts`, in units of the score, if all are equally good; `independent`: the
-    same for independent errors."""
+    """The expected optimism of the best of `attempts`, in units of the score, if all are equally good; `independent`:
+    the same for independent errors."""
 
     attempts: int
     optimism: float

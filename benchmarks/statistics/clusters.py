@@ -1,7 +1,7 @@
 """Cluster-robust variance of means over rows in clusters (writers, patients, templates), whose rows are correlated.
 
-With n rows, n_c of them in cluster c, and S_c the sum over cluster c of the deviations of the rows' scores from the mean,
-the variance of the mean is estimated by
+With n rows, n_c of them in cluster c, and S_c the sum over cluster c of the deviations of the rows' scores from the
+mean, the variance of the mean is estimated by
 
     V = 1/n^2 sum_c S_c^2 / (1 - n_c / n)
 
@@ -12,13 +12,14 @@ Statistics 2016), which for the intercept are, with f_c = n_c / n and u_c = f_c^
 
     df = 1 / (sum_c f_c^2 + (sum_c u_c)^2 - sum_c u_c^2)
 
-C - 1 for C equal clusters, and fewer if some are large. Clusters of one row each give the usual variance of a mean, with
-n - 1 degrees of freedom.
+C - 1 for C equal clusters, and fewer if some are large. Clusters of one row each give the usual variance of a mean,
+with n - 1 degrees of freedom.
 
 The treatment depends on the number of clusters (`choose_cluster_treatment`):
 
 - `random`, for FEW or more: V; inference is to the population of clusters that these are a sample of.
-- `fixed`, for 2 to FEW - 1, too few to generalise to other clusters: a stratified sample, whose variance is that of rows
+- `fixed`, for 2 to FEW - 1, too few to generalise to other clusters: a stratified sample, whose variance is that of
+rows
   within clusters; inference is to these clusters only.
 - `one`: all rows are in one cluster and treated as independent within it; there is no inference to other clusters.
 """
@@ -56,8 +57,8 @@ def count_clusters(clusters: Codes | None) -> int | None:
 
 @dataclass(frozen=True)
 class Clustering:
-    """The number of clusters and their treatment in an interval; None if rows are independent. `mixed`: for a difference
-    between rows with different treatments."""
+    """The number of clusters and their treatment in an interval; None if rows are independent. `mixed`: for a
+    difference between rows with different treatments."""
 
     count: int | None = None
     treated: Treated | Literal["mixed"] | None = None
@@ -116,8 +117,8 @@ def choose_cluster_treatment(clusters: Codes | None) -> Treated | None:
 def estimate_mean_covariance(
     rows: NDArray[np.float64], clusters: Codes | None, ends: tuple[float, float] | None = None
 ) -> tuple[NDArray[np.float64], float]:
-    """Estimate the covariance matrix (M, M) of M means over the same n rows, from scores `rows` of shape (M, n), and the
-    degrees of freedom of each of its elements and of each difference of two means.
+    """Estimate the covariance matrix (M, M) of M means over the same n rows, from scores `rows` of shape (M, n), and
+    the degrees of freedom of each of its elements and of each difference of two means.
 
     clusters: (n,), `encode_clusters`; the degrees of freedom depend only on the clusters' sizes. ends: the minimum and
     maximum score. Each is added as one more row, so that a mean at the end of the scale has a positive variance (as
@@ -177,8 +178,9 @@ def compute_degrees_of_freedom(sizes: NDArray[np.int64]) -> float:
 def _estimate_stratified_covariance(
     rest: NDArray[np.float64], clusters: Codes, sizes: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], float]:
-    """Estimate sum_c n_c s_c^2 / n^2 (Cochran, Sampling Techniques, 1977, equation 5.7). A stratum of one row has no sample
-    variance and gets the pooled variance of the others. Degrees of freedom are Satterthwaite's for equal variances."""
+    """Estimate sum_c n_c s_c^2 / n^2 (Cochran, Sampling Techniques, 1977, equation 5.7). A stratum of one row has no
+    sample variance and gets the pooled variance of the others. Degrees of freedom are Satterthwaite's for equal
+    variances."""
     n, many = rest.shape[1], sizes > 1
     free = sizes[many] - 1
     if not len(free):  # as many clusters as rows

@@ -5,11 +5,11 @@
 (Kendall, Biometrika 1945). It is 1 if both order the entries identically, and -1 if one order is the reverse of the
 other.
 
-The interval treats the entries as a random sample from a population of entries, and does not extend to entries of another
-kind. tau is that of the *measured* scores: noise from rows and seeds attenuates it towards 0. The interval is the
-percentile bootstrap over entries, extended to at least the interval of Fieller, Hartley and Pearson (Biometrika 1957),
-arctanh(tau) +- 1.96 sqrt(0.437 / (n - 4)), with one concordant and one discordant pair added: the bootstrap alone has
-no width for entries in identical order, and in simulations covers only 84 % for seven entries at tau = 0.8.
+The interval treats the entries as a random sample from a population of entries, and does not extend to entries of
+another kind. tau is that of the *measured* scores: noise from rows and seeds attenuates it towards 0. The interval is
+the percentile bootstrap over entries, extended to at least the interval of Fieller, Hartley and Pearson (Biometrika
+1957), arctanh(tau) +- 1.96 sqrt(0.437 / (n - 4)), with one concordant and one discordant pair added: the bootstrap
+alone has no width for entries in identical order, and in simulations covers only 84 % for seven entries at tau = 0.8.
 docs/statistics.md has the coverage of the combination.
 
 Fewer than seven entries can too easily be ordered identically by chance: no tau is reported then, only the reason.
@@ -104,8 +104,8 @@ def compute_tau_interval(
 
 
 def _compute_resampled_tau(signs: list[NDArray[np.float64]], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute tau-b of each resample (draws,), in which the n entries occur `counts` (draws, n) times: copies of an entry
-    are tied. NaN if all are tied."""
+    """Compute tau-b of each resample (draws,), in which the n entries occur `counts` (draws, n) times: copies of an
+    entry are tied. NaN if all are tied."""
     x, y = signs
     agree, by_x, by_y = (((counts @ pairs) * counts).sum(axis=1) for pairs in (x * y, x * x, y * y))
     untied = np.sqrt(by_x * by_y)

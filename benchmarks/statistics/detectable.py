@@ -1,6 +1,7 @@
 """The minimum detectable difference between two entries on a benchmark.
 
-A two-sided 5 % test of a paired difference with standard error se and df degrees of freedom detects a true difference of
+A two-sided 5 % test of a paired difference with standard error se and df degrees of freedom detects a true difference
+of
 
     (t_(0.975, df) + t_(0.8, df)) se
 
@@ -76,9 +77,9 @@ def plan_variance(parts: Sequence[VarianceEstimate]) -> VarianceEstimate:
     """Return the variance of a test with these true components, and its expected estimated degrees of freedom.
 
     A test computes Satterthwaite's degrees of freedom from estimates s^2 of the components' variances. With few seeds,
-    one estimate is often much larger than the others, and the degrees of freedom are fewer than the true variances would
-    give: with E s^4 = (1 + 2 / df) sigma^4 in both places, (S^2 + 2 sum sigma^4 / df) / sum (1 + 2 / df) sigma^4 / df
-    for the sum S of all sigma^2."""
+    one estimate is often much larger than the others, and the degrees of freedom are fewer than the true variances
+    would give: with E s^4 = (1 + 2 / df) sigma^4 in both places, (S^2 + 2 sum sigma^4 / df) / sum (1 + 2 / df) sigma^4
+    / df for the sum S of all sigma^2."""
     total = fsum(part.variance for part in parts)
     shares = [(part.variance / total, part.df) for part in parts if part.variance > 0]
     if not shares:
@@ -138,7 +139,8 @@ def assume_detectable(
     """Compute the minimum detectable difference in the share of correct rows, for two entries that disagree on a share
     `disagreement` of `rows` rows, with intraclass correlation `within` of disagreements in a cluster.
 
-    clusters (rows,): as from `encode_clusters`. `within` has no effect if clusters are fixed, or if there is only one."""
+    clusters (rows,): as from `encode_clusters`. `within` has no effect if clusters are fixed, or if there is only
+    one."""
     variance, df = disagreement / rows, rows - 1.0
     if clusters is not None and choose_cluster_treatment(clusters) == "random":
         sizes = np.bincount(clusters)

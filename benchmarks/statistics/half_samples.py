@@ -5,8 +5,8 @@ them does not have this problem. With t the statistic on all rows and t_r that o
 
     variance = mean over r of f_r / (1 - f_r) (t_r - t)^2
 
-(the delete-d jackknife: Shao and Wu, Annals of Statistics 1989). Halves consist of whole groups of rows, balanced so that
-for a mean this is the variance from the groups' means (McCarthy, Review of the International Statistical Institute
+(the delete-d jackknife: Shao and Wu, Annals of Statistics 1989). Halves consist of whole groups of rows, balanced so
+that for a mean this is the variance from the groups' means (McCarthy, Review of the International Statistical Institute
 1969).
 """
 

@@ -1,8 +1,8 @@
 """The hierarchical bootstrap of an entry's scores on many benchmarks.
 
-Benchmarks are fixed. Within each, training seeds are resampled, and row noise shifts all its scores together: it is drawn
-from a normal distribution with the cluster-robust (or jackknife) variance of the mean over seeds, which is the limit of
-resampling rows or clusters.
+Benchmarks are fixed. Within each, training seeds are resampled, and row noise shifts all its scores together: it is
+drawn from a normal distribution with the cluster-robust (or jackknife) variance of the mean over seeds, which is the
+limit of resampling rows or clusters.
 
 For n seeds, n - 1 are drawn with replacement instead of n, so that the bootstrap variance of a mean is the unbiased
 s^2 / n, which matters for n = 3 (McCarthy and Snowden 1985; Rao and Wu, JASA 1988).
@@ -33,7 +33,8 @@ class Hierarchy:
     """An entry's N scores (seeds of the first benchmark, of the second ..), as measured and as resampled.
 
     values (N,), weights (N,), benchmark (N,): each score, its weight (equal per benchmark, and per seed within a
-    benchmark), and the index of its benchmark. drawn (draws, N), counts (draws, N): values and weights of every draw."""
+    benchmark), and the index of its benchmark. drawn (draws, N), counts (draws, N): values and weights of every
+    draw."""
 
     values: NDArray[np.float64]
     weights: NDArray[np.float64]

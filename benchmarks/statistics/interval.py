@@ -1,18 +1,18 @@
 """Confidence intervals of scores and of their differences, over rows and training seeds.
 
-A value is measured on a sample of rows with several training seeds, and varies with both. For a mean, with row means m_i
-over seeds and seed means m_s over rows, the variance of the grand mean is estimated by
+A value is measured on a sample of rows with several training seeds, and varies with both. For a mean, with row means
+m_i over seeds and seed means m_s over rows, the variance of the grand mean is estimated by
 
     var(m_i) / rows + var(m_s) / seeds - interaction
 
 (two-way crossed random effects; the interaction of rows and seeds, which includes randomness of single predictions, is
 in both terms and is subtracted once, but the result is never less than either term). If rows are clustered, the first
-term is that of clusters.py; for a statistic that is not a mean over rows, it is the jackknife variance (sample.py), also
-over whole clusters. The interval is a t interval with Satterthwaite's degrees of freedom (Biometrics Bulletin 1946). For
-a single value on a bounded scale, it is centred on the value with one more row at each end (Agresti and Coull, The
-American Statistician 1998): centred on the value itself, its coverage is too low near an end, for any number of rows.
-For a value on a bounded scale over random clusters, which are often few, it is symmetric in logits (Korn and Graubard,
-Survey Methodology 1998): an interval symmetric in the value has too low coverage near an end of the scale.
+term is that of clusters.py; for a statistic that is not a mean over rows, it is the jackknife variance (sample.py),
+also over whole clusters. The interval is a t interval with Satterthwaite's degrees of freedom (Biometrics Bulletin
+1946). For a single value on a bounded scale, it is centred on the value with one more row at each end (Agresti and
+Coull, The American Statistician 1998): centred on the value itself, its coverage is too low near an end, for any number
+of rows. For a value on a bounded scale over random clusters, which are often few, it is symmetric in logits (Korn and
+Graubard, Survey Methodology 1998): an interval symmetric in the value has too low coverage near an end of the scale.
 
 Clusters with rows in both parts of a gap are treated as independent samples for each part. The interval of the gap is
 then conservative, since a cluster's difficulty common to both parts cancels in the gap.
@@ -79,8 +79,8 @@ class Estimate:
         return isfinite(self.value) and isfinite(self.low) and isfinite(self.high)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON, rounded to six decimals to be independent of the platform's arithmetic; `n/a` with the reason
-        if it is not defined."""
+        """Return plain JSON, rounded to six decimals to be independent of the platform's arithmetic; `n/a` with the
+        reason if it is not defined."""
         if not isfinite(self.value):
             return NotAvailable(f"not defined{f': {self.why}' if self.why else ' on these rows'}").to_dict()
         if not self.defined:
@@ -101,8 +101,8 @@ class Estimate:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Estimate:
-        """Read the estimate that `to_dict` wrote. Fields that an earlier scorer did not record, and the degrees of freedom,
-        which are never recorded, have their defaults."""
+        """Read the estimate that `to_dict` wrote. Fields that an earlier scorer did not record, and the degrees of
+        freedom, which are never recorded, have their defaults."""
         return cls(
             value=record["value"],
             low=record["low"],
@@ -172,8 +172,8 @@ def combine_crossed_variances(
 
 
 def _compute_logit_interval(value: float, reach: float, bounds: tuple[float, float], rows: int) -> tuple[float, float]:
-    """Compute an interval symmetric in logits whose half-width at the value is `reach`; at an end of the scale, with one
-    more row at each end."""
+    """Compute an interval symmetric in logits whose half-width at the value is `reach`; at an end of the scale, with
+    one more row at each end."""
     width = bounds[1] - bounds[0]
     end = 1 / (rows + 2)
     share = min(max((value - bounds[0]) / width, end), 1 - end)

@@ -27,7 +27,8 @@ from .variance_estimate import VarianceEstimate
 def estimate_jackknife_variance(
     value: float, without: NDArray[np.float64], sizes: NDArray[np.int64]
 ) -> VarianceEstimate:
-    """Estimate the variance of `value` from its values `without` each group, shape (G,), of `sizes` rows (or seeds) each.
+    """Estimate the variance of `value` from its values `without` each group, shape (G,), of `sizes` rows (or seeds)
+    each.
 
     NaN if any of them is NaN. At least two groups are required, and none may be empty."""
     with np.errstate(over="ignore", invalid="ignore"):  # values too large to square give no finite variance
@@ -48,8 +49,8 @@ def compute_group_deviations(
 def estimate_end_variance(
     values: NDArray[np.float64] | float, rows: NDArray[np.float64] | float, weights: NDArray[np.float64] | float = 1.0
 ) -> VarianceEstimate:
-    """Estimate the variance that two rows at the ends of the scale [0, 1] add to sum(weights * values), for `values` that
-    are independent means of `rows` rows each."""
+    """Estimate the variance that two rows at the ends of the scale [0, 1] add to sum(weights * values), for `values`
+    that are independent means of `rows` rows each."""
     values, rows = np.asarray(values), np.asarray(rows)
     variance = np.sum((weights * np.hypot(values, 1 - values) / rows) ** 2)
     return VarianceEstimate(float(variance), float(np.sum(rows)))

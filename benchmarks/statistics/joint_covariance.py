@@ -1,9 +1,9 @@
 """Joint covariance of the scores of many entries on the same rows, with degrees of freedom.
 
 Rows are shared: a difficult sample of rows affects all entries and cancels in differences. The row component of the
-covariance is therefore that of the M means over the same rows (clusters.py), or that of their jackknife pseudo-values if
-the metric is not a mean over rows (jackknife.py). Training seeds are independent between entries: their variance is added
-on the diagonal, minus the interaction of rows and seeds, which the row component already includes (interval.py).
+covariance is therefore that of the M means over the same rows (clusters.py), or that of their jackknife pseudo-values
+if the metric is not a mean over rows (jackknife.py). Training seeds are independent between entries: their variance is
+added on the diagonal, minus the interaction of rows and seeds, which the row component already includes (interval.py).
 
 Few seeds of one entry give an imprecise estimate of its training noise; seed variances are therefore moderated by those
 of all entries (`moderate_variances`, below).
@@ -11,24 +11,24 @@ of all entries (`moderate_variances`, below).
 The degrees of freedom of each difference are Satterthwaite's (Biometrics Bulletin 1946) over its row component and the
 seed components of both entries. They are computed with the estimated seed variances, and again as if all entries had
 the training noise of the median entry; the smaller value is used. Otherwise, if three seeds of both entries happen to
-agree, the seed variance would appear negligible and the degrees of freedom would be those of thousands of rows, just for
-the pairs that look most different.
+agree, the seed variance would appear negligible and the degrees of freedom would be those of thousands of rows, just
+for the pairs that look most different.
 
 For two entries that agree on nearly all rows, the sample variance of their difference is unreliable. As in a paired
 difference (interval.py), if the scale has two finite ends, a row at each end is added to every difference: here as the
 variance (width / rows)^2 of each entry, multiplied by the square of the design effect if clusters are random. Entries
 with identical scores share this variance, so that their difference has none.
 
-Three seeds hardly determine the training noise of one entry, but the seeds of all entries determine the typical training
-noise and its variation between entries. Each variance is therefore shrunk towards the common one, the more so the more
-similar the variances are: with true variances distributed as scaled inverse chi-squared around v_0 with d_0 degrees of
-freedom, the variance of an entry with d degrees of freedom becomes
+Three seeds hardly determine the training noise of one entry, but the seeds of all entries determine the typical
+training noise and its variation between entries. Each variance is therefore shrunk towards the common one, the more so
+the more similar the variances are: with true variances distributed as scaled inverse chi-squared around v_0 with d_0
+degrees of freedom, the variance of an entry with d degrees of freedom becomes
 
     (d_0 v_0 + d v) / (d_0 + d)      with d_0 + d degrees of freedom
 
-(Smyth, Statistical Applications in Genetics and Molecular Biology 2004; d_0 and v_0 from the mean and the variance of the
-logarithms, with two standard errors added to the latter). No variance is reduced below its estimate, since the training
-of an entry may be noisier than that of all others.
+(Smyth, Statistical Applications in Genetics and Molecular Biology 2004; d_0 and v_0 from the mean and the variance of
+the logarithms, with two standard errors added to the latter). No variance is reduced below its estimate, since the
+training of an entry may be noisier than that of all others.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class JointCovariance:
-    """values (M,), covariance (M, M), df (M, M): the degrees of freedom of each pair's difference, and on the diagonal of
-    each value. All finite; df above 0."""
+    """values (M,), covariance (M, M), df (M, M): the degrees of freedom of each pair's difference, and on the diagonal
+    of each value. All finite; df above 0."""
 
     values: Matrix
     covariance: Matrix
@@ -114,16 +114,16 @@ class JointCovariance:
 
     @cached_property
     def root(self) -> Matrix:
-        """The symmetric square root of the covariance. Unlike a Cholesky factor it exists for singular matrices, and unlike
-        eigenvectors it is independent of signs."""
+        """The symmetric square root of the covariance. Unlike a Cholesky factor it exists for singular matrices, and
+        unlike eigenvectors it is independent of signs."""
         values, vectors = np.linalg.eigh((self.covariance + self.covariance.T) / 2)
         square_root: Matrix = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         return square_root
 
     @cached_property
     def factor(self) -> Matrix:
-        """A square root of the covariance for drawing noise: the symmetric one, or for many entries the Cholesky factor if
-        it exists, since the symmetric root of 1,000 entries would dominate the run time."""
+        """A square root of the covariance for drawing noise: the symmetric one, or for many entries the Cholesky factor
+        if it exists, since the symmetric root of 1,000 entries would dominate the run time."""
         if len(self) >= MANY:
             try:
                 return np.linalg.cholesky((self.covariance + self.covariance.T) / 2).astype(np.float64, copy=False)
@@ -133,7 +133,8 @@ class JointCovariance:
 
     @cached_property
     def _pieces(self) -> list[Matrix]:
-        """Iterate over the factor's rows; a triangular factor is split into pieces of PIECE rows without trailing zeros."""
+        """Iterate over the factor's rows; a triangular factor is split into pieces of PIECE rows without trailing
+        zeros."""
         triangular = len(self) >= MANY and not np.triu(self.factor, 1).any()
         size = PIECE if triangular else len(self)
         ends = range(size, len(self) + size, size)
@@ -155,8 +156,8 @@ class JointCovariance:
 def estimate_joint_covariance(samples: Sequence[Sample]) -> JointCovariance:
     """Estimate the joint covariance of M entries on the same rows, of which there are at least two, in the same order.
 
-    Either all are means over rows (`RowScores`, with the same clusters), or none is (`Replicates`, with the same groups).
-    The variance of entries with a single seed does not include training noise."""
+    Either all are means over rows (`RowScores`, with the same clusters), or none is (`Replicates`, with the same
+    groups). The variance of entries with a single seed does not include training noise."""
     rows = [sample for sample in samples if isinstance(sample, RowScores | Tally)]
     groups = [sample for sample in samples if isinstance(sample, Replicates)]
     if not samples or len(samples) not in (len(rows), len(groups)):
@@ -199,7 +200,8 @@ class _Training:
     def typical(self) -> _Training:
         """Return the variances as if every entry had the training noise of the median entry.
 
-        The median of a variance with k degrees of freedom is (1 - 2 / 9k)^3 times its mean (Wilson and Hilferty 1931)."""
+        The median of a variance with k degrees of freedom is (1 - 2 / 9k)^3 times its mean (Wilson and Hilferty
+        1931)."""
         varies = self.variance > 0
         if not varies.any():
             return self
@@ -261,8 +263,8 @@ def _estimate_row_covariance(samples: Sequence[RowScores | Tally]) -> tuple[Matr
 
 
 def _compute_design_effect(means: Matrix, clusters: NDArray[np.int64] | None) -> Matrix:
-    """Compute the design effect of each entry's scores (M, n) after subtracting the mean over entries, (M,): the number of
-    rows that are equivalent to one independent row, at least 1."""
+    """Compute the design effect of each entry's scores (M, n) after subtracting the mean over entries, (M,): the number
+    of rows that are equivalent to one independent row, at least 1."""
     if choose_cluster_treatment(clusters) != "random":
         return np.ones(len(means))
     deviations = means - means.mean(axis=0)
@@ -300,15 +302,15 @@ FEWEST = 4
 """The minimum number of entries with several seeds: fewer do not determine the variation between entries."""
 
 CAUTION = 2.0
-"""Standard errors that are added to the estimated variation between entries: without them, some of 15 equal entries with
-very different training noise differed significantly in 10 to 15 % of trials with three and two seeds."""
+"""Standard errors that are added to the estimated variation between entries: without them, some of 15 equal entries
+with very different training noise differed significantly in 10 to 15 % of trials with three and two seeds."""
 
 Array = NDArray[np.float64]
 
 
 def moderate_variances(variance: Array, df: Array) -> tuple[Array, Array]:
-    """Compute the moderated variances of means over df + 1 seeds, (M,), and their degrees of freedom. A variance of 0, for
-    deterministic training or a single seed, is unchanged."""
+    """Compute the moderated variances of means over df + 1 seeds, (M,), and their degrees of freedom. A variance of 0,
+    for deterministic training or a single seed, is unchanged."""
     varies = variance > 0
     if np.count_nonzero(varies) < FEWEST:
         return variance, df

@@ -5,10 +5,10 @@ Among M (M - 1) / 2 differences, the largest is large even if all M entries are 
 
     P(any pair exceeds) = 1 - level        if all entries are equal
 
-which also controls the error for any pattern of true ties (Romano and Wolf, JASA 2005; for ranks Mogstad, Romano, Shaikh
-and Wilhelm, REStud 2024). The standard errors have different degrees of freedom, such as from 10,000 rows or 5 seeds, so
-the critical values share a tail probability instead of a t value: it is estimated from Gaussian draws of the joint
-covariance, and each pair has the t quantile for its own degrees of freedom (a Gaussian copula with t margins).
+which also controls the error for any pattern of true ties (Romano and Wolf, JASA 2005; for ranks Mogstad, Romano,
+Shaikh and Wilhelm, REStud 2024). The standard errors have different degrees of freedom, such as from 10,000 rows or 5
+seeds, so the critical values share a tail probability instead of a t value: it is estimated from Gaussian draws of the
+joint covariance, and each pair has the t quantile for its own degrees of freedom (a Gaussian copula with t margins).
 
 With few degrees of freedom relative to the number of entries (20 clusters, 5 seeds), the estimated covariance has
 spurious structure: of 40 equal entries on 6 clusters, some differed significantly in 57 % of trials. With fewer than
@@ -81,8 +81,8 @@ class MaxT:
 
     @cached_property
     def reach(self) -> Matrix:
-        """The half-width of each simultaneous interval, (M, M): with probability `level` all true differences are within
-        `joint_covariance.difference` - reach and + reach."""
+        """The half-width of each simultaneous interval, (M, M): with probability `level` all true differences are
+        within `joint_covariance.difference` - reach and + reach."""
         return self.critical * self.joint_covariance.se
 
     @property
@@ -91,8 +91,8 @@ class MaxT:
         return np.abs(self.joint_covariance.t) > self.critical
 
     def adjusted(self) -> Matrix:
-        """Compute the p-value of each pair, adjusted for all pairs, (M, M): the probability that any pair is at least as
-        extreme if all entries are equal. 1 on the diagonal; at least 1 / (draws + 1) if there are draws."""
+        """Compute the p-value of each pair, adjusted for all pairs, (M, M): the probability that any pair is at least
+        as extreme if all entries are equal. 1 on the diagonal; at least 1 / (draws + 1) if there are draws."""
         first, second = np.triu_indices(len(self.joint_covariance), 1)
         p = self.joint_covariance.p(first, second)
         if self.maxima is None:
@@ -112,8 +112,8 @@ def compare_all_pairs(joint_covariance: JointCovariance, level: float = LEVEL, s
     significantly.
 
     stream: the name that seeds the draws. Another version of NumPy may draw different numbers: critical values then
-    change within their Monte Carlo error, some tenths of a per cent. Time: at most DRAWS x M^2 / 2 steps, in blocks; for
-    MANY entries or more, about DRAWS x M^2 / 200."""
+    change within their Monte Carlo error, some tenths of a per cent. Time: at most DRAWS x M^2 / 2 steps, in blocks;
+    for MANY entries or more, about DRAWS x M^2 / 200."""
     if not 0 < level < 1:
         raise ValueError(f"level {level} must lie in (0, 1)")
     pairs = int(np.count_nonzero(np.triu(joint_covariance.variance)))
@@ -159,7 +159,8 @@ def _invert_errors(joint_covariance: JointCovariance) -> Matrix:
 
 
 def _find_largest(noise: Matrix, inverse: Matrix) -> NDArray[np.float64]:
-    """Compute max |noise_i - noise_j| inverse_ij of each draw (M, draws), shape (draws,), in pieces that fit in cache."""
+    """Compute max |noise_i - noise_j| inverse_ij of each draw (M, draws), shape (draws,), in pieces that fit in
+    cache."""
     largest = np.zeros(noise.shape[1])
     room = np.empty_like(noise)
     for entry in range(len(noise) - 1):
@@ -223,7 +224,8 @@ NEAR = 0.95
 
 
 class LargestPair:
-    """The entries grouped into tiles. weights (M, M): non-negative w_ij, of which only those above the diagonal count."""
+    """The entries grouped into tiles. weights (M, M): non-negative w_ij, of which only those above the diagonal
+    count."""
 
     def __init__(self, weights: Matrix) -> None:
         upper = np.triu(weights, 1)
@@ -240,7 +242,8 @@ class LargestPair:
         self.most = self.weights.max(axis=(1, 2))
 
     def of(self, draws: Matrix, above: float = 0.0) -> NDArray[np.float64]:
-        """Compute the largest difference of each of the draws (M, B), (B,); if it is at most `above`, any value up to it."""
+        """Compute the largest difference of each of the draws (M, B), (B,); if it is at most `above`, any value up to
+        it."""
         tiled = np.ascontiguousarray(draws.T)[:, self.tiles.T]  # (B, TILE, tiles)
         search_block = partial(self._above, above) if above else self._of_some
         return np.concatenate([search_block(tiled[k : k + DRAWS_AT_ONCE]) for k in range(0, len(tiled), DRAWS_AT_ONCE)])

@@ -28,9 +28,7 @@ class Scale:
 
     def __post_init__(self) -> None:
         if not (isfinite(self.chance) and isfinite(self.best)) or self.chance == self.best:
-            raise FarshiftError(
-                f"invalid scale from {self.chance:g} to {self.best:g}: give two different, finite ends"
-            )
+            raise FarshiftError(f"invalid scale from {self.chance:g} to {self.best:g}: give two different, finite ends")
 
     @property
     def span(self) -> float:

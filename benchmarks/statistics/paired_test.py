@@ -6,8 +6,8 @@ between training methods.
 
 McNemar's exact test, for correct and incorrect predictions of two models on the same rows.
 
-Only discordant rows, on which exactly one model is right, are informative: of n discordant rows, one model is right on b
-and the other on c. If the models are equal, b is binomial with n trials and probability 1/2 (McNemar, Psychometrika
+Only discordant rows, on which exactly one model is right, are informative: of n discordant rows, one model is right on
+b and the other on c. If the models are equal, b is binomial with n trials and probability 1/2 (McNemar, Psychometrika
 1947). The exact two-sided p-value is 2 P(B <= min(b, c)), at most 1. Since b is discrete, the test is conservative: at
 the 5 % level, it rejects in at most 5 %. The mid-p, which counts the observed outcome half, is close to 5 % (Fagerland,
 Lydersen and Laake, BMC Medical Research Methodology 2013).
@@ -17,8 +17,8 @@ The exact sign-flip test, for a small number of paired differences of any size.
 If two models are equal, each paired difference is equally likely to have either sign: all 2^n sign patterns are equally
 likely, and the p-value is the share of patterns whose sum is at least as far from 0 as the observed sum (Fisher, The
 Design of Experiments, 1935; Pitman 1937). Differences of 0 are uninformative. All patterns are enumerated for up to
-EXACT differences; for more, FLIPS random patterns are drawn and the observed one is added, so that the test remains valid
-(Phipson and Smyth 2010). If rows are clustered, the signs of the clusters' sums are flipped.
+EXACT differences; for more, FLIPS random patterns are drawn and the observed one is added, so that the test remains
+valid (Phipson and Smyth 2010). If rows are clustered, the signs of the clusters' sums are flipped.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from .variance_estimate import compute_average, estimate_seed_variance
 def compare_rows(left: Sample, right: Sample) -> dict[str, Any]:
     """Compare two models, left - right, on the same rows and clusters, with one or more seeds each. Returns plain JSON:
 
-    difference: its value and 95 % interval (`interval.estimate_paired_difference`). test, p, tests: the name of the exact
-    test, its two-sided p-value, and the population it refers to; all None if there is no exact test, as for a metric
-    that is not a mean over rows (macro-F1, AUROC), for which only the t test is available. McNemar's test also has
-    mid_p, and the numbers of rows on which only_left and only_right is right. t: p and df of the t test over the sources
-    of variance of the interval."""
+    difference: its value and 95 % interval (`interval.estimate_paired_difference`). test, p, tests: the name of the
+    exact test, its two-sided p-value, and the population it refers to; all None if there is no exact test, as for a
+    metric that is not a mean over rows (macro-F1, AUROC), for which only the t test is available. McNemar's test also
+    has mid_p, and the numbers of rows on which only_left and only_right is right. t: p and df of the t test over the
+    sources of variance of the interval."""
     if left.rows != right.rows:
         raise ValueError(f"two models must be compared on the same rows, got {left.rows} and {right.rows}")
     difference = estimate_paired_difference(left, right)
@@ -96,8 +96,8 @@ def _find_right_rows(scores: NDArray[np.float64]) -> NDArray[np.bool_] | None:
 
 
 def run_paired_t(left: Sample, right: Sample) -> tuple[float, float | None]:
-    """Return the two-sided p-value and the degrees of freedom (None if nothing varies) of the t test that rejects at the 5
-    % level if and only if the unclipped interval of `estimate_paired_difference` excludes 0."""
+    """Return the two-sided p-value and the degrees of freedom (None if nothing varies) of the t test that rejects at
+    the 5 % level if and only if the unclipped interval of `estimate_paired_difference` excludes 0."""
     rows = left.pooled().minus(right.pooled()).spread()
     seeds = [spread for sample in (left, right) if (spread := estimate_seed_variance(sample.per_seed)) is not None]
     total = combine_crossed_variances([rows], seeds, left.interaction() + right.interaction())
@@ -118,7 +118,8 @@ class McNemar:
 
 
 def run_mcnemar(left: int, right: int) -> McNemar:
-    """Run the exact test for `left` rows on which only one model is right and `right` rows on which only the other is."""
+    """Run the exact test for `left` rows on which only one model is right and `right` rows on which only the other
+    is."""
     fewer, rows = min(left, right), left + right
     if rows == 0:
         return McNemar(left, right, 1.0, 1.0)
@@ -154,7 +155,8 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class SignFlip:
-    """p: two-sided; exact: whether over all patterns; units: the number of non-zero differences (of rows or clusters)."""
+    """p: two-sided; exact: whether over all patterns; units: the number of non-zero differences (of rows or
+    clusters)."""
 
     p: float
     exact: bool

@@ -30,9 +30,9 @@ FAR = 8.0
 
 @dataclass(frozen=True)
 class RankSets:
-    """low, high (M,): the lowest and highest rank of each entry, from 1; best (M,): its probability of being best, which
-    sum to 1; differs (M, M): which pairs differ significantly; critical (M, M): their critical t values; pairs: the
-    full comparison, with simultaneous intervals and adjusted p-values."""
+    """low, high (M,): the lowest and highest rank of each entry, from 1; best (M,): its probability of being best,
+    which sum to 1; differs (M, M): which pairs differ significantly; critical (M, M): their critical t values; pairs:
+    the full comparison, with simultaneous intervals and adjusted p-values."""
 
     low: NDArray[np.int64]
     high: NDArray[np.int64]
@@ -89,8 +89,8 @@ def estimate_best_probabilities(
 
 
 def _find_contenders(distinct: JointCovariance, sign: int) -> NDArray[np.int64]:
-    """Return the entries that may be first in a draw: for many entries, those within FAR standard errors of the best one,
-    which others exceed with a probability of 1e-15."""
+    """Return the entries that may be first in a draw: for many entries, those within FAR standard errors of the best
+    one, which others exceed with a probability of 1e-15."""
     if len(distinct) < MANY:
         return np.arange(len(distinct))
     top = int((sign * distinct.values).argmax())

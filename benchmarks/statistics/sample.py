@@ -1,7 +1,8 @@
 """Samples, from which intervals are computed: a statistic measured on rows with training seeds.
 
 A mean over rows has a score per row and seed. Other statistics (macro-F1, AUROC, calibration error) do not; their row
-variance is estimated by leaving out one group of rows at a time (jackknife.py), from the mergeable states of the metric.
+variance is estimated by leaving out one group of rows at a time (jackknife.py), from the mergeable states of the
+metric.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ HALVED = 32
 
 @dataclass(frozen=True)
 class BoundaryRows:
-    """The effect of one more entirely wrong and one more entirely right row on a statistic that is not a mean over rows.
+    """The effect of one more entirely wrong and one more entirely right row on a statistic that is not a mean over
+    rows.
 
-    `moved` (seeds, 2, K): the change by one row of each of K kinds, wrong rows first; `weight`: the number of kinds that
-    each represents."""
+    `moved` (seeds, 2, K): the change by one row of each of K kinds, wrong rows first; `weight`: the number of kinds
+    that each represents."""
 
     moved: Scores
     weight: float = 1.0
@@ -178,9 +180,9 @@ class RowScores:
 
 @dataclass(frozen=True)
 class Replicates:
-    """A statistic of rows: its value per seed, and `without` each group of rows, shape (seeds, groups): NaN where it is not
-    defined on the remaining rows. `ends`: the effect of rows at the ends of its scale. `why`: the reason if it is not
-    defined."""
+    """A statistic of rows: its value per seed, and `without` each group of rows, shape (seeds, groups): NaN where it is
+    not defined on the remaining rows. `ends`: the effect of rows at the ends of its scale. `why`: the reason if it is
+    not defined."""
 
     per_seed: list[float]
     without: NDArray[np.float64]
@@ -231,8 +233,8 @@ class Replicates:
 
 
 def estimate_interaction(alone: NDArray[np.float64], pooled: float) -> float:
-    """Estimate the interaction variance in the mean of S seeds, from the row variance of each seed's value, `alone` (S,),
-    and that of their mean, `pooled`: alone estimates R + I, pooled R + I / S, and the result is I / S."""
+    """Estimate the interaction variance in the mean of S seeds, from the row variance of each seed's value, `alone`
+    (S,), and that of their mean, `pooled`: alone estimates R + I, pooled R + I / S, and the result is I / S."""
     seeds, excess = len(alone), float(alone.mean()) - pooled
     return excess / (seeds - 1) if seeds > 1 and excess > 0 else 0.0
 
@@ -242,8 +244,8 @@ def _subtract_bounds(left: tuple[float, float], right: tuple[float, float]) -> t
 
 
 def assign_row_groups(row_ids: NDArray[np.uint64], clusters: Codes | None = None) -> NDArray[np.int64]:
-    """Assign each row to a jackknife group, (n,), 0 .. G - 1 with G of `count_jackknife_groups`, from the rows' `clusters`
-    (n,)."""
+    """Assign each row to a jackknife group, (n,), 0 .. G - 1 with G of `count_jackknife_groups`, from the rows'
+    `clusters` (n,)."""
     return deal_rows(row_ids, clusters, count_jackknife_groups(row_ids, clusters))
 
 
@@ -291,7 +293,8 @@ def make_replicates(
     bounds: tuple[float, float],
     clustering: Clustering = INDEPENDENT,
 ) -> Replicates:
-    """Make replicates of a statistic from its states per seed and group, `states[seed][group]`, groups of `sizes` rows."""
+    """Make replicates of a statistic from its states per seed and group, `states[seed][group]`, groups of `sizes`
+    rows."""
     if len(sizes) < 2:  # a single row: no rows remain without it
         alone = [compute(state) for (state,) in states]
         return Replicates(alone, np.full((len(states), 1), nan), sizes, bounds, clustering)

@@ -1,9 +1,9 @@
 """Compact form of binary scores: the number of an entry's seeds that are right on each row.
 
-A leaderboard with 1,000 entries on 10,000 rows with five seeds has 50 million scores. If they are 0 or 1, the covariance
-of means only depends on the number of seeds that are right on each row, which is one byte per row. Quantities that depend
-on the individual seeds (their values, the interaction of rows and seeds) are stored as numbers. Every result of a `Tally`
-is bitwise identical to that of the `RowScores` from which it was made.
+A leaderboard with 1,000 entries on 10,000 rows with five seeds has 50 million scores. If they are 0 or 1, the
+covariance of means only depends on the number of seeds that are right on each row, which is one byte per row.
+Quantities that depend on the individual seeds (their values, the interaction of rows and seeds) are stored as numbers.
+Every result of a `Tally` is bitwise identical to that of the `RowScores` from which it was made.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MOST_SEEDS = 15
 
 @dataclass(frozen=True)
 class Tally:
-    """A mean over rows with scores 0 or 1. counts (rows,): the number of seeds that are right on each row; per_seed: each
-    seed's value; met: the interaction variance of rows and seeds; key: a digest of the scores."""
+    """A mean over rows with scores 0 or 1. counts (rows,): the number of seeds that are right on each row; per_seed:
+    each seed's value; met: the interaction variance of rows and seeds; key: a digest of the scores."""
 
     counts: NDArray[np.uint8]
     per_seed: list[float]
@@ -220,8 +220,8 @@ def estimate_count_covariance(entry_counts: Sequence[NDArray[np.uint8]], seeds: 
 
         (n sum k_i k_j - sum k_i sum k_j) / (S_i S_j n^2 (n - 1))
 
-    rounded once. The result does not depend on the order of summation, and a matrix product in single precision is exact
-    if no sum reaches 2^24."""
+    rounded once. The result does not depend on the order of summation, and a matrix product in single precision is
+    exact if no sum reaches 2^24."""
     n, most = len(entry_counts[0]), max(seeds)
     counts = np.empty((len(entry_counts), n), np.float32 if most * most * n < 1 << 24 else np.float64)
     for index, right_seeds in enumerate(entry_counts):

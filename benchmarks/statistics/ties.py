@@ -71,8 +71,8 @@ def _drop_redundant_groups(groups: list[list[int]]) -> list[list[int]]:
 
 
 def format_group_letters(groups: Sequence[Sequence[int]], entries: int) -> list[str]:
-    """Format the letters of each entry: a for the first group, then b .. z, aa, ab ..; separated by blanks if labels have
-    two letters."""
+    """Format the letters of each entry: a for the first group, then b .. z, aa, ab ..; separated by blanks if labels
+    have two letters."""
     between = "" if len(groups) <= len(ascii_lowercase) else " "
     by_entry: list[list[str]] = [[] for _ in range(entries)]
     for number, group in enumerate(groups):

@@ -78,8 +78,8 @@ def estimate_seed_variance(per_seed: list[float]) -> VarianceEstimate | None:
 
 
 def sum_variances(spreads: Sequence[VarianceEstimate]) -> VarianceEstimate:
-    """Sum independent variances, with Satterthwaite's degrees of freedom (Biometrics Bulletin 1946); if all are zero, the
-    minimum of their degrees of freedom."""
+    """Sum independent variances, with Satterthwaite's degrees of freedom (Biometrics Bulletin 1946); if all are zero,
+    the minimum of their degrees of freedom."""
     parts = [spread for spread in spreads if spread.variance > 0]
     total = fsum(spread.variance for spread in parts)
     if not parts or not isfinite(total):

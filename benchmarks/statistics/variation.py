@@ -5,16 +5,16 @@ The score of row i in cluster c by the model of training seed s is modelled as
     y_is = mean + cluster_c + row_i + seed_s + (row x seed)_is
 
 with independent effects, whose variances are the components: rows are crossed with seeds and nested in clusters. The
-residual combines the interaction and the randomness of single predictions, which cannot be separated with one prediction
-per row and seed. The components are estimated by equating mean squares with their expectations (analysis of variance
-estimators: Searle, Casella and McCulloch, Variance Components, 1992, chapters 3 and 4), unbiased except for clipping
-at 0. Their sum is the variance of the score of a single prediction, for a new row by a model with a new seed.
+residual combines the interaction and the randomness of single predictions, which cannot be separated with one
+prediction per row and seed. The components are estimated by equating mean squares with their expectations (analysis of
+variance estimators: Searle, Casella and McCulloch, Variance Components, 1992, chapters 3 and 4), unbiased except for
+clipping at 0. Their sum is the variance of the score of a single prediction, for a new row by a model with a new seed.
 
 With several draws of the data (such as newly drawn corrupted labels), and models trained on each, seeds are nested in
-draws. The variance of the draws' mean scores consists of the component of draws and of the components of rows and seeds,
-which are estimated within draws: subtracting these gives the component of draws. Rows and clusters that are in several
-draws only contribute by their differences: with w_di the weight of row i in the mean of draw d, half of the mean over
-pairs of draws of sum_i (w_di - w_ei)^2 times the rows' variance.
+draws. The variance of the draws' mean scores consists of the component of draws and of the components of rows and
+seeds, which are estimated within draws: subtracting these gives the component of draws. Rows and clusters that are in
+several draws only contribute by their differences: with w_di the weight of row i in the mean of draw d, half of the
+mean over pairs of draws of sum_i (w_di - w_ei)^2 times the rows' variance.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def _estimate_cluster_variances(means: NDArray[np.float64], clusters: Codes | No
 
 @dataclass(frozen=True)
 class Draw:
-    """A model's scores on one draw of the data: scores (seeds, rows), row ids (rows,), and optional group names (rows,).
-    Ids and names have the same meaning in every draw."""
+    """A model's scores on one draw of the data: scores (seeds, rows), row ids (rows,), and optional group names
+    (rows,). Ids and names have the same meaning in every draw."""
 
     scores: Scores
     row_ids: NDArray[np.uint64]
@@ -159,8 +159,8 @@ class Component:
 
 @dataclass(frozen=True)
 class Variation:
-    """The variance of a single prediction's score by source; sources that do not vary are None. rows, seeds, clustering:
-    those of the sample from which it was estimated."""
+    """The variance of a single prediction's score by source; sources that do not vary are None. rows, seeds,
+    clustering: those of the sample from which it was estimated."""
 
     components: Mapping[str, Component | None]
     total: float

@@ -3,12 +3,13 @@
 The minimum of G noisy means is biased below the minimum true mean, the more so the more groups are nearly as bad. This
 module computes
 
-- `bias`: the average difference between the minimum in a stratified bootstrap (each group resampled separately, from its
+- `bias`: the average difference between the minimum in a stratified bootstrap (each group resampled separately, from
+its
   counts) and the observed minimum, an estimate of the selection bias.
 - `low`, `high`: an interval for the minimum true mean. low is the minimum of the groups' lower limits, which is valid
   because that of the truly worst group is. high is the minimum of upper limits that hold simultaneously for all groups
-  that may be the worst; these are selected first, with a tenth of the error (after Romano, Shaikh and Wolf, Econometrica
-  2014). Percentiles of the bootstrapped minimum are not a valid interval: they include the bias twice.
+  that may be the worst; these are selected first, with a tenth of the error (after Romano, Shaikh and Wolf,
+  Econometrica 2014). Percentiles of the bootstrapped minimum are not a valid interval: they include the bias twice.
 - `groups`: simultaneous intervals of all groups. Groups are independent samples of rows, for which the max-t test needs
   no simulation: each interval uses the t quantile at level^(1 / G) (Sidak, JASA 1967) with its own degrees of freedom.
   Training seeds affect all groups, which makes these intervals and `high` somewhat conservative.
