@@ -24,7 +24,7 @@ LOOKS = {
 }
 WORDS = {
     "memorised": "memorised (wrong labels predicted)",
-    "restored": "restored (true label predicted instead)",
+    "restored": "restored (true label predicted)",
     "fit_clean": "fit_clean (correct labels fitted)",
     "id": "ID (unseen rows)",
 }

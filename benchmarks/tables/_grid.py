@@ -70,5 +70,7 @@ def _format_caption(records: Sequence[Score]) -> str:
     if any(is_percent(record) for record in records):
         sentences.append("Metrics marked (%) are in percent, and their gaps in percentage points.")
     if any(record.worst_group for record in records):
-        sentences.append("The worst group is the minimum of several noisy scores, so its score is biased downwards.")
+        sentences.append(
+            "The worst-group score is the worst of several noisy scores, so it is biased towards worse values."
+        )
     return " ".join(filter(None, [*sentences, describe_incomparable(records)]))

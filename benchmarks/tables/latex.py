@@ -29,7 +29,7 @@ def render(
         (OVERLAP if leaders is None else TIED) if has_several else "",
         f"Brackets: {describe_intervals(records)}.",
         "Gaps are in percentage points." if any(panel.percent for panel in panel_list) else "",
-        "The worst group is the minimum of several noisy scores, so its score is biased downwards."
+        "The worst-group score is the worst of several noisy scores, so it is biased towards worse values."
         if any(record.worst_group for record in records)
         else "",
         _describe_seeds(records),
