@@ -84,7 +84,7 @@ class Estimate:
         if not isfinite(self.value):
             return NotAvailable(f"not defined{f': {self.why}' if self.why else ' on these rows'}").to_dict()
         if not self.defined:
-            why = self.why or "not defined on some subsets of the rows"
+            why = self.why or "not defined without some of the rows"
             return NotAvailable(f"{self.value:g}, but no interval: {why}").to_dict()
         return {
             "value": round(self.value, 6),

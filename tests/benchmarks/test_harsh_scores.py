@@ -244,7 +244,7 @@ def test_right_on_every_row_is_not_certain(rows, name):
     sample = AnsweredRows(task, ids, truth, [answers] * 3).by(find_metric(name))
     found = estimate_mean(sample)
     if (name, rows) == ("auroc", 2):
-        assert found.to_dict() == {"n/a": "1, but no interval: not defined on some subsets of the rows"}
+        assert found.to_dict() == {"n/a": "1, but no interval: not defined without some of the rows"}
         return
     assert found.value == found.high == 1
     assert found.low <= beta.ppf(0.025, rows, 1), "no narrower than Clopper and Pearson's interval of so many rows"
@@ -260,7 +260,7 @@ def test_the_reason_why_a_metric_is_not_defined_is_the_true_one():
     assert estimate_mean(alike.by(find_metric("auroc"))).to_dict() == {"n/a": "not defined: all rows are of one class"}
     one = AnsweredRows(task, ids, np.array([0, 1, 1, 1]), alike.answers)
     said = estimate_mean(one.by(find_metric("auroc"))).to_dict()["n/a"]
-    assert said == "0.5, but no interval: not defined on some subsets of the rows"
+    assert said == "0.5, but no interval: not defined without some of the rows"
     numbers = Task("regression", ("a",), "label")
     same = AnsweredRows(numbers, ids, np.arange(4.0), [Answers.all_given(np.zeros(4))])
     assert estimate_mean(same.by(find_metric("pearson"))).to_dict() == {
