@@ -61,7 +61,7 @@ class _Names:
     def __init__(self, given: Sequence[str]) -> None:
         folded = [name.translate(_FOLD).casefold() for name in given]
         keys = [_BETWEEN_LETTERS.sub("-", name) for name in folded]
-        alike = len(set(keys)) < len(set(folded))  # names that differ by what stands between their words
+        alike = len(set(keys)) < len(set(folded))  # names that differ only in their separators
         ordered = sorted(set(folded if alike else keys), key=lambda name: (-len(name), name))
         own = folded if alike else keys
         self.first = [own.index(name) if own.count(name) == 1 else None for name in ordered]
