@@ -53,7 +53,7 @@ def test_a_classification_has_two_classes_or_more(classes):
 def test_augmentations_of_what_is_no_image_are_refused_before_anything_is_trained():
     crafted = {"selection": ["last", "crafted_shift"], "crafted": {"families": ["blur", "noise"], "folds": 2}}
     with pytest.raises(
-        BadDefinition, match="crafted_shift': the input 'a' is not an image, and augmentations are for images"
+        BadDefinition, match="crafted_shift': the input 'a' is not an image, and augmentations require images"
     ):
         fs.evaluate(models.Adder(), on=changed(ON, {"protocol": crafted}), seeds=1)
 

@@ -189,7 +189,7 @@ def test_what_follows_a_stop_string_is_not_read():
 def test_an_extraction_that_is_not_there_or_not_for_the_task_is_refused_at_once():
     with pytest.raises(UnknownName, match="no extraction named 'whle': did you mean whole"):
         Prompt(pin(extraction={"name": "whle", "version": 1}), TRANSLATE, ())  # codespell:ignore whle
-    with pytest.raises(BadDefinition, match="whole@2 is asked for; here it is version 1"):
+    with pytest.raises(BadDefinition, match="whole@2 is required, but version 1 is installed"):
         Prompt(pin(extraction={"name": "whole", "version": 2}), TRANSLATE, ())
-    with pytest.raises(BadDefinition, match="class_name cannot read answers to sequence tasks"):
+    with pytest.raises(BadDefinition, match="class_name does not support sequence tasks"):
         Prompt(pin(extraction={"name": "class_name", "version": 1}), TRANSLATE, ())

@@ -319,4 +319,4 @@ def test_a_rule_that_must_be_declared_is_applied_only_where_it_is(tmp_path):
     assert not {"training_domain_val", "test_domain_val"} & found.keys()
     known = load_rules()
     assert known["test_domain_val"].unavailable(find_benchmark(ON)) == f"{ON} has no part ood_val"
-    assert "form no groups to count alike" in known["training_domain_val"].unavailable(find_benchmark(ON))
+    assert "have fewer than two groups" in known["training_domain_val"].unavailable(find_benchmark(ON))

@@ -173,7 +173,7 @@ def test_the_aggregate_lists_models_apart_that_lack_a_benchmark():
     (suite,) = snapshot(made).suites
     assert sorted(row.entry for row in suite.aggregates.rows) == ["a (us)", "b (us)"]
     assert [(row.entry, row.missing) for row in suite.aggregates.incomplete] == [("partial (us)", ("modadd97/xi35",))]
-    assert "it takes more than 6" in suite.concurrences[0].to_dict()["n/a"]
+    assert "more than 6 needed" in suite.concurrences[0].to_dict()["n/a"]
 
 
 def test_the_later_of_two_entries_of_one_model_counts_in_the_aggregate_not_the_better():
