@@ -52,7 +52,9 @@ def read_batch(content: bytes, where: str) -> dict[str, Any]:
     except BadData as error:
         raise BadData(f"{where}: {error}") from error
     except (ValueError, IndexError, KeyError, TypeError, UnicodeError) as error:
-        raise BadData(f"{where} is not a batch of CIFAR's Python version, or is cut off: {get_first_line(error)}") from error
+        raise BadData(
+            f"{where} is not a batch of CIFAR's Python version, or is cut off: {get_first_line(error)}"
+        ) from error
     if not isinstance(entries, dict):
         raise BadData(f"{where} is not a pickled dictionary")
     batch: dict[str, Any] = {}
@@ -60,7 +62,9 @@ def read_batch(content: bytes, where: str) -> dict[str, Any]:
         flat = value.values if isinstance(value, _Pixels) else value
         is_list = isinstance(flat, list) and all(isinstance(item, (int, str)) for item in flat)
         if not isinstance(name, str) or not (is_list or isinstance(flat, (int, str, np.ndarray))):
-            raise BadData(f"{where}: entry {str(name)[:40]!r} is not a text, a number, a list of them or an array of bytes")
+            raise BadData(
+                f"{where}: entry {str(name)[:40]!r} is not a text, a number, a list of them or an array of bytes"
+            )
         batch[name] = flat
     return batch
 
@@ -94,7 +98,9 @@ def _interpret_pickle(content: bytes) -> Any:
             stack.append(tuple(_pop_items(stack, _TUPLES[name])))
         elif name == "GLOBAL":
             if argument not in (*_MAKER, _ARRAY, _TYPE, _BYTES):
-                raise BadData(f"its pickle names {argument.replace(' ', '.')[:80]!r}, which a batch does not need: refused")
+                raise BadData(
+                    f"its pickle names {argument.replace(' ', '.')[:80]!r}, which a batch does not need: refused"
+                )
             stack.append(_Name(argument))
         elif name == "REDUCE":
             function, given = _pop_items(stack, 2)

@@ -110,9 +110,7 @@ def _check_tiff(content: bytes, order: str) -> str:
         for offsets_tag, lengths_tag in ((273, 279), (324, 325))
         for pair in zip(values.get(offsets_tag, ()), values.get(lengths_tag, ()), strict=False)
     ]
-    return (
-        _check_length(content, max(ends), "TIFF") if ends else "is a damaged TIFF: it has no offsets of its pixels"
-    )
+    return _check_length(content, max(ends), "TIFF") if ends else "is a damaged TIFF: it has no offsets of its pixels"
 
 
 def _check_riff(content: bytes, name: str) -> str:

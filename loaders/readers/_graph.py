@@ -29,8 +29,8 @@ def count_degrees(of: Nodes) -> NDArray[np.float64]:
 
 
 def list_common_features(of: Nodes, features: list[list[int]], most: int, prefix: str) -> list[str]:
-    """List for each node the `most` features that are most common among its neighbours, as words such as "f17": the most
-    common first, ties by the lower number."""
+    """List for each node the `most` features that are most common among its neighbours, as words such as "f17": the
+    most common first, ties by the lower number."""
     texts = []
     for near in of:
         counts = Counter(feature for node in near.tolist() for feature in features[node])

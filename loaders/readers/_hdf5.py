@@ -39,8 +39,8 @@ class Hdf5Arrays(Mapping[str, Array]):
     """The arrays of a file by path ("group/x"), each read on access.
 
     `matlab`: axes in MATLAB's order (at least two), and text arrays as one string per row. Raises
-    `MissingGeneratorPackage` without h5py; access raises `ValueError` or `OSError` if the file or the array is damaged or
-    the array is stored in another file.
+    `MissingGeneratorPackage` without h5py; access raises `ValueError` or `OSError` if the file or the array is damaged
+    or the array is stored in another file.
     """
 
     def __init__(self, raw: Path | bytes, matlab: bool = False) -> None:
@@ -89,9 +89,7 @@ class Hdf5Arrays(Mapping[str, Array]):
     def _of_matlab(self, dataset: Any) -> Array:
         kind = dataset.attrs.get("MATLAB_class", b"")
         if kind in (b"cell", b"struct", b"function_handle") or dataset.dtype.kind == "O":
-            raise ValueError(
-                f"{dataset.name!r} is a {bytes(kind).decode() or 'reference'}: only arrays can be read"
-            )
+            raise ValueError(f"{dataset.name!r} is a {bytes(kind).decode() or 'reference'}: only arrays can be read")
         if dataset.attrs.get("MATLAB_empty", 0):  # it holds the shape instead of values
             return np.zeros(tuple(int(side) for side in dataset[...]))
         values = self._values(dataset).T

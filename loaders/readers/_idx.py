@@ -35,8 +35,8 @@ def read_idx(name: str, path: Path) -> NDArray[np.uint8]:
 def read_images_and_labels(
     files: dict[str, Path], pairs: list[list[str]]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-    """Read `pairs` of files (images, labels) and concatenate them: images (rows, height, width), labels (rows,), and the
-    index of each row's pair, (rows,)."""
+    """Read `pairs` of files (images, labels) and concatenate them: images (rows, height, width), labels (rows,), and
+    the index of each row's pair, (rows,)."""
     absent = sorted({name for pair in pairs for name in pair} - files.keys())
     if absent:
         raise BadDefinition(f"the distribution has no file {', '.join(absent)}")

@@ -28,7 +28,7 @@ def get_archive(files: Mapping[str, Any], name: str = "") -> ArchiveFiles:
     if not name and len(files) == 1:
         (name,) = files
     if name not in files:
-        raise BadData(f"one folder or archive is needed, but there is {', '.join(files) or 'none'}")
+        raise BadData(f"one folder or archive is needed, but got {', '.join(files) or 'none'}")
     source = files[name]
     return source if isinstance(source, ArchiveFiles) else open_archive(source, name)
 
@@ -84,8 +84,8 @@ def attach_files(
     convert: Callable[[bytes, str], Any] | None = None,
 ) -> Iterator[pa.Table]:
     """Yield rows with their files, in pieces, in the order in which reading is fast. `paths` gives the file of each row
-    (several rows may share one). `convert` turns a file's bytes and path into the value of `field`; without it the bytes
-    are checked to be an image and stored unchanged.
+    (several rows may share one). `convert` turns a file's bytes and path into the value of `field`; without it the
+    bytes are checked to be an image and stored unchanged.
 
     Raises `BadData` if a file is missing or an image is damaged.
     """
