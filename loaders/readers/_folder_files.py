@@ -53,8 +53,7 @@ class FolderOptions(BaseModel):
         return PathPattern(self.pattern)
 
     def of_file(self, name: str) -> FolderOptions:
-        """Return the options of one archive or tree; options in `each` whose name or pattern fits it take
-        precedence."""
+        """Return the options of one archive or tree; those of `each` whose name or pattern fits take precedence."""
         changes: dict[str, Any] = {}
         for pattern, options in self.each.items():
             if choose_paths([name], [pattern]):
@@ -215,8 +214,8 @@ def _refuse_case_clashes(archive: ArchiveFiles, options: FolderOptions, parts_by
             if (other := first.setdefault(parts[part].lower(), parts[part])) != parts[part]:
                 raise BadData(
                     f"{archive.where}: the {part} {other!r} and the {part} {parts[part]!r} differ by case only: rename "
-                    f"one, or give each a value with options = {{ maps = {{ {part} = {{ {other} = .., {parts[part]} = .. "
-                    "} } }"
+                    "one, or give each a value with options = "
+                    f"{{ maps = {{ {part} = {{ {other} = .., {parts[part]} = .. }} }} }}"
                 )
 
 

@@ -25,8 +25,7 @@ _PARTS = {"trainIdxs": "train", "devIdxs": "dev", "testIdxs": "test"}
 
 def read(files: dict[str, Any], *, folder: str, splits: dict[str, str]) -> pa.Table:
     """Fields: `question` and `query`, with placeholders for entities, and a field for each of `splits` (its file below
-    `folder`/splits): train, dev, test, or "" for a row that it leaves out. A row in two parts counts for the later
-    one."""
+    `folder`/splits): train, dev, test, or "" for a row that it leaves out; of two parts of a row the later one."""
     import pyarrow as pa
 
     archive = get_archive(files)

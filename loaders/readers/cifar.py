@@ -111,8 +111,7 @@ def _convert_batch(content: bytes, where: str, labels: list[str]) -> bytes:
 
 
 def _read_workers(path: Path, rows: int) -> list[str]:
-    """Read who labelled each training image, from lines such as `5--9,239,41`: images 5 to 9, worker 239, 41
-    seconds."""
+    """Read who labelled each training image, from lines such as `5--9,239,41` (images 5 to 9, worker 239, 41 s)."""
     who = [""] * rows
     with path.open(newline="", encoding="utf-8") as file:
         for line in list(csv.reader(file))[1:]:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 def read(files: dict[str, Path], *, relations: list[str], lengths: dict[str, int]) -> pa.Table:
     """Fields: `left` and `right`; `relation`, the index of its sign in `relations`; `length`, as `lengths` gives it for
-    the file; `origin`, the file's name without its number (train or test). Brackets and words are separated by one
-    space."""
+    the file; `origin`, the file's name without its number (train or test). Brackets and words have single spaces."""
     import pyarrow as pa
 
     if set(files) != set(lengths):

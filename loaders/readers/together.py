@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]], schema: Schema) -> Iterator[pa.Table]:
     """Yield the rows of each entry of `of`, in order. An entry has a `reader`, the names of its `files` (by default
-    all), its `options`, and `constants`: fields with the same value in all its rows, such as `{ origin = "CIFAR-10.1"
-    }`.
+    all), its `options`, and `constants`: fields with the same value in all its rows, such as
+    `{ origin = "CIFAR-10.1" }`.
     """
     for entry in of:
         if unknown := sorted(set(entry) - {"reader", "files", "options", "constants"}):

@@ -40,8 +40,8 @@ def read(files: dict[str, Any]) -> pa.Table:
         paths = paths[:-1] if paths[-1] == "" else paths
         if not len(tokens) == len(types) == len(paths):
             raise BadData(
-                f"{archive.where}: {name} has {len(tokens):,} rows of tokens, {len(types):,} of types and {len(paths):,} "
-                "of files"
+                f"{archive.where}: {name} has {len(tokens):,} rows of tokens, {len(types):,} of types and "
+                f"{len(paths):,} of files"
             )
         for row, (its, kinds, path) in enumerate(zip(tokens, types, paths, strict=True)):
             repository = "/".join(path.split("/")[:2])
