@@ -42,7 +42,7 @@ from .entry_card import make_entry_card
 from .protocol import list_protocol_violations
 from .standings import find_outdated
 
-CACHE_VERSION = 8
+CACHE_VERSION = 9
 """Version of the cache format: raise it with every change of the content."""
 
 VIEWS = ("id", "ood")
