@@ -226,4 +226,4 @@ def test_a_narrow_terminal_leaves_columns_out_rather_than_break_words(tmp_path, 
     assert " finished " in narrow
     assert " 1 of 1 " in narrow
     assert "Hidden in a narrow terminal: benchmark, model." in narrow
-    assert "Left out" not in wide
+    assert "Hidden in a narrow terminal" not in wide
