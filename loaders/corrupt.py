@@ -2,8 +2,8 @@
 
 >>> import numpy as np
 >>> from farshift.loaders.corrupt import corrupt
->>> pictures = np.full((2, 32, 32, 3), 100, np.uint8)
->>> corrupt(pictures, "contrast", 3, row_ids=np.array([7, 8])).shape
+>>> images = np.full((2, 32, 32, 3), 100, np.uint8)
+>>> corrupt(images, "contrast", 3, row_ids=np.array([7, 8])).shape
 (2, 32, 32, 3)
 """
 

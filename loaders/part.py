@@ -231,16 +231,16 @@ class Part:
         text: Text = "codes",
         rank: int | None = None,
         world: int | None = None,
-        pictures: ImageSpec = "bytes",
-        sounds: AudioSpec = "bytes",
+        images: ImageSpec = "bytes",
+        audio: AudioSpec = "bytes",
     ) -> TorchStream:
         """The part as an `IterableDataset` of ready batches, for `DataLoader(stream, batch_size=None)`.
 
         `batch_size` counts the global batch, over all ranks. See `TorchStream` for ranks, workers and resuming.
 
-        pictures: of fields of pictures, `"bytes"` as they are, `"PIL"`, a side in pixels (uint8), or a named transform
-        (`"imagenet"`, `"resize 256, crop 224, normalise clip"`: float32, channels first). sounds: `"bytes"`, or a rate
-        to have samples. Raises `FarshiftError` for what is no form.
+        images: `"bytes"` (encoded files), `"PIL"`, a side in pixels (uint8), or a named transform (`"imagenet"`,
+        `"resize 256, crop 224, normalise clip"`: float32, channels first). audio: `"bytes"`, or a sampling rate
+        (float32 samples). Raises `FarshiftError` for another value.
 
         >>> import farshift as fs
         >>> stream = fs.load("modadd97/xi35").torch(512)
@@ -250,7 +250,7 @@ class Part:
         _require_torch("a torch stream")
         from .batching.torch_stream import TorchStream
 
-        return TorchStream(self, batch_size, seed, epoch, drop_last, columns, text, rank, world, pictures, sounds)
+        return TorchStream(self, batch_size, seed, epoch, drop_last, columns, text, rank, world, images, audio)
 
     def on_device(
         self, device: Device | str, columns: Sequence[str] | None = None, text: Literal["bytes"] | None = None

@@ -11,7 +11,7 @@ from .hugging_face import download_snapshot
 
 
 def processor(model: str) -> ImageProcessor:
-    """What a model's own image processor does to pictures, for `pictures=` of `Part.torch` and of models.
+    """What a model's own image processor does to pictures, for `images=` of `Part.torch` and of models.
 
     model: `org/name[@revision]` of the Hub, of which one file is downloaded, or a folder. Raises `MissingExtra` without
     transformers, `ModelError` for a model without the file, `Unavailable` where the Hub does not give it.

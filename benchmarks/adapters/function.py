@@ -33,18 +33,21 @@ class FunctionModel:
         self.name = str(getattr(source, "__name__", None) or type(source).__name__)
         self.code = _digest_code(function)
         if self.code and self.forms != AS_THEY_ARE:
-            self.code = compute_identity([self.code, str(self.forms)])
+            # In the former names of the fields: runs record this digest, and resume only with the same one.
+            forms = self.forms
+            spec = f"InputFormat(pictures={forms.images!r}, sounds={forms.audio!r}, files_only={forms.files_only!r})"
+            self.code = compute_identity([self.code, spec])
 
     def predict(self, batch: Columns) -> NDArray[Any] | Sequence[Any] | Answers:
         return self._function(batch)
 
 
-def predictor(function: Predict, *, pictures: ImageSpec = "bytes", sounds: AudioSpec = "bytes") -> FunctionModel:
+def predictor(function: Predict, *, images: ImageSpec = "bytes", audio: AudioSpec = "bytes") -> FunctionModel:
     """A callable as a model: it is given the batch and answers with one prediction per row, in order.
 
     Needed only where a callable does not say by its parameters what it is (a callable object, `*args`), or where it
-    asks for a form of pictures or sounds: a function of the batch is a model as it is. pictures: "bytes", "PIL", a side
-    in pixels (uint8 arrays), or a transform ("imagenet"). sounds: "bytes", or a rate. Raises `ModelError` for what
+    asks for a form of pictures or sounds: a function of the batch is a model as it is. images: "bytes", "PIL", a side
+    in pixels (uint8 arrays), or a transform ("imagenet"). audio: "bytes", or a rate. Raises `ModelError` for what
     cannot be called.
 
     >>> import farshift as fs
@@ -55,7 +58,7 @@ def predictor(function: Predict, *, pictures: ImageSpec = "bytes", sounds: Audio
     """
     if not callable(function):
         raise ModelError(f"predictor: a {type(function).__name__} cannot be called: give a function of the batch")
-    return FunctionModel(function, InputFormat(pictures, sounds))
+    return FunctionModel(function, InputFormat(images, audio))
 
 
 def adapt(thing: Any, task: Task, seed: int) -> Model | None:

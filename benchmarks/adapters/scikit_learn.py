@@ -20,7 +20,7 @@ from ..model import Budget, Columns, Model, Task, TrainingRows
 from ._named_columns import make_frame, selects_by_name
 
 SIDE = 32
-"""Pixels of the sides that encoded pictures are resized to, unless the estimator has `pictures`."""
+"""Pixels of the sides that encoded pictures are resized to, unless the estimator has `images`."""
 
 _SORTS = {"classification": "classifier", "regression": "regressor"}
 
@@ -44,7 +44,7 @@ class EstimatorModel:
     Tensors are flattened, numbers are columns. A single text input goes as a list of `str` to an estimator whose first
     step reads raw text. Several inputs with texts among them, and those of an estimator that selects columns by name,
     are the columns of a DataFrame; any other text is refused. Encoded pictures become uint8 pixels of `SIDE` x `SIDE`,
-    or what the estimator's attribute `pictures` asks for. Class probabilities, where the estimator has them, are the
+    or what the estimator's attribute `images` asks for. Class probabilities, where the estimator has them, are the
     scores.
     """
 
@@ -56,9 +56,9 @@ class EstimatorModel:
                 f"{type(estimator).__name__} is a scikit-learn {given or 'estimator'}, and this is a {task.type} task"
             )
         self.estimator, self.task = estimator, task
-        own = hasattr(estimator, "pictures")
-        self.forms = InputFormat(estimator.pictures if own else SIDE, getattr(estimator, "sounds", "bytes"), not own)
-        self.reads_objects = (own or hasattr(estimator, "sounds")) and len(task.inputs) == 1
+        own = hasattr(estimator, "images")
+        self.forms = InputFormat(estimator.images if own else SIDE, getattr(estimator, "audio", "bytes"), not own)
+        self.reads_objects = (own or hasattr(estimator, "audio")) and len(task.inputs) == 1
         self.reads_text = _reads_text(estimator)
         self.selects_by_name = selects_by_name(estimator)
         if self.reads_text and len(task.inputs) != 1:
@@ -106,7 +106,7 @@ class EstimatorModel:
 
 def _explain_unreadable(values: NDArray[Any]) -> str:
     if is_encoded(values) and is_audio(values):
-        return "is encoded sounds: make their reader the first step of a pipeline, and set its `sounds` to a rate"
+        return "is encoded sounds: make their reader the first step of a pipeline, and set its `audio` to a rate"
     return (
         "is text: make a vectoriser the first step of a pipeline, or a ColumnTransformer that selects columns by name"
     )

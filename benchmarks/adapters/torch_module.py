@@ -51,7 +51,7 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
 class ModuleModel:
     """Asks a module. Input columns become tensors, passed by position: floats as float32, whole numbers and booleans as
     int64, pixels (uint8 of more than one dimension) as float32 with their raw values 0 .. 255: scaling is the module's.
-    Encoded pictures come in the form that the module's attribute `pictures` asks for: a side in pixels (uint8 as above)
+    Encoded pictures come in the form that the module's attribute `images` asks for: a side in pixels (uint8 as above)
     or a transform.
 
     Classification: the module gives logits (n, classes), whose softmax are the scores. Multilabel: logits (n, classes),
@@ -135,7 +135,7 @@ def _explain_unreadable(values: Any) -> str:
         return "is text, and a torch module reads numbers: wrap it in an object whose predict encodes text"
     if is_encoded(values) and not is_audio(values):
         return (
-            "is encoded pictures: set the module's attribute `pictures` to a side in pixels (224) or a transform "
+            "is encoded pictures: set the module's attribute `images` to a side in pixels (224) or a transform "
             "('imagenet')"
         )
     return "is sounds or images, and a torch module reads numbers: wrap it in an object whose predict reads them"

@@ -5,7 +5,7 @@ hub = "owner/name"              # a data set of the Hub (with `revision`, a bran
 files = ["data/*.csv"]          # CSV, TSV, JSON, JSON lines or Parquet, compressed or not: of that data set, or of this
                                 # machine, beside the draft
 images = "photos/{domain}/{category}/{file}"   # or pictures in folders, or in an archive
-sounds = "clips/{speaker}/{word}/{file}"       # or sounds (wav)
+audio = "clips/{speaker}/{word}/{file}"        # or audio files (wav)
 inputs = ["text"]               # fields that a model may see; or { text = "Its Column" } to rename
 labels = ["topic"]
 meta = ["year"]                 # what rules may read, and models never see
@@ -57,7 +57,7 @@ class Data(BaseModel):
     revision: str = "main"
     files: list[str] = []
     images: str = ""
-    sounds: str = ""
+    audio: str = ""
     inputs: Columns = Item(min_length=1)
     labels: Columns = Item(min_length=1)
     meta: Columns = []
@@ -71,17 +71,17 @@ class Data(BaseModel):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if sum(map(bool, (self.files, self.images, self.sounds))) != 1:
-            raise ValueError("name either `files`, `images` or `sounds`")
+        if sum(map(bool, (self.files, self.images, self.audio))) != 1:
+            raise ValueError("name either `files`, `images` or `audio`")
         if self.hub and not self.files:
-            what = "images" if self.images else "sounds"
+            what = "images" if self.images else "audio"
             raise ValueError(f"`{what}` are those of this machine: a data set of the Hub has `files`")
         return self
 
     @property
     def folder(self) -> str:
         """The pattern of the paths of pictures or sounds; empty where the data are tables."""
-        return self.images or self.sounds
+        return self.images or self.audio
 
     def columns(self) -> dict[str, tuple[str | list[str], str]]:
         """Each field's column (several, for a tensor) and role; `BadDefinition` where a field is named twice."""
@@ -244,7 +244,7 @@ def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: s
     """How pictures, or sounds, are read: which field is the picture, and what the parts of its path are. Labels that
     are text are classes."""
     columns = data.columns()
-    reader, content, what = (wav, "audio", "sound") if data.sounds else (image_folder, "image", "picture")
+    reader, content, what = (wav, "audio", "audio clip") if data.audio else (image_folder, "image", "image")
     fields = {field: str(column) for field, (column, _) in columns.items() if column not in (content, "path")}
     options: dict[str, Any] = {**data.options, "pattern": pattern, "fields": fields}
     named = {str(column): field for field, (column, _) in columns.items()}
@@ -264,7 +264,7 @@ def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: s
     kinds |= dict.fromkeys([*maps, *given], "int64")
     if maps or given:
         options["maps"] = {**given, **maps}
-    return Plan("wav" if data.sounds else "image_folder", options, _make_schema(columns, kinds))
+    return Plan("wav" if data.audio else "image_folder", options, _make_schema(columns, kinds))
 
 
 def _make_schema(columns: Mapping[str, tuple[Any, str]], kinds: Mapping[str, str]) -> Schema:

@@ -28,13 +28,13 @@ class BadFile(BadData):
 class BadImage(BadFile):
     """A picture that cannot be decoded."""
 
-    what = "picture"
+    what = "image"
 
 
 class BadAudio(BadFile):
     """A sound that cannot be decoded."""
 
-    what = "sound"
+    what = "audio clip"
 
 
 def is_encoded(column: NDArray[Any]) -> bool:

@@ -52,7 +52,7 @@ def parse_image_format(spec: ImageSpec) -> Convert | None:
         return spec.pixels
     if not isinstance(spec, int) or isinstance(spec, bool) or not 0 < spec <= 4096:
         raise FarshiftError(
-            f"pictures = {spec!r}: ask for 'bytes', 'PIL', a side in pixels (224), or a transform ('imagenet')"
+            f"images = {spec!r}: ask for 'bytes', 'PIL', a side in pixels (224), or a transform ('imagenet')"
         )
     return lambda given: _resize_images(given, spec)
 
@@ -62,7 +62,7 @@ def parse_audio_format(spec: AudioSpec) -> Convert | None:
     if spec == "bytes":
         return None
     if not isinstance(spec, int) or isinstance(spec, bool) or not 0 < spec <= 768_000:
-        raise FarshiftError(f"sounds = {spec!r}: ask for 'bytes', or for samples at a rate a second (16000)")
+        raise FarshiftError(f"audio = {spec!r}: ask for 'bytes', or for samples at a rate a second (16000)")
     return lambda given: _decode_audio(given, spec)
 
 
@@ -79,7 +79,7 @@ def _resize_images(given: Given, side: int) -> NDArray[np.uint8]:
     import PIL.Image
 
     by = PIL.Image.Resampling.BILINEAR
-    return map_images(given, lambda picture: np.asarray(picture.resize((side, side), by)))
+    return map_images(given, lambda image: np.asarray(image.resize((side, side), by)))
 
 
 def _decode_audio(given: Given, rate: int) -> NDArray[Any]:
@@ -98,21 +98,21 @@ class InputFormat:
     `bytes`, and pictures that are arrays (uint8 of two or three axes) as arrays. files_only: arrays stay arrays, also
     where it asks for another form of pictures."""
 
-    pictures: ImageSpec = "bytes"
-    sounds: AudioSpec = "bytes"
+    images: ImageSpec = "bytes"
+    audio: AudioSpec = "bytes"
     files_only: bool = False
 
     @classmethod
     def of(cls, model: Any) -> InputFormat:
-        """What a model asks for: an adapter by `forms`, a user's own by `pictures` and `sounds`."""
+        """What a model asks for: an adapter by `forms`, a user's own by `images` and `audio`."""
         own_format = getattr(model, "forms", None)
         if isinstance(own_format, InputFormat):
             return own_format
-        return cls(getattr(model, "pictures", "bytes"), getattr(model, "sounds", "bytes"))
+        return cls(getattr(model, "images", "bytes"), getattr(model, "audio", "bytes"))
 
     def checked(self) -> InputFormat:
         """These forms; `FarshiftError` where one is none."""
-        parse_image_format(self.pictures), parse_audio_format(self.sounds)
+        parse_image_format(self.images), parse_audio_format(self.audio)
         return self
 
     def given(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -129,8 +129,8 @@ class InputFormat:
             values = columns.get(field.name)
             if values is None or field.type == "audio":
                 continue
-            pictures = field.item == "bytes" or (is_pixels(values) and not self.files_only)
-            if pictures and (convert := parse_image_format(self.pictures)) is not None:
+            is_image = field.item == "bytes" or (is_pixels(values) and not self.files_only)
+            if is_image and (convert := parse_image_format(self.images)) is not None:
                 empty[field.name] = convert(np.zeros((1, *(field.shape or _BLANK)), np.uint8))[:0]
         return empty
 
@@ -139,19 +139,19 @@ class InputFormat:
         record: dict[str, str] = {}
         for name, _ in self._changes(columns):
             if is_encoded(columns[name]) and is_audio(columns[name]):
-                record |= {"sounds": f"{self.sounds} a second", "sound_decoder": describe_audio_decoder()}
+                record |= {"sounds": f"{self.audio} a second", "sound_decoder": describe_audio_decoder()}
             else:
-                record["pictures"] = f"{self.pictures} pixels" if isinstance(self.pictures, int) else str(self.pictures)
-                record["decoder"] = ", ".join(getattr(self.pictures, "decides", None) or [load_decoder().version])
+                record["pictures"] = f"{self.images} pixels" if isinstance(self.images, int) else str(self.images)
+                record["decoder"] = ", ".join(getattr(self.images, "decides", None) or [load_decoder().version])
         return record
 
     def _changes(self, columns: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, Convert]]:
         for name, column in columns.items():
             convert: Convert | None = None
             if is_encoded(column):
-                convert = parse_audio_format(self.sounds) if is_audio(column) else parse_image_format(self.pictures)
+                convert = parse_audio_format(self.audio) if is_audio(column) else parse_image_format(self.images)
             elif is_pixels(column) and not self.files_only and len(column):
-                convert = parse_image_format(self.pictures)
+                convert = parse_image_format(self.images)
             if convert is not None:
                 yield name, convert
 

@@ -155,10 +155,10 @@ def is_cached(files: Files, side: int, name: str = DEFAULT) -> bool:
 
 def _compute_key(files: Files, side: int, by: Decoder) -> str:
     if isinstance(files, EncodedFiles):
-        pictures = files.key or files.digest
+        images = files.key or files.digest
     else:
-        pictures = digest_contents(read_content(files, index) for index in range(len(files)))
-    decides = {"format": 2, "pictures": pictures, "side": side, "interpolation": INTERPOLATION}
+        images = digest_contents(read_content(files, index) for index in range(len(files)))
+    decides = {"format": 2, "pictures": images, "side": side, "interpolation": INTERPOLATION}
     return compute_identity(decides | {"decoder": by.name, "version": by.version})
 
 

@@ -28,7 +28,7 @@ _READERS = 4097  # up to 4096 workers, and last the process that owns the stream
 class TorchStream(IterableDataset[Batch]):
     """One epoch a pass, in batches: dictionaries of tensors (this rank's share of the global batch, first axis the
     row); text as lists of `str`, or with `text="bytes"` as two tensors, `<name>` and `<name>.offsets`. Pictures and
-    sounds come as `pictures` and `sounds` ask for them (`input_format.py`); a file that cannot be decoded is a
+    sounds come as `images` and `audio` ask for them (`input_format.py`); a file that cannot be decoded is a
     `BadData` that names its row.
 
     For `DataLoader(stream, batch_size=None)`: its workers take the global batches in turn, so the loader gives them in
@@ -53,16 +53,16 @@ class TorchStream(IterableDataset[Batch]):
         text: Text = "str",
         rank: int | None = None,
         world: int | None = None,
-        pictures: ImageSpec = "bytes",
-        sounds: AudioSpec = "bytes",
+        images: ImageSpec = "bytes",
+        audio: AudioSpec = "bytes",
     ) -> None:
         super().__init__()
         if (rank is None) != (world is None):
             raise FarshiftError("rank and world go together: give both, or neither to have them found")
         check_text(text)
-        self.forms = InputFormat(pictures, sounds).checked()
-        if text == "bytes" and (pictures, sounds) != ("bytes", "bytes"):
-            raise FarshiftError('text="bytes" gives files as bytes too: leave it out, or leave out pictures and sounds')
+        self.forms = InputFormat(images, audio).checked()
+        if text == "bytes" and (images, audio) != ("bytes", "bytes"):
+            raise FarshiftError('text="bytes" gives files as bytes too: leave it out, or leave out images and audio')
         self.part, self.batch_size, self.seed, self.drop_last, self.text = part, batch_size, seed, drop_last, text
         self.columns = part.resolve_columns(columns)
         self._place_given = None if rank is None or world is None else (rank, world)

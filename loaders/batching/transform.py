@@ -81,11 +81,11 @@ class Transform:
         be decoded."""
         return map_images(given, self._transform_image)
 
-    def _transform_image(self, picture: Image) -> NDArray[np.float32]:
+    def _transform_image(self, image: Image) -> NDArray[np.float32]:
         for step in self._steps:
-            picture = step(picture)
+            image = step(image)
         mean, deviation = self._moments
-        scaled = (np.asarray(picture, np.float32) / np.float32(255) - mean) / deviation
+        scaled = (np.asarray(image, np.float32) / np.float32(255) - mean) / deviation
         return np.ascontiguousarray(scaled.transpose(2, 0, 1))
 
     @cached_property
@@ -127,24 +127,24 @@ class Transform:
 
 def _make_step(match: re.Match[str]) -> Callable[[Image], Image]:
     if match["crop"]:
-        return lambda picture: _crop_image(picture, int(match["crop"]))
+        return lambda image: _crop_image(image, int(match["crop"]))
     by, high = match["by"] or "bilinear", int(match["high"])
-    return lambda picture: _resize_image(picture, high, int(match["wide"]) if match["wide"] else None, by)
+    return lambda image: _resize_image(image, high, int(match["wide"]) if match["wide"] else None, by)
 
 
-def _resize_image(picture: Image, high: int, wide: int | None, by: str) -> Image:
+def _resize_image(image: Image, high: int, wide: int | None, by: str) -> Image:
     import PIL.Image
 
     if wide is None:
-        width, height = picture.size
+        width, height = image.size
         short, long = min(width, height), max(width, height)
         other = int(high * long / short)
         size = (high, other) if width <= height else (other, high)
     else:
         size = (wide, high)
-    return picture.resize(size, PIL.Image.Resampling[by.upper()])
+    return image.resize(size, PIL.Image.Resampling[by.upper()])
 
 
-def _crop_image(picture: Image, side: int) -> Image:
-    left, top = (picture.width - side) // 2, (picture.height - side) // 2
-    return picture.crop((left, top, left + side, top + side))
+def _crop_image(image: Image, side: int) -> Image:
+    left, top = (image.width - side) // 2, (image.height - side) // 2
+    return image.crop((left, top, left + side, top + side))

@@ -13,7 +13,7 @@ from typing import Any
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import compute_file_sha256, get_cache_root, translate_os_errors
 from ...core.progress import report_progress
-from .entries import KINDS, REMADE, Entry, list_entries, lock_entry, remove_entry
+from .entries import KINDS, LABELS, REMADE, Entry, list_entries, lock_entry, remove_entry
 from .limit import read_cache_limit
 
 _DAY = 86_400.0
@@ -31,7 +31,8 @@ def list_contents() -> dict[str, Any]:
         "limit": read_cache_limit(),
         "bytes": sum(entry.bytes for entry in all_entries),
         "kinds": {
-            kind: {"entries": len(some), "bytes": sum(entry.bytes for entry in some)} for kind, some in kinds.items()
+            LABELS[kind]: {"entries": len(some), "bytes": sum(entry.bytes for entry in some)}
+            for kind, some in kinds.items()
         },
         "entries": [describe_entry(entry) for entry in all_entries if entry.kind != "responses"],
     }
@@ -41,7 +42,7 @@ def describe_entry(entry: Entry) -> dict[str, Any]:
     """An entry for people and programs; `last_used` in UTC."""
     used = datetime.fromtimestamp(entry.used, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     where = str(entry.path)
-    return {"kind": entry.kind, "name": entry.name, "bytes": entry.bytes, "last_used": used, "path": where}
+    return {"kind": entry.label, "name": entry.name, "bytes": entry.bytes, "last_used": used, "path": where}
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def verify_cache() -> list[Verdict]:
     for number, (entry, marker) in enumerate(marked, start=1):
         state = _check_state(entry, marker)
         again = f"remove {marker}: the file is then made or fetched again when it is needed"
-        verdict = Verdict(entry.kind, str(marker.with_suffix("")), state)
+        verdict = Verdict(entry.label, str(marker.with_suffix("")), state)
         if state != "gone":
             verdicts.append(verdict if verdict.holds else replace(verdict, advice=again))
         report_progress("verifying the cache", number, len(marked))
@@ -119,9 +120,11 @@ def clear_cache(
     on is left. `dry_run` removes nothing and tells what would go. Raises `FarshiftError` where nothing says what to
     clear, `UnknownName` for an unknown kind.
     """
+    kind_of_label = {kind: kind for kind in KINDS} | {label: kind for kind, label in LABELS.items()}
     for kind in kinds:
-        if kind not in KINDS:
-            raise UnknownName("kind of cache entry", kind, KINDS)
+        if kind not in kind_of_label:
+            raise UnknownName("kind of cache entry", kind, LABELS.values())
+    named = [kind_of_label[kind] for kind in kinds]
     if everything and (kinds or older_than is not None):
         raise FarshiftError("--all clears everything: leave out --kind and --older-than")
     if not everything and not kinds and older_than is None:
@@ -131,7 +134,7 @@ def clear_cache(
     before = None if older_than is None else time.time() - older_than * _DAY
     cleared = ClearReport()
     with translate_os_errors(get_cache_root()):
-        for entry in list_entries(*(KINDS if everything else kinds or REMADE)):
+        for entry in list_entries(*(KINDS if everything else named or REMADE)):
             if before is not None and entry.used > before:
                 continue
             why = "" if dry_run else remove_entry(entry)

@@ -43,6 +43,8 @@ _NAMES = {
 """By kind, the names that belong to an entry; the group is the entry's own name."""
 
 KINDS = tuple(_NAMES)
+LABELS = {kind: {"handouts": "model-inputs", "pictures": "images"}.get(kind, kind) for kind in KINDS}
+"""By kind (the name of its folder), the name that users see."""
 REMADE = ("files", "trees", "sources", "splits", "handouts", "pictures", "features", "tokens", "quarantine")
 """The kinds that can be had again for nothing; a response was paid for."""
 
@@ -68,6 +70,11 @@ class Entry:
     @property
     def name(self) -> str:
         return self.path.name
+
+    @property
+    def label(self) -> str:
+        """The kind as users see it."""
+        return LABELS[self.kind]
 
     def files(self) -> list[Path]:
         """All its files, sorted."""

@@ -100,6 +100,6 @@ def _load_photograph(number: int) -> NDArray[np.uint8]:
     try:
         from PIL import Image
     except ImportError as error:
-        raise MissingExtra("frost", "pictures") from error
+        raise MissingExtra("frost", "train") from error
     with Image.open(path) as photograph:
         return np.asarray(photograph.convert("RGB"))

@@ -49,12 +49,12 @@ def open_rgb(content: bytes | memoryview, side: int | None = None) -> Image:
     """The picture of a file, decoded whole, at its own size. side: a large JPEG may be decoded at a half, quarter or
     eighth of it, as long as either side has that many pixels. Raises what Pillow raises, and `ValueError` for pixels
     that have no black and white."""
-    with import_pillow().Image.open(io.BytesIO(content)) as picture:
+    with import_pillow().Image.open(io.BytesIO(content)) as opened:
         if side is not None:
-            picture.draft("RGB", (side, side))
-        picture.load()  # Pillow turns a TIFF itself, and then forgets its orientation
-        turn = _find_transpose(picture)
-        image: Image = _to_eight_bits(picture).convert("RGB")
+            opened.draft("RGB", (side, side))
+        opened.load()  # Pillow rotates a TIFF itself, and then drops its orientation
+        turn = _find_transpose(opened)
+        image: Image = _to_eight_bits(opened).convert("RGB")
     return image if turn is None else image.transpose(turn)
 
 
@@ -64,27 +64,27 @@ def is_plain(content: bytes) -> bool:
         return False
     if not _MAY_BE_TURNED.search(content):
         return True
-    with import_pillow().Image.open(io.BytesIO(content)) as picture:
-        return _find_transpose(picture) is None
+    with import_pillow().Image.open(io.BytesIO(content)) as image:
+        return _find_transpose(image) is None
 
 
-def _find_transpose(picture: Image) -> Any:
+def _find_transpose(image: Image) -> Any:
     """How a picture is turned to be upright; None where it is, or where its EXIF is damaged."""
     try:
-        turn = _TURNS.get(picture.getexif().get(_ORIENTATION, 1))
+        turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
     except Exception:  # it meets anything, and says nothing of the pixels
         return None
     return turn and import_pillow().Image.Transpose[turn]
 
 
-def _to_eight_bits(picture: Image) -> Image:
+def _to_eight_bits(image: Image) -> Image:
     """The picture with 8 bits a channel."""
-    if picture.mode.startswith("I;16") or (picture.mode == "I" and picture.format in ("PNG", "PPM")):
-        tags = getattr(picture, "tag_v2", {})
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
+        tags = getattr(image, "tag_v2", {})
         white = 2 ** tags.get(_BITS, (16,))[0] - 1
-        values = np.minimum((np.asarray(picture).astype(np.int64) * 255 + white // 2) // white, 255).astype(np.uint8)
+        values = np.minimum((np.asarray(image).astype(np.int64) * 255 + white // 2) // white, 255).astype(np.uint8)
         image: Image = import_pillow().Image.fromarray(255 - values if tags.get(_PHOTOMETRIC) == 0 else values)
         return image
-    if picture.mode in ("I", "F"):
-        raise ValueError(f"no format says which of its values are black and white (Pillow's mode {picture.mode})")
-    return picture
+    if image.mode in ("I", "F"):
+        raise ValueError(f"no format says which of its values are black and white (Pillow's mode {image.mode})")
+    return image

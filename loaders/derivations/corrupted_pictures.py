@@ -85,12 +85,12 @@ def rows(
             (places if every else dealt[number :: len(cells)], part, name, level)
             for number, (name, level) in enumerate(cells)
         ]
-    pictures = _load_images(base, image, schema[image])
-    pixels = np.empty((sum(len(places) for places, *_ in blocks), *pictures.shape[1:]), np.uint8)
+    images = _load_images(base, image, schema[image])
+    pixels = np.empty((sum(len(places) for places, *_ in blocks), *images.shape[1:]), np.uint8)
     at = 0
     for places, _, name, level in blocks:
         part_of = pixels[at : at + len(places)]
-        clean = pictures[places]
+        clean = images[places]
         part_of[...] = clean if name == CLEAN else _corrupt_images(clean, name, level, ids[places], constants)
         at += len(places)
     origins = np.concatenate([places for places, *_ in blocks])
@@ -134,10 +134,10 @@ def _load_images(base: pa.Table, image: str, field: Field) -> NDArray[np.uint8]:
 
 
 def _corrupt_images(
-    pictures: NDArray[np.uint8], name: str, level: int, ids: NDArray[np.uint64], constants: str
+    images: NDArray[np.uint8], name: str, level: int, ids: NDArray[np.uint64], constants: str
 ) -> NDArray[np.uint8]:
     """Pictures (rows, height, width), (rows, height, width, 3) or (rows, 3, height, width), corrupted."""
-    first = pictures.ndim == 4 and pictures.shape[1] == 3 and pictures.shape[3] != 3
+    first = images.ndim == 4 and images.shape[1] == 3 and images.shape[3] != 3
     if not first:
-        return corrupt(pictures, name, level, ids, constants)
-    return np.moveaxis(corrupt(np.moveaxis(pictures, 1, -1), name, level, ids, constants), -1, 1)
+        return corrupt(images, name, level, ids, constants)
+    return np.moveaxis(corrupt(np.moveaxis(images, 1, -1), name, level, ids, constants), -1, 1)

@@ -121,8 +121,8 @@ class StreamedPart(RemoteRows):
         rank: int | None = None,
         world: int | None = None,
         verify: Verify | None = None,
-        pictures: ImageSpec = "bytes",
-        sounds: AudioSpec = "bytes",
+        images: ImageSpec = "bytes",
+        audio: AudioSpec = "bytes",
     ) -> TorchStream:
         """The part as an `IterableDataset` of ready batches, for `DataLoader(stream, batch_size=None)`; ranks, workers
         and states as in `TorchStream`, pictures and sounds as of `Part.torch`. Each worker reads with connections and
@@ -131,7 +131,7 @@ class StreamedPart(RemoteRows):
 
         read = self if verify is None else replace(self, verify=verify)
         check_verify(read.verify)
-        return TorchStream(read, batch_size, seed, epoch, drop_last, columns, text, rank, world, pictures, sounds)
+        return TorchStream(read, batch_size, seed, epoch, drop_last, columns, text, rank, world, images, audio)
 
     def tally(self, batch_size: int, seed: int | None = None, epoch: int = 0, drop_last: bool = False) -> EpochTally:
         """What the tallies of all ranks' and workers' iterators of an epoch must add up to."""

@@ -107,12 +107,12 @@ def test_sounds_are_samples_at_a_rate():
 
 
 def test_a_broken_file_is_named_by_its_place():
-    with pytest.raises(BadImage, match="picture 1 of 2 cannot be decoded") as refused:
+    with pytest.raises(BadImage, match="image 1 of 2 cannot be decoded") as refused:
         parse_image_format("PIL")(column([FILES[0], FILES[1][:60]]))
     assert refused.value.position == 1
     with pytest.raises(BadImage):
         Transform("imagenet").pixels(column([FILES[0], b""]))
-    with pytest.raises(BadAudio, match="sound 1 of 2 cannot be decoded") as refused:
+    with pytest.raises(BadAudio, match="audio clip 1 of 2 cannot be decoded") as refused:
         parse_audio_format(8000)(column([sound(1), b"RIFF"]))
     assert refused.value.position == 1
 

@@ -365,7 +365,7 @@ def test_pictures_that_are_not_whole_or_fit_nothing_are_named_and_nothing_is_wri
     assert made.definition.rows == 16
     with pytest.raises(Unavailable, match=r"\[data\] no folder or archive .*pictures"):
         pin_source(image_data(images="pictures/{place}/{kind}/{file}"), "other", home, home)
-    with pytest.raises(BadDefinition, match="names no field for the picture itself"):
+    with pytest.raises(BadDefinition, match="names no field for the image itself"):
         pin_source(image_data(inputs=["file"]), "other", home, home)
 
 

@@ -204,7 +204,7 @@ def test_ranks_have_batches_of_one_kind_also_without_rows(part, name):
     ],
 )
 def test_a_form_of_pictures_is_the_same_without_rows(part, form, kind, shape):
-    shares = two_ranks(part, ["image"], pictures=form)
+    shares = two_ranks(part, ["image"], images=form)
     every = [batch["image"] for share in shares for batch in share]
     kinds = {values.dtype if isinstance(values, torch.Tensor) else type(values) for values in every}
     assert kinds == {kind}
