@@ -79,7 +79,8 @@ def choose_file(pinned: SourceDefinition, folder: Path, split: SplitName | None)
         chosen = choose_file(pinned.model_copy(update={"name": later}), folder, split)
         log_message(
             f"{shorten_list(full_names)} {'depends' if len(standing) == 1 else 'depend'} on the data as pinned in "
-            f'{path.name}: the source of {split} is {later}; set source = {{ name = "{later}" }} in the draft to fix this name'
+            f"{path.name}: the source of {split} is {later}; to set this name in the draft, write "
+            f'source = {{ name = "{later}" }}'
         )
         return chosen
     folders = shorten_list([str(manifest.folder) for manifest in standing])

@@ -73,8 +73,8 @@ def load_tokenizer(given: Any, most: int | None = None) -> PinnedTokenizer:
         inner = getattr(given, "backend_tokenizer", given)
         if not isinstance(inner, kind):
             raise FarshiftError(
-                f"{type(given).__name__} is not a tokenizer: give a folder with a tokenizer.json, a tokenizers.Tokenizer, "
-                "or a fast tokenizer of transformers"
+                f"{type(given).__name__} is not a tokenizer: give a folder with a tokenizer.json, a "
+                "tokenizers.Tokenizer, or a fast tokenizer of transformers"
             )
         name = Path(str(getattr(given, "name_or_path", "") or "tokenizer")).name
         core = kind.from_str(inner.to_str())

@@ -106,7 +106,7 @@ class Transform:
             raise FarshiftError(f"transform {self.text!r}: sizes have to be from 1 to {_MOST} pixels")
         if not any(step["crop"] or step["wide"] for step in steps):
             raise FarshiftError(
-                f"transform {self.text!r} gives images of several sizes: add a crop, or resize to height x width (224x224)"
+                f"transform {self.text!r} gives images of several sizes: add a crop, or resize to two sides (224x224)"
             )
         if any(step["moments"] for step in steps[:-1]):
             raise FarshiftError(f"transform {self.text!r}: normalise has to come last")
