@@ -31,8 +31,8 @@ _OF_LIBRARIES = (("pyarrow", "ArrowException"), ("PIL.Image", "DecompressionBomb
 
 @contextmanager
 def convert_reader_errors(where: str) -> Iterator[None]:
-    """Convert a library's exception about data to `BadData` that begins with `where`, the source or file being read. A
-    `FarshiftError` is not changed."""
+    """Convert a library's exception about data to `BadData` that begins with `where`, the source or file being read.
+    Other exceptions, including `FarshiftError`, are not changed."""
     try:
         yield
     except Exception as error:

@@ -159,9 +159,9 @@ def _check_names(
         )
     if (texts := source.class_names(label)) and len(texts) != len(names):
         raise BadDefinition(
-            f"{where} has {len(names)} names, but {label!r} has {len(texts)} classes ({shorten_list(texts)}): name each, "
-            "in "
-            "order"
+            f"{where} has {len(names)} names, but {label!r} has {len(texts)} classes ({shorten_list(texts)}): give one "
+            "name "
+            "for each, in order"
         )
     if (highest := find_highest_class(definition, rows, assigned)) >= len(names):
         raise BadDefinition(

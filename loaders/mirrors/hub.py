@@ -32,8 +32,8 @@ def _find_file_name(mirror: dict[str, Any]) -> str:
 def list_client_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions that `huggingface_hub` raises for a failed request.
 
-    These are the errors of its HTTP library (another one in each major version, so found through the client's own error),
-    OSErrors, RuntimeErrors of the Xet store, and its error for an invalid name.
+    These are the errors of its HTTP library (another one in each major version, so found through the client's own
+    error), OSErrors, RuntimeErrors of the Xet store, and its error for an invalid name.
     """
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
@@ -41,7 +41,8 @@ def list_client_errors() -> tuple[type[Exception], ...]:
 
 
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
-    """Download `file` of the data set `repo` at `revision` (a full commit); the client resumes interrupted downloads."""
+    """Download `file` of the data set `repo` at `revision` (a full commit); the client resumes interrupted
+    downloads."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
