@@ -249,7 +249,7 @@ def _write_remedy(frozen: SplitDefinition, audit_record: dict[str, Any]) -> str:
     if not declared:
         advice = suggest_change(frozen, audit_record)
         return f"; {advice}" if advice else ""
-    line = f"; if this is intended, add declared = {write_inline(declared)} to the draft"
+    line = f"; if this is intended, add to the draft: declared = {write_inline(declared)}"
     return line + (f"; even then: {remainder}" if remainder else "")
 
 

@@ -225,11 +225,11 @@ def test_a_killed_reader_s_note_holds_nothing_and_goes_after_a_day(cache):
 
 
 def test_what_to_clear_must_be_said_in_words_that_exist(cache):
-    with pytest.raises(FarshiftError, match="say what to clear: --kind KIND, --older-than DAYS, or --all"):
+    with pytest.raises(FarshiftError, match="give what to clear: --kind KIND, --older-than DAYS, or --all"):
         clear_cache()
     with pytest.raises(UnknownName, match="no kind of cache entry named 'file': did you mean files"):
         clear_cache(["file"])
-    with pytest.raises(FarshiftError, match="--all clears everything: leave out"):
+    with pytest.raises(FarshiftError, match="--all clears everything: omit"):
         clear_cache(["files"], everything=True)
-    with pytest.raises(FarshiftError, match="-1 days is less than none"):
+    with pytest.raises(FarshiftError, match="-1 days is negative"):
         clear_cache(older_than=-1)

@@ -114,9 +114,7 @@ def test_what_would_not_fit_is_decoded_when_it_is_read_and_a_line_says_so(cache,
     monkeypatch.setattr(pixels, "_TOLD_FROM", 0)
     with report_to(told := Told()):
         found = pixels.open_pixels(FILES, 8)
-    assert told.lines == [
-        "40 pictures are decoded whenever they are read: 7.7 kB decoded, and FARSHIFT_CACHE_LIMIT is 5.0 kB"
-    ]
+    assert told.lines == ["40 images are decoded on each read: 7.7 kB decoded, and FARSHIFT_CACHE_LIMIT is 5.0 kB"]
     assert isinstance(found, pixels.EncodedPixels)
     rows = np.array([7, 1])
     np.testing.assert_array_equal(found.take(rows), decode_images(FILES, 8)[rows])
