@@ -18,9 +18,9 @@ from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import ModelError
 from ...loaders.batching.tokenizer import load_tokenizer
 from ...loaders.batching.tokens import tokenise_texts
+from .audio_samples import AudioEncoding
 from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, make_encoding
 from .log_mel import SpectrogramEncoding, is_audio_task
-from .sound_samples import AudioEncoding
 from .targets import make_targets
 from .token_rows import TokenRows
 

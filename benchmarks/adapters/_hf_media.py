@@ -78,7 +78,7 @@ class AudioClassifier:
         self.network, self.task, self.name = network, task, name
         self.outputs = match_outputs(network.config.id2label, task, name)
         self.rate = int(self.processor.sampling_rate)
-        self.forms = InputFormat(sounds=self.rate)
+        self.forms = InputFormat(audio=self.rate)
         self._least = count_frame_samples(network.config)
 
     def predict(self, batch: Columns) -> Answers:

@@ -56,9 +56,9 @@ class EstimatorModel:
                 f"{type(estimator).__name__} is a scikit-learn {given or 'estimator'}, but this is a {task.type} task"
             )
         self.estimator, self.task = estimator, task
-        own = hasattr(estimator, "pictures")
-        self.forms = InputFormat(estimator.pictures if own else SIDE, getattr(estimator, "sounds", "bytes"), not own)
-        self.reads_objects = (own or hasattr(estimator, "sounds")) and len(task.inputs) == 1
+        own = hasattr(estimator, "images")
+        self.forms = InputFormat(estimator.images if own else SIDE, getattr(estimator, "audio", "bytes"), not own)
+        self.reads_objects = (own or hasattr(estimator, "audio")) and len(task.inputs) == 1
         self.reads_text = _reads_text(estimator)
         self.selects_by_name = selects_by_name(estimator)
         if self.reads_text and len(task.inputs) != 1:
@@ -107,7 +107,7 @@ class EstimatorModel:
 
 def _explain_unreadable(values: NDArray[Any]) -> str:
     if is_encoded(values) and is_audio(values):
-        return "is encoded sounds: make their reader the first step of a pipeline, and set its `sounds` to a rate"
+        return "is encoded sounds: make their reader the first step of a pipeline, and set its `audio` to a rate"
     return (
         "is text: make a vectoriser the first step of a pipeline, or a ColumnTransformer that selects columns by name"
     )

@@ -135,7 +135,7 @@ def _explain_unreadable(values: Any) -> str:
         return "is text, and a torch module reads only numbers: wrap it in an object whose predict encodes text"
     if is_encoded(values) and not is_audio(values):
         return (
-            "is encoded pictures: set the module's attribute `pictures` to a side in pixels (224) or a transform "
+            "is encoded images: set the module's attribute `images` to a side in pixels (224) or a transform "
             "('imagenet')"
         )
     return "is audio or images, and a torch module reads only numbers: wrap it in an object whose predict reads them"

@@ -82,7 +82,7 @@ def test_what_cannot_be_trained_on_a_stream_is_refused_before_anything_is_read(e
 
 def test_an_address_that_holds_one_part_says_where_the_name_of_the_others_goes(exported, tmp_path):
     without_a_copy(tmp_path)
-    with pytest.raises(FarshiftError, match=r"write \{part\} in the place of its name"):
+    with pytest.raises(FarshiftError, match=r"write \{part\} in place of its name"):
         run_baseline("mlp", NAME, out=tmp_path / "run", stream=str(exported / "train"), **HOW)
     shutil.rmtree(exported / "ood_test")
     with pytest.raises(FarshiftError, match="ood_test"):

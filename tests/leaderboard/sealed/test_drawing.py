@@ -60,10 +60,10 @@ def test_the_same_seed_gives_the_same_draw_and_another_seed_others(benchmark, dr
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("scan/length", "takes no seed and gives all rows there are"),
-        ("two_hop/phi_3_6", "also makes its facts"),
+        ("scan/length", "has no seed and gives all possible rows"),
+        ("two_hop/phi_3_6", "also determines its facts"),
         ("xor_clusters/eta10", "its view ood uses training rows"),
-        ("rated_sums/glicko2", "does not give its rows again exactly"),
+        ("rated_sums/glicko2", "does not reproduce its rows exactly"),
         ("optdigits/writers", "comes from files"),
     ],
 )
