@@ -56,8 +56,8 @@ class EstimatorModel:
                 f"{type(estimator).__name__} is a scikit-learn {given or 'estimator'}, but this is a {task.type} task"
             )
         self.estimator, self.task = estimator, task
-        own = hasattr(estimator, "images")
-        self.forms = InputFormat(estimator.images if own else SIDE, getattr(estimator, "audio", "bytes"), not own)
+        own, request = hasattr(estimator, "images"), InputFormat.of(estimator)
+        self.forms = InputFormat(request.images if own else SIDE, request.audio, not own)
         self.reads_objects = (own or hasattr(estimator, "audio")) and len(task.inputs) == 1
         self.reads_text = _reads_text(estimator)
         self.selects_by_name = selects_by_name(estimator)

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import farshift as fs
 import numpy as np
@@ -121,6 +122,12 @@ def test_a_function_asks_by_predictor_or_by_an_attribute():
         InputFormat.of(fs.predictor(shapes, images=0)).given({"image": FILES})
 
 
+def test_the_former_name_of_an_attribute_is_refused_and_submodules_are_no_requests():
+    with pytest.raises(FarshiftError, match="a model's attribute `pictures` is called `images` now: rename it"):
+        InputFormat.of(SimpleNamespace(pictures=224))
+    assert InputFormat.of(SimpleNamespace(audio=len, images=list)) == InputFormat("bytes", "bytes")
+
+
 def test_an_estimator_gets_small_pixels_or_what_it_asks_for(photos):
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
@@ -160,7 +167,7 @@ def test_a_module_reads_tensors_of_the_form_it_asks_for(photos):
             self.seen = pixels
             return pixels.flatten(1)[:, :2]
 
-    with pytest.raises(ModelError, match="encoded pictures: set the module's attribute `images` to a side"):
+    with pytest.raises(ModelError, match="encoded images: set the module's attribute `images` to a side"):
         fs.evaluate(Mean(), on=photos, seeds=1, budget="quick")
     for asked, shape in ((6, (6, 6, 3)), ("resize 4x4, normalise imagenet", (3, 4, 4))):
         module = Mean()
