@@ -109,7 +109,7 @@ def test_missing_values_and_types_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / "holes.parquet"
     pq.write_table(pa.table({"text": ["a", None]}), path)
     schema = Schema((Field("text", "string", "input"),))
-    with pytest.raises(BadData, match=r"holes.parquet, row 2: text is missing: say by `if_missing`"):
+    with pytest.raises(BadData, match=r"holes.parquet, row 2: text is missing: set `if_missing`"):
         build_in_pieces(
             "parquet", {"files": {"holes.parquet": path}, "columns": {"text": "text"}}, schema, "here", tmp_path / "out"
         )

@@ -55,7 +55,7 @@ HOLES = [(form, hole) for form, holes in NO_NUMBER.items() for hole in holes]
 @pytest.mark.parametrize(("form", "hole"), HOLES)
 def test_a_missing_number_is_refused_dropped_or_filled_in_every_format(home, form, hole):
     write(home / f"asks.{form}", columns(hole))
-    with pytest.raises(FarshiftError, match=rf"asks.{form}, (line|record|row) \d+: x is missing: say by `if_missing`"):
+    with pytest.raises(FarshiftError, match=rf"asks.{form}, (line|record|row) \d+: x is missing: set `if_missing`"):
         pinned(home / f"asks.{form}")
     # Whatever the format and the hole, the same rows are left.
     write(home / f"drops.{form}", columns(hole))
@@ -82,7 +82,7 @@ def test_a_missing_text_is_filled_in_every_format_and_a_label_is_refused(home, f
     values = columns(1.5)
     values["y"][3] = None
     write(home / f"labels.{form}", values)
-    with pytest.raises(FarshiftError, match=rf"labels.{form}, .*: y is missing: say by `if_missing`"):
+    with pytest.raises(FarshiftError, match=rf"labels.{form}, .*: y is missing: set `if_missing`"):
         pinned(home / f"labels.{form}", classes=["y"])
 
 
@@ -109,12 +109,12 @@ def test_lists_with_a_missing_item_are_missing(home, form, hole):
     values = {"x": [[float(row), 0.5] for row in range(ROWS)], "y": [0, 1] * (ROWS // 2)}
     values["x"][9] = [hole, 0.5]
     write(home / f"asks.{form}", values)
-    with pytest.raises(FarshiftError, match=rf"asks.{form}, (line|row) 10: x is missing: say by `if_missing`"):
+    with pytest.raises(FarshiftError, match=rf"asks.{form}, (line|row) 10: x is missing: set `if_missing`"):
         pinned(home / f"asks.{form}", inputs=["x"])
     write(home / f"drops.{form}", values)
     found = pinned(home / f"drops.{form}", inputs=["x"], options={"if_missing": "drop"})
     assert found.schema["x"].type == "float32[2]" and found.table().num_rows == ROWS - 1
-    with pytest.raises(FarshiftError, match="no value can stand for a missing one"):
+    with pytest.raises(FarshiftError, match="a missing one cannot be replaced by a value"):
         pinned(home / f"asks.{form}", inputs=["x"], options={"if_missing": {"x": 0.0}})
 
 
@@ -130,7 +130,7 @@ def test_a_text_of_several_columns_is_missing_where_one_of_them_is(tmp_path):
     options = {"files": {"t.parquet": tmp_path / "t.parquet"}, "schema": schema}
     options["texts"] = {"both": "{a} {b}"}
     assert table.read(**options, if_missing="drop")["both"].to_pylist() == ["1 0.5"]
-    with pytest.raises(FarshiftError, match="row 2: both is missing: say by `if_missing`"):
+    with pytest.raises(FarshiftError, match="row 2: both is missing: set `if_missing`"):
         table.read(**options)
 
 

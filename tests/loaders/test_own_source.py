@@ -87,7 +87,7 @@ def data(**changes) -> Data:
         ({"labels": ["topik"]}, r"rows-0\.parquet has no column 'topik' \(it has The Text, topic, year, tags\)"),
         (
             {"meta": ["tags"]},
-            r"column 'tags' is list<.*no field type supports: take it as text by types = { tags = \"string\" }",
+            r"column 'tags' is list<.*no field type supports: read it as text with types = { tags = \"string\" }",
         ),
         ({"labels": ["topic"], "meta": ["topic"]}, "names the field 'topic' twice"),
         ({"inputs": ["text", "Review Text"]}, r'inputs = { text = "text", review_text = "Review Text" }$'),
@@ -298,11 +298,11 @@ def test_several_columns_are_one_tensor(home):
     ("changes", "content", "complaint"),
     [
         ({"labels": ["star"]}, CSV, r"rows\.csv has no column 'star' \(it has id, text, stars"),
-        ({}, CSV + "60,short\n", r"rows\.csv, line 62: 2 cells, and not 7 as the first line has"),
+        ({}, CSV + "60,short\n", r"rows\.csv, line 62: 2 cells, but the first line has 7"),
         (
             {"meta": []},
             CSV.replace(",2,", ",,", 1),
-            r"rows\.csv, line 4: stars is missing: say by `if_missing` what then",
+            r"rows\.csv, line 4: stars is missing: set `if_missing` to",
         ),
         ({"classes": ["kinds"]}, CSV, r"\[data\] classes: there is no field 'kinds' \(fields: text"),
         ({}, CSV.split("\n")[0], r"\[data\] the type of text, stars, .* cannot be inferred"),
@@ -361,7 +361,7 @@ def test_pictures_that_are_not_whole_or_fit_nothing_are_named_and_nothing_is_wri
     with pytest.raises(FarshiftError, match=r"photos: zoo/cat/bad\.jpg is cut off"):
         pin_source(image_data(), "mine", home, home)
     (home / "photos" / "list.txt").write_text("x")
-    format_ignore_option = r'leave them out by options = \{ ignore = \["list\.txt"\] \}'
+    format_ignore_option = r'leave them out with options = \{ ignore = \["list\.txt"\] \}'
     with pytest.raises(BadData, match=r"1 of 18 files do not fit .* list\.txt; " + format_ignore_option):
         pin_source(image_data(), "mine", home, home)
     made = pin_source(image_data(options={"ignore": ["*.txt", "bad.jpg"]}), "mine", home, home)
@@ -375,14 +375,12 @@ def test_pictures_that_are_not_whole_or_fit_nothing_are_named_and_nothing_is_wri
 def test_all_damaged_pictures_are_in_one_report_with_the_line_that_leaves_them_out(home):
     damaged = {f"zoo/cat/bad [{number}].jpg": PHOTOS["zoo/cat/1.jpg"][: -30 - number] for number in range(7)}
     folder(home / "photos", PHOTOS | damaged | {"farm/dog/empty.jpg": b""})
-    with pytest.raises(
-        FarshiftError, match=r"photos: 8 of 24 files are damaged, and so the first: farm/dog"
-    ) as refused:
+    with pytest.raises(FarshiftError, match=r"photos: 8 of 24 files are damaged, beginning with: farm/dog") as refused:
         pin_source(image_data(), "mine", home, home)
     said = str(refused.value)
     assert "farm/dog/empty.jpg has no bytes; zoo/cat/bad [0].jpg is cut off" in said
     assert said.count("\n") == 0
-    first = tomllib.loads(said.split("leave it out by ")[1].split(", or keep")[0].replace(", ..]", "]"))["options"]
+    first = tomllib.loads(said.split("leave them out with ")[1].split(", or keep")[0].replace(", ..]", "]"))["options"]
     assert first["ignore"][:2] == ["farm/dog/empty.jpg", "zoo/cat/bad [0].jpg"]
     left = [*first["ignore"], "bad*[456].jpg", "bad ?[456]?.jpg"]
     assert pin_source(image_data(options={"ignore": left}), "mine", home, home).definition.rows == 16

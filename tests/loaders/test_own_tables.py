@@ -69,13 +69,13 @@ def test_rows_are_the_same_however_they_are_written(home):
         (
             table(";").encode(),
             {},
-            r'has no column .text. .*: say by options = \{ separator = ";" \} what stands between',
+            r'has no column .text. .*: set the separator of its cells with options = \{ separator = ";" \}',
         ),
-        (table("\t").encode(), {}, r'say by options = \{ separator = "\\t" \}'),
-        (table().encode("utf-16"), {}, r'UTF-16 text: say options = \{ encoding = "utf-16" \}'),
-        ("text,price,kind\nä,1,a\n".encode("latin-1"), {}, r"line 2: not utf-8 text: name the file's encoding"),
-        (b'text,price,kind\n"open,1,a\n', {}, "a quote that does not fit"),
-        (simple(["1", ""]).encode(), {}, "line 3: price is missing: say by `if_missing`"),
+        (table("\t").encode(), {}, r'with options = \{ separator = "\\t" \}'),
+        (table().encode("utf-16"), {}, r'UTF-16 text: set options = \{ encoding = "utf-16" \}'),
+        ("text,price,kind\nä,1,a\n".encode("latin-1"), {}, r"line 2: not utf-8 text: set the file's encoding"),
+        (b'text,price,kind\n"open,1,a\n', {}, "an unmatched quote"),
+        (simple(["1", ""]).encode(), {}, "line 3: price is missing: set `if_missing`"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_what_to_do(home, content, options, complaint):

@@ -111,7 +111,7 @@ def test_texts_of_which_one_is_no_time_or_has_a_zone_beside_none_stay_text(home,
 
 def test_what_is_no_time_is_named_with_its_line(home):
     write_csv(home / "odd.csv", ["2023-01-01", "2023-06-31"])
-    with pytest.raises(Unavailable, match=r"odd\.csv, line 3: when is '2023-06-31', and not a time such as"):
+    with pytest.raises(Unavailable, match=r"odd\.csv, line 3: when is '2023-06-31', not a time such as"):
         pinned(home, "odd.csv", types={"when": "timestamp"})
     write_csv(home / "mixed.csv", ["2023-01-01", "2023-01-01T09:30Z"])
     with pytest.raises(BadDefinition, match="'when': times have a zone in some rows and none in others"):
@@ -259,11 +259,11 @@ def test_whole_numbers_truth_values_and_others_have_their_items(home, values, ki
     [
         (
             [[1.0], [1.0, 2.0]],
-            r"'x' has lists of 1 to 2 values, .* pad them to one length, or take it as text by types",
+            r"'x' has lists of 1 to 2 values, .* pad them to one length, or read it as text with types",
         ),
         ([[[1.0], [1.0, 2.0]], [[1.0], [1.0]]], "'x' has lists of 1 to 2 values"),
-        ([[1.0, 2.0], [1.0, None]], r"n.parquet, row 2: x is missing: say by `if_missing`"),
-        ([["a"], ["b"]], r"column 'x' is list<.*, which no field type supports: take it as text by types"),
+        ([[1.0, 2.0], [1.0, None]], r"n.parquet, row 2: x is missing: set `if_missing`"),
+        ([["a"], ["b"]], r"column 'x' is list<.*, which no field type supports: read it as text with types"),
     ],
 )
 def test_lists_that_are_no_tensor_are_refused_with_what_to_do(home, values, complaint):

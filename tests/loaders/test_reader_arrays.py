@@ -80,7 +80,7 @@ def test_the_corruptions_of_cifar_10_c_are_one_file_each_with_five_severities_in
     assert {row["corruption"] for row in rows(held, schema, **options, only={"corruption": ["snow"]})} == {"snow"}
     with pytest.raises(BadData, match=r"no file fits 'CIFAR-10-C/\{corruption\}\.npy' with frost"):
         rows(held, schema, **options, only={"corruption": ["snow", "frost"]})
-    with pytest.raises(BadData, match="10 rows are not 3 equal blocks of 'level'"):
+    with pytest.raises(BadData, match="10 rows cannot be divided into 3 equal blocks of 'level'"):
         rows(held, schema, **options | {"blocks": {"level": [1, 2, 3]}})
 
 
@@ -105,7 +105,7 @@ def test_colours_come_first_where_axes_say_so_and_a_wrong_order_is_refused(tmp_p
     found = rows(held, schema, fields={"image": "x.npy"}, axes={"image": [2, 0, 1]})
     assert np.array_equal(np.array([row["image"] for row in found]).reshape(10, 3, 4, 4), IMAGES.transpose(0, 3, 1, 2))
     with pytest.raises(
-        BadData, match=r"a row of image is 4x4x3, and uint8\[3,4,4\] is asked for: say by `axes` in which order"
+        BadData, match=r"a row of image is 4x4x3, but uint8\[3,4,4\] is required: set the order of its axes with `axes`"
     ):
         rows(held, schema, fields={"image": "x.npy"})
     flat = files(tmp_path, flat=IMAGES.reshape(10, -1))
@@ -152,9 +152,9 @@ def test_nothing_is_unpickled(tmp_path, capsys):
 def test_files_that_do_not_belong_together_or_are_damaged_are_named(tmp_path):
     held = files(tmp_path, x=IMAGES, y=LABELS[:-2])
     fields = {"image": "x.npy", "label": "y.npy"}
-    with pytest.raises(BadData, match=r"y\.npy has 8 rows, and x\.npy 10: they do not belong together"):
+    with pytest.raises(BadData, match=r"y\.npy has 8 rows, but x\.npy has 10: they must be the same"):
         rows(held, fields=fields)
-    with pytest.raises(BadData, match=r"there is no file z\.npy: there are x\.npy, y\.npy"):
+    with pytest.raises(BadData, match=r"no file z\.npy: the files are x\.npy, y\.npy"):
         rows(held, fields={"image": "z.npy"})
     (tmp_path / "x.npy").write_bytes(npy(IMAGES)[:-9])
     with pytest.raises(BadData, match=r"x\.npy: not a readable \.npy file"):
@@ -170,7 +170,7 @@ def test_files_that_do_not_belong_together_or_are_damaged_are_named(tmp_path):
     with pytest.raises(BadData, match=r"m\.mat: not a readable \.mat file"):
         rows({"m.mat": tmp_path / "m.mat"}, fields={"image": "m.mat:x"})
     (tmp_path / "x.txt").write_text("1")
-    with pytest.raises(BadDefinition, match=r"x\.txt: no file of arrays by its name"):
+    with pytest.raises(BadDefinition, match=r"x\.txt: not an array file, by its suffix"):
         rows({"x.txt": tmp_path / "x.txt"}, fields={"image": "x.txt"})
 
 

@@ -95,17 +95,17 @@ class Malicious:
     [
         ({"data": Malicious(os.system, "touch unpickled")}, "names 'posix.system'"),
         ({"data": Malicious(exec, "open('unpickled', 'w')")}, "names '__builtin__.exec'"),
-        ({"data": PIXELS.astype(np.int32)}, "calls numpy.dtype as no array of bytes does"),
+        ({"data": PIXELS.astype(np.int32)}, "calls numpy.dtype, unlike an array of bytes"),
         (
             {"data": np.array([object()])},
             "names '__builtin__.object'|names 'copy_reg._reconstructor'|calls numpy.dtype",
         ),
-        ({"data": np.asfortranarray(PIXELS)}, "not of bytes, rows first"),
+        ({"data": np.asfortranarray(PIXELS)}, "not an array of bytes in C order"),
         ({"data": 1.5}, "the instruction BINFLOAT"),
         ({"data": 2**80}, "the instruction LONG1"),
-        ({"data": [[1]]}, "its entry 'data' is no text"),
-        ({"data": (1, 2)}, "its entry 'data' is no text"),
-        ([1, 2], "holds no dictionary"),
+        ({"data": [[1]]}, "entry 'data' is not a text"),
+        ({"data": (1, 2)}, "entry 'data' is not a text"),
+        ([1, 2], "is not a pickled dictionary"),
         (Path("x"), r"names 'pathlib"),
     ],
 )
@@ -121,15 +121,15 @@ def test_calls_and_states_of_what_is_no_array_are_refused():
         (b"cnumpy\ndtype\nU\x02O8K\x00K\x01\x87R.", "calls numpy.dtype"),
         (b"cnumpy\nndarray\n(K\x05tR.", "calls numpy.ndarray"),
         (b"c_codecs\nencode\n(X\x01\x00\x00\x00aU\x04rot1tR.", "calls _codecs.encode"),
-        (b"}}b.", "gives a state to what is no array"),
+        (b"}}b.", "sets the state of a value that is not an array"),
         (b"K\x01K\x02R.", "calls no function"),
         (b"(dp0\n.", "the instruction DICT"),
         (b"Vtext\n.", "the instruction UNICODE"),
         (b"\x8e\x01.", "cut off"),
-        (b"h\x05.", "no batch of CIFAR"),
-        (b"K\x01K\x02a.", "no batch of CIFAR"),
-        (b"e.", "no batch of CIFAR"),
-        (b"}K\x01.", "no batch of CIFAR"),
+        (b"h\x05.", "not a batch of CIFAR"),
+        (b"K\x01K\x02a.", "not a batch of CIFAR"),
+        (b"e.", "not a batch of CIFAR"),
+        (b"}K\x01.", "not a batch of CIFAR"),
     ):
         with pytest.raises(BadData, match=said):
             read_batch(b"\x80\x02" + body, "here")
@@ -196,7 +196,7 @@ def test_two_labels_are_taken_by_their_names(archive):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"labels": FINE[:-1]}, "its 'labels' are not 6 whole numbers from 0 to 255"),
+        ({"labels": FINE[:-1]}, "its 'labels' are not 6 whole numbers between 0 and 255"),
         ({"labels": ["cat"] * ROWS}, "its 'labels' are not 6 whole numbers"),
         ({"data": PIXELS[:, :100]}, "its 'data' are not rows of 3072 bytes"),
         ({"data": "none"}, "its 'data' are not rows of 3072 bytes"),

@@ -46,7 +46,7 @@ def test_a_picture_has_the_label_of_its_shape_and_the_name_of_its_texture(tmp_pa
     ],
 )
 def test_a_picture_of_nothing_that_is_known_is_named(tmp_path, name):
-    with pytest.raises(BadData, match=f"{name.partition('/')[2]} is no picture of one of airplane"):
+    with pytest.raises(BadData, match=f"{name.partition('/')[2]} is not an image of one of airplane"):
         rows(tmp_path, FILES | {name: picture(5)})
 
 

@@ -70,7 +70,7 @@ def test_a_row_that_names_no_file_is_counted_and_a_name_in_another_case_is_said(
         BadData, match=r"\(there is patches/patient_004_Node_5/patch_x_32\.png, which differs by case only\)"
     ):
         rows({"b.zip": zipped(tmp_path / "b.zip", other)})
-    with pytest.raises(BadData, match=r"there is no file meta\.csv: there are metadata\.csv, patches/"):
+    with pytest.raises(BadData, match=r"no file meta\.csv: the files are metadata\.csv, patches/"):
         rows({"c.zip": zipped(tmp_path / "c.zip", CAMELYON)}, table={"file": "meta.csv"})
 
 
@@ -90,7 +90,7 @@ def test_a_renamed_column_and_a_table_without_rows_are_named(tmp_path):
         match=r"a\.zip: metadata\.csv has no column 'tumor' \(it has , patient, node, x_coord, tumour, clinic\)",
     ):
         rows({"a.zip": zipped(tmp_path / "a.zip", renamed)})
-    with pytest.raises(BadDefinition, match="`table` needs the `file`"):
+    with pytest.raises(BadDefinition, match="`table` needs `file`"):
         rows({}, table={})
 
 
@@ -119,7 +119,7 @@ def test_sounds_and_other_files_belong_to_rows_too(tmp_path):
     ]
     raw = Schema((Field("raw", "bytes", "input"), Field("f", "string", "meta")))
     assert rows(files, raw, file="{f}.wav", table={"file": "m.csv"}, field="raw", kind="bytes")[0]["raw"] == sound(1)
-    with pytest.raises(BadData, match=r"a\.zip: a\.wav is no picture"):
+    with pytest.raises(BadData, match=r"a\.zip: a\.wav is not an image"):
         rows(files, raw, file="{f}.wav", table={"file": "m.csv"}, field="raw")
 
 
@@ -172,12 +172,12 @@ def test_a_joined_table_gives_its_columns_by_a_key_and_what_is_not_in_it_is_miss
 
 def test_a_join_that_is_not_one_to_one_is_refused(regions):
     with pytest.raises(
-        BadDefinition, match=r"rows\.csv has a column 'n', and so has codes\.csv: call that one otherwise, by `prefix`"
+        BadDefinition, match=r"rows\.csv has a column 'n', and so has codes\.csv: rename that one with `prefix`"
     ):
         read_table(regions, columns={"n": "n"}, join=[{"file": "codes.csv", "on": {"code": "alpha-3"}}])
     with pytest.raises(BadData, match=r"rows\.csv has several rows whose 'code' is 'FRA'"):
         read_table(regions, join=[{"file": "rows.csv", "on": {"alpha-3": "code"}}])
-    with pytest.raises(BadData, match=r"there is no file Codes\.csv \(codes\.csv differs by case only\)"):
+    with pytest.raises(BadData, match=r"no file Codes\.csv \(codes\.csv differs by case only\)"):
         read_table(regions, join=[{"file": "Codes.csv", "on": "code"}])
 
 

@@ -36,9 +36,9 @@ def test_variants_have_their_residues_mutations_fitness_and_published_sets(tmp_p
     ("texts", "complaint"),
     [
         ({"one": ONE}, r"splits\.zip: There is no item named 'splits/low\.csv'"),
-        ({"one": ONE, "low": LOW.replace("2.0", "2.5")}, r"low\.csv and one\.csv have other sequences or targets"),
-        ({"one": ONE, "low": LOW.replace("MVAC,0.5,train,\n", "")}, "have other sequences or targets"),
-        ({"one": ONE + "MVAD,1.0,train,\n", "low": LOW}, r"one\.csv: MVAD \.\. stands there twice"),
+        ({"one": ONE, "low": LOW.replace("2.0", "2.5")}, r"low\.csv and one\.csv differ in their sequences or targets"),
+        ({"one": ONE, "low": LOW.replace("MVAC,0.5,train,\n", "")}, "differ in their sequences or targets"),
+        ({"one": ONE + "MVAD,1.0,train,\n", "low": LOW}, r"one\.csv: MVAD \.\. occurs twice"),
         ({"one": ONE, "low": LOW.replace("target", "value")}, r"low\.csv: a row has no sequence, target and set"),
     ],
 )

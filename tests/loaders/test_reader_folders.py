@@ -50,7 +50,7 @@ def test_parts_become_fields_of_other_names_and_labels(tmp_path):
     found = rows(files, maps={"label": "sorted"}, **options)
     assert {(row["label"], row["name"]) for row in found} == {(0, "dog"), (1, "horse")}
     with pytest.raises(
-        BadData, match=r"a\.zip/all: photo/horse/pic_000\.png has the category 'horse', which is none of dog"
+        BadData, match=r"a\.zip/all: photo/horse/pic_000\.png has the category 'horse', which is not one of dog"
     ):
         rows(files, maps={"label": ["dog"]}, **options)
 
@@ -71,7 +71,7 @@ def test_sorted_places_are_those_of_all_archives_together(tmp_path):
 def test_files_are_chosen_by_their_parts_and_others_have_to_be_named(tmp_path):
     files = {"a.zip": zipped(tmp_path / "a.zip", PACS | {"photo/list.txt": b"", "README": b"", ".DS_Store": b""})}
     with pytest.raises(
-        BadData, match=r"a\.zip: 2 of 10 files do not fit .*: README, photo/list\.txt; leave them out by"
+        BadData, match=r"a\.zip: 2 of 10 files do not fit .*: README, photo/list\.txt; leave them out with"
     ):
         rows(files)
     ignore = ["*.txt", "README"]
@@ -105,20 +105,20 @@ def test_a_jpeg_with_a_thumbnail_is_cut_off_behind_the_thumbnails_end():
     content = out.getvalue()
     assert content.count(b"\xff\xd9") == 2
     assert find_image_problem(content) == ""
-    assert find_image_problem(content[:-30]) == "is cut off: a JPEG without its end"
+    assert find_image_problem(content[:-30]) == "is cut off: a JPEG without an end marker"
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
         (b"", "has no bytes"),
-        (b"\0" * 900, "is no picture .*: it begins with 00 00"),
-        (bytes(range(200)), "is no picture"),
+        (b"\0" * 900, "is not an image .*: it begins with 00 00"),
+        (bytes(range(200)), "is not an image"),
         (
             picture(1, "PNG").replace(b"IDAT", b"IDAB"),
             "is a damaged PNG: the checksum of its 'IDAB' at byte 33 differs",
         ),
-        (b"<html>not found</html>", "is no picture"),
+        (b"<html>not found</html>", "is not an image"),
     ],
 )
 def test_a_damaged_picture_is_named_with_its_path(tmp_path, content, problem):
@@ -142,7 +142,10 @@ def test_folders_that_differ_by_case_only_are_named(tmp_path):
         ({"pattern": "{Domain}/{file}"}, r"a part is \{name\} or \{name:REGEX\}"),
         ({"pattern": "{a:[}/{file}"}, "is none: unterminated character set"),
         ({"fields": {"label": "klass"}}, r"has no part \{klass\}"),
-        ({"maps": {"label": "sorted"}}, r"maps\.label: there is no such field \(there are domain, category, file\)"),
+        (
+            {"maps": {"label": "sorted"}},
+            r"maps\.label: no field has this name \(the fields are domain, category, file\)",
+        ),
         ({"where": {"label": "a"}}, r"has no part \{label\}"),
         ({"endings": ["png"]}, "a folder of files: no option named 'endings': choose from "),
     ],
@@ -160,10 +163,10 @@ def test_sounds_are_named_by_their_paths_and_have_to_be_whole(tmp_path):
     assert {(row["digit"], row["speaker"]) for row in found} == {("3", "ann"), ("3", "bob"), ("7", "ann"), ("7", "bob")}
     assert {row["audio"] for row in found} == {sound(3), sound(7)}
     for content, problem in (
-        (sound()[:-7], "is cut off: a WAV of 77 bytes that says it has 84"),
+        (sound()[:-7], "is cut off: a WAV of 77 bytes whose header says 84"),
         (sound()[:40], "is cut off: a WAV without samples"),
         (b"", "has no bytes"),
-        (b"RIFX", "is no sound"),
+        (b"RIFX", "is not an audio file"),
     ):
         assert problem in find_audio_problem(content)
         files = {"bad.zip": zipped(tmp_path / "bad.zip", digits | {"recordings/1_ann_0.wav": content})}

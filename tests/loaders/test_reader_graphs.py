@@ -42,10 +42,10 @@ def test_a_node_has_its_features_and_the_commonest_of_its_neighbours(tmp_path):
     ("name", "text", "complaint"),
     [
         ("XX_target.csv", SMALL["XX_target.csv"] + "73,True,1\n", "node 1 has two values of mature"),
-        ("XX_target.csv", "id,mature,new_id\n70,True,2\n", "XX: 3 nodes have features and 1 a target"),
-        ("XX_edges.csv", "from,to\n0,7\n", r"XX_edges\.csv: an edge to node 7, and the nodes are 0 to 2"),
-        ("XX_edges.csv", "a,b\n0,7\n", "XX: not edges, features and targets"),
-        ("XX.json", "[", "XX: not edges, features and targets"),
+        ("XX_target.csv", "id,mature,new_id\n70,True,2\n", "XX: 3 nodes have features but 1 have a target"),
+        ("XX_edges.csv", "from,to\n0,7\n", r"XX_edges\.csv: an edge to node 7, but the nodes are 0 to 2"),
+        ("XX_edges.csv", "a,b\n0,7\n", "XX: not the edges, features and targets"),
+        ("XX.json", "[", "XX: not the edges, features and targets"),
     ],
 )
 def test_files_that_do_not_agree_are_refused(tmp_path, name, text, complaint):

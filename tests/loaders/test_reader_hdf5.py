@@ -116,8 +116,8 @@ def test_nothing_outside_the_file_is_read(tmp_path):
     for name, said in (
         ("link", "no array 'link'"),
         ("soft", "no array 'soft'"),
-        ("stored", "'stored' lies in other files, which are not read"),
-        ("virtual", "'virtual' lies in other files"),
+        ("stored", "'stored' is stored in other files, which are not read"),
+        ("virtual", "'virtual' is stored in other files"),
     ):
         with pytest.raises(BadData, match=said):
             rows(held, schema, fields={"x": f"a.h5:{name}"})

@@ -65,7 +65,7 @@ def test_the_kth_picture_of_a_class_is_the_kth_of_that_class_in_the_published_or
 def test_a_picture_that_is_cut_off_or_of_no_class_is_named(cifar):
     files, place = cifar
     (place / "tree/train/cat/0001.jpg").write_bytes(picture(1)[:-10])
-    with pytest.raises(BadData, match=r"train/cat/0001\.jpg is no whole JPEG"):
+    with pytest.raises(BadData, match=r"train/cat/0001\.jpg is not a complete JPEG"):
         rows(files)
     (place / "tree/train/cat/0001.jpg").unlink()
     (place / "tree/train/cow").mkdir()
@@ -122,5 +122,5 @@ def test_readers_stand_end_to_end_with_a_constant_each(tmp_path):
         list(together.pieces(files, of=[reader | {"files": ["c.csv"]}], schema=ORIGINS))
     with pytest.raises(BadDefinition, match="constant: an entry has reader, files, options and constants"):
         list(together.pieces(files, of=[reader | {"constant": {}}], schema=ORIGINS))
-    with pytest.raises(BadDefinition, match="'text' is read, and is a constant too"):
+    with pytest.raises(BadDefinition, match="'text' is both read and a constant"):
         list(together.pieces(files, of=[reader | {"constants": {"text": "x"}}], schema=ORIGINS))

@@ -35,9 +35,9 @@ def test_who_was_not_followed_to_the_horizon_without_an_event_is_left_out(tmp_pa
 
 
 def test_a_file_without_events_and_a_time_that_is_no_number_are_refused(tmp_path):
-    with pytest.raises(BadDefinition, match=r"`events` says nothing of the file b\.csv"):
+    with pytest.raises(BadDefinition, match=r"`events` does not name the file b\.csv"):
         known(tmp_path, events={"a.csv": EVENTS["a.csv"]})
-    with pytest.raises(BadData, match=r"a\.csv: recur, death, rtime, dtime: a value that is no number"):
+    with pytest.raises(BadData, match=r"a\.csv: recur, death, rtime, dtime: a value is not a number"):
         known(tmp_path, a=A.replace("100,1", "soon,1"))
     with pytest.raises(BadData, match="no column"):
         known(tmp_path, a=A.replace("rtime", "r_time"))

@@ -28,8 +28,8 @@ def test_a_term_stands_as_often_as_it_was_counted_in_the_order_of_numbers(tmp_pa
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("1 0:1\n2 0:1\n", "books, line 2: begins with '2', which is none of -1, 1"),
-        ("1 0:1.5\n", "books, line 1: '0:1.5' is no number:count"),
+        ("1 0:1\n2 0:1\n", "books, line 2: begins with '2', which is not one of -1, 1"),
+        ("1 0:1.5\n", "books, line 1: '0:1.5' is not a pair number:count"),
         ("1 0:1\n\n", "books, line 2: begins with ''"),
         ("<html>\n", "books, line 1: begins with '<html>'"),
     ],

@@ -122,7 +122,7 @@ def test_an_archive_of_several_files_asks_which(tmp_path):
         archive.writestr("b.csv", "n\n2\n")
     files = {"a.zip": tmp_path / "a.zip"}
     with pytest.raises(
-        BadDefinition, match=r"a\.zip holds a\.csv, b\.csv: say which to read by options = \{ members = "
+        BadDefinition, match=r"a\.zip holds a\.csv, b\.csv: choose which to read with options = \{ members = "
     ):
         read(files, schema=schema(n="int64"))
     assert rows(files, {"n": "int64"}, members=["*.csv"]) == {"n": [1, 2]}
@@ -168,7 +168,7 @@ def test_encodings_are_named_and_a_file_may_have_another(tmp_path):
     files |= file(tmp_path, "x\né\n".encode("utf-16"), "c.csv")
     each = {"b.csv": {"encoding": "latin-1"}, "c.*": {"encoding": "utf-16"}}
     assert rows(files, {"x": "string"}, each=each) == {"x": ["é"] * 3}
-    with pytest.raises(BadData, match=r"^b\.csv, line 2: not utf-8 text: name the file's encoding, such as options = "):
+    with pytest.raises(BadData, match=r"^b\.csv, line 2: not utf-8 text: set the file's encoding, such as options = "):
         read(files, schema=schema(x="string"))
     with pytest.raises(BadData, match=r"^b\.csv, line 2: not ascii text"):
         read({"b.csv": files["b.csv"]}, schema=schema(x="string"), encoding="ascii")
@@ -179,7 +179,7 @@ def test_encodings_are_named_and_a_file_may_have_another(tmp_path):
 def test_missing_cells_are_an_error_dropped_or_filled_and_may_be_told(tmp_path):
     files = file(tmp_path, "age,sex\n1,F\n?,M\n3,?\n,F\n")
     kinds, options = {"age": "int64", "sex": "string"}, {"missing": ["?"]}
-    with pytest.raises(BadData, match=r"^people\.csv, line 3: age is missing: say by `if_missing` what then"):
+    with pytest.raises(BadData, match=r"^people\.csv, line 3: age is missing: set `if_missing` to"):
         rows(files, kinds, **options)
     with pytest.raises(BadData, match=r"^people\.csv, line 5: age is missing"):
         rows(files, kinds, missing=["?"], if_missing={"sex": "drop", "age": "error"}, without={"age": "?"})
@@ -237,7 +237,7 @@ def test_a_sample_is_drawn_by_place_and_a_smaller_one_is_part_of_a_larger(tmp_pa
         files, {"n": "int64"}, sample={"rows": 200, "seed": "s"}, without={"n": [str(n) for n in range(0, 500, 2)]}
     )
     assert len({n for n in odd["n"] if n % 2}) == 200
-    with pytest.raises(BadDefinition, match="a sample of 501 out of 500 rows"):
+    with pytest.raises(BadDefinition, match="cannot sample 501 of 500 rows"):
         rows(files, {"n": "int64"}, sample={"rows": 501, "seed": "s"})
 
 
@@ -267,7 +267,7 @@ def test_json_has_records_at_a_place_values_in_objects_and_lists_as_text_or_tens
     }
     keyed = file(tmp_path, '{"one": {"n": 1}, "two": {"n": 2}}', "keyed.json")
     assert rows(keyed, {"key": "string", "n": "int64"}) == {"key": ["one", "two"], "n": [1, 2]}
-    with pytest.raises(BadData, match=r"tasks\.json: there is no 'none' on the way that `records` says, data\.none"):
+    with pytest.raises(BadData, match=r"tasks\.json: no 'none' on the path `records`, data\.none"):
         rows(files, {"n": "int64"}, records="data.none")
 
 
@@ -275,7 +275,7 @@ def test_a_column_of_numbers_apart_by_spaces_is_a_tensor(tmp_path):
     files = file(tmp_path, "pixels,y\n1 2 3,0\n4 5 6,1\n")
     assert rows(files, {"pixels": "uint8[3]"}) == {"pixels": [[1, 2, 3], [4, 5, 6]]}
     files = file(tmp_path, "pixels,y\n1 2 3,0\n4 5,1\n")
-    with pytest.raises(BadData, match=r"^people\.csv, line 3: pixels has 2 numbers, and not 3"):
+    with pytest.raises(BadData, match=r"^people\.csv, line 3: pixels has 2 numbers, not 3"):
         rows(files, {"pixels": "uint8[3]"})
 
 
@@ -300,12 +300,12 @@ def test_lines_are_told_apart_by_a_pattern(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "complaint"),
     [
-        ("a,b\n1,2\n3\n", {}, "line 3: 1 cells, and not 2 as the first line has"),
-        ("# x\na,b\n1,2\n\n1,2,3\n", {"comment": "#"}, "line 5: 3 cells, and not 2"),
-        ('a,b\n1,"2\n2"\nx,2\n', {}, r"line 4: n \(column 'a'\) is 'x', and not a whole number"),
-        ("a,b\n1.0,2\n1.5,2\n", {}, r"line 3: n \(column 'a'\) is '1.5', and not a whole number"),
-        ("a,b\n1,2\n1,y\n", {"maps": {"n": {"1": 0}}, "columns": {"n": "b"}}, r"line 2: n \(column 'b'\) is '2', which is none of '1'"),
-        ('a,b\n1,2\n"1,2\n3,4\n', {}, "after line 2: a quote that does not fit"),
+        ("a,b\n1,2\n3\n", {}, "line 3: 1 cells, but the first line has 2"),
+        ("# x\na,b\n1,2\n\n1,2,3\n", {"comment": "#"}, "line 5: 3 cells, but the first line has 2"),
+        ('a,b\n1,"2\n2"\nx,2\n', {}, r"line 4: n \(column 'a'\) is 'x', not a whole number"),
+        ("a,b\n1.0,2\n1.5,2\n", {}, r"line 3: n \(column 'a'\) is '1.5', not a whole number"),
+        ("a,b\n1,2\n1,y\n", {"maps": {"n": {"1": 0}}, "columns": {"n": "b"}}, r"line 2: n \(column 'b'\) is '2', which is not one of '1'"),
+        ('a,b\n1,2\n"1,2\n3,4\n', {}, "after line 2: an unmatched quote"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_file_and_line(tmp_path, content, options, complaint):
@@ -318,10 +318,10 @@ def test_what_is_wrong_is_named_with_file_and_line(tmp_path, content, options, c
     ("content", "name", "complaint"),
     [
         ('{"n": 1}\n\n{"n": 2\n', "a.jsonl", r"line 3: not JSON: Expecting ',' delimiter"),
-        ('{"n": 1}\n[2]\n', "a.jsonl", r"line 2: '\[2\]' is no JSON object"),
-        ('{"n": 1}\n{"n": "x"}\n', "a.jsonl", "line 2: n is 'x', and not a whole number"),
+        ('{"n": 1}\n[2]\n', "a.jsonl", r"line 2: '\[2\]' is not a JSON object"),
+        ('{"n": 1}\n{"n": "x"}\n', "a.jsonl", "line 2: n is 'x', not a whole number"),
         ('{"n": 1}\n{"m": 2}\n', "a.jsonl", "line 2: n is missing"),
-        ('[{"n": 1}, {"n": 1.5}]', "a.json", "record 2: n is '1.5', and not a whole number"),
+        ('[{"n": 1}, {"n": 1.5}]', "a.json", "record 2: n is '1.5', not a whole number"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_json_is_named_too(tmp_path, content, name, complaint):
@@ -339,7 +339,7 @@ CUT_OFF = gzip.compress(b"n\n" + bytes(range(48, 58)) * 99, mtime=0)[:-9]
         ("a,b\n1,2\n", "people.csv", r"people\.csv has no column 'n' \(it has a, b\)"),
         ("", "people.csv", r"people\.csv has no rows"),
         ("n\n", "people.csv", r"people\.csv has no rows"),
-        ("3", "a.json", "a.json is no list of records"),
+        ("3", "a.json", "a.json is not a list of records"),
         ("PAR1", "a.parquet", "a.parquet: not a readable Parquet file"),
         (CUT_OFF, "a.csv.gz", "a.csv.gz cannot be read, or is cut off"),
         ("PK\x03\x04 no zip", "a.csv", "a.csv is not a readable (zip|tar)"),
@@ -356,8 +356,8 @@ def test_a_file_that_is_no_table_is_refused(tmp_path, content, name, complaint):
         ({"coloms": {}}, "table: no option named 'coloms': did you mean columns"),
         ({"header": "yes no"}, "table: option header"),
         ({"if_missing": "maybe"}, "if_missing is 'maybe'"),
-        ({"is_missing": {"no": "x"}}, "'x' is no field that has a column"),
-        ({"format": "lines"}, "lines need a `pattern`"),
+        ({"is_missing": {"no": "x"}}, "'x' is not a field with a column"),
+        ({"format": "lines"}, "the format lines needs a `pattern`"),
     ],
 )
 def test_options_that_are_none_are_refused(tmp_path, options, complaint):

@@ -341,7 +341,7 @@ PLAIN = [pa.array(range(10)), pa.array([str(row) for row in range(10)])]
 
 REFUSED = {
     "uint64": Refused(
-        f"a.parquet: x is {HUGE} .uint64., which int64 does not hold exactly",
+        f"a.parquet: x is {HUGE} .uint64., which int64 cannot represent exactly",
         [pa.array([HUGE - row for row in range(10)], pa.uint64())],
         {
             "string": [str(HUGE - row) for row in range(10)],
@@ -350,12 +350,12 @@ REFUSED = {
         },
     ),
     "decimal": Refused(
-        r"a.parquet: x is 0.1234567890123456789 .decimal128.25, 19.., which float64 does not hold exactly",
+        r"a.parquet: x is 0.1234567890123456789 .decimal128.25, 19.., which float64 cannot represent exactly",
         [pa.array(MOST_DIGITS, pa.decimal128(25, 19))],
         {"string": [str(one) for one in MOST_DIGITS], "float64": [float(one) for one in MOST_DIGITS]},
     ),
     "large decimal": Refused(
-        "a.parquet: x is 1000000000000000000000 .*, which int64 does not hold exactly",
+        "a.parquet: x is 1000000000000000000000 .*, which int64 cannot represent exactly",
         [pa.array([Decimal(10**21 + row) for row in range(10)], pa.decimal128(30, 0))],
         {"string": [str(10**21 + row) for row in range(10)], "float64": [float(10**21 + row) for row in range(10)]},
     ),
@@ -406,7 +406,7 @@ REFUSED = {
         {"string": [*map(str, range(10)), *(f"[{row}]" for row in range(10))]},
     ),
     "large numbers beside fractions": Refused(
-        f"a.parquet: x is {EXACT} .int64., which float64 does not hold exactly",
+        f"a.parquet: x is {EXACT} .int64., which float64 cannot represent exactly",
         [pa.array([EXACT] * 10), pa.array([0.5] * 10)],
         {"float64": [float(EXACT)] * 10 + [0.5] * 10, "string": [str(EXACT)] * 10 + ["0.5"] * 10},
     ),
@@ -491,5 +491,5 @@ def test_lists_that_float32_does_not_hold_are_announced(cache, tmp_path, types):
 
 
 def test_whole_numbers_are_no_truth_values_but_0_and_1(cache, tmp_path):
-    with pytest.raises(FarshiftError, match="a.parquet, row 3: x is 2 .int64., which bool does not hold exactly"):
+    with pytest.raises(FarshiftError, match="a.parquet, row 3: x is 2 .int64., which bool cannot represent exactly"):
         pin(tmp_path, [pa.array(range(10))], types={"x": "bool"})

@@ -88,15 +88,15 @@ def not_utf8() -> pa.Array:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (table(hardness=with_value(float("nan"))), "row 4: hardness is missing: say by `if_missing`"),
+        (table(hardness=with_value(float("nan"))), "row 4: hardness is missing: set `if_missing`"),
         (table(hardness=with_value(float("-inf"))), "field 'hardness' holds NaN or infinity"),
         (
             table(text=pa.array([None if row == 3 else f"{row}" for row in range(ROWS)])),
-            "row 4: text is missing: say by `if_missing`",
+            "row 4: text is missing: set `if_missing`",
         ),
         (
             table(topic=pa.array([None if row == 3 else row for row in range(ROWS)])),
-            "row 4: topic is missing: say by `if_missing`",
+            "row 4: topic is missing: set `if_missing`",
         ),
         (table(topic=pa.nulls(ROWS)), "column 'topic' has no values: remove 'topic'"),
         (table(text=not_utf8()), "field 'text' is not UTF-8: re-encode it, or store it as binary"),

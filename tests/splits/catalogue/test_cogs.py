@@ -95,7 +95,7 @@ def test_a_file_that_is_no_table_of_parses_is_refused(tsv):
     files = tsv(("a", "b", "c"), ("a", "b"))
     with pytest.raises(BadData, match=r"rows\.tsv: line 2 has 2 columns, expected 3"):
         semantic_parses.read(files, parts={"rows.tsv": "gen"}, notation="indexed")
-    with pytest.raises(BadDefinition, match=r"no part is named for rows\.tsv"):
+    with pytest.raises(BadDefinition, match=r"`parts` does not name rows\.tsv"):
         semantic_parses.read(files, parts={}, notation="indexed")
     with pytest.raises(BadDefinition, match="notation 'prefix': use indexed or variable_free"):
         semantic_parses.read(files, parts={"rows.tsv": "gen"}, notation="prefix")

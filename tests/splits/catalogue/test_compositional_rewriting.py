@@ -45,7 +45,7 @@ def test_training_has_as_many_rules_as_the_split_is_named_after_and_the_test_non
 
 
 def test_texts_that_cannot_hold_a_side_are_refused():
-    with pytest.raises(BadDefinition, match="2 letters and more"):
+    with pytest.raises(BadDefinition, match="at least 2 letters"):
         string_rewriting.rows(
             seed="t", shortest=1, longest=4, regimes=[{"regime": "a", "rows": 2, "first": 0, "rules": 1}]
         )

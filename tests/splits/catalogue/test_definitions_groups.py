@@ -88,9 +88,9 @@ def test_the_csv_form_of_wilds_gives_the_same_rows(place, tmp_path):
     ("name", "content", "complaint"),
     [
         ("list_attr_celeba.txt", b"000001.jpg -1 1\n", "does not begin with the number of its rows"),
-        ("list_attr_celeba.txt", b"3\nMale Blond_Hair\n000001.jpg -1 1\n", "has 1 rows, and says 3"),
+        ("list_attr_celeba.txt", b"3\nMale Blond_Hair\n000001.jpg -1 1\n", "has 1 rows, but its first line says 3"),
         ("list_attr_celeba.txt", b"1\nMale Young\n000001.jpg -1 1\n", "has no attribute Blond_Hair"),
-        ("list_eval_partition.txt", b"000001.jpg 4\n", "is no file and part"),
+        ("list_eval_partition.txt", b"000001.jpg 4\n", "is not a file and a part"),
         ("list_eval_partition.txt", b"000001.jpg 0\n", "has no part for 000002.jpg .23 have none"),
     ],
 )

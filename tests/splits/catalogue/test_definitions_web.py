@@ -99,5 +99,5 @@ def test_objectnet_is_tested_on_the_things_that_imagenet_has(place, tmp_path):
 
 def test_objectnet_beside_an_imagenet_of_too_few_classes_is_refused(place, tmp_path):
     files = {name: content for name, content in objectnet().items() if SYNSETS[3] not in name}
-    with pytest.raises(BadData, match="mappings name a class that ImageNet's folders do not have"):
+    with pytest.raises(BadData, match="mappings have a class without a folder in ImageNet"):
         pulled(twin("objectnet/odd_places", place), laid(tmp_path / "data", files))

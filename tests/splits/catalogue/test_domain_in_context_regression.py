@@ -93,9 +93,9 @@ def test_the_best_penalty_is_the_noises_variance_wherever_inputs_lie(inputs):
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ({"inputs": "sideways"}, "inputs = 'sideways': there are standard, skewed"),
-        ({"least": 0}, "standard: 0 to 6 pairs, of at most 6"),
-        ({"most": 7}, "standard: 6 to 7 pairs, of at most 6"),
+        ({"inputs": "sideways"}, "inputs = 'sideways': use one of standard, skewed"),
+        ({"least": 0}, "standard: least = 0, most = 6: use 1 <= least <= most <= 6"),
+        ({"most": 7}, "standard: least = 6, most = 7: use 1 <= least <= most <= 6"),
     ],
 )
 def test_regimes_that_cannot_be_drawn_are_refused(said, why):

@@ -58,5 +58,5 @@ def test_a_hard_intervention_cuts_effects_from_the_target():
 
 
 def test_an_intervention_on_an_input_that_there_is_not_is_refused():
-    with pytest.raises(BadDefinition, match="on names inputs by number, 1 to 8"):
+    with pytest.raises(BadDefinition, match="`on` must have numbers of inputs, 1 to 8"):
         interventions.rows(seed="t", environments=[PLAIN | {"environment": "wrong", "on": [9]}])

@@ -136,7 +136,7 @@ def test_a_folder_of_tasks_gives_each_the_name_of_its_file_and_of_its_folder(tmp
     assert table["task"] == ["a", "Copy1"]
     assert table["published"] == ["ARC", "ConceptARC, Copy"]
     (tmp_path / "corpus/Copy/Copy2.json").write_text("{}")
-    with pytest.raises(BadData, match=r"Copy/Copy2\.json is no task"):
+    with pytest.raises(BadData, match=r"Copy/Copy2\.json is not a task"):
         arc_tasks.read(files | {"corpus": FolderFiles(tmp_path / "corpus")}, sets=sets)
 
 

@@ -35,7 +35,7 @@ def test_each_question_of_a_query_is_a_row_with_the_first_of_its_queries(tmp_pat
 def test_json_that_holds_no_queries_is_refused(tmp_path, content):
     path = tmp_path / "geography.json"
     path.write_text(content, "utf-8")
-    with pytest.raises(BadData, match=r"geography\.json: not the JSON of questions and SQL"):
+    with pytest.raises(BadData, match=r"geography\.json: not JSON with questions and SQL"):
         text_to_sql.read({"geography.json": path})
 
 
@@ -52,7 +52,7 @@ def test_formulas_have_the_length_that_their_file_is_published_for(tmp_path):
         (0, 1, "test"),
     ]
     assert (rows[1]["left"], rows[1]["right"]) == ("a", "( a ( or b ) )")
-    with pytest.raises(BadData, match="train1: line 2 is no relation and two formulas"):
+    with pytest.raises(BadData, match="train1: line 2 is not a relation and two formulas"):
         logic_pairs.read(files, relations=["=", "#"], lengths={"train1": 1, "test1": 1})
     with pytest.raises(BadDefinition, match="lengths"):
         logic_pairs.read(files, relations=relations, lengths={"train1": 1})
@@ -77,5 +77,5 @@ def test_inflections_say_what_training_shows_of_a_test_row(tmp_path):
     ]
     assert rows[2] == {"lemma": "ev", "features": "N LOC", "form": "evde", "origin": "test both"}
     (tmp_path / "tur.gold").write_text("ev\tN;PL\n", "utf-8")
-    with pytest.raises(BadData, match=r"tur\.gold: line 1 is no lemma, form and features"):
+    with pytest.raises(BadData, match=r"tur\.gold: line 1 is not a lemma, a form and features"):
         inflections.read(files, train="tur_large.train", tests={"tur.gold": "test"})

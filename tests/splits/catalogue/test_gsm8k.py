@@ -61,9 +61,9 @@ def test_files_that_are_not_the_published_form_are_refused(files):
     good = problem("q", "a\n#### 1")
     with pytest.raises(BadData, match="test: line 2: the solution does not end with '#### ' and a number"):
         gsm8k.read(files([good], [good, problem("q", "a\n#### one")], []), **READ)
-    with pytest.raises(BadData, match="train is not JSON, one record a line"):
+    with pytest.raises(BadData, match="train is not JSON with one record per line"):
         gsm8k.read(files(["{"], [good], []), **READ)
-    with pytest.raises(BadDefinition, match="gsm8k reads other, test, train, and is given train, test, solutions"):
+    with pytest.raises(BadDefinition, match="gsm8k reads other, test, train, but the files are train, test, solutions"):
         gsm8k.read(files([good], [good], []), parts=READ["parts"], solutions="other")
 
 

@@ -38,7 +38,7 @@ def test_a_sentence_has_its_hardness_and_the_place_of_its_answer(sentences):
 
 
 def test_sentences_of_another_form_are_refused(sentences):
-    with pytest.raises(BadData, match=r"rows\.tsv: line 2 is not a sentence, two options, one of them again"):
+    with pytest.raises(BadData, match=r"rows\.tsv: line 2 is not sentence, two options, answer \(one of them\)"):
         winogrande_hardness.read(
             sentences(SENTENCE, (*SENTENCE[:3], "box", "agree", "")), parts={"rows.tsv": "hard_test"}
         )

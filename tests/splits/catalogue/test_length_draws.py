@@ -86,9 +86,9 @@ def test_a_range_of_sizes_may_have_a_step_and_the_size_another_name():
 @pytest.mark.parametrize(
     ("sizes", "complaint"),
     [
-        ([{"first": 1, "last": 3}], "each range gives first, last, each"),
-        ([{"first": 1, "last": 3, "each": 1, "every": 2}], "each range gives first, last, each"),
-        ([{"first": 1, "last": 3, "each": 1}, {"first": 3, "last": 4, "each": 1}], "3 stands in two ranges"),
+        ([{"first": 1, "last": 3}], "each range needs first, last, each"),
+        ([{"first": 1, "last": 3, "each": 1, "every": 2}], "each range needs first, last, each"),
+        ([{"first": 1, "last": 3, "each": 1}, {"first": 3, "last": 4, "each": 1}], "3 is in two ranges"),
     ],
 )
 def test_sizes_that_say_nothing_clear_are_refused(sizes, complaint):

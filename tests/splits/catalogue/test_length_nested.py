@@ -121,5 +121,5 @@ def test_counts_of_atoms_do_not_tell_true_from_false():
 
 
 def test_a_statement_that_needs_more_atoms_than_there_are_is_refused():
-    with pytest.raises(BadDefinition, match="100 atoms make lanes of at most 19 for 4 cases"):
+    with pytest.raises(BadDefinition, match="100 atoms allow chains of at most 19 for 4 cases"):
         instances("propositional/entailment", [20], measure="depth", breadths=[1, 4])

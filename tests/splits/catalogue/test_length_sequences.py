@@ -223,5 +223,5 @@ def test_a_chain_scratchpad_gives_each_variable_its_value_in_the_order_of_the_ch
     ],
 )
 def test_a_size_beyond_the_supply_is_refused(task, size, options):
-    with pytest.raises(BadDefinition, match=r"is none for this task: there are 1\d+ "):
+    with pytest.raises(BadDefinition, match=r"the task has no instances of size \d+: there are 1\d+ "):
         instances(task, [size], **options)

@@ -40,7 +40,7 @@ def test_math_gives_level_subject_and_answer(tmp_path):
 
 @pytest.mark.parametrize("change", [{"level": "hard"}, {"solution": "2"}, {"solution": None}])
 def test_a_problem_without_level_or_box_is_named_by_its_line(tmp_path, change):
-    with pytest.raises(BadData, match=r"test\.jsonl: line 1 is no problem of MATH"):
+    with pytest.raises(BadData, match=r"test\.jsonl: line 1 is not a problem of MATH"):
         boxed_answers.read(math_file(tmp_path, **change))
 
 
@@ -101,7 +101,7 @@ def test_svamp_puts_the_numbers_in_their_places(tmp_path):
     path.write_text(SVAMP.format(answer="0.6666666666666666"), "utf-8")
     assert word_problems.read({"dev.csv": path}, origin={"dev.csv": "svamp"})["answer"].to_pylist() == ["0.67"]
     path.write_text(SVAMP.format(answer="many"), "utf-8")
-    with pytest.raises(BadData, match=r"dev\.csv: line 2 is no problem"):
+    with pytest.raises(BadData, match=r"dev\.csv: line 2 is not a problem"):
         word_problems.read({"dev.csv": path}, origin={"dev.csv": "svamp"})
 
 
@@ -123,7 +123,7 @@ def test_a_variant_is_grouped_with_the_problem_that_it_was_made_from(tmp_path):
         ("3", "test", "test 0", 0),
         ("1003.5", "variants", "test 0", 2),
     ]
-    with pytest.raises(BadData, match="p2: line 1: ValueError: it was not made from problem 0 of test"):
+    with pytest.raises(BadData, match="p2: line 1: ValueError: it is not derived from problem 0 of test"):
         gsm_symbolic.read(gsm_files(tmp_path, "How tall?"), **options)
 
 
@@ -153,7 +153,7 @@ def test_json_examples_are_read_from_the_list_that_a_key_holds(tmp_path):
     options = {"columns": {"question": "input", "answer": "target"}, "constants": {"three.json": {"objects": 3}}}
     rows = json_examples.read({"three.json": path}, records="examples", **options)
     assert rows.to_pylist() == [{"question": "Who?", "answer": "(A)", "objects": 3}]
-    with pytest.raises(BadData, match=r"three\.json: not the JSON of records"):
+    with pytest.raises(BadData, match=r"three\.json: not JSON with the expected records"):
         json_examples.read({"three.json": path}, records="rows", **options)
     with pytest.raises(BadDefinition, match="`constants` and the files"):
         json_examples.read({"other": path}, records="examples", **options)

@@ -140,7 +140,7 @@ def test_dominoes_have_the_label_of_the_lower_half_and_each_pair_of_classes_equa
         assert len(set(used)) == 60, "no picture twice"
         said = table["above" if half == 0 else "label"].to_pylist()
         assert [place % 10 for place in used] == [classes[value] for value in said]
-    with pytest.raises(BadDefinition, match="pictures of dress are needed, and there are 30"):
+    with pytest.raises(BadDefinition, match="images of dress are needed, but there are 30"):
         dominoes.read(files, upper=upper, lower=lower, rows=64, seed="s")
     with pytest.raises(BadDefinition, match="a multiple of 4"):
         dominoes.read(files, upper=upper, lower=lower, rows=62, seed="s")

@@ -100,7 +100,7 @@ def test_a_pickle_that_would_run_code_is_only_read(tmp_path):
 
     path = tmp_path / "human.pt"
     torch.save({"clean_label": Touches()}, path)
-    with pytest.raises(BadData, match="no array of 60 whole numbers called clean_label"):
+    with pytest.raises(BadData, match="no array of 60 whole numbers named clean_label"):
         read_pickled_integers(path, ["clean_label"], TRAIN)
     assert not (tmp_path / "ran").exists()
     torch.load(path, weights_only=False)
@@ -132,8 +132,8 @@ def test_a_damaged_label_file_is_named(tmp_path, content, complaint):
     ("change", "complaint"),
     [
         ({"train": ["a.bin", "c.bin"]}, "filename 'c.bin' not found"),
-        ({"labels": ["superclass", "object"]}, "a.bin has 92190 bytes, no whole number of 3074-byte records"),
-        ({"given": {"worst": "worst_label"}}, "no array of 60 whole numbers called worst_label"),
+        ({"labels": ["superclass", "object"]}, "a.bin has 92190 bytes, which is not a multiple of 3074"),
+        ({"given": {"worst": "worst_label"}}, "no array of 60 whole numbers named worst_label"),
     ],
 )
 def test_a_copy_that_is_not_the_published_one_says_where(own_copy, change, complaint):
@@ -142,7 +142,7 @@ def test_a_copy_that_is_not_the_published_one_says_where(own_copy, change, compl
 
 
 def test_a_file_that_is_not_pinned_is_named(own_copy):
-    with pytest.raises(BadDefinition, match=r"cifar reads labels\.pt, and the files are human\.pt, images\.tar\.gz"):
+    with pytest.raises(BadDefinition, match=r"cifar reads labels\.pt, but the files are human\.pt, images\.tar\.gz"):
         read(own_copy[0], human="labels.pt")
 
 
@@ -150,7 +150,7 @@ def test_a_file_that_is_not_pinned_is_named(own_copy):
 def test_a_line_that_names_no_worker_is_quoted(own_copy, line):
     folder, _, _ = own_copy
     (folder / "workers.csv").write_text(f"Image-batch,Worker-id\n{line}\n")
-    with pytest.raises(BadData, match="is no line of images, worker and seconds"):
+    with pytest.raises(BadData, match="is not a line of images, worker and seconds"):
         read(folder)
 
 

@@ -149,7 +149,7 @@ def test_kinds_are_groups_where_the_rule_names_their_field():
 
 def test_without_the_package_a_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "reasoning_gym", None)
-    line = r"^making the puzzles of reasoning_gym needs an optional dependency: pip install 'farshift\[puzzles\]'$"
+    line = r"^generating the puzzles of reasoning_gym needs an optional dependency: pip install 'farshift\[puzzles\]'$"
     with pytest.raises(MissingExtra, match=line):
         SOURCE.build()
     with pytest.raises(Unavailable, match=line):  # where data cannot be had, as without a network, nothing else stops
@@ -185,7 +185,7 @@ def test_another_version_that_makes_other_puzzles_is_refused_and_named(monkeypat
     said = str(caught.value)
     assert re.fullmatch(
         r"source reasoning_gym: reasoning-gym: gives 30750 rows of digest \w{12}\.\., not 30750 of the pinned one; "
-        r"reasoning-gym 9\.9\.0 made them, the pinned rows are of 0\.1\.25",
+        r"reasoning-gym 9\.9\.0 generated them, the pinned rows are from 0\.1\.25",
         said,
     )
 
@@ -201,8 +201,8 @@ def test_a_version_that_knows_no_such_puzzles_is_refused_and_named(monkeypatch, 
     of_version(monkeypatch, "9.9.0", refuses)
     with pytest.raises(
         BadData,
-        match=rf"^reasoning-gym 9\.9\.0 cannot make basic_arithmetic, level 1: {why}.*; the pinned rows are of 0\.1\.25$",
+        match=rf"^reasoning-gym 9\.9\.0 cannot generate basic_arithmetic, level 1: {why}.*; the pinned rows are from 0\.1\.25$",
     ):
         reasoning_gym.rows(**OPTIONS)
-    with pytest.raises(Unavailable, match="reasoning-gym 9.9.0 cannot make"):
+    with pytest.raises(Unavailable, match="reasoning-gym 9.9.0 cannot generate"):
         SOURCE.build()

@@ -42,11 +42,11 @@ def test_a_table_of_texts_is_cut_at_line_feeds_alone_and_its_quotes_are_taken_of
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (REVIEWS.replace("Positive", "Mixed"), "orig: line 3: the label 'Mixed' is none of Negative, Positive"),
-        (REVIEWS + "Negative\n", "orig: line 4 has 1 cells, and the first line 2"),
+        (REVIEWS.replace("Positive", "Mixed"), "orig: line 3: the label 'Mixed' is not one of Negative, Positive"),
+        (REVIEWS + "Negative\n", "orig: line 4 has 1 cells, but the first line has 2"),
         (REVIEWS.replace("Text", "Review"), "no column 'Text' among Sentiment, Review"),
         ("Sentiment\tText\n", "orig has no rows"),
-        (REVIEWS + 'Negative\t"never closed\n', "no table of tab-separated cells"),
+        (REVIEWS + 'Negative\t"never closed\n', "not a table of tab-separated cells"),
     ],
 )
 def test_a_table_that_is_none_is_refused(laid, content, said):
@@ -67,7 +67,7 @@ def test_labels_given_anew_stand_beside_the_true_ones_and_only_where_there_are_s
 
 
 def test_files_and_constants_name_the_same(laid):
-    with pytest.raises(BadDefinition, match="reads orig, and is given orig, other"):
+    with pytest.raises(BadDefinition, match="reads orig, but the files are orig, other"):
         texts_of(laid(orig=REVIEWS, other=REVIEWS))
 
 
@@ -121,7 +121,7 @@ def test_columns_of_conll_2012_are_filled_up_with_spaces_and_documents_begin_and
     )
     (row,) = conll.read(laid(v4=content), words=3, tags={"parts": 4, "entities": -1}, comments="#").to_pylist()
     assert row == {"words": "In Beijing", "length": 2, "parts": "IN NNP", "entities": "* (GPE)"}
-    with pytest.raises(BadData, match="v4: line 2 has 8 columns, and the lines before it 5"):
+    with pytest.raises(BadData, match="v4: line 2 has 8 columns, but the lines before it have 5"):
         conll.read(laid(v4=content), words=3, tags={"parts": 4})
 
 
@@ -134,9 +134,9 @@ def test_masakhaner_has_a_word_and_a_tag_a_line_and_hashes_are_words(laid):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("EU NNP O\nsaid O\n", "eng: line 2 has 2 columns, and the lines before it 3"),
-        ("EU\tO\n\n\tO\n", "a word of '' is empty"),
-        ("", "no sentence in any file"),
+        ("EU NNP O\nsaid O\n", "eng: line 2 has 2 columns, but the lines before it have 3"),
+        ("EU\tO\n\n\tO\n", "an empty word in ''"),
+        ("", ": no sentences"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(laid, content, said):
@@ -150,7 +150,7 @@ def test_tags_given_anew_are_paired_word_by_word(laid):
     rows = conll.read(files, retagged={"clean": {"distant": "noisy"}}, **options)
     assert rows["distant"].to_pylist() == ["O O", "O", ""]
     files |= laid(noisy="Kano O\n\nta O\nya O\n")
-    with pytest.raises(BadData, match="noisy does not have the sentences of clean, word by word"):
+    with pytest.raises(BadData, match="the sentences of noisy do not have as many words as those of clean"):
         conll.read(files, retagged={"clean": {"distant": "noisy"}}, **options)
 
 
