@@ -190,7 +190,7 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
         if data.types.get(field) == "timestamp" and guess.zones == {True, False}:
             raise BadDefinition(
                 f"[data] {field!r}: times have a zone in some rows and none in others: use one form for all, or read "
-                f'them as text by types = {{ {field} = "string" }}'
+                f'them as text with types = {{ {field} = "string" }}'
             )
     kinds |= data.types
     given = data.options.get("maps", {})
