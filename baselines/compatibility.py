@@ -66,8 +66,8 @@ def _suggest_networks(names: list[str]) -> str:
 def _suggest_alternatives(task: Task) -> str:
     """The networks that can do a task with any inputs, and those that can do it with images only."""
     names = find_networks_for(task, images=False)
-    pictures = [name for name in find_networks_for(task) if name not in names]
-    suggestions = [_suggest_networks(names), *([f"for images {' or '.join(pictures)}"] if names and pictures else [])]
+    images = [name for name in find_networks_for(task) if name not in names]
+    suggestions = [_suggest_networks(names), *([f"for images {' or '.join(images)}"] if names and images else [])]
     return f": {', and '.join(suggestions)}" if names else ""
 
 

@@ -51,8 +51,8 @@ class Estimator:
             known = replace(task, type="classification", classes=len(self._texts))
             self.encoding = RowEncoding(known, rows, buckets=1024, pieces=_TOKENS[task.tokens])
         else:
-            sounds = is_audio_task(task, rows)
-            self.encoding = SpectrogramEncoding(task, rows) if sounds else RowEncoding(task, rows)
+            is_audio = is_audio_task(task, rows)
+            self.encoding = SpectrogramEncoding(task, rows) if is_audio else RowEncoding(task, rows)
         self.task = task
         self.estimator = make_estimator(recipe, benchmark, name, extra)
         fit_weighted(self.estimator, self.encoding.features(rows), labels, weight)

@@ -1,4 +1,4 @@
-"""What is *measured*, and how surely: benchmark definitions, the fixed harness, metrics, intervals.
+"""What is *measured*, and how certainly: benchmark definitions, the harness, metrics, intervals.
 
 The package is callable: `farshift.benchmarks()` lists the benchmarks (`listing.py`).
 

@@ -1,4 +1,4 @@
-"""What a model answered: predictions, class probabilities where it has them, and which rows it did not answer."""
+"""A model's predictions, class probabilities if it has them, and the rows that it did not answer."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from .model import Task
 
 ANSWERED, ABSTAINED, FAILED = 0, 1, 2
-"""A row's status: answered; left open by the model on purpose; lost (no answer could be had or read)."""
+"""A row's status: answered; the model abstained; lost (no prediction could be made or parsed)."""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """What a model's `predict` puts in the place of an answer that could not be had: why, in a few words.
+    """Returned by a model's `predict` in place of a prediction that could not be made: the reason, in a few words.
 
     >>> import farshift as fs
     >>> fs.Failed("the endpoint gave no answer").reason
@@ -28,14 +28,14 @@ class Failed:
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers to n rows, in the rows' order.
+    """The predictions for n rows, in the order of the rows.
 
-    prediction: (n,) classes as int64, numbers as float64, or texts (boxes in text among them) as an object array of
-      `str`; of labels by the dozen, how many are likely (a score above 0), as int64, since their scores are the answer.
-      Where `status` is not `ANSWERED` it holds a placeholder that means nothing.
+    prediction: (n,) classes as int64, numbers as float64, or texts (also boxes as text) as an object array of `str`;
+      for multilabel tasks the number of likely labels (with a score above 0) as int64: there the scores are the
+      prediction. Where `status` is not `ANSWERED` the value is a placeholder.
     status: (n,) int8.
-    scores: (n, classes) float32, each row a probability distribution over the classes, or any finite scores of that
-      many labels; None where the model has none.
+    scores: (n, classes) float32, each row a probability distribution over the classes, or for multilabel tasks any
+      finite scores; None if the model has none.
 
     >>> import farshift as fs, numpy as np
     >>> answers = fs.Answers.all_given(np.array([3, 1, 3]))
@@ -49,19 +49,19 @@ class Answers:
 
     @classmethod
     def all_given(cls, prediction: NDArray[Any], scores: NDArray[np.float32] | None = None) -> Answers:
-        """Answers of a model that left no row out."""
+        """Make the answers of a model that predicted every row."""
         return cls(prediction, np.zeros(len(prediction), np.int8), scores)
 
     def __len__(self) -> int:
         return len(self.prediction)
 
     def __getitem__(self, rows: NDArray[Any] | slice) -> Answers:
-        """The answers to some of the rows: positions, a mask or a slice."""
+        """Select rows by indices, a mask or a slice."""
         scores = None if self.scores is None else self.scores[rows]
         return Answers(self.prediction[rows], self.status[rows], scores)
 
     def scatter(self, mask: NDArray[np.bool_]) -> Answers:
-        """These answers for the rows `mask`, a mask (n,), and lost ones for the others."""
+        """Place these answers at the rows of a mask (n,); the other rows are lost."""
         placeholder: Any = "" if self.prediction.dtype == object else 0
         prediction = np.full(len(mask), placeholder, self.prediction.dtype)
         prediction[mask] = self.prediction
@@ -81,10 +81,11 @@ class Answers:
         return given
 
     def fill_missing(self, truth: NDArray[Any], task: Task) -> Answers:
-        """The same with every row answered, for metrics: a row left open or lost counts as wrong, never as absent.
+        """Return answers with every row filled in, for metrics: a row that is not answered counts as wrong, not as
+        absent.
 
-        Its class becomes -1, its text None, its number NaN, and all its probability lies on one class that is not the
-        true one. Of labels, the true ones score minus infinity, and the others infinity.
+        Its class becomes -1, its text None, its number NaN, and its whole probability is on one class that is not the
+        true one. For labels, the true ones score minus infinity, and the others infinity.
         """
         lost = ~self.answered
         if not lost.any():

@@ -28,19 +28,19 @@ from .prompting.prompt import check_prompt
 from .selection import Rule, load_rules
 
 SCORER = 4
-"""The version of the scorer. It is part of every entry's identity: a change that moves a score raises it."""
+"""The version of the scorer. It is part of each entry's identity and increases with a change that alters scores."""
 
 KNOWN = (2, 3)
-"""Versions of the scorer whose runs hold the same predictions, so that this one scores them."""
+"""Earlier versions of the scorer whose runs have the same predictions, so that this one can score them."""
 
 
 VALIDATION = ("id_val", "ood_val")
-"""The parts that candidates are chosen on; predicted wherever a benchmark has them."""
+"""The parts on which candidates are selected; predicted if a benchmark has them."""
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark definition. Its data are opened when they are first asked for."""
+    """A benchmark definition. Its data are opened on first use."""
 
     definition: BenchmarkDefinition
     path: Path
@@ -72,7 +72,8 @@ class Benchmark:
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics, the primary one first; refuses one that is not of the pinned version, or not for the task."""
+        """The metrics, the primary one first; `BadDefinition` for another version than the pinned one, or another
+        task."""
         try:
             metrics = tuple(find_metric(pin.name, pin.version, pin.options) for pin in self.definition.metrics)
         except BadDefinition as error:
@@ -84,16 +85,16 @@ class Benchmark:
 
     @cached_property
     def metric_fields(self) -> tuple[str, ...]:
-        """The fields of the rows that the metrics read beside answer and label, sorted."""
+        """The row fields that the metrics read in addition to prediction and label, sorted."""
         return tuple(sorted({name for scorer in self.metrics for name in scorer.fields} - {self.task.label}))
 
     def seeds(self, budget: str) -> int:
-        """The number of seeds that the protocol asks for under a budget."""
+        """The number of seeds that the protocol requires under a budget."""
         protocol = self.definition.protocol
         return protocol.quick_seeds if budget == "quick" else protocol.seeds
 
     def rule(self, name: str | None) -> Rule:
-        """The selection rule called `name`, one of those that the protocol allows; its first by default."""
+        """Return the selection rule `name`, which the protocol must allow; its first one by default."""
         allowed = self.definition.protocol.selection
         if name is not None and name not in allowed:
             raise FarshiftError(f"selection {name!r}: the protocol of {self.name} allows {' or '.join(allowed)}")
@@ -106,8 +107,9 @@ class Benchmark:
     def identity(
         self, budget: str, steps: int | None = None, selection: str | None = None, scorer: int | None = None
     ) -> str:
-        """The identity that an entry carries: manifest + protocol (with the budget, steps where they were set by hand,
-        and the selection rule) + scorer, by default this one. Only entries of equal identity share a table."""
+        """Return the identity of an entry: manifest + protocol (with the budget, steps if set by hand, and the
+        selection rule) + scorer, by default the current one. Only entries of equal identity share a leaderboard
+        table."""
         definition = self.definition
         return compute_identity(
             {
@@ -129,39 +131,40 @@ class Benchmark:
     def made_under(
         self, stated: str, budget: str, steps: int | None = None, selection: str | None = None
     ) -> int | None:
-        """Which version of the scorer a `stated` identity is of: this one, or an earlier one whose runs it scores; None
-        where it is of another benchmark, or of this one as it was."""
+        """Return the scorer version of a `stated` identity: this one, or an earlier one whose runs it can score; None
+        for another benchmark, or another version of this one."""
         return self.identities(budget, steps, selection).get(stated)
 
     def identities(self, budget: str, steps: int | None = None, selection: str | None = None) -> dict[str, int]:
-        """The identity under this scorer and under each earlier one whose runs it scores, with the scorer's version."""
+        """Map each identity, under this scorer and the earlier ones whose runs it can score, to the scorer's
+        version."""
         return {self.identity(budget, steps, selection, version): version for version in sorted({SCORER, *KNOWN})}
 
     @property
     def predicted_parts(self) -> tuple[str, ...]:
-        """The parts that every candidate predicts, sorted: those of the views, and the validation parts there are."""
+        """The parts that each candidate predicts, sorted: those of the views, and the validation parts."""
         viewed = {view.part for view in self.definition.views.values()}
         return tuple(sorted(viewed | {name for name in VALIDATION if self.has_part(name)}))
 
     @cached_property
     def split(self) -> Split:
-        """The split, opened (pulled and verified where it is not yet)."""
+        """The split, opened (pulled and verified if necessary)."""
         return open_split(self.definition.split)
 
     def check(self) -> None:
         """Check the definition against its data: roles of inputs, the split's label, the fields of metrics and prompts,
-        parts and views that have rows."""
+        and that parts and views have rows."""
         self.metrics  # noqa: B018  (checks their versions)
         schema, label = self.split.source.schema, self.manifest.definition.label
         for name in self.definition.task.inputs:
             if schema[name].role != "input":
-                raise BadDefinition(f"{self.path}: {name!r} is of role {schema[name].role}, and no input for a model")
+                raise BadDefinition(f"{self.path}: {name!r} has the role {schema[name].role}, so it cannot be an input")
         if self.definition.task.label != label:
             raise BadDefinition(f"{self.path}: label {self.definition.task.label!r} is not the split's, {label!r}")
         if self.task.type == "classification" and schema[label].item == "string":
             raise BadDefinition(
-                f"{self.path}: the label {label!r} is text, and no class: let its source make classes of its texts (of "
-                f'your own data: classes = ["{label}"]), or say type = "sequence"'
+                f"{self.path}: the label {label!r} is text, not a class: let its source turn its texts into classes "
+                f'(for your own data: classes = ["{label}"]), or set type = "sequence"'
             )
         self._check_metric_fields()
         for holdout in self.definition.holdouts:
@@ -173,7 +176,7 @@ class Benchmark:
                 raise BadDefinition(f"{self.path}: views: {UnknownName('part', name, has)}")
             if not len(self.part(name)):
                 raise BadDefinition(
-                    f"{self.path}: the part {name} has no rows: its share, or what is left, is none (`holdouts` says "
+                    f"{self.path}: the part {name} has no rows: its share, or the remainder, is empty (`holdouts` sets "
                     "which share of which part it is)"
                 )
         for name in self.definition.protocol.selection:
@@ -202,12 +205,12 @@ class Benchmark:
             )
 
     def has_part(self, name: str) -> bool:
-        """Whether there are rows of this part, published or held out."""
+        """Whether this part has rows, published or held out."""
         published = name in self.manifest.definition.parts
         return published or any(holdout.to == name for holdout in self.definition.holdouts)
 
     def part(self, name: str) -> Part:
-        """A part as this benchmark uses it: without what is held out of it, or made of what was held out for it."""
+        """Return a part as this benchmark uses it: without the rows held out of it, or with those held out for it."""
         holdouts = self.definition.holdouts
         source_holdout = next((holdout for holdout in holdouts if holdout.to == name), None)
         if source_holdout is None:
@@ -217,7 +220,7 @@ class Benchmark:
         return full_part.select(self._owner(source_holdout.part, full_part) == name)
 
     def _owner(self, name: str, full_part: Part) -> NDArray[Any]:
-        """For each row of a published part the part that it is held out for, "" where it stays."""
+        """Return, for each row of a published part, the part that it is held out for, or ""."""
         owner = np.full(len(full_part), "", dtype="U8")
         weights = full_part.row_metadata.get("weight", np.ones(len(full_part), np.int64))
         for holdout in self.definition.holdouts:
@@ -230,12 +233,12 @@ class Benchmark:
         return owner
 
     def _stream(self, holdout: Holdout) -> str:
-        # The name of the first kind of hold-out there was: naming it as the others would draw other rows.
+        # This name is that of the first kind of hold-out; another name would draw other rows.
         suffix = "" if holdout.to == "id_test" else f"/{holdout.to}"
         return f"{self.manifest.identity}/holdout{suffix}"
 
     def view(self, view: View | str) -> tuple[Part, NDArray[Any]]:
-        """A view's rows and the labels they are scored against."""
+        """Return a view's rows and the labels that they are scored against."""
         if isinstance(view, str):
             view = self.definition.views[view]
         part = self.part(view.part)
@@ -245,24 +248,24 @@ class Benchmark:
 
 
 def make_benchmark_on(split: Split, definition: BenchmarkDefinition, path: Path) -> Benchmark:
-    """A benchmark on a split that is open already, such as one that is not written yet and cannot be found by name."""
+    """Make a benchmark on an open split, for example one that is not stored yet and cannot be found by name."""
     benchmark = Benchmark(definition, path)
-    vars(benchmark).update(manifest=split.manifest, split=split)  # in place of what the cached properties would look up
+    vars(benchmark).update(manifest=split.manifest, split=split)  # fill the cached properties
     return benchmark
 
 
 def read_benchmarks(path: Path) -> list[Benchmark]:
-    """The benchmarks of a TOML file, one or a family; `BadDefinition` lists what is wrong in it."""
+    """Read the benchmarks of a TOML file, one or a family; `BadDefinition` lists what is wrong in it."""
     return [Benchmark(definition, path) for definition in read_family(path, BenchmarkDefinition)]
 
 
 def load_benchmarks() -> dict[str, Benchmark]:
-    """Every benchmark, the package's own and those of `FARSHIFT_PATH`, by name."""
+    """Load all benchmarks, the package's own and those of `FARSHIFT_PATH`, by name."""
     return read_all_definitions("benchmarks/definitions", read_benchmarks, "benchmark")
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """The benchmark of this name; `UnknownName` suggests near ones.
+    """Return the benchmark of this name; `UnknownName` suggests similar ones.
 
     >>> import farshift as fs
     >>> found = fs.benchmark("modadd97/xi35")
@@ -276,7 +279,7 @@ def find_benchmark(name: str) -> Benchmark:
 
 
 def load_suite(name: str) -> list[Benchmark]:
-    """The benchmarks that say they belong to a suite."""
+    """List the benchmarks of a suite."""
     known = load_benchmarks().values()
     members = [benchmark for benchmark in known if name in benchmark.definition.suites]
     if not members:

@@ -1,9 +1,8 @@
-"""Boxes in pictures, and their text: how a detection task writes what is to be found, and what was found.
+"""Bounding boxes in images, and their text format: the labels and predictions of a detection task.
 
-A label is "x0 y0 x1 y1;x0 y0 x1 y1;..": a box between two corners, in pixels, x0 <= x1 and y0 <= y1; with a fifth
-number where there are classes (0, 1, ..), and "" or "no_box" where there is nothing. It is the form in which WILDS has
-the Global Wheat Head Dataset. A prediction has a score behind the corners, and then the class: "x0 y0 x1 y1 score
-class".
+A label is "x0 y0 x1 y1;x0 y0 x1 y1;..": a box by two corners, in pixels, x0 <= x1 and y0 <= y1; with a fifth number
+if there are classes (0, 1, ..), and "" or "no_box" if there is no box. WILDS has the Global Wheat Head Dataset in this
+format. A prediction has a score after the corners, and then the class: "x0 y0 x1 y1 score class".
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ NONE = ("", "no_box")
 
 
 class BadBoxes(FarshiftError):
-    """What is no list of boxes."""
+    """An invalid list of boxes."""
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """k boxes. corners: (k, 4) float64: x0, y0, x1, y1. classes: (k,) int64, 0 where there is one class. scores: (k,)
-    float64; None of what is to be found."""
+    """k boxes. corners: (k, 4) float64: x0, y0, x1, y1. classes: (k,) int64, 0 if there is a single class. scores: (k,)
+    float64; None for labels."""
 
     corners: NDArray[np.float64]
     classes: NDArray[np.int64]
@@ -37,27 +36,27 @@ class Boxes:
 
 
 def read_boxes(text: str, scored: bool = True) -> Boxes:
-    """The boxes of a text, with scores or, of a label, without; `BadBoxes` says what is wrong with it."""
+    """Parse the boxes of a text, with scores or (for a label) without; `BadBoxes` says what is wrong with it."""
     least = 5 if scored else 4
     if text.strip() in NONE:
         return _make_boxes(np.empty((0, least)), scored)
     try:
         rows = [[float(number) for number in row_text.split()] for row_text in text.split(";")]
     except ValueError as error:
-        raise BadBoxes(f"a box has what is no number: {text[:60]!r}") from error
+        raise BadBoxes(f"a box has something that is not a number: {text[:60]!r}") from error
     if {len(row) for row in rows} not in ({least}, {least + 1}):
         what = "x0 y0 x1 y1 score" if scored else "x0 y0 x1 y1"
-        raise BadBoxes(f"every box is {what!r}, or all have a class behind it: {text[:60]!r}")
+        raise BadBoxes(f"every box is {what!r}, or all have a class after it: {text[:60]!r}")
     return _make_boxes(np.array(rows), scored)
 
 
 def write_boxes(given: Any) -> str:
-    """The text of an array of k boxes, shape (k, 5) or (k, 6): x0, y0, x1, y1, score, class; `BadBoxes` says what is
-    wrong with it. Numbers are written with the fewest digits that read back as the same float32."""
+    """Format an array of k boxes, shape (k, 5) or (k, 6): x0, y0, x1, y1, score, class; `BadBoxes` says what is wrong
+    with it. Numbers are written with the fewest digits that read back as the same float32."""
     try:
         values = np.asarray(given, np.float64)
     except (TypeError, ValueError) as error:
-        raise BadBoxes(f"{type(given).__name__} is no array of numbers") from error
+        raise BadBoxes(f"{type(given).__name__} is not an array of numbers") from error
     if values.size == 0:
         return ""
     if values.ndim != 2 or values.shape[1] not in (5, 6):
@@ -81,13 +80,13 @@ def _make_boxes(values: NDArray[np.float64], scored: bool) -> Boxes:
         raise BadBoxes(f"the corners of a box are in the wrong order: {' '.join(f'{corner:g}' for corner in wrong)}")
     classes = values[:, least] if values.shape[1] > least else np.zeros(len(values))
     if (classes < 0).any() or (classes != np.floor(classes)).any():
-        raise BadBoxes("a class is no whole number from 0 up")
+        raise BadBoxes("a class is not a whole number of at least 0")
     return Boxes(corners, classes.astype(np.int64), values[:, 4] if scored else None)
 
 
 def compute_iou(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Intersection over union of each of k boxes with each of m, shape (k, m), from their corners (k, 4) and (m, 4);
-    0 where both are without area."""
+    """Return the intersection over union of each of k boxes with each of m, shape (k, m), from their corners (k, 4) and
+    (m, 4); 0 if both have no area."""
     low = np.maximum(left[:, None, :2], right[None, :, :2])
     high = np.minimum(left[:, None, 2:], right[None, :, 2:])
     shared = np.prod(np.clip(high - low, 0, None), axis=2)

@@ -1,5 +1,5 @@
-"""A benchmark's canary: a string that stands for it and nowhere else (after the canary GUID of BIG-bench, Srivastava et
-al. 2022, arXiv:2206.04615). It is printed wherever the labels of its test rows leave the package."""
+"""A benchmark's canary: a unique string that identifies its text (after the canary GUID of BIG-bench, Srivastava et al.
+2022, arXiv:2206.04615). It is printed with each export of the labels of its test rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ TEXT = "FARSHIFT CANARY, no training on this data:"
 
 
 def make_guid(benchmark: Benchmark) -> str:
-    """The benchmark's GUID: the head of sha256 over its name and its manifest's identity."""
+    """Return the benchmark's GUID: the first bits of sha256 over its name and its manifest's identity."""
     digest = compute_identity({"canary": benchmark.name, "manifest": benchmark.manifest.identity})
     return str(UUID(digest[:32]))
 
 
 def make_canary(benchmark: Benchmark) -> str:
-    """The whole line."""
+    """Return the whole canary line."""
     return f"{TEXT} {benchmark.name} {make_guid(benchmark)}"

@@ -1,4 +1,4 @@
-"""What a benchmark file says: split, task, metrics, views, protocol, prompt. Checked before anything is run."""
+"""The definition of a benchmark: split, task, metrics, views, protocol, prompt. Checked before anything is run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class TaskPin(_Strict):
     aligned: bool = False
     names: list[str] = []
     categories: list[str] | None = None
-    """Inputs whose integers are codes without an order; by default those that the source says. How a model takes its
-    inputs is no part of the protocol: this is not in the identity of entries."""
+    """Inputs whose integers are codes without an order; by default those that the source declares. How a model encodes
+    its inputs is not part of the protocol, so this is not in the identity of entries."""
 
 
 class Holdout(_Strict):
     """Rows taken out of a published part for another use, so that the split itself stays as published.
 
-    `share` of the part's rows of weight 1 (a published repetition is never withheld), by a draw on row ids. Hold-outs
+    `share` of the part's rows of weight 1 (a published repetition is never withheld), drawn by row ids. The hold-outs
     of one part are drawn one after the other, in the order of the file.
     """
 
@@ -38,26 +38,26 @@ class Holdout(_Strict):
 
 
 class PluginPin(_Strict):
-    """A plug-in by name, at a version: another version is another benchmark."""
+    """A plug-in by name and version; another version makes another benchmark."""
 
     name: str
     version: int
 
 
 class MetricPin(PluginPin):
-    """A metric, and what its file lets a benchmark say (`OPTIONS`), such as the fields that groups are made of."""
+    """A metric and its options (`OPTIONS` of its file), such as the fields that define groups."""
 
     options: dict[str, Any] = {}
 
     @model_serializer(mode="wrap")
     def _without_empty(self, write: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        # Identities cover what is written: a metric without options is written as it was before there were any.
+        # Keep identities of before options existed: a metric without options is written without them.
         return {name: value for name, value in write(self).items() if name != "options" or value}
 
 
 class View(_Strict):
-    """Rows that a score is taken over: those of a part, all or only the (un)corrupted ones, against the true label
-    or the one given in training."""
+    """Rows that a score covers: those of a part, all or only the (un)corrupted ones, against the true label or the
+    label observed in training."""
 
     part: str
     rows: Literal["all", "corrupted", "clean"] = "all"
@@ -65,8 +65,8 @@ class View(_Strict):
 
 
 class Adaptation(_Strict):
-    """Test-time adaptation as this benchmark allows it. The harness, not the model, fixes the batches, their order, and
-    when `reset()` is called: before each part, before each group of a part, before each batch, or once."""
+    """Test-time adaptation as this benchmark permits it. The harness, not the model, fixes the batches, their order,
+    and when `reset()` is called: before each part, before each group of a part, before each batch, or once."""
 
     batch_size: int = Field(ge=1)
     order: Literal["stored", "shuffled", "grouped"] = "stored"
@@ -75,12 +75,12 @@ class Adaptation(_Strict):
     @model_validator(mode="after")
     def _groups_together(self) -> Adaptation:
         if (self.reset == "group") != (self.order == "grouped"):
-            raise ValueError("reset = 'group' goes with order = 'grouped', and only with it")
+            raise ValueError("reset = 'group' requires order = 'grouped', and the reverse")
         return self
 
 
 class DataAccess(_Strict):
-    """What may be touched beyond the training and validation rows. A run says what it did touch."""
+    """Data that may be used beyond the training and validation rows. A run records what it used."""
 
     ood_val_labels: bool = False
     ood_test_inputs: bool = False
@@ -88,7 +88,7 @@ class DataAccess(_Strict):
 
 
 class Ceiling(_Strict):
-    """The most that training may spend; a run whose model reports more is not scored."""
+    """The maximum that training may use; a run whose model reports more is not scored."""
 
     steps: int | None = Field(default=None, ge=1)
     epochs: int | None = Field(default=None, ge=1)
@@ -96,8 +96,8 @@ class Ceiling(_Strict):
 
 
 class SyntheticShifts(_Strict):
-    """Crafted shifts (Efthymiadis et al., WACV 2025): augmentation families in `folds` folds; a setting is judged on
-    the validation rows under the families that its training did not see."""
+    """Synthetic shifts (Efthymiadis et al., WACV 2025): augmentation families in `folds` folds; a setting is evaluated
+    on the validation rows under the families that its training did not see."""
 
     families: list[str] = Field(min_length=2)
     folds: int = Field(default=2, ge=2)
@@ -105,13 +105,13 @@ class SyntheticShifts(_Strict):
     @model_validator(mode="after")
     def _enough(self) -> SyntheticShifts:
         if self.folds > len(self.families) or len(set(self.families)) < len(self.families):
-            raise ValueError("crafted needs at least as many families as folds, each named once")
+            raise ValueError("crafted needs at least as many families as folds, each listed once")
         return self
 
 
 class Protocol(_Strict):
-    """How a model may be trained and chosen. `selection` lists the rules that an entry may be chosen by, the default
-    one first. `quick` needs fewer seeds; its entries never share a table with full ones, since budget and selection
+    """How a model may be trained and selected. `selection` lists the permitted selection rules, the default one first.
+    `quick` needs fewer seeds; its entries never share a leaderboard table with full ones, since budget and selection
     rule are part of an entry's identity."""
 
     selection: list[str] = Field(default=["last"], min_length=1)
@@ -124,15 +124,16 @@ class Protocol(_Strict):
     @model_validator(mode="after")
     def _honest(self) -> Protocol:
         if "oracle" in self.selection:
-            raise ValueError("selection: oracle reads the test labels; it is always shown and never allowed")
+            raise ValueError("selection: oracle reads the test labels; it is always shown and cannot be listed")
         if ("crafted_shift" in self.selection) != (self.crafted is not None):
-            raise ValueError("selection crafted_shift goes with a table [protocol.crafted], and only with it")
+            raise ValueError("selection crafted_shift requires a table [protocol.crafted], and the reverse")
         return self
 
 
 class PromptPin(_Strict):
-    """How a language model is asked: k examples drawn from the training part by `seed`, each as `example`, joined by
-    `separator` after `instruction`, then `query`. In the templates `{field}` stands for a field's value."""
+    """The prompt of a language model: k examples drawn from the training part by `seed`, each formatted by `example`,
+    joined by `separator` after `instruction`, then `query`. In the templates `{field}` is replaced by a field's
+    value."""
 
     version: int = 1
     k: int = Field(default=0, ge=0, le=64)
@@ -147,8 +148,8 @@ class PromptPin(_Strict):
 
 
 class Reference(_Strict):
-    """A published number, where it stands, and what is known of it: `P` printed in the paper, `R` reproduced by
-    others, `S` from a secondary source."""
+    """A published score, its source, and its status: `P` printed in the paper, `R` reproduced by others, `S` from a
+    secondary source."""
 
     model: str
     score: str
@@ -157,8 +158,8 @@ class Reference(_Strict):
 
 
 class Composition(_Strict):
-    """Rows that are made of others: each row of `view` names its parts by the values of the meta fields `parts`, which
-    are values of the meta field `key` of rows of the view `of`."""
+    """Rows that are composed of others: each row of `view` names its components by the values of the meta fields
+    `parts`, which are values of the meta field `key` of rows of the view `of`."""
 
     view: str
     parts: list[str] = Field(min_length=2)
@@ -184,15 +185,15 @@ class BenchmarkDefinition(_Strict):
     @model_validator(mode="after")
     def _check_consistency(self) -> BenchmarkDefinition:
         if not {"id", "ood"} <= self.views.keys():
-            raise ValueError("views must have `id` and `ood`")
+            raise ValueError("views must include `id` and `ood`")
         if self.task.type in ("classification", "multilabel") and not self.task.classes:
             raise ValueError(f"a {self.task.type} task needs `classes`")
         if self.task.names and len(self.task.names) != self.task.classes:
-            raise ValueError("task: as many names as classes, or none")
+            raise ValueError("task: give as many names as classes, or none")
         if len({pin.name for pin in self.metrics}) < len(self.metrics):
-            raise ValueError("metrics: each once")
+            raise ValueError("metrics: list each once")
         if len({holdout.to for holdout in self.holdouts}) < len(self.holdouts):
-            raise ValueError("holdouts: each part is made of one")
+            raise ValueError("holdouts: only one per new part")
         if self.composed and not {self.composed.view, self.composed.of} <= self.views.keys():
             raise ValueError("composed: `view` and `of` must be views")
         if "@" not in self.split:

@@ -1,4 +1,4 @@
-"""What code a model is: so that an unfinished run never goes on with another model's."""
+"""A digest of a model's code, so that an unfinished run is resumed only with the same model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 
 def compute_fingerprint(model: Any) -> str:
-    """sha256 over the source of a model's class or factory, an estimator's parameters and a torch module's weights.
+    """Return sha256 over the source of a model's class or factory, an estimator's parameters and a module's weights.
 
-    Empty where no source is available. Other things inside an object are not in it: what decides about them
-    belongs in the factory."""
+    Empty if no source is available. Other attributes of an object are not included: what determines them belongs in the
+    factory."""
     subject = model if inspect.isroutine(model) or isinstance(model, type) else type(model)
     try:
         text = inspect.getsource(subject)
@@ -26,13 +26,13 @@ def compute_fingerprint(model: Any) -> str:
 
 
 def _digest_weights(state: Any) -> str:
-    """A digest of a torch module's parameters and buffers, by name."""
+    """Return a digest of a torch module's parameters and buffers, by name."""
     digest = sha256()
     for name in sorted(state):
         tensor = state[name]
         digest.update(name.encode())
         if hasattr(tensor, "detach"):
-            # As bytes: some of torch's types (bfloat16) have no counterpart in NumPy.
+            # As bytes: some torch types (bfloat16) do not exist in NumPy.
             digest.update(str(tensor.dtype).encode())
             digest.update(
                 tensor.detach().cpu().contiguous().flatten().view(sys.modules["torch"].uint8).numpy().tobytes()

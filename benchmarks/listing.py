@@ -1,4 +1,4 @@
-"""What benchmarks there are, and what one of them asks."""
+"""Lists of benchmarks and metrics, and the description of one benchmark."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from .model import Task
 
 @dataclass(frozen=True)
 class BenchmarkEntry:
-    """A benchmark as a listing has it. split: the manifest's full name, and family that of its split. selection: the
-    rules that its protocol allows, the first by default. parts: those that a run predicts. state: of its split. seeds:
-    how many the protocol asks for. modality and generated: of its source, as `SplitEntry` has them."""
+    """A benchmark in a listing. split: the manifest's full name, and family that of its split. selection: the rules
+    that its protocol permits, the default first. parts: those that a run predicts. state: of its split. seeds: the
+    number that the protocol requires. modality and generated: of its source, as in `SplitEntry`."""
 
     name: str
     kind: str
@@ -66,11 +66,11 @@ def benchmarks(
     state: str | None = None,
     licence: str = "",
 ) -> Listing[BenchmarkEntry]:
-    """The benchmarks that fit all that is asked, sorted by name. No data are opened, nothing is downloaded.
+    """List the benchmarks that match all filters, sorted by name. No data are opened or downloaded.
 
-    search: words that all stand in a benchmark's name, kind, task, metrics, modality, suites, source, title or licence.
-    The others are as `farshift.splits` has them; suite: core, full, tabular .. Raises `UnknownName` for a kind, suite,
-    source or modality that there is not.
+    search: words that must all occur in a benchmark's name, kind, task, metrics, modality, suites, source, title or
+    licence. The other filters are those of `farshift.splits`; suite: core, full, tabular .. Raises `UnknownName` for an
+    unknown kind, suite, source or modality.
 
     >>> import farshift as fs
     >>> [one.name for one in fs.benchmarks("scan", suite="core", kind="length")]
@@ -130,8 +130,8 @@ def _format_entry(entry: BenchmarkEntry) -> dict[str, Any]:
 
 
 def list_metrics() -> list[dict[str, Any]]:
-    """Every metric, the package's own and those of `FARSHIFT_PATH`, as plain JSON, sorted by name: what it scores,
-    which way it runs, what a benchmark may say of it, and what it is."""
+    """List all metrics, the package's own and those of `FARSHIFT_PATH`, as plain JSON, sorted by name: task types,
+    direction, options for benchmarks, and description."""
     records = []
     for name in sorted(find_files_by_name("benchmarks/metrics", ".py")):
         plugin = load_module("benchmarks/metrics", name, "metric")
@@ -152,7 +152,7 @@ def list_metrics() -> list[dict[str, Any]]:
 
 
 def _describe_metric(metric: Metric) -> str:
-    """A metric's signature, and what the benchmark says of it."""
+    """A metric's signature and the benchmark's options for it."""
     if metric.options is None:
         return metric.signature
     options = metric.options.model_dump(exclude_unset=True)
@@ -169,10 +169,10 @@ def _format_value(value: Any) -> str:
 
 
 def describe_benchmark(name: str) -> dict[str, Any]:
-    """A benchmark in full: its definition, its identities by selection rule, its rows, and the same in lines of words.
+    """Describe a benchmark: its definition, its identities by selection rule, its rows, and the same as lines of text.
 
-    Nothing is downloaded. Where its data are at hand they are checked, and the rows of parts and views counted as this
-    benchmark uses them; elsewhere `rows` are the published split's, and `views` are empty."""
+    Nothing is downloaded. If its data are in the cache they are checked, and the rows of parts and views are counted as
+    this benchmark uses them; otherwise `rows` are the published split's, and `views` are empty."""
     benchmark = find_benchmark(name)
     definition, protocol = benchmark.definition, benchmark.definition.protocol
     benchmark.metrics  # noqa: B018  (checks their versions)
@@ -196,7 +196,7 @@ def describe_benchmark(name: str) -> dict[str, Any]:
         ("selection", ", ".join(protocol.selection)),
         ("seeds", f"{protocol.seeds} (quick: {protocol.quick_seeds})"),
         ("budget", _describe_ceiling(protocol.ceiling)),
-        ("may be touched", _describe_data_access(protocol.touch)),
+        ("permitted data", _describe_data_access(protocol.touch)),
         ("prompt", _describe_prompt(definition.prompt)),
         ("canary", make_guid(benchmark)),
         *(
@@ -218,14 +218,14 @@ def describe_benchmark(name: str) -> dict[str, Any]:
 
 
 def _describe_encoding(benchmark: Benchmark) -> str:
-    """How baselines take its inputs where no setting says otherwise."""
+    """How baselines encode its inputs by default."""
     task = benchmark.task
     if task.type not in ("classification", "regression"):
         return "texts, token by token"
     try:
         schema = find_source(benchmark.manifest.definition.source.name).schema
     except UnknownName:
-        return "unknown here: its source is private elsewhere"
+        return "unknown: its source is not public"
     names_by_type: dict[str, list[str]] = {}
     for name in task.inputs:
         names_by_type.setdefault(_describe_input_type(name, schema[name], task), []).append(name)
@@ -235,12 +235,12 @@ def _describe_encoding(benchmark: Benchmark) -> str:
 
 
 _MOST = 12
-"""Inputs that are named."""
+"""Maximum number of inputs that are named."""
 
 
 def _describe_input_type(name: str, field: Field, task: Task) -> str:
     if field.encoded:
-        return "decoded pictures" if field.type == "image" else "sounds, which need an encoder"
+        return "decoded images" if field.type == "image" else "audio, which needs an encoder"
     if field.type in ("string", "bytes"):
         return "texts, hashed words"
     # Shifted rows of a regression may go beyond the integers of training.
@@ -249,13 +249,13 @@ def _describe_input_type(name: str, field: Field, task: Task) -> str:
 
 def _describe_identity(benchmark: Benchmark) -> str:
     identity = benchmark.manifest.identity
-    return f"identity {identity[:16]}" if identity else "a definition: frozen when it is first pulled"
+    return f"identity {identity[:16]}" if identity else "a definition, frozen at its first pull"
 
 
 def _describe_missing_rows(counted: str, benchmark: Benchmark) -> str:
     pull = f"farshift splits pull {benchmark.definition.split}"
     qualifier = " before holdouts" if benchmark.definition.holdouts else ""
-    return f"{counted}{qualifier} (not here yet: {pull})" if counted else f"not counted yet: {pull}"
+    return f"{counted}{qualifier} (not downloaded: {pull})" if counted else f"not counted yet: {pull}"
 
 
 def _describe_ceiling(ceiling: Ceiling) -> str:
@@ -267,7 +267,7 @@ def _describe_prompt(prompt: PromptPin | None) -> str:
     if prompt is None:
         return "none"
     return (
-        f"version {prompt.version}, {prompt.k} examples, read by {prompt.extraction.name}@{prompt.extraction.version}"
+        f"version {prompt.version}, {prompt.k} examples, parsed by {prompt.extraction.name}@{prompt.extraction.version}"
     )
 
 

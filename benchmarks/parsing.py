@@ -1,4 +1,4 @@
-"""Reading what `predict` gave: every kind of answer a model may give, checked against the task, as `Answers`."""
+"""Parsing of the output of `predict`: every permitted form, checked against the task, as `Answers`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .model import Task
 
 _SUM_TOLERANCE = 1e-3
 _NO_ROWS = (str, bytes, Mapping, Set)
-"""What has a length, and is still no sequence of answers."""
+"""Types with a length that are not sequences of predictions."""
 
 
 @dataclass(frozen=True)
 class BatchLocation:
-    """Where an answer belongs: part, batch and row ids. Put into words only where something is wrong."""
+    """The part, batch and row ids of a prediction; formatted only for an error."""
 
     part: str
     batch: int
@@ -39,7 +39,7 @@ class BatchLocation:
 
 @contextmanager
 def wrap_user_errors(where: object) -> Iterator[None]:
-    """Whatever the user's code raises becomes a `ModelError` that says where; an exit is not a way out."""
+    """Turn any exception of the user's code into a `ModelError` that says where, including `SystemExit`."""
     try:
         yield
     except FarshiftError:
@@ -51,7 +51,7 @@ def wrap_user_errors(where: object) -> Iterator[None]:
 
 
 def _locate_error(error: BaseException) -> str:
-    """Where in the user's own code an error arose, such as ` (my_model.py:12)`."""
+    """Return where in the user's code an error arose, such as ` (my_model.py:12)`."""
     packages = [str(file.parent) for file in PACKAGE.glob("*/__init__.py")]
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if not f.filename.startswith((*packages, "<")) and "site-packages" not in f.filename]
@@ -59,15 +59,15 @@ def _locate_error(error: BaseException) -> str:
 
 
 def read_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
-    """What `predict` gave for a batch, as `Answers` of its rows; `ModelError` says what is wrong with it, and where.
+    """Parse the output of `predict` for a batch as `Answers` of its rows; `ModelError` says what is wrong, and where.
 
-    Taken are: `Answers`; (n,) whole numbers, finite numbers or texts, as the task asks (for a class also its name,
-    where classes have names); a list of those with None (left open) or `Failed` (lost) in it, or a masked array
-    (masked: left open); for classification an (n, classes) array of probabilities; of labels an (n, classes) array of
+    Permitted are: `Answers`; (n,) integers, finite numbers or texts, depending on the task (a class also by its name,
+    if classes have names); a list of those with None (abstained) or `Failed` (lost) in it, or a masked array (masked:
+    abstained); for classification an (n, classes) array of probabilities; for multilabel tasks an (n, classes) array of
     scores; for detection n arrays of boxes (boxes.py).
     """
     if type(answer) is np.ndarray and answer.ndim and answer.dtype.kind in "iuf" and not task.in_text:
-        _check_count(len(answer), location)  # the common case, and no foreign code to guard against
+        _check_count(len(answer), location)  # the common case, in which no foreign code runs
         return _parse_array(answer, location, task)
     with wrap_user_errors(_ReadingContext(answer, location)):
         return _parse_answer(answer, location, task)
@@ -79,7 +79,7 @@ class _ReadingContext:
     location: BatchLocation
 
     def __str__(self) -> str:
-        return f"reading the {type(self.answer).__name__} that predict gave on {self.location}"
+        return f"reading the {type(self.answer).__name__} that predict returned on {self.location}"
 
 
 def _parse_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
@@ -87,7 +87,7 @@ def _parse_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
     if isinstance(answer, Answers):
         return _check_answers(answer, location, task)
     if isinstance(answer, np.ma.MaskedArray):
-        answer = answer.tolist()  # what is masked becomes None
+        answer = answer.tolist()  # masked values become None
     if not task.in_text and not _may_have_gaps(answer):
         return _parse_array(np.asarray(answer), location, task)
     items = list(answer)
@@ -109,12 +109,12 @@ def _parse_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
 
 
 def _may_have_gaps(answer: Any) -> bool:
-    """Whether an answer may hold None or `Failed`."""
+    """Whether the output may have None or `Failed`."""
     return isinstance(answer, list | tuple) or (isinstance(answer, np.ndarray) and answer.dtype == object)
 
 
 def _check_is_sequence(answer: Any, location: BatchLocation) -> None:
-    """Refuse what is no sequence of as many answers as there are rows."""
+    """Raise `ModelError` unless the output is a sequence with one prediction per row."""
     try:
         given = None if isinstance(answer, _NO_ROWS) else len(answer)
     except TypeError:
@@ -122,7 +122,7 @@ def _check_is_sequence(answer: Any, location: BatchLocation) -> None:
     if given is None:
         kind = type(answer).__name__
         raise ModelError(
-            f"predict gave {kind} instead of {format_count(len(location.rows), 'prediction')} on {location}"
+            f"predict returned {kind} instead of {format_count(len(location.rows), 'prediction')} on {location}"
         )
     _check_count(given, location)
 
@@ -130,7 +130,7 @@ def _check_is_sequence(answer: Any, location: BatchLocation) -> None:
 def _check_count(given: int, location: BatchLocation) -> None:
     if given != len(location.rows):
         expected = format_count(len(location.rows), "row")
-        raise ModelError(f"predict gave {format_count(given, 'prediction')} for {expected} on {location}")
+        raise ModelError(f"predict returned {format_count(given, 'prediction')} for {expected} on {location}")
 
 
 def _compute_status(items: list[Any]) -> NDArray[np.int8]:
@@ -145,7 +145,7 @@ def _make_blank_predictions(count: int, task: Task) -> NDArray[Any]:
 
 
 def _parse_array(values: Any, location: BatchLocation, task: Task) -> Answers:
-    """Answers in which every row is given."""
+    """Return answers in which every row has a prediction."""
     if task.type == "multilabel":
         scores = _parse_label_scores(np.asarray(values), location, task)
         return Answers.all_given((scores > 0).sum(axis=1), scores)
@@ -156,18 +156,18 @@ def _parse_array(values: Any, location: BatchLocation, task: Task) -> Answers:
 
 
 def _check_answers(answers: Answers, location: BatchLocation, task: Task) -> Answers:
-    """`Answers` that a model made itself, checked as any other."""
+    """Check `Answers` that a model returned."""
     status = np.asarray(answers.status)
     if status.shape != (len(answers),) or not np.isin(status, (ANSWERED, ABSTAINED, FAILED)).all():
         raise ModelError(
-            f"predict gave Answers whose status is not {ANSWERED}, {ABSTAINED} or {FAILED} a row on {location}"
+            f"predict returned Answers whose status is not {ANSWERED}, {ABSTAINED} or {FAILED} per row on {location}"
         )
     here = np.flatnonzero(status == ANSWERED)
     there = BatchLocation(location.part, location.batch, location.rows[here])
     prediction, scores = _make_blank_predictions(len(answers), task), None
     if task.type == "multilabel":
         if answers.scores is None:
-            raise ModelError(f"predict gave Answers without scores of the {task.classes} labels on {location}")
+            raise ModelError(f"predict returned Answers without scores of the {task.classes} labels on {location}")
         scores = np.zeros((len(answers), task.classes or 0), np.float32)
         if len(here):
             scores[here] = _parse_label_scores(np.asarray(answers.scores)[here], there, task)
@@ -193,15 +193,17 @@ def _parse_predictions(values: Any, location: BatchLocation, task: Task) -> NDAr
 
 def _check_finite(values: NDArray[Any], location: BatchLocation) -> None:
     if values.ndim != 1:
-        kind = "one answer a row"
-        raise ModelError(f"predict gave shape {values.shape}, expected ({len(location.rows)},): {kind}, on {location}")
+        kind = "one prediction per row"
+        raise ModelError(
+            f"predict returned shape {values.shape}, expected ({len(location.rows)},): {kind}, on {location}"
+        )
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         bad = np.flatnonzero(~np.isfinite(values))
-        raise ModelError(f"predict gave NaN or infinity for {_describe_bad_rows(location, bad)} on {location}")
+        raise ModelError(f"predict returned NaN or infinity for {_describe_bad_rows(location, bad)} on {location}")
 
 
 def _describe_bad_rows(location: BatchLocation, bad: NDArray[np.int64]) -> str:
-    """The first of the rows with a wrong answer, and how many there are."""
+    """Name the first of the invalid rows and their number."""
     return f"row {location.rows[bad[0]]:016x} ({format_count(len(bad), 'row')})"
 
 
@@ -217,24 +219,24 @@ def _parse_classes(values: NDArray[Any], location: BatchLocation, task: Task) ->
     if values.dtype == bool and task.classes == 2:
         values = values.astype(np.int64)
     if values.dtype.kind not in "iu":
-        raise ModelError(f"predict gave dtype {values.dtype}, expected whole numbers (classes), on {location}")
+        raise ModelError(f"predict returned dtype {values.dtype}, expected whole numbers (classes), on {location}")
     classes = task.classes or 0
     if len(values) and (values.min() < 0 or values.max() >= classes):
         row = np.flatnonzero((values < 0) | (values >= classes))[0]
         raise ModelError(
-            f"predict gave class {values[row]} for row {location.rows[row]:016x}, not one of 0..{classes - 1}, on "
+            f"predict returned class {values[row]} for row {location.rows[row]:016x}, not one of 0..{classes - 1}, on "
             f"{location}"
         )
     return values.astype(np.int64)
 
 
 def _parse_class_names(class_names: list[str], location: BatchLocation, task: Task) -> NDArray[np.int64]:
-    """The classes that answers name."""
+    """Convert class names to class indices."""
     known = {name: index for index, name in enumerate(task.names)}
     if wrong := [row for row, name in enumerate(class_names) if name not in known]:
         raise ModelError(
-            f"predict gave {class_names[wrong[0]]!r} for row {location.rows[wrong[0]]:016x}, which is none of the "
-            "classes "
+            f"predict returned {class_names[wrong[0]]!r} for row {location.rows[wrong[0]]:016x}, which is not one of "
+            "the classes "
             f"{shorten_list(task.names)}, on {location}"
         )
     return np.array([known[name] for name in class_names], np.int64)
@@ -242,8 +244,8 @@ def _parse_class_names(class_names: list[str], location: BatchLocation, task: Ta
 
 def _parse_numbers(values: NDArray[Any], location: BatchLocation) -> NDArray[np.float64]:
     if values.dtype.kind not in "iuf":
-        raise ModelError(f"predict gave dtype {values.dtype}, expected numbers, on {location}")
-    with np.errstate(over="ignore"):  # what float64 cannot hold is infinite in it
+        raise ModelError(f"predict returned dtype {values.dtype}, expected numbers, on {location}")
+    with np.errstate(over="ignore"):  # overflow in float64 gives infinity
         numbers = values.astype(np.float64)
     _check_finite(numbers, location)
     return numbers
@@ -255,55 +257,58 @@ def _parse_texts(answer: Any, location: BatchLocation) -> NDArray[Any]:
     wrong = [row for row, value in enumerate(values) if not isinstance(value, str)]
     if wrong:
         kind = type(values[wrong[0]]).__name__
-        raise ModelError(f"predict gave {kind} instead of text for row {location.rows[wrong[0]]:016x} on {location}")
+        raise ModelError(
+            f"predict returned {kind} instead of text for row {location.rows[wrong[0]]:016x} on {location}"
+        )
     try:
         "".join(values).encode()
     except UnicodeEncodeError:
-        raise ModelError(f"predict gave text that is not valid Unicode on {location}") from None
+        raise ModelError(f"predict returned text that is not valid Unicode on {location}") from None
     longest = max(map(len, values), default=0)
     if longest > MAX_TEXT:
-        raise ModelError(f"predict gave a text of {longest} characters (at most {MAX_TEXT}) on {location}")
+        raise ModelError(f"predict returned a text of {longest} characters (at most {MAX_TEXT}) on {location}")
     return values
 
 
 def _parse_boxes(answer: Any, location: BatchLocation) -> NDArray[Any]:
-    """Boxes as texts; a text is held to be boxes, and stays as it is."""
+    """Convert boxes to texts; a text is checked and stays unchanged."""
     written = []
     for row, boxes in zip(location.rows, answer, strict=True):
         try:
             written.append(boxes if isinstance(boxes, str) and read_boxes(boxes) is not None else write_boxes(boxes))
         except BadBoxes as error:
-            raise ModelError(f"predict gave no boxes for row {row:016x} on {location}: {error}") from error
+            raise ModelError(f"predict returned no valid boxes for row {row:016x} on {location}: {error}") from error
     return _parse_texts(written, location)
 
 
 def _parse_label_scores(values: NDArray[Any], location: BatchLocation, task: Task) -> NDArray[np.float32]:
-    """A finite score for each label, shape (n, classes)."""
+    """Check that there is a finite score for each label, shape (n, classes)."""
     if values.shape != (len(location.rows), task.classes) or values.dtype.kind not in "iuf":
         raise ModelError(
-            f"predict gave scores of shape {values.shape} and dtype {values.dtype}, expected "
-            f"({len(location.rows)}, {task.classes}) numbers, one for each label, on {location}"
+            f"predict returned scores of shape {values.shape} and dtype {values.dtype}, expected "
+            f"({len(location.rows)}, {task.classes}) numbers, one per label, on {location}"
         )
-    with np.errstate(over="ignore"):  # what float32 cannot hold is infinite in it
+    with np.errstate(over="ignore"):  # overflow in float32 gives infinity
         scores = values.astype(np.float32)
     if not np.isfinite(scores).all():
         bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-        raise ModelError(f"predict gave NaN or infinity for {_describe_bad_rows(location, bad)} on {location}")
+        raise ModelError(f"predict returned NaN or infinity for {_describe_bad_rows(location, bad)} on {location}")
     return scores
 
 
 def _parse_probabilities(values: NDArray[Any], location: BatchLocation, task: Task) -> NDArray[np.float32]:
-    """Class probabilities, shape (n, classes), each row summing to one."""
+    """Check class probabilities, shape (n, classes), each row summing to one."""
     if task.type != "classification" or values.shape != (len(location.rows), task.classes) or values.dtype.kind != "f":
         expected = f"({len(location.rows)}, {task.classes}) probabilities" if task.classes else "no probabilities"
         raise ModelError(
-            f"predict gave scores of shape {values.shape} and dtype {values.dtype}, expected {expected}, on {location}"
+            f"predict returned scores of shape {values.shape} and dtype {values.dtype}, expected {expected}, "
+            f"on {location}"
         )
     sums = values.sum(axis=1, dtype=np.float64)
     bad = np.flatnonzero(~((abs(sums - 1) < _SUM_TOLERANCE) & (values >= 0).all(axis=1)))
     if len(bad):
         raise ModelError(
-            f"predict gave scores that are not probabilities for {_describe_bad_rows(location, bad)}: "
-            f"its scores sum to {sums[bad[0]]:.4g}: apply a softmax, or give classes, on {location}"
+            f"predict returned scores that are not probabilities for {_describe_bad_rows(location, bad)}: "
+            f"its scores sum to {sums[bad[0]]:.4g}: apply a softmax, or return classes, on {location}"
         )
     return values.astype(np.float32)

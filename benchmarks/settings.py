@@ -1,4 +1,4 @@
-"""Settings: named values for a model's factory; and what a run card says of them, and of what a model remarks."""
+"""Settings: named values for a model's factory; their form on a run card, and that of a model's remarks."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from .limits import MAX_CANDIDATES, find_name_problem
 Settings = Mapping[str, Mapping[str, Any]]
 
 NONE: Settings = {"": {}}
-"""The one nameless setting of a model that is given none."""
+"""The single unnamed setting of a model without settings."""
 
 _SHORT = 200
-"""Characters of a text that a run card repeats."""
+"""Maximum characters of a text on a run card."""
 
 
 def check_settings(settings: Settings | None) -> Settings:
-    """The settings by name; one nameless one where there are none."""
+    """Return the settings by name; a single unnamed one if there are none."""
     if not settings:
         return NONE
     if not isinstance(settings, Mapping) or len(settings) > MAX_CANDIDATES:
-        raise FarshiftError(f"settings: give at most {MAX_CANDIDATES} by name, such as {{'small': {{'hidden': 64}}}}")
+        raise FarshiftError(f"settings: give at most {MAX_CANDIDATES}, by name, such as {{'small': {{'hidden': 64}}}}")
     for key, values in settings.items():
-        if problem := find_name_problem(key, "its name") or ("/" in key and "it must not hold a /"):
+        if problem := find_name_problem(key, "its name") or ("/" in key and "it must not contain a /"):
             raise FarshiftError(f"setting {key!r}: {problem}")
         if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
             raise FarshiftError(f"setting {key!r}: give its values by name, such as {{'hidden': 64}}")
@@ -35,8 +35,8 @@ def check_settings(settings: Settings | None) -> Settings:
 
 
 def to_card_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A setting as the run card says it: numbers and short texts as they are, anything else as JSON, cut to its digest
-    where it is long. So an unfinished run goes on with the same values only."""
+    """Convert a setting for the run card: numbers and short texts unchanged, anything else as JSON, or its digest if it
+    is long. An unfinished run is therefore resumed only with the same values."""
     return clean_remarks({name: _shorten_value(value) for name, value in values.items()})
 
 
@@ -45,13 +45,13 @@ def _shorten_value(value: Any) -> Any:
         return value
     try:
         text = json.dumps(value, default=_to_json_value)
-    except (TypeError, ValueError):  # keys that are not names, a list that holds itself
+    except (TypeError, ValueError):  # keys that are not strings, a list that contains itself
         text = _to_json_value(value)
     return text if len(text) <= _SHORT else f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
 def _to_json_value(value: Any) -> Any:
-    """What JSON has no word for: an array's numbers, a date, else what kind of thing it is."""
+    """Convert a value for JSON: an array's numbers, a date in ISO format, else the name of its type."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if hasattr(value, "isoformat"):
@@ -61,7 +61,7 @@ def _to_json_value(value: Any) -> Any:
 
 
 def clean_remarks(remarks: object) -> dict[str, Any]:
-    """What of a model's remarks goes on the run card: finite numbers of 64 bits, and short texts."""
+    """Return the remarks for the run card: finite numbers of 64 bits, and short texts."""
     if not isinstance(remarks, Mapping):
         return {}
     cleaned: dict[str, Any] = {}
@@ -76,5 +76,5 @@ def clean_remarks(remarks: object) -> dict[str, Any]:
 
 
 def _truncate_text(value: object, most: int) -> str:
-    """At most so many characters of a text, all of which can be stored: half of a surrogate pair cannot."""
+    """Truncate a text and replace characters that cannot be stored (halves of surrogate pairs)."""
     return str(value)[:most].encode("utf-8", "replace").decode()

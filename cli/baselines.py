@@ -150,7 +150,7 @@ def baselines_record(
 
 
 _UNDERTRAINED_NOTE = (
-    " ID not learnt (undertrained): the ID score of a seed is no better than a constant prediction, or, where there is"
+    " undertrained: the ID score of a seed is no better than a constant prediction, or, where there is"
     " a gap, less than half way to the best recorded ID score; its OOD score does not measure the shift."
 )
 
@@ -254,7 +254,7 @@ def baselines_results(
             for name in sorted(first)
         ]
         summary = (
-            f"{format_count(len(scores), 'result')}, OOD {_UNIT} (*: ID not learnt); "
+            f"{format_count(len(scores), 'result')}, OOD {_UNIT} (*: undertrained); "
             "--on BENCHMARK lists its results, --all all."
         )
         print_table("", ["benchmark", "best baseline", "OOD", "runs"], rows, summary)

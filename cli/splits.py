@@ -233,7 +233,7 @@ def _print_audit(name: str, plot: Path | None, mirror: list[Path] | None, json: 
         audit, agrees = audit_again(name, _check_folders(mirror))
     if plot:
         from ..core.files import write_atomically
-        from ..splits.audit.picture import render_png
+        from ..splits.audit.plot import render_png
         from ..splits.catalogue import find_manifest
         from .split_page import find_class_names
 

@@ -1,4 +1,4 @@
-"""Who *wins*: submissions, an append-only ledger, scores that anybody can compute again, and a page to read.
+"""Leaderboards: submissions, an append-only ledger, scores that anybody can recompute, and web pages.
 
-Nothing in this room imports torch.
+No module of this package imports torch.
 """

@@ -1,13 +1,13 @@
 """A board in a folder: submissions, their scores, and the ledger.
 
-board.toml      name, public key, where the ledger is
-ledger.sqlite   the ledger, where it does not lie in a PostgreSQL database
+board.toml      name, public key, location of the ledger
+ledger.sqlite   the ledger, unless it is in a PostgreSQL database
 submissions/    <sha256>.zip
 scores/         <entry>/<scorer>.json
-                (these lie in an object store where board.toml names one; the folder then has copies of what was read)
-private/        the signing key, a database's address: never published
-incoming/       files that are being entered
-uploads/        what a server was handed in and has not entered yet: never published
+                (in an object store if board.toml names one; the folder then has copies of the files that were read)
+private/        the signing key and the database's URL: never published
+incoming/       files of commits in progress
+uploads/        submissions that a server received and has not entered yet: never published
 site/           pages
 """
 
@@ -51,7 +51,7 @@ FORMAT = 2
 
 
 class Board(BoardView):
-    """A board's folder. Every change ends with an append to the ledger; files come first, in `incoming/`."""
+    """A board's folder. Every change ends with an append to the ledger; its files are first written to `incoming/`."""
 
     def __init__(self, path: Path | str) -> None:
         self.path, self.location = Path(path), str(path)
@@ -62,9 +62,9 @@ class Board(BoardView):
 
     @classmethod
     def init(cls, path: Path | str, name: str, store: str | None = None, files: str | None = None) -> Board:
-        """Make a new, empty board; refuses a folder that holds something else. A killed `init` can be repeated.
+        """Create a new, empty board; refuse a folder that holds anything else. An interrupted `init` can be repeated.
 
-        store: the URL of a PostgreSQL database of its own for the ledger (`postgresql+psycopg://USER@HOST/DATABASE`);
+        store: the URL of a PostgreSQL database for this ledger alone (`postgresql+psycopg://USER@HOST/DATABASE`);
         SQLite in the folder by default. files: the URL of an empty folder in an object store (`s3://BUCKET/FOLDER`) for
         submissions and scores; the board's folder by default.
         """
@@ -74,7 +74,7 @@ class Board(BoardView):
         with hold_lock(get_lock_path(path), str(path)):
             begun = {"private", "ledger.sqlite", "ledger.sqlite-journal"}
             if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - begun):
-                raise FarshiftError(f"{path} exists and is not empty: choose another folder")
+                raise FarshiftError(f"{path} is not empty: choose another folder")
             where = Store(store) if store is not None else Store.in_file(path / "ledger.sqlite")
             signing = create_key(get_key_path(path))
             if store is not None:
@@ -105,7 +105,7 @@ class Board(BoardView):
 
     @property
     def derived(self) -> Path:
-        """In its folder, or, where that may only be read, in the user's cache."""
+        """The folder `derived` of the board, or a folder in the user's cache if the board is read-only."""
         return self.path / "derived" if is_writable(self.path) else get_derived_folder()
 
     def file(self, path: str) -> Path | None:
@@ -122,13 +122,14 @@ class Board(BoardView):
 
     @property
     def private(self) -> Path:
-        """The folder of secrets (`core/private.py` writes and reads files there)."""
+        """The folder of secrets (read and written by `core/private.py`)."""
         return self.path / "private"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the board among threads and processes, and with its ledger in PostgreSQL among machines; may be nested.
-        What killed ones left is first finished or cleared away."""
+        """Lock the board across threads and processes, and with a ledger in PostgreSQL across machines; re-entrant.
+
+        Commits that other processes did not finish are first completed or rolled back."""
         with self._mutex:
             if self._lock_depth:
                 yield
@@ -143,8 +144,8 @@ class Board(BoardView):
                     self._lock_depth -= 1
 
     def enter(self, events: Sequence[Event], files: Mapping[str, bytes]) -> list[Record]:
-        """Append events together with the files that they name in `files` of their bodies
-        (`kept_files.compute_digests`): all of it or nothing, also for a process that is killed."""
+        """Append events together with the files that their bodies name in `files` (`board_files.compute_digests`):
+        atomic, also if the process is killed."""
         named: dict[str, str] = {}
         for _, body in events:
             named |= body.get("files", {})
@@ -162,27 +163,27 @@ class Board(BoardView):
         return added
 
     def _recover(self) -> None:
-        """Finish or clear away what killed processes left, in the folder and in the store."""
+        """Complete or roll back unfinished commits, in the folder and in the object store."""
         for path in recover_staged_files(self.path, self.ledger.records()):
             if self.objects is not None:
                 self.objects.delete(path)
 
     def committed_records(self) -> list[Record]:
-        """The records, when every file that they name has come to its place."""
+        """Return the records once every file that they name is in place."""
         records = self.ledger.records()
         self.settle()
         return records
 
     def records_since(self, last: Record) -> list[Record]:
-        """The records after one that was read before, when every file that they name has come to its place;
-        `FarshiftError` where the ledger does not go on from it."""
+        """Return the records after `last` once every file that they name is in place. Raises `FarshiftError` if the
+        ledger does not continue from `last`."""
         records = self.ledger.records_since(last)
         if records:
             self.settle()
         return records
 
     def settle(self) -> None:
-        """Wait until every file that a record names by now has come to its place."""
+        """Wait until every file that the present records name is in place."""
         folder = self.path / INCOMING
         if folder.is_dir() and any(folder.iterdir()) and is_writable(self.path):
             with self.locked():
@@ -190,48 +191,48 @@ class Board(BoardView):
 
 
 def get_key_path(path: Path) -> Path:
-    """Where a board's private key lies: in the file that `FARSHIFT_BOARD_KEY` names, else in its folder."""
+    """The path of a board's private key: `FARSHIFT_BOARD_KEY` if set, else in the board's folder."""
     named = os.environ.get("FARSHIFT_BOARD_KEY", "")
     return Path(named).expanduser() if named else path / "private" / "key.pem"
 
 
 def open_store(path: Path, card: Mapping[str, Any]) -> Store:
-    """Where the ledger of a board lies. `FARSHIFT_BOARD_STORE` replaces the URL of one in a database server."""
+    """Open the database of a board's ledger. `FARSHIFT_BOARD_STORE` overrides the URL of a database server."""
     if card.get("store") == "sqlite":
         return Store.in_file(path / "ledger.sqlite")
     named = os.environ.get("FARSHIFT_BOARD_STORE", "")
-    what = "the address of the database that holds its ledger (or set FARSHIFT_BOARD_STORE)"
+    what = "the URL of the ledger's database (or set FARSHIFT_BOARD_STORE)"
     return Store(named or read_private(path / "private" / "store.url", what).decode().strip())
 
 
 def _require_empty(objects: ObjectStore) -> None:
     folders = {"submissions", "scores", "challenges", "sealed"}
     if paths := objects.paths(folders):
-        raise FarshiftError(f"{objects.url} holds files already ({paths[0]}): choose an empty folder in the store")
+        raise FarshiftError(f"{objects.url} is not empty: choose an empty folder (found {paths[0]})")
 
 
 def migrate_board(path: Path | str) -> tuple[str | None, str | None]:
-    """Bring a board's ledger to this version's schema. Returns the schema before and after it."""
+    """Migrate a board's ledger to this version's schema. Returns the schema before and after."""
     path = Path(path)
     return migrate_store(open_store(path, _read_card(path)))
 
 
 def _read_card(path: Path) -> dict[str, Any]:
     if not (path / "board.toml").is_file():
-        raise FarshiftError(f"{path} is not a board: make one with farshift board init {path}")
+        raise FarshiftError(f"{path} is not a board: create one with farshift board init {path}")
     card = read_toml(path / "board.toml")
     if card.get("format") != FORMAT or not isinstance(card.get("key"), str) or "name" not in card:
-        raise FarshiftError(f"{path / 'board.toml'}: format {card.get('format')!r} is not {FORMAT}, or it lacks a key")
+        raise FarshiftError(f"{path / 'board.toml'}: format {card.get('format')!r} is not {FORMAT} or a key is missing")
     if "store" not in card:
-        raise FarshiftError(f"{path} is an export of a board: read it, verify it, but change the board itself")
+        raise FarshiftError(f"{path} is an export of a board and read-only: make changes on the board itself")
     return card
 
 
 def _append_opening(ledger: Ledger, name: str) -> Record:
-    """Append the opening, unless an `init` that was killed had come so far; the record of it."""
+    """Append the record `opened`, unless an interrupted `init` already did. Returns the record."""
     records = ledger.store.records()
     if not records:
         records = ledger.append([("opened", {"name": name, "key": ledger.key})])
     elif len(records) > 1 or records[0].body != {"name": name, "key": ledger.key}:
-        raise FarshiftError(f"{ledger.store.name} holds another board's ledger: give this board a database of its own")
+        raise FarshiftError(f"{ledger.store.name} holds another board's ledger: use a separate database for this board")
     return records[0]

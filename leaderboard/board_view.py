@@ -1,5 +1,5 @@
-"""What a board shows, by its records and the files that they name: a board in its folder, an export, or one behind an
-address, now or as it stood at an earlier record."""
+"""A read-only view of a board, by its records and the files that they name: a board's folder, an export, or a board
+behind a URL, at present or at an earlier record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 class BoardView(ABC):
-    """A board to be read. path: the folder of its files; card: what board.toml says; place: how messages call it."""
+    """A board for reading. path: the folder of its files; card: the content of board.toml; location: its name in
+    messages."""
 
     path: Path
     card: dict[str, Any]
@@ -33,33 +34,33 @@ class BoardView(ABC):
 
     @abstractmethod
     def records(self) -> list[Record]:
-        """Its records; `FarshiftError` names the first thing that is wrong with them."""
+        """The board's records; `FarshiftError` names the first problem in them."""
 
     def committed_records(self) -> list[Record]:
-        """The records, when every file that they name has come to its place."""
+        """Return the records once every file that they name is in place."""
         return self.records()
 
     def file(self, path: str) -> Path | None:
-        """A file that a record names, ready to be read; None where it is missing."""
+        """The local path of a file that a record names; None if it is missing."""
         return resolve_file(self.path, path)
 
     @property
     def derived(self) -> Path:
-        """Where what can be computed again is kept."""
+        """The folder for results that can be recomputed."""
         return get_derived_folder()
 
     @property
     def name(self) -> str:
-        """The board's title, as the ledger has it."""
+        """The board's title, from the ledger."""
         return str(self.records()[0].body.get("name", self.card["name"]))
 
     @property
     def opened(self) -> str:
-        """When the board was opened, as the ledger has it."""
+        """The time when the board was opened, from the ledger."""
         return self.records()[0].time
 
     def baselines(self) -> dict[str, str]:
-        """For each benchmark the model that its entries are compared with, as an export's card says."""
+        """For each benchmark the model that its entries are compared with, from an export's card."""
         baselines = self.card.get("baselines", {})
         return (
             baselines
@@ -68,16 +69,16 @@ class BoardView(ABC):
         )
 
     def standings(self) -> list[ScoredEntry]:
-        """Every entry that is in a table, in the ledger's order, with its newest score, whose digest is checked."""
+        """Every entry that is in a table, in ledger order, with its newest score, checked against its digest."""
         return [self.standing_of(entry) for entry in self._entries() if entry.left is None]
 
     def removed_entries(self) -> list[ScoredEntry]:
-        """Every entry that was withdrawn or removed, in the ledger's order."""
+        """Every entry that was withdrawn or removed, in ledger order."""
         return [self.standing_of(entry) for entry in self._entries() if entry.left is not None]
 
     def attempts(self) -> dict[tuple[str, str], int]:
-        """How many entries each team had scored in each table: (`identify_team`, entry identity) to a count. Entries
-        that were withdrawn or removed count: their scores were seen."""
+        """The number of scored entries by team and table: (`identify_team`, entry identity) to a count. Withdrawn and
+        removed entries count, because their scores were visible."""
         scored = {
             (identify_team(entry), score.entry_identity, entry.entry)
             for entry in self._entries()
@@ -86,32 +87,32 @@ class BoardView(ABC):
         return dict(sorted(Counter((team, identity) for team, identity, _ in scored).items()))
 
     def stored(self, score: ScoreRecord) -> bytes:
-        """The file of a score, checked against its digest in the ledger."""
+        """The content of a score's file, checked against its digest in the ledger."""
         file = self.file(score.path)
         content = file.read_bytes() if file is not None else b""
         if sha256(content).hexdigest() != score.digest:
             raise FarshiftError(
-                f"{self.path / score.path} is missing or was changed: farshift board verify {self.location} lists what "
-                "differs"
+                f"{self.path / score.path} is missing or was changed: run farshift board verify {self.location} to "
+                "list what differs"
             )
         return content
 
     def submission_file(self, digest: str) -> Path:
-        """Where a submission lies."""
+        """The path of a submission's file."""
         return self.file(get_submission_path(digest)) or self.path / get_submission_path(digest)
 
     def _entries(self) -> list[Entry]:
         return list(read_valid_entries(self.committed_records()).values())
 
     def standing_of(self, entry: Entry) -> ScoredEntry:
-        """An entry with its newest score, whose digest is checked."""
+        """An entry with its newest score, checked against its digest."""
         if not entry.scores:
-            raise FarshiftError(f"{entry} was never scored: farshift board verify {self.location}")
+            raise FarshiftError(f"{entry} has no score: run farshift board verify {self.location}")
         return ScoredEntry(**vars(entry), score=Score.from_dict(json.loads(self.stored(entry.scores[-1]))))
 
 
 class ReadOnlyBoard(BoardView):
-    """A board as some records and a reader of its files have it. derived: as in `BoardView`."""
+    """A board from given records and a reader of its files. derived: as in `BoardView`."""
 
     def __init__(self, reader: BoardReader, records: Sequence[Record], derived: Path | None = None) -> None:
         self.path, self.card, self.location = reader.folder, reader.card, reader.location
@@ -129,10 +130,10 @@ class ReadOnlyBoard(BoardView):
 
 
 def get_derived_folder() -> Path:
-    """Where this user keeps what was computed from boards that are not written to."""
+    """The folder in this user's cache for results computed from read-only boards."""
     return get_cache_root() / "boards"
 
 
 def is_writable(folder: Path) -> bool:
-    """Whether this process may write into a folder."""
+    """Whether this process may write to a folder."""
     return os.access(folder, os.W_OK)

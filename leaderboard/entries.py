@@ -1,4 +1,4 @@
-"""Entries by the ledger's records: what was submitted, its scores, and whether it was withdrawn or removed."""
+"""Entries, read from the ledger's records: submissions, scores, withdrawals and removals."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Hex64 = Field(pattern=r"^[0-9a-f]{64}$")
 
 
 class Body(BaseModel):
-    """What a record's body has at least."""
+    """Base class of the bodies of records."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
 
 class SubmittedRun(Body):
-    """What the ledger says of one run of a submission; see `Entry`."""
+    """One run of a submission, as a record describes it; see `Entry`."""
 
     entry: str = Hex16
     run: int = Field(ge=0)
@@ -46,7 +46,7 @@ class SubmissionRecord(Body):
 
 
 class ScoreRecord(Body):
-    """A score, made by the scorer of a version; its file is `scores/<entry>/<scorer>.json`."""
+    """A score by one version of the scorer; its file is `scores/<entry>/<scorer>.json`."""
 
     entry: str = Hex16
     entry_identity: str = Hex64
@@ -63,14 +63,14 @@ class ScoreRecord(Body):
 
 
 class Values(Body):
-    """The two values that a table shows first."""
+    """The two values that a table shows: the ID and the OOD score."""
 
     id: float
     ood: float
 
 
 class RescoreRecord(ScoreRecord):
-    """A score by a newer scorer, and what it was and is now."""
+    """A score by a newer scorer, with the values before and after."""
 
     replaces: int = Field(ge=1)
     before: Values
@@ -78,7 +78,7 @@ class RescoreRecord(ScoreRecord):
 
 
 class ReferenceRecord(Body):
-    """Entries that the board's operator declares to be of their tables' fields as they are."""
+    """Entries that the board's operator declared as references: always ranked."""
 
     declared: list[Annotated[str, Hex16]]
 
@@ -90,7 +90,7 @@ class RemovalRecord(Body):
 
 @dataclass(frozen=True)
 class Removal:
-    """Why an entry is in no table. kind: withdrawn (by its team) or removed (by the board)."""
+    """Why an entry is not in a table. kind: withdrawn (by its team) or removed (by the board)."""
 
     kind: str
     reason: str
@@ -99,11 +99,11 @@ class Removal:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One run of a submission on a board. run: its number there; steps: set by hand instead of the budget's;
-    run_digest: of its card; name, team, note, team_key: the submission's (the key of the team that signed it, empty
-    where none did); choose: whether its card says that its team is ranked by it; scores: by every scorer that
-    scored it, the newest last; left: None while it is in a table; reference: whether the board's operator declared it
-    to be of its table's field (tables/ranked_set.py)."""
+    """One run of a submission on a board. run: its number in the submission; steps: set by hand instead of by the
+    budget; run_digest: of its run card; name, team, note, team_key: of the submission (team_key: the key of the team
+    that signed it, empty if unsigned); choose: whether its card says that the team is ranked by this submission;
+    scores: by every scorer, the newest last; left: None while it is in a table; reference: whether the board's operator
+    declared it as a reference, which is always ranked (tables/ranked_set.py)."""
 
     entry: str
     run: int
@@ -136,37 +136,37 @@ class ScoredEntry(Entry):
 
 
 def get_submission_path(digest: str) -> str:
-    """Where a board keeps a submission."""
+    """The path of a submission's file on a board."""
     return f"submissions/{digest}.zip"
 
 
 def get_score_path(entry: str, scorer: int) -> str:
-    """Where a board keeps an entry's score by the scorer of a version."""
+    """The path of an entry's score by one version of the scorer."""
     return f"scores/{entry}/{scorer}.json"
 
 
 def read_valid_entries(records: Sequence[Record]) -> dict[str, Entry]:
-    """All entries by name, in the order they came; `FarshiftError` for a record that lacks what its kind has."""
+    """All entries by name, in ledger order; `FarshiftError` for an invalid record."""
     known_entries, problems = read_entries(records)
     require_sound(problems)
     return known_entries
 
 
 def require_sound(problems: Sequence[str]) -> None:
-    """`FarshiftError` of the first of some records' problems, where there is one."""
+    """Raise `FarshiftError` with the first of the records' problems, if there is one."""
     if problems:
-        raise FarshiftError(f"the ledger's {problems[0]}: farshift board verify lists what differs")
+        raise FarshiftError(f"the ledger's {problems[0]}: run farshift board verify to list what differs")
 
 
 def read_entries(records: Sequence[Record]) -> tuple[dict[str, Entry], list[str]]:
-    """All entries by name, and what is wrong with their records. What was submitted to a sealed window
-    (`window` in the body) is not an entry of a table."""
+    """All entries by name, and the problems of their records. A submission to a sealed window (its body has `window`)
+    is not an entry."""
     known_entries: dict[str, Entry] = {}
     return known_entries, add_entries(known_entries, records)
 
 
 def add_entries(known_entries: dict[str, Entry], records: Iterable[Record]) -> list[str]:
-    """Bring entries up to date by further records; returns what is wrong with these."""
+    """Update entries with further records. Returns the problems of these records."""
     problems: list[str] = []
     for record in records:
         if record.kind in _READ and "window" not in record.body:
@@ -180,16 +180,16 @@ def add_entries(known_entries: dict[str, Entry], records: Iterable[Record]) -> l
 
 
 def describe_missing(record: Record, error: ValidationError) -> str:
-    """What is wrong with a record whose body is not what its kind has."""
+    """Describe how a record's body differs from the schema of its kind."""
     where = ".".join(map(str, error.errors()[0]["loc"]))
-    return f"record {record.seq} lacks what a record of the kind {record.kind} has ({where})"
+    return f"record {record.seq} ({record.kind}) has missing or invalid fields ({where})"
 
 
 def _apply_submission(known_entries: dict[str, Entry], record: Record) -> None:
     body = SubmissionRecord.model_validate(record.body)
     for run in body.entries:
         if run.entry in known_entries:
-            raise ValueError(f"enters {run.entry} a second time")
+            raise ValueError(f"enters {run.entry} again")
         known_entries[run.entry] = Entry(
             **dict(run),
             submission=body.submission,
@@ -206,7 +206,7 @@ def _apply_score(known_entries: dict[str, Entry], record: Record) -> None:
     body = ScoreRecord.model_validate(record.body)
     entry = _get_entry(known_entries, body.entry)
     if entry.scores:
-        raise ValueError(f"scores {body.entry} a second time")
+        raise ValueError(f"scores {body.entry} again")
     known_entries[body.entry] = replace(entry, scores=(body,))
 
 
@@ -214,7 +214,7 @@ def _apply_rescore(known_entries: dict[str, Entry], record: Record) -> None:
     body = RescoreRecord.model_validate(record.body)
     entry = _get_entry(known_entries, body.entry)
     if not entry.scores or entry.scores[-1].scorer != body.replaces or body.scorer <= body.replaces:
-        raise ValueError(f"replaces a score by scorer {body.replaces}, which {body.entry} does not stand with")
+        raise ValueError(f"replaces a score by scorer {body.replaces}, which is not the current score of {body.entry}")
     known_entries[body.entry] = replace(entry, scores=(*entry.scores, body))
 
 
@@ -222,7 +222,7 @@ def _apply_removal(known_entries: dict[str, Entry], record: Record) -> None:
     body = RemovalRecord.model_validate(record.body)
     entry = _get_entry(known_entries, body.entry)
     if entry.left is not None and entry.left.kind in (record.kind, "removed"):
-        raise ValueError(f"is about {body.entry}, which was {entry.left.kind} before")
+        raise ValueError(f"refers to {body.entry}, which was already {entry.left.kind}")
     known_entries[body.entry] = replace(entry, left=Removal(record.kind, body.reason, record.time))
 
 
@@ -233,7 +233,7 @@ def _apply_reference(known_entries: dict[str, Entry], record: Record) -> None:
 
 def _get_entry(known_entries: dict[str, Entry], entry: str) -> Entry:
     if entry not in known_entries:
-        raise ValueError(f"is about {entry}, which was never submitted")
+        raise ValueError(f"refers to {entry}, which was never submitted")
     return known_entries[entry]
 
 

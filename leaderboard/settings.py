@@ -1,11 +1,11 @@
-"""How a board is shown: `settings.toml` in its folder, which whoever runs the board may write. Nothing in it is part of
-a score or of the ledger.
+"""How a board is shown: `settings.toml` in its folder, edited by the board's operator. It is not part of a score or of
+the ledger.
 
     [baselines]
     "scan/length" = "lstm"        # the model that the entries of a benchmark are compared with
 
     [server]
-    submissions_a_day = 20        # how it is served: server/settings.py
+    submissions_a_day = 20        # server options: server/settings.py
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def read_baselines(board: Path) -> dict[str, str]:
     path = board / FILE
     baselines = read_toml(path).get("baselines", {}) if path.is_file() else {}
     if not isinstance(baselines, dict) or not all(isinstance(model, str) for model in baselines.values()):
-        raise BadDefinition(f'{path}: write [baselines] with lines such as "scan/length" = "lstm"')
+        raise BadDefinition(f'{path}: [baselines] must have lines like "scan/length" = "lstm"')
     return baselines
 
 
 def write_baselines(board: Path, baselines: Mapping[str, str]) -> None:
-    """Note the baselines of a board."""
+    """Write the baselines of a board to its settings."""
     path = board / FILE
     others = read_toml(path) if path.is_file() else {}
     settings = {**others, "baselines": dict(sorted(baselines.items()))}

@@ -1,8 +1,8 @@
-"""Who a team is: its ed25519 key where it signs, its name where it does not.
+"""The identity of a team: its ed25519 key if it signs, else its name.
 
-A name is a label, without regard to case, width and spaces. Two keys with one name are two teams, shown with the
-fingerprints of their keys; an unsigned submission cannot take the name of a team with a key. Names that merely look
-alike are different names. Keys and names cost nothing: that many teams are one person is not found out here.
+Names are compared without regard to case, width and spaces. Two keys with one name are two teams, shown with the
+fingerprints of their keys; an unsigned submission cannot use the name of a team with a key. Names that merely look
+alike are different names. Anybody can create several keys and names; this module does not detect that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FINGERPRINT = 16
 
 
 class HasTeam(Protocol):
-    """What is known of a submission's team: its name, and its public key (empty where it did not sign)."""
+    """The team of a submission: its name, and its public key (empty if unsigned)."""
 
     @property
     def team(self) -> str: ...
@@ -30,30 +30,30 @@ class HasTeam(Protocol):
 
 
 def identify_team(entry: HasTeam) -> str:
-    """The identity of a team: `key:<public key>` where it signed, else `name:<normalised name>`; `name:` for all that
-    name none."""
+    """The identity of a team: `key:<public key>` if it signed, else `name:<normalised name>`; `name:` for a submission
+    without a team."""
     return make_team_identity(entry.team, entry.team_key)
 
 
 def make_team_identity(team: str, key: str) -> str:
-    """The identity of a team of a name and a public key (or none)."""
+    """The identity of a team with a name and a public key (or none)."""
     return f"key:{key}" if key else f"name:{normalise_name(team)}"
 
 
 @lru_cache(maxsize=1 << 16)
 def normalise_name(name: str) -> str:
-    """A name as it counts: NFKC, without case and spaces."""
+    """A name for comparison: NFKC, without case and spaces."""
     return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def compute_fingerprint(key: str) -> str:
-    """A public key in short: the first 16 hexadecimal digits of its sha256."""
+    """The fingerprint of a public key: the first 16 hexadecimal digits of its sha256."""
     return sha256(bytes.fromhex(key)).hexdigest()[:FINGERPRINT]
 
 
 def make_display_names(those: Iterable[HasTeam]) -> dict[tuple[str, str], str]:
-    """What to show for each name and key: the name, with the key's fingerprint where another team has the name, or
-    where there is no name."""
+    """What to show for each (name, key): the name, with the key's fingerprint if another team has the same name or the
+    name is empty."""
     names = {(entry.team, entry.team_key) for entry in those}
     identities: dict[str, set[str]] = {}
     for team, key in names:
@@ -67,21 +67,21 @@ def make_display_names(those: Iterable[HasTeam]) -> dict[tuple[str, str], str]:
 
 
 def make_team_labels(those: Iterable[HasTeam]) -> dict[str, str]:
-    """What to show of each team, by its identity: its newest name, as `make_display_names` shows it."""
+    """The label of each team by its identity: its newest name, as `make_display_names` shows it."""
     every = list(those)
     display_names = make_display_names(every)
     return {identify_team(entry): display_names[entry.team, entry.team_key] for entry in every}
 
 
 def require_free_name(those: Iterable[HasTeam], team: str, key: str) -> None:
-    """Refuse an unsigned submission under the name of a team with a key among `those`."""
+    """Raise an error if an unsigned submission uses the name of a team with a key."""
     if key or not team:
         return
     for entry in those:
         if entry.team_key and normalise_name(entry.team) == normalise_name(team):
             raise SubmissionRejected(
-                f"team {escape_untrusted(team)!r} cannot be taken without a key: team "
-                f"{escape_untrusted(entry.team)!r} here has the key "
-                f"{compute_fingerprint(entry.team_key)} (if it is yours, pack with it: --key FILE; else choose "
+                f"team {escape_untrusted(team)!r} needs a key: team "
+                f"{escape_untrusted(entry.team)!r} already uses the key "
+                f"{compute_fingerprint(entry.team_key)} (if this is your team, pack with --key FILE; else choose "
                 "another name)"
             )

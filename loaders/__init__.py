@@ -1,1 +1,1 @@
-"""Where rows *come from*: sources, mirrors, the verified local cache, and parts with batches."""
+"""Data loading: sources, mirrors, the verified local cache, and parts with batches."""

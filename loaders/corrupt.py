@@ -1,9 +1,9 @@
-"""Common corruptions of pictures (Hendrycks and Dietterich 2019), by name, severity and row id.
+"""Common corruptions of images (Hendrycks and Dietterich 2019), by name, severity and row id.
 
 >>> import numpy as np
 >>> from farshift.loaders.corrupt import corrupt
->>> pictures = np.full((2, 32, 32, 3), 100, np.uint8)
->>> corrupt(pictures, "contrast", 3, row_ids=np.array([7, 8])).shape
+>>> images = np.full((2, 32, 32, 3), 100, np.uint8)
+>>> corrupt(images, "contrast", 3, row_ids=np.array([7, 8])).shape
 (2, 32, 32, 3)
 """
 
@@ -37,42 +37,42 @@ BENCHMARK = (
     "pixelate",
     "jpeg_compression",
 )
-"""The fifteen that mean corruption error is over, in the paper's order."""
+"""The fifteen corruptions of the mean corruption error, in the paper's order."""
 
 VALIDATION = ("speckle_noise", "gaussian_blur", "spatter", "saturate")
-"""The four that the paper sets apart for choosing settings."""
+"""The four corruptions that the paper reserves for validation."""
 
 SEVERITIES = (1, 2, 3, 4, 5)
 
 _PIXELS_AT_ONCE = 2**22
-"""How many pixels are corrupted at once, so that memory does not grow with the number of pictures."""
+"""The number of pixels corrupted at once, so that memory does not grow with the number of images."""
 
 
 def list_corruptions() -> tuple[str, ...]:
-    """The names of all corruptions, the package's and those of `FARSHIFT_PATH`, sorted."""
+    """Return the sorted names of all corruptions, of the package and of `FARSHIFT_PATH`."""
     return tuple(sorted(find_files_by_name("loaders/corruptions", ".py")))
 
 
 def corrupt(
     images: NDArray[np.uint8], corruption: str, severity: int, row_ids: NDArray[np.uint64], constants: str = ""
 ) -> NDArray[np.uint8]:
-    """Pictures (rows, height, width, 1 or 3) or (rows, height, width), 0 to 255, corrupted; the same shape.
+    """Corrupt images (rows, height, width, 1 or 3) or (rows, height, width), 0 to 255. Returns the same shape.
 
-    The random numbers of a picture are a function of its row id, the corruption and the severity alone. Pictures of up
-    to 64 pixels a side get the constants of CIFAR-10-C, larger ones those of ImageNet-C; or `constants` says whose:
-    cifar (made for 32 pixels), tiny-imagenet (64) or imagenet (224).
+    The random numbers of an image depend only on its row id, the corruption and the severity. Images of up to 64 pixels
+    a side use the constants of CIFAR-10-C, larger ones those of ImageNet-C, unless `constants` names a set: cifar (for
+    32 pixels), tiny-imagenet (64) or imagenet (224).
     """
     if severity not in SEVERITIES:
-        raise BadDefinition(f"severity = {severity}: a corruption has the severities 1 to 5")
+        raise BadDefinition(f"severity = {severity}: severities are 1 to 5")
     if images.dtype != np.uint8 or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] not in (1, 3)):
-        raise BadData(f"{images.dtype} of shape {images.shape} is no array of pictures (rows, height, width, 1 or 3)")
+        raise BadData(f"{images.dtype} of shape {images.shape} is not an array of images (rows, height, width, 1 or 3)")
     if constants and constants not in SETS:
         raise UnknownName("set of constants", constants, SETS)
     if len(row_ids) != len(images):
-        raise BadData(f"{len(row_ids)} row ids for {len(images)} pictures")
+        raise BadData(f"{len(row_ids)} row ids for {len(images)} images")
     call = load_module("loaders/corruptions", corruption, "corruption").corrupt
     if constants and "constants" not in signature(call).parameters:
-        raise BadDefinition(f"the corruption {corruption} has no other constants than its own")
+        raise BadDefinition(f"corruption {corruption} does not support `constants`")
     named_set = {"constants": constants} if constants else {}
     batch = images[..., None] if images.ndim == 3 else images
     corrupted = np.empty_like(batch)

@@ -1,4 +1,4 @@
-"""The catalogue of splits as people look through it: found by words, kind, source, modality, state and licence."""
+"""Search the catalogue of splits by words, kind, source, modality, state and licence."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ MODALITIES = ("array", "audio", "image", "tabular", "text")
 STATES = ("definition", "frozen", "pulled")
 
 _FEW = 2
-"""So many text columns are a text (a premise and a hypothesis); more are a table."""
+"""Up to this many text columns are a text task (a premise and a hypothesis); more are a table."""
 
 
 @dataclass(frozen=True)
 class SplitEntry:
-    """A manifest in the catalogue.
+    """A split in the catalogue.
 
     family: the split with all its versions, or all rates and draws of one rule of label noise (`splits/families.py`).
-    state: `frozen`; `pulled` where a definition was frozen in the user's home by its first pull; or `definition`. parts
+    state: `frozen`; `pulled` if a definition was frozen in the user's home by its first pull; or `definition`. parts
     and weighted_rows: rows by part, the latter with the copies that a published split repeats. modality: `text`,
-    `image`, `audio`, `tabular` or `array`. generated: whether the rows are made by a generator, and none was collected.
+    `image`, `audio`, `tabular` or `array`. generated: whether all rows are made by a generator.
     """
 
     name: str
@@ -50,7 +50,7 @@ class SplitEntry:
         return f"{self.name}@{self.version}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return the entry as plain JSON values."""
         return asdict(self)
 
 
@@ -64,11 +64,11 @@ def splits(
     state: str | None = None,
     licence: str = "",
 ) -> Listing[SplitEntry]:
-    """The splits that fit all that is asked, sorted by name and version. Nothing is downloaded.
+    """Return the splits that match all criteria, sorted by name and version. Nothing is downloaded.
 
-    search: words that all stand in a split's name, kind, source, modality, title or licence. generated: True for rows
-    that a generator makes, False for data that were collected. licence: part of its text. Raises `UnknownName` for a
-    kind, source or modality that there is not.
+    search: words that all occur in a split's name, kind, source, modality, title or licence. generated: True for
+    generated rows, False for collected data. licence: a part of its text. Raises `UnknownName` for an unknown kind,
+    source or modality.
 
     >>> import farshift as fs
     >>> [split.full_name for split in fs.splits("optdigits writers", kind="domain")]
@@ -106,7 +106,7 @@ def _format_entry(entry: SplitEntry) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SourceTraits:
-    """What a listing says of a source."""
+    """The traits of a source that a listing shows."""
 
     modality: str
     generated: bool
@@ -115,7 +115,7 @@ class SourceTraits:
 
 
 def list_source_traits() -> dict[str, SourceTraits]:
-    """The traits of every source, by name."""
+    """Return the traits of every source, by name."""
     return {
         name: SourceTraits(
             infer_modality(source.schema), not source.needs_network, source.definition.licence, source.definition.title
@@ -125,8 +125,8 @@ def list_source_traits() -> dict[str, SourceTraits]:
 
 
 def infer_modality(schema: Schema) -> str:
-    """What the inputs of a source's rows are: encoded files are pictures or sounds, and so are bytes of two axes and
-    more pictures; otherwise numbers beside texts, or many texts, make a table, and other tensors are arrays."""
+    """Infer the modality of a source's inputs: encoded files are images or audio, and uint8 tensors of two or more axes
+    are images; otherwise numbers with texts, or many texts, are a table, and other tensors are arrays."""
     inputs = [field for field in schema.fields if field.role == "input"]
     kinds = {field.type for field in inputs}
     if "audio" in kinds:
@@ -140,17 +140,17 @@ def infer_modality(schema: Schema) -> str:
 
 
 def has_local_rows(manifest: Manifest) -> bool:
-    """Whether a split's rows can be opened without a download: they are in the cache, or made by a generator, whose
-    package is there where it needs one."""
+    """Whether a split's rows can be opened without a download: they are cached, or made by a generator whose optional
+    package, if it needs one, is installed."""
     try:
         source = find_source(manifest.definition.source.name)
-    except UnknownName:  # of a source that is private elsewhere
+    except UnknownName:  # a source that is private to another machine
         return False
     pinned = manifest.frozen and source.definition.digest == manifest.definition.source.digest
     return pinned and (source.cached_at.is_file() or not (source.needs_network or source.lacks))
 
 
 def check_known_name(what: str, name: str | None, known: Collection[str]) -> None:
-    """`UnknownName` for a name that is asked for, and not known."""
+    """Raise `UnknownName` for a name that is given and not known."""
     if name is not None and name not in known:
         raise UnknownName(what, name, known)

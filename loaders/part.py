@@ -53,11 +53,11 @@ _ADDED = ("row_id", "weight", "group", "severity", "corrupted")
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of one part of a split, in stored order (ascending row id; an order that tells nothing of the rows).
+    """Rows of one part of a split, in stored order (ascending row id, which is unrelated to the content).
 
-    Columns: the source's fields (the label as given: where a split corrupts labels, the corrupted one), `row_id`,
-    and where the split has them `weight`, `group`, `severity`, `corrupted`. A row of weight 3 stands for three
-    published copies and is one row here.
+    Columns: the source's fields (with the observed label: if a split corrupts labels, the corrupted one), `row_id`, and
+    if the split has them `weight`, `group`, `severity`, `corrupted`. A row of weight 3 represents three published
+    copies and is one row here.
 
     >>> import farshift as fs
     >>> part = fs.load("modadd97/xi35")
@@ -99,11 +99,11 @@ class Part:
 
     @property
     def weighted_rows(self) -> int:
-        """The number of rows with published copies counted."""
+        """The number of rows, counting published copies."""
         return int(self.row_metadata["weight"].sum()) if "weight" in self.row_metadata else len(self)
 
     def select(self, positions: NDArray[Any]) -> Part:
-        """The part's rows at `positions` (indices or a boolean mask), in the order given.
+        """Select the rows at `positions` (indices or a boolean mask), in the given order.
 
         >>> import farshift as fs
         >>> part = fs.load("modadd97/xi35")
@@ -122,19 +122,18 @@ class Part:
     @overload
     def __getitem__(self, position: slice) -> list[dict[str, Any]]: ...
     def __getitem__(self, position: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
-        """One row as Python values, or the rows of a slice; negative positions count from the end."""
+        """Return one row as Python values, or the rows of a slice. Negative positions count from the end."""
         if isinstance(position, slice):
             rows: list[dict[str, Any]] = self.select(np.arange(len(self))[position]).arrow().to_pylist()
             return rows
         if not -len(self) <= position < len(self):
-            raise IndexError(f"row {position} of a part of {len(self)} rows")
+            raise IndexError(f"row {position} is out of range for a part of {len(self)} rows")
         row: dict[str, Any] = self.select(np.array([position % len(self)])).arrow().to_pylist()[0]
         return row
 
     def __getitems__(self, positions: Sequence[int]) -> list[dict[str, Any]]:
-        """The rows of these positions with NumPy values (numbers as arrays without axes), as torch's `DataLoader` asks
-        of a data set that it draws positions for: so that it makes tensors of them, also of row ids and of times
-        (microseconds since 1970)."""
+        """Return the rows at these positions with NumPy values (numbers as 0-d arrays), for torch's `DataLoader`, so
+        that it makes tensors of all of them, including row ids and times (microseconds since 1970)."""
         columns = self.select(np.asarray(positions, np.int64) % len(self)).numpy()
         return [
             {
@@ -145,7 +144,7 @@ class Part:
         ]
 
     def arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows as a pyarrow Table; tensors are fixed-size lists in C order.
+        """Return the rows as a pyarrow Table; tensors are fixed-size lists in C order.
 
         >>> import farshift as fs
         >>> fs.load("modadd97/xi35").arrow(["a", "b"]).slice(0, 2).to_pylist()
@@ -156,7 +155,8 @@ class Part:
         return pa.table({name: self._arrow(name) for name in self.resolve_columns(columns)})
 
     def numpy(self, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
-        """The rows as arrays, first axis the row; text is an object array of `str`, tensors have their shape.
+        """Return the rows as arrays whose first axis is the row; text is an object array of `str`, tensors have their
+        shape.
 
         >>> import farshift as fs
         >>> fs.load("modadd97/xi35").numpy(["a"])["a"][:5].tolist()
@@ -180,21 +180,21 @@ class Part:
         text: Text = "codes",
         reuse: bool = False,
     ) -> Iterator[dict[str, NDArray[Any]]]:
-        """One epoch in dictionaries of arrays: each row once, over all ranks and workers.
+        """Iterate over one epoch in dictionaries of arrays: each row once, over all ranks and workers.
 
-        Without a seed, in stored order; with one, in an order that is a pure function of (manifest identity, part,
-        seed, epoch). The order is cut into global batches of `batch_size` rows, the same for every `world` that divides
-        `batch_size`: `rank` has a contiguous share of each (of a shorter last batch, as even a share as can be;
-        `drop_last` leaves that batch out). `workers` take the global batches in turn. `start` is the first global
-        batch to give: an epoch that was left before batch t goes on with start=t, at any `world` and `workers`.
+        Without a seed the order is the stored one; with a seed it is a pure function of (manifest identity, part, seed,
+        epoch). The order is divided into global batches of `batch_size` rows, the same for every `world` that divides
+        `batch_size`: `rank` gets a contiguous share of each (an even share of a shorter last batch, which `drop_last`
+        omits). `workers` read the global batches in turn. `start` is the first global batch to yield: an epoch that was
+        interrupted before batch t resumes with start=t, with any `world` and `workers`.
 
-        Texts are objects of `str`; those of role meta (a domain, a date) are codes, int32, into `categories(name)`, and
-        `str` too with `text="str"`. `text="bytes"` gives a text column as two arrays: `<name>`, its UTF-8 bytes end to
-        end (uint8), and `<name>.offsets` (int64), row i being bytes[offsets[i]:offsets[i + 1]]. With `reuse`, arrays of
-        fixed width are valid until the next batch only: they lie in one buffer, or are read-only views of the file
-        where it holds the rows side by side. Otherwise every array is the caller's own.
+        Texts are objects of `str`. Texts of role meta (a domain, a date) are int32 codes into `categories(name)`, or
+        `str` with `text="str"`. `text="bytes"` returns a text column as two arrays: `<name>`, its concatenated UTF-8
+        bytes (uint8), and `<name>.offsets` (int64), where row i is bytes[offsets[i]:offsets[i + 1]]. With `reuse`,
+        arrays of fixed width are valid only until the next batch: they share one buffer, or are read-only views of the
+        file if the rows are adjacent in it. Otherwise the caller owns every array.
 
-        Raises `FarshiftError` where these numbers do not fit together, `UnknownName` for a column there is not.
+        Raises `FarshiftError` if these numbers are inconsistent, `UnknownName` for an unknown column.
 
         >>> import farshift as fs
         >>> part = fs.load("modadd97/xi35")
@@ -208,7 +208,7 @@ class Part:
         return read_batches(readers, self.order(seed, epoch), cut, steps, raw_text=text == "bytes", reuse=reuse)
 
     def order(self, seed: int | None, epoch: int) -> Order:
-        """The order of an epoch; that of the stored rows without a seed.
+        """Return the order of an epoch; the stored order without a seed.
 
         >>> import farshift as fs
         >>> fs.load("modadd97/xi35").order(seed=0, epoch=0).sequence[:3].tolist()
@@ -231,16 +231,16 @@ class Part:
         text: Text = "codes",
         rank: int | None = None,
         world: int | None = None,
-        pictures: ImageSpec = "bytes",
-        sounds: AudioSpec = "bytes",
+        images: ImageSpec = "bytes",
+        audio: AudioSpec = "bytes",
     ) -> TorchStream:
-        """The part as an `IterableDataset` of ready batches, for `DataLoader(stream, batch_size=None)`.
+        """Return the part as an `IterableDataset` of batches, for `DataLoader(stream, batch_size=None)`.
 
-        `batch_size` counts the global batch, over all ranks. See `TorchStream` for ranks, workers and resuming.
+        `batch_size` is the global batch size, over all ranks. See `TorchStream` for ranks, workers and resuming.
 
-        pictures: of fields of pictures, `"bytes"` as they are, `"PIL"`, a side in pixels (uint8), or a named transform
-        (`"imagenet"`, `"resize 256, crop 224, normalise clip"`: float32, channels first). sounds: `"bytes"`, or a rate
-        to have samples. Raises `FarshiftError` for what is no form.
+        images: `"bytes"` (encoded files), `"PIL"`, a side in pixels (uint8), or a named transform (`"imagenet"`,
+        `"resize 256, crop 224, normalise clip"`: float32, channels first). audio: `"bytes"`, or a sampling rate
+        (float32 samples). Raises `FarshiftError` for another value.
 
         >>> import farshift as fs
         >>> stream = fs.load("modadd97/xi35").torch(512)
@@ -250,14 +250,14 @@ class Part:
         _require_torch("a torch stream")
         from .batching.torch_stream import TorchStream
 
-        return TorchStream(self, batch_size, seed, epoch, drop_last, columns, text, rank, world, pictures, sounds)
+        return TorchStream(self, batch_size, seed, epoch, drop_last, columns, text, rank, world, images, audio)
 
     def on_device(
         self, device: Device | str, columns: Sequence[str] | None = None, text: Literal["bytes"] | None = None
     ) -> DevicePart:
-        """The whole part as tensors in a device's memory, in batches by the same order as `batches`.
+        """Copy the whole part to a device as tensors, for batches in the same order as `batches`.
 
-        Raises `FarshiftError` for a text column, unless `text="bytes"` asks for its bytes and offsets.
+        Raises `FarshiftError` for a text column, unless `text="bytes"` selects its bytes and offsets.
 
         >>> import farshift as fs
         >>> there = fs.load("modadd97/xi35").on_device("cpu", ["a", "b", "sum"])
@@ -270,11 +270,11 @@ class Part:
         return DevicePart.load(self, device, columns, text)
 
     def tokens(self, tokenizer: Any, column: str | None = None, most: int | None = None) -> Tokens:
-        """A text column as token ids, ragged: tokenised once into the cache, and mapped from there.
+        """Tokenise a text column to ragged token ids: once into the cache, then memory-mapped.
 
         tokenizer: a folder with a `tokenizer.json`, a `tokenizers.Tokenizer`, or a fast tokenizer of transformers.
-        column: by default the part's one text among its inputs. most: ids that a text keeps. Raises `MissingExtra`
-        without the library `tokenizers`, `FarshiftError` where the column is no text.
+        column: by default the only text input. most: the maximum number of ids of a text. Raises `MissingExtra` without
+        the library `tokenizers`, `FarshiftError` if the column is not text.
 
         >>> import farshift as fs
         >>> from tokenizers import Tokenizer, models, pre_tokenizers
@@ -292,10 +292,10 @@ class Part:
         if column is None:
             own = [name for name in texts if self.schema[name].role == "input"]
             if len(own) != 1:
-                raise FarshiftError(f"{self.split} has {len(own)} text inputs: name the column to tokenise")
+                raise FarshiftError(f"{self.split} has {len(own)} text inputs: give the column to tokenise")
             column = own[0]
         if self.resolve_columns([column]) and column not in texts:
-            raise FarshiftError(f"column {column!r} of {self.split} is no text, and only texts are tokenised")
+            raise FarshiftError(f"column {column!r} of {self.split} is not text: only text can be tokenised")
         return tokenise_texts(self._arrow(column), load_tokenizer(tokenizer, most))
 
     def token_batches(
@@ -315,10 +315,11 @@ class Part:
         workers: int = 1,
         start: int = 0,
     ) -> Iterator[dict[str, NDArray[Any]]]:
-        """One epoch as `batches`: `tokens` (rows, T), filled up with `pad`, and `tokens.lengths`, besides `columns`.
+        """Iterate over one epoch as `batches`: `tokens` (rows, T), padded with `pad`, and `tokens.lengths`, with
+        `columns`.
 
-        With a seed, batches hold rows of like length: those of `pool` batches are sorted together, and the batches
-        dealt out in random order (`pool=1`: the batches of `batches`). Global batches are the same for every `world`.
+        With a seed, batches have rows of similar length: the rows of `pool` batches are sorted together, and the
+        batches are shuffled (`pool=1`: the batches of `batches`). Global batches are the same for every `world`.
 
         >>> import farshift as fs
         >>> from tokenizers import Tokenizer, models, pre_tokenizers
@@ -332,7 +333,9 @@ class Part:
         from .batching.buckets import BucketedOrder, iterate_token_batches
 
         if len(tokens) != len(self):
-            raise FarshiftError(f"{len(tokens)} rows of tokens, and a part of {len(self)}: give those of this part")
+            raise FarshiftError(
+                f"tokens has {len(tokens)} rows, but the part has {len(self)}: give the tokens of this part"
+            )
         cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
         order = self.order(seed, epoch)
         if seed is not None and pool > 1:
@@ -342,7 +345,7 @@ class Part:
         return iterate_token_batches(readers, tokens, order, cut, cut.steps(start, worker, workers), pad)
 
     def to_hf(self) -> Any:
-        """The rows as a `datasets.Dataset`.
+        """Return the rows as a `datasets.Dataset`.
 
         >>> import farshift as fs
         >>> fs.load("modadd97/xi35").to_hf()[0]
@@ -353,7 +356,7 @@ class Part:
         return to_hf(self)
 
     def to_webdataset(self, folder: Path | str, shard_bytes: int | None = None) -> Path:
-        """Write the rows into `folder` as WebDataset shards of at most `shard_bytes` (256 MiB), and return it.
+        """Write the rows to `folder` as WebDataset shards of at most `shard_bytes` (256 MiB), and return the folder.
 
         >>> import tempfile
         >>> import farshift as fs
@@ -367,7 +370,7 @@ class Part:
         return webdataset.write(self, folder, webdataset.SHARD_BYTES if shard_bytes is None else shard_bytes)
 
     def to_parquet(self, file: Path | str) -> Path:
-        """Write the rows into one Parquet file, and return its path.
+        """Write the rows to one Parquet file, and return its path.
 
         >>> import tempfile
         >>> import farshift as fs
@@ -380,8 +383,8 @@ class Part:
         return parquet.write(self, file)
 
     def true_labels(self) -> NDArray[Any]:
-        """The true labels, whatever a split made of them; for scorers. Truth values are the classes 0 and 1. Shape
-        (rows,).
+        """Return the true labels, before any corruption by the split; for scoring. Booleans are the classes 0 and 1.
+        Shape (rows,).
 
         >>> import farshift as fs
         >>> part = fs.load("modadd97/xi35")
@@ -392,16 +395,16 @@ class Part:
         return to_classes(_read_all(self._source_column(self.label), len(self)))
 
     def observed_labels(self) -> NDArray[Any]:
-        """The labels as training sees them; truth values as the classes 0 and 1. Shape (rows,)."""
+        """Return the labels that training sees; booleans are the classes 0 and 1. Shape (rows,)."""
         return to_classes(_read_all(self.column(self.label), len(self)))
 
     @property
     def corrupted(self) -> NDArray[np.bool_]:
-        """Which rows' label was replaced, shape (rows,)."""
+        """The rows whose label was replaced, shape (rows,)."""
         return np.zeros(len(self), bool) if self.override is None else ~np.ma.getmaskarray(self.override)
 
     def resolve_columns(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        """The named columns, or all; `UnknownName` for one that there is not."""
+        """Return the named columns, or all. Raises `UnknownName` for an unknown one."""
         if columns is None or self.label in columns:
             refuse_labels(f"{self.split}, {self.name}")
         if columns is None:
@@ -413,13 +416,13 @@ class Part:
 
     @property
     def coded(self) -> tuple[str, ...]:
-        """The columns that `batches` gives as codes unless asked for texts: those of text and of role meta."""
+        """The columns that `batches` returns as codes by default: texts of role meta."""
         return tuple(field.name for field in self.schema.of_role("meta") if field.type == "string")
 
     def categories(self, name: str) -> NDArray[np.object_]:
-        """The texts that the codes of a column stand for, ascending: the same for all parts of a split.
+        """Return the texts of a column's codes, ascending; the same for all parts of a split.
 
-        Raises `UnknownName` for a column that is not given as codes.
+        Raises `UnknownName` for a column without codes.
 
         >>> import farshift as fs
         >>> part = fs.load("optdigits/writers")
@@ -431,7 +434,8 @@ class Part:
         return encode_categories(self.source, name).categories
 
     def column(self, name: str, text: Text = "str") -> Column:
-        """What reads a column by position. Texts that are no Arrow data are objects, unless `text` is "bytes"."""
+        """Return a reader of a column by position. Texts that are not Arrow data are objects, unless `text` is
+        "bytes"."""
         if name == self.label:
             refuse_labels(f"{self.split}, {self.name}")
         if (name, text) not in self._opened:
@@ -439,11 +443,11 @@ class Part:
         return self._opened[name, text]
 
     def __getstate__(self) -> dict[str, Any]:
-        # Opened columns are views of what travels anyway; as arrays they would travel again.
+        # Opened columns are views of data that are pickled anyway; as arrays they would be pickled twice.
         return {name: value for name, value in self.__dict__.items() if name not in ("_opened", "_readers")}
 
     def _reader(self, name: str, text: Text) -> Column:
-        """A column as batches read it: made ready once for many of them, and for many passes when there is a second."""
+        """A column prepared for batches: once for many batches, and again for many passes at the second pass."""
         key = name, text
         known = self._readers.get(key)
         reader = (
@@ -460,7 +464,7 @@ class Part:
 
     @cached_property
     def _opened(self) -> dict[tuple[str, Text], Column]:
-        """The columns that were read before: to open one costs as much as a small batch."""
+        """Opened columns, cached since opening one costs as much as a small batch."""
         return {}
 
     def _open(self, name: str, text: Text) -> Column:
@@ -494,11 +498,11 @@ class Part:
 
     @cached_property
     def _first_place(self) -> int | None:
-        """Where the part begins in its source, if its rows lie side by side there."""
+        """The position of the part's first row in its source, if its rows are adjacent there."""
         return int(self.source_indices[0]) if len(self) and bool((np.diff(self.source_indices) == 1).all()) else None
 
     def _arrow(self, name: str) -> Any:
-        """A column as Arrow data, or NumPy data that needs no conversion."""
+        """A column as Arrow data, or as NumPy data that needs no conversion."""
         import pyarrow as pa
 
         if name in self.row_metadata:
@@ -517,7 +521,7 @@ class Part:
 
 
 def to_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels that are truth values as classes, int64; others as they are."""
+    """Convert boolean labels to int64 classes; return others unchanged."""
     return labels.astype(np.int64) if labels.dtype == bool else labels
 
 

@@ -1,4 +1,4 @@
-"""Opening a split: its manifest joined with its source's rows, every row verified."""
+"""Open a split: join its manifest with its source's rows, and verify every row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Split:
-    """A frozen split, opened: its parts are ready to read."""
+    """An opened split."""
 
     manifest: Manifest
     source: Source
@@ -35,11 +35,11 @@ class Split:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts' names, train first."""
+        """The names of the parts, train first."""
         return tuple(name for name in PARTS if name in self.manifest.definition.parts)
 
     def part(self, name: str) -> Part:
-        """One part; `UnknownName` lists those there are."""
+        """Return a part. Raises `UnknownName`, which lists the parts, for an unknown name."""
         import pyarrow.compute as pc
 
         if name not in self.parts:
@@ -74,7 +74,7 @@ def _to_numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
 
 
 def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
-    """The split called `name` or `name@version`, pulled, verified and cached where it is not yet. A definition is
+    """Open the split `name` or `name@version`; it is pulled, verified and cached first if needed. A definition is
     frozen in the user's home when it is first pulled."""
     refuse_labels(f"split {name}")
     manifest = find_manifest(name)
@@ -84,8 +84,8 @@ def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
     source = find_source(pin.name)
     if (source.definition.version, source.definition.digest) != (pin.version, pin.digest):
         raise BadData(
-            f"{manifest.full_name} stands on source {pin.name} version {pin.version} ({pin.digest[:12]}..), "
-            f"and {source.path.name} defines version {source.definition.version} ({source.definition.digest[:12]}..)"
+            f"{manifest.full_name} requires source {pin.name} version {pin.version} ({pin.digest[:12]}..), "
+            f"but {source.path.name} defines version {source.definition.version} ({source.definition.digest[:12]}..)"
         )
     manifest.check_identity()
     rows = source.table(own_folders).replace_schema_metadata()
@@ -96,27 +96,28 @@ def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
 
 
 def make_assignment_path(manifest: Manifest, source: Source) -> Path:
-    """Where the cache has a frozen manifest's rows, with their places."""
+    """Return the cache path of a frozen manifest's rows with their positions in the source."""
     shape = source.cached_at.stem.rpartition("-")[2]
     return get_cache_root() / "splits" / f"{manifest.name.replace('/', '-')}-{manifest.identity[:16]}-{shape}.arrow"
 
 
 def make_split(manifest: Manifest, source: Source, rows: pa.Table, assigned: pa.Table) -> Split:
-    """A split of what its rule `assigned`, over `rows` (with `row_id` and `check`) of its source."""
+    """Make a split from the rows that its rule `assigned`, over `rows` (with `row_id` and `check`) of its source."""
     rows = rows.replace_schema_metadata()
     placed = assigned.append_column("place", [find_row_positions(assigned, rows, manifest.full_name)]).sort_by("row_id")
     return Split(manifest, source, rows, placed)
 
 
 def verify_manifest_rows(manifest: Manifest, source: Source, rows: pa.Table) -> pa.Table:
-    """The manifest's rows, verified, with `place`: where each stands in the source's table, ascending row id."""
+    """Return the verified rows of the manifest, with `place`: the position of each in the source's table, which is in
+    ascending row id."""
     assigned = manifest.rows(rows, source.schema)
     return assigned.append_column("place", [find_row_positions(assigned, rows, manifest.full_name)]).sort_by("row_id")
 
 
 def find_row_positions(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndarray[Any, Any]:
-    """The position of each manifest row in the source's table, shape (rows,); `BadData` where a row is absent from
-    the source or its content changed."""
+    """Return the position of each manifest row in the source's table, shape (rows,). Raises `BadData` if a row is
+    absent from the source or its content changed."""
     difference = compare_rows(assigned, rows)
     if difference.differ:
         raise BadData(f"{what}: {difference}")
@@ -124,12 +125,12 @@ def find_row_positions(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndar
 
 
 def load(name: str, part: str = "train", mirror: Path | str | None = None, verify: Verify | None = None) -> Part:
-    """One part of a split, verified and memory-mapped: `load("scan/length", part="train")`.
+    """Load one part of a split, verified and memory-mapped: `load("scan/length", part="train")`.
 
-    `mirror` is a folder searched first for the source's files (by sha256). `verify` says when stored files are compared
-    with their checksums: "always", on the first "open" of a process (the default, or what `FARSHIFT_VERIFY` says), or
-    "never" while size, time and inode are as they were. Raises a `FarshiftError` of one line
-    for an unknown name, version or part, or data that cannot be had or is not what its digest promises.
+    mirror: a folder searched first for the source's files (by sha256). verify: when stored files are compared with
+    their checksums: "always", at the first "open" in a process (the default, unless `FARSHIFT_VERIFY` is set), or
+    "never" as long as size, time and inode are unchanged. Raises a `FarshiftError` of one line for an unknown name,
+    version or part, and for data that are not available or do not match their digest.
 
     >>> import farshift as fs
     >>> part = fs.load("modadd97/xi35")

@@ -1,4 +1,4 @@
-"""What test-time adaptation shares: empirical risk in training, and learning from what is asked once that is over."""
+"""Shared code of test-time adaptation: empirical risk in training, then learning from the test inputs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from ._weights import RunningMean
 
 
 class TestTimeAdaptation(Plain):
-    """Predicts as the network does until training has ended, so that validation changes nothing; adapts from then on.
+    """Predicts as the network does until training has ended, so that validation changes nothing; adapts afterwards.
 
-    Subclasses say what is prepared at the end of training, how a batch is answered and learned from, and what a reset
-    is."""
+    Subclasses define the preparation at the end of training, the prediction and update on a batch, and the reset."""
 
     adapts = True
     ready: Tensor
@@ -49,7 +48,7 @@ class TestTimeAdaptation(Plain):
 
     @abstractmethod
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
-        """The logits of a batch (K, n, ..), which is learned from."""
+        """The logits of a batch (K, n, ..), from which the network also learns."""
 
 
 class OnlineAdam(nn.Module):

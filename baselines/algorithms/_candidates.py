@@ -84,7 +84,7 @@ def search_beams(
 
 
 def _reorder_state(state: State, before: Tensor) -> State:
-    """The state of each beam (K, n, width), taken from the beam that it goes on from."""
+    """The state of each beam (K, n, width), taken from the beam that it continues."""
     replicas, rows, width = before.shape
     places = (before + torch.arange(rows, device=before.device)[:, None] * width).flatten(1)
     replica = torch.arange(replicas, device=before.device)[:, None]

@@ -16,9 +16,8 @@ scikit-image's defaults."""
 def detect_edges(images: Tensor) -> Tensor:
     """1 where a pixel is an edge's and 0 elsewhere, for images (n, H, W) of pixels in 0 .. 1.
 
-    Canny, IEEE TPAMI 1986: the gradient of the smoothed image, thinned to its ridges, of which those parts are kept
-    that are above `HIGH`, or hang together with one that is by neighbours above `LOW`. Outside an image its border is
-    repeated."""
+    Canny, IEEE TPAMI 1986: the gradient of the smoothed image, thinned to its ridges; of these, the parts above `HIGH`,
+    and those above `LOW` that are connected to one above `HIGH`. Outside an image its border is repeated."""
     across, down = _compute_gradient(_smooth_images(images))
     size = (across.square() + down.square()).sqrt()
     ridge = _suppress_non_maxima(size, across, down)
@@ -61,7 +60,7 @@ def _suppress_non_maxima(size: Tensor, across: Tensor, down: Tensor) -> Tensor:
 
 
 def _connect_edges(sure: Tensor, faint: Tensor) -> Tensor:
-    """The pixels of `faint` that hang together with `sure` ones, diagonals counted."""
+    """The pixels of `faint` that are connected to `sure` ones, diagonals included."""
     while True:
         grown = (F.max_pool2d(sure[:, None].float(), 3, stride=1, padding=1)[:, 0] > 0) & faint
         if torch.equal(grown, sure):

@@ -25,14 +25,14 @@ def read_head_shape(network: Any) -> tuple[int, int, int]:
     """Replicas, outputs and width (with the bias) of a network's linear head; `ModelError` if it has another."""
     head = getattr(network, "head", None)
     if not isinstance(head, Linear):
-        raise ModelError("the algorithm looks at gradients of a linear head, and the network has none: use mlp or cnn")
+        raise ModelError("the algorithm needs gradients of a linear head, and the network has none: use mlp or cnn")
     replicas, outputs, width = head.weight.shape
     return replicas, outputs, width + (head.bias is not None)
 
 
 def compute_features_and_outputs(network: Any, batch: Batch) -> tuple[Tensor, Tensor]:
-    """What the network's linear head is given, with a 1 for the bias where it has one, (K, n, width), and the
-    outputs that it gives, (K, n, outputs)."""
+    """Inputs of the network's linear head, with a 1 for the bias if it has one, (K, n, width), and its outputs,
+    (K, n, outputs)."""
     features = network.encode(network.embed(*batch.inputs))
     outputs = network.head(features)
     if network.head.bias is not None:

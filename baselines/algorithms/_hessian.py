@@ -2,7 +2,7 @@
 
     R + weight / E x sum_e [ hessian |c_e - c|^2 + gradient |g_e - g|^2 ]
 
-g_e is the gradient of R_e by the head and c_e a vector that tells of its Hessian; g and c, of the mean risk R, are
+g_e is the gradient of R_e by the head and c_e a vector that summarises its Hessian; g and c, of the mean risk R, are
 constants.
 Hemati, Zhang, Estiri and Chen, ICCV 2023 (arXiv:2308.11778).
 """
@@ -33,7 +33,7 @@ class HessianAligned(AnnealedPenalty):
 
     def assemble(self, build: Build) -> Any:
         network = super().assemble(build)
-        read_head_shape(network)  # refused before anything is spent
+        read_head_shape(network)  # raises before any training
         return network
 
     @abstractmethod

@@ -35,7 +35,7 @@ class MaskedGradient(Base):
     def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)
         if any(hyperparameters.exact("sharpness")):
-            raise ModelError(f"setting sharpness: {self.called} steps along gradients of its own making: leave it at 0")
+            raise ModelError(f"setting sharpness: {self.called} computes gradients of its own: leave it at 0")
 
     @abstractmethod
     def masked(self, each: Tensor) -> Tensor:

@@ -18,12 +18,12 @@ from ..training.sampler import Batch
 
 
 class Members(Base):
-    """Empirical risk of `members` networks with initial weights of their own, each with an equal share of the steps."""
+    """Empirical risk of `members` networks with different initial weights, each with an equal share of the steps."""
 
     called: str
     """The algorithm's name, for messages."""
     begun: Tensor
-    """How many members have been trained at all, (K,)."""
+    """How many members have been trained so far, (K,)."""
 
     def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         super().__init__(hyperparameters, about)

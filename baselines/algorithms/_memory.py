@@ -1,4 +1,4 @@
-"""What an algorithm remembers of each training row: a table (K, N, ..) that is a saved buffer."""
+"""An algorithm's memory of each training row: a table (K, N, ..) that is a saved buffer."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 ROUNDS = 10
-"""Of Lloyd's algorithm, and of expectation maximisation: always as many, so that no replica waits for another's
-convergence. Ten is where DivideMix's released code stops."""
+"""Iterations of Lloyd's algorithm, and of expectation maximisation: a fixed number, so that no replica waits for
+another's convergence. DivideMix's released code stops at ten."""
 FLOOR = 5e-4
 """Added to the variances, as in that code."""
 
@@ -40,7 +40,7 @@ def _assign_nearest(x: Tensor, centres: Tensor) -> Tensor:
 
 def _run_m_step(x: Tensor, share: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Weights, means and variances, (K, 2) each, for responsibilities (K, N, 2)."""
-    # A component that holds no row keeps finite parameters.
+    # A component without rows still has finite parameters.
     rows = share.sum(1) + 10 * torch.finfo(share.dtype).eps
     mean = (share * x[..., None]).sum(1) / rows
     variance = (share * (x[..., None] - mean[:, None]).square()).sum(1) / rows + FLOOR

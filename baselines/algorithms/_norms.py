@@ -20,7 +20,7 @@ def use_batch_moments(network: nn.Module, momentum: float) -> Iterator[None]:
     norms = [module for module in network.modules() if isinstance(module, BatchNorm)]
     before = [(norm.training, norm.rng, norm.momentum) for norm in norms]
     for norm in norms:
-        # Without its generator, which is silent in evaluation, a layer goes by `training` alone.
+        # Without its generator, which is silent in evaluation, a layer follows `training` alone.
         norm.training, norm.rng, norm.momentum = True, None, momentum
     try:
         yield
@@ -32,7 +32,7 @@ def use_batch_moments(network: nn.Module, momentum: float) -> Iterator[None]:
 @contextmanager
 def interpolate_moments(network: nn.Module, share: Tensor) -> Iterator[None]:
     """In evaluation, batch normalisation by moments between the running ones and each batch's own, of which they have
-    the share (K,); variances are without bias. A channel that has a single value keeps its running variance."""
+    the share (K,); variances are without bias. A channel with a single value has its running variance."""
 
     def mix_moments(norm: BatchNorm, given: tuple[Tensor]) -> None:
         (x,) = given
@@ -62,8 +62,8 @@ def interpolate_moments(network: nn.Module, share: Tensor) -> Iterator[None]:
 
 @torch.no_grad()
 def recompute_running_moments(network: nn.Module, data: Data, rows: int = 256) -> None:
-    """Make the running moments those of the network's present weights: means over the training rows' batches, with
-    dropout and the like silent (Izmailov et al., UAI 2018, section 3). Rows count alike, whatever their weight."""
+    """Recompute the running moments for the network's present weights: means over the training rows' batches, without
+    dropout and the like (Izmailov et al., UAI 2018, section 3). Rows count equally, whatever their weight."""
     if not any(isinstance(module, BatchNorm) for module in network.modules()):
         return
     replicas = len(next(network.parameters()))
@@ -71,7 +71,7 @@ def recompute_running_moments(network: nn.Module, data: Data, rows: int = 256) -
     network.eval()
     pieces = math.ceil(len(data) / rows)
     for piece in range(pieces):
-        # Every so manieth row: rows of one environment or class may stand together.
+        # Every n-th row: rows of one environment or class may be adjacent.
         inputs = [x[piece::pieces] for x in data.inputs]
         with use_batch_moments(network, 1 / (piece + 1)):
             network(*(x.expand(replicas, *x.shape) for x in inputs))

@@ -1,4 +1,4 @@
-"""Two networks of one recipe that are trained side by side, each with initial weights of its own."""
+"""Two networks of one recipe that are trained side by side, with different initial weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..training.algorithm import Build
 
 
 class Pair(nn.Module):
-    """`first` and `second`; to everybody who asks for features or logits it is its first."""
+    """Two networks, `first` and `second`; its features and logits are those of the first."""
 
     def __init__(self, first: Any, second: Any) -> None:
         super().__init__()

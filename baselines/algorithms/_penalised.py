@@ -33,7 +33,7 @@ class PenalisedRisk(Base):
 
 
 def check_spread(name: str, least: int) -> None:
-    """`ModelError` where an environment has so few rows in a batch that nothing varies."""
+    """`ModelError` if an environment has too few rows in a batch to have a variance."""
     if least < 2:
         raise ModelError(
             f"{name} compares how features vary within environments, and one has {least} row in a batch: "

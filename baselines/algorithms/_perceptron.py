@@ -30,7 +30,7 @@ class Perceptron(nn.Module):
 def make_discriminator(
     hyperparameters: Hyperparameters, about: AlgorithmContext, inputs: int, outputs: int
 ) -> Perceptron:
-    """One that reads `inputs` features and tells `outputs` domains apart: of `discriminator_depth` layers, with
+    """A discriminator of `outputs` domains from `inputs` features, of `discriminator_depth` layers with
     `discriminator_width` hidden units."""
     hidden = [hyperparameters["discriminator_width"]] * (hyperparameters["discriminator_depth"] - 1)
     return about.each(lambda: Perceptron([inputs, *hidden, outputs]), "discriminator")

@@ -1,4 +1,4 @@
-"""What algorithms share that train by empirical risk and differ in what they do around it."""
+"""Shared code of algorithms that train by empirical risk and differ in what they do around it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Plain(Algorithm):
 
 
 def compute_step_share(steps: int, percent: int, what: str) -> int:
-    """A share of the steps that leaves one at least on either side; `ModelError` where there are not two."""
+    """A share of the steps, with at least one step on either side; `ModelError` if there are not two."""
     if steps < 2:
         raise ModelError(f"{what} trains in two parts and has {steps} step: give 2 or more")
     return min(steps - 1, max(1, round(steps * percent / 100)))
@@ -48,7 +48,7 @@ def use_evaluation_mode(network: nn.Module, rng: Rng | None) -> Iterator[None]:
 def compute_shared_features(
     network: Any, inputs: Sequence[Tensor], replicas: int, rng: Rng | None, rows: int = 512
 ) -> Tensor:
-    """Features in evaluation of inputs (N, ..) that all replicas are given, which may be streamed: (K, N, width)."""
+    """Features in evaluation of inputs (N, ..) that all replicas share, which may be streamed: (K, N, width)."""
     pieces = []
     for start in range(0, len(inputs[0]), rows):
         some = (x[start : start + rows] for x in inputs)

@@ -1,4 +1,4 @@
-"""Losses of some rows of a batch: those that an algorithm believes, or to the degree that it does."""
+"""Losses of some rows of a batch: those that an algorithm selects, or weighted by its confidence in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What algorithms share that learn from the inputs of shifted rows."""
+"""Shared code of algorithms that learn from the inputs of shifted rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What forward and backward correction share: a first stage that estimates how labels go wrong, for the second.
+"""Shared code of forward and backward correction: a first stage that estimates the label noise for the second.
 
-Patrini et al., CVPR 2017, Theorem 3: where a network trained on the labels as given is surest of class i stands an
-anchor, a row that is of class i beyond doubt; what labels it expects there is row i of the transition matrix,
+Patrini et al., CVPR 2017, Theorem 3: the row of which a network trained on the given labels is surest that it is of
+class i is an anchor, a row that is certainly of class i; the label probabilities there are row i of the transition
+matrix,
 
     T_ij = P(given label j | true class i).
 
@@ -26,7 +27,7 @@ from ..training.sampler import Batch, Data
 
 
 class LossCorrection(Base):
-    """Half of the steps on the labels as given, then a fresh network on the corrected loss for the other half."""
+    """Half of the steps on the given labels, then a fresh network on the corrected loss for the other half."""
 
     additive = True
     transition: Tensor
@@ -78,7 +79,7 @@ def estimate_transition(probabilities: Tensor, weight: Tensor, percentile: list[
     share = (
         torch.tensor(percentile, dtype=cumulative_weight.dtype, device=cumulative_weight.device).view(-1, 1, 1) / 100
     )
-    # Sums of weights differ from the share of their total by rounding alone: that much is let through.
+    # Sums of weights differ from the share of their total by rounding alone: this is the tolerance.
     reached = cumulative_weight >= share * cumulative_weight[:, -1:] * (1 - 1e-12)
     anchors = order.gather(1, reached.int().argmax(1, keepdim=True))[:, 0]
     return probabilities.gather(1, anchors[..., None].expand(-1, -1, classes))

@@ -24,7 +24,7 @@ def require_validation_rows(name: str, about: AlgorithmContext) -> Data:
 
 @torch.no_grad()
 def compute_logits(network: Any, data: Data, replicas: int, rng: Rng | None, rows: int = 512) -> Tensor:
-    """Logits of each replica in evaluation for rows that all of them are given, (K, N, outputs)."""
+    """Logits of each replica in evaluation for rows that all replicas share, (K, N, outputs)."""
     pieces = []
     with use_evaluation_mode(network, rng):
         for start in range(0, len(data), rows):
@@ -35,7 +35,7 @@ def compute_logits(network: Any, data: Data, replicas: int, rng: Rng | None, row
 
 @torch.no_grad()
 def compute_validation_risk(network: Any, data: Data, replicas: int, rng: Rng | None) -> Tensor:
-    """The mean loss (`compute_task_loss`) of each replica on held rows, (K,)."""
+    """The mean loss (`compute_task_loss`) of each replica on held-out rows, (K,)."""
     logits = compute_logits(network, data, replicas, rng)
     target = data.target.expand(replicas, *data.target.shape[1:])
     rows = torch.arange(len(data), device=target.device).expand(replicas, -1)

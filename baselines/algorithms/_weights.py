@@ -1,4 +1,4 @@
-"""A network's weights kept aside: what methods in weight space share."""
+"""Stored copies of a network's weights: shared code of methods in weight space."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RunningMean(nn.Module):
     """A tensor (K, ..) for each of some parameters, in saved buffers: copies of them at first."""
 
     updates: Tensor
-    """How often something was taken in, (K,)."""
+    """How many values are in the mean, (K,)."""
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
         super().__init__()
@@ -43,14 +43,14 @@ class RunningMean(nn.Module):
 
     @torch.no_grad()
     def average(self, parameters: Sequence[Tensor]) -> None:
-        """Take `parameters` into the mean of all that were taken in."""
+        """Update the mean with `parameters`."""
         self.updates += 1
         for value, parameter in zip(self.values, parameters, strict=True):
             value += (parameter - value) / broadcast_values(self.updates, value)
 
     @torch.no_grad()
     def merge(self, means: Sequence[Tensor], counts: Tensor) -> None:
-        """Take in `means` of so many tensors, (K,) whole numbers; a replica whose count is 0 stays as it is."""
+        """Merge `means` of `counts` tensors, (K,) integers; a replica whose count is 0 does not change."""
         self.updates += counts
         for value, mean in zip(self.values, means, strict=True):
             share = broadcast_values(counts.to(value) / self.updates.clamp(min=1), value)
@@ -63,7 +63,7 @@ class RunningMean(nn.Module):
 
     @torch.no_grad()
     def put(self, parameters: Sequence[Tensor]) -> None:
-        """Make `parameters` the mean, in the replicas that have one."""
+        """Set `parameters` to the mean, in the replicas that have one."""
         for value, parameter in zip(self.values, parameters, strict=True):
             parameter.copy_(torch.where(broadcast_values(self.updates > 0, value), value, parameter))
 
@@ -94,13 +94,13 @@ class WeightInterpolation(Plain):
 
     @abstractmethod
     def shares(self, network: nn.Module) -> list[Tensor]:
-        """How much of its way from the early to the last weights each parameter goes, (K,) each."""
+        """The interpolation coefficient of each parameter, 0 at the early and 1 at the last weights, (K,) each."""
 
     @torch.no_grad()
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         reached = self.start.updates > 0
         parameters = list(network.parameters())
         for parameter, early, share in zip(parameters, self.start.values, self.shares(network), strict=True):
-            share = torch.where(reached, share, 1.0)  # a checkpoint from before the early step stays as it is
+            share = torch.where(reached, share, 1.0)  # a checkpoint from before the early step is unchanged
             parameter.copy_(early.lerp(parameter, broadcast_values(share, early)))
         recompute_running_moments(network, data)

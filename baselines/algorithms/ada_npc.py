@@ -2,10 +2,10 @@
 
 Training is empirical risk. The memory holds the normalised features and labels of all training rows; with the k nearest
 of a row by cosine similarity,  p(c) = sum over those of label c of softmax(similarity / T),  and a test row whose
-largest p is at least beta joins the memory under its predicted label (Zhang et al.). A batch is predicted
-before it joins. Known traps avoided: the released code takes the softmax of p, which is a distribution already, so that
-no row is surer than e / (e + C - 1) and the larger betas never fire; its memory holds the rows that the source domains
-were to be validated on, here the training rows alone; its settings are chosen by test accuracy.
+largest p is at least beta joins the memory under its predicted label (Zhang et al.). A batch is predicted before it
+joins. Known traps avoided: the released code applies a softmax to p, which is a distribution already, so that no row is
+surer than e / (e + C - 1) and the larger betas never fire; its memory has the validation rows of the source domains,
+here the training rows alone; its settings are chosen by test accuracy.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Algorithm(TestTimeAdaptation):
         """The class probabilities of rows (K, n, width), (K, n, classes)."""
         probabilities = rows.new_zeros(*rows.shape[:2], self.about.outputs)
         temperatures = self.hyperparameters["temperature"]
-        # One replica after the other, each among its own rows alone: so equally near ones are chosen from as it would.
+        # One replica after the other, each among its own rows: ties are then broken as for a replica alone.
         for own, memory, labels, temperature, scores in zip(
             rows, self.memory, self.labels, temperatures, probabilities, strict=True
         ):

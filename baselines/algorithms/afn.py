@@ -4,8 +4,8 @@
 
 S are a batch's labelled rows, T as many inputs of the shifted test rows, without labels. That is the stepwise form
 (SAFN); with `radius` above 0 it is the hard one (HAFN): (mean over S of |z| - radius)^2, and the same over T. Xu, Li,
-Yang and Lin, ICCV 2019. The released code scales features under dropout so that their norm stays; here the norm is
-taken of the features that the head is given.
+Yang and Lin, ICCV 2019. The released code scales features under dropout so that their norm is preserved; here the norm
+is that of the head's inputs.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Each environment's rows in a batch are one support while training; in prediction
 Zhang et al., NeurIPS 2021 (ARM-CML). The paper appends the context to the input; here g is a perceptron on the
 network's first representation (`embed`: a vector, or an image with its channels) and is added to it, so that any
 classifier can use it. A trap of DomainBed's code that is avoided: it cuts a prediction batch into supports of the
-training size (8) whenever that divides it, and takes the whole of it for one otherwise.
+training size (8) whenever that divides it, and uses the whole batch as one support otherwise.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Contextual(nn.Module):
 
 class Algorithm(Base):
     by_environment = True
-    adapts = True  # a whole test batch is the support that each of its rows is read in
+    adapts = True  # the support of a test row is its whole batch
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")

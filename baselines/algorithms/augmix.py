@@ -1,9 +1,9 @@
-"""AugMix with its consistency loss: a picture and two mixtures of it are to be answered alike.
+"""AugMix with its consistency loss: an image and two mixtures of it should get the same prediction.
 
     CE(f(x), y) + lambda JS(f(x), f(x'), f(x'')),   x', x'' two draws of the augmentation `augmix` of x
 
 Hendrycks et al., ICLR 2020 (arXiv:1912.02781), section 3: JS is the Jensen-Shannon divergence of the three predictions,
-the mean of their Kullback-Leibler divergences from their mean; lambda is 12. Cross-entropy is of the picture as it is,
+the mean of their Kullback-Leibler divergences from their mean; lambda is 12. Cross-entropy is of the unmixed image,
 and the mean is cut off at 1e-7, as in the released code. The setting `augment` comes before: there flips and shifts
 (`flip_crop`). Without the consistency loss AugMix is an augmentation like others: `augment = "augmix"`.
 """

@@ -26,8 +26,8 @@ CITATION = (
 TASKS = ("classification",)
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"percentile": 97.0, "identity": 0.0}
-"""percentile: of each class's probabilities over the rows, at which its anchor stands; the paper takes 97 with ten
-classes and 100, the largest, with a hundred. identity: its share in the matrix that is inverted."""
+"""percentile: of each class's probabilities over the rows, at which its anchor is; 97 in the paper with ten classes and
+100, the largest, with a hundred. identity: its share in the matrix that is inverted."""
 SEARCH: dict[str, Any] = {"percentile": ["choice", 90.0, 97.0, 100.0], "identity": ["uniform", 0.0, 0.5]}
 
 

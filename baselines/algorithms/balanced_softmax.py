@@ -3,8 +3,8 @@
     -log (n_y e^(z_y) / sum_c n_c e^(z_c)),  n_c the weight of all training rows with label c
 
 Ren et al., NeurIPS 2020, equation 4 (also Menon et al., ICLR 2021, equation 10, at tau = 1). In evaluation the logits
-are taken as they are, which is right where all classes are equally frequent. A class without rows is never the answer
-in training.
+are used unchanged, which is right where all classes are equally frequent. A class without rows is never predicted in
+training.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     mean = N / (N + n) mean_train + n / (N + n) mean_batch,  and the variance alike,  of a batch of n rows
 
-Schneider et al., NeurIPS 2020, section 3, with N a number of rows that the training moments are taken for; at N = 0,
+Schneider et al., NeurIPS 2020, section 3, where the training moments count as those of N rows; at N = 0,
 the default, it is prediction-time batch normalisation (Nado et al., arXiv:2006.10963). Training is empirical risk.
 Nothing is remembered from one batch to the next, so the order of batches does not matter, but which rows come together
 does: in batches of one class the moments are that class's. As in the released `robusta`, variances are without bias

@@ -7,7 +7,7 @@ The first part of training is plain ERM. With its predictions on validation rows
 
 and a fresh network minimises the mean of w_y CE (Lipton, Wang and Smola, ICML 2018, algorithm 1), whose assumption is
 that the classes' frequencies shift and nothing else. T are the inputs of the shifted test rows, without labels. The
-ridge r is the released code's, whose estimate leaves weights below 0 as they are.
+ridge r is the released code's, whose estimate does not clip weights below 0.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Co-teaching: two networks, each trained on the rows of a batch that the other finds easiest.
 
-    R(t) = 1 - t_0 min(t / T, 1) of a batch is kept
+    R(t) = 1 - t_0 min(t / T, 1) is the share of a batch that is retained
 
 Han et al., NeurIPS 2018, Algorithm 1, with T (10 of 200 epochs there) as a share of the steps, since in a budget of
-steps the epochs of large data never end. t_0 ("forget") is the share of wrong labels, which the paper takes as known;
-here it is a setting, the same guess wherever the recipe goes. The released code divides the mean over the kept rows by
-their number once more, which makes the rate depend on the batch size; here the loss is their mean. What is predicted
-is the first network's answer.
+steps the epochs of large data never end. t_0 ("forget") is the share of wrong labels, which the paper assumes known;
+here it is a setting, the same for all data sets. The released code divides the mean over the retained rows by their
+number once more, which makes the rate depend on the batch size; here the loss is their mean. The prediction is the
+first network's.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Algorithm(Base):
         return compute_selected_mean(errors[0], masks[1], batch) + compute_selected_mean(errors[1], masks[0], batch)
 
     def remembered(self, clock: StepState, batch: Batch) -> Tensor:
-        """How many rows of the batch are kept, at least one, (K,) int64."""
+        """How many rows of the batch are retained, at least one, (K,) int64."""
         counts = [max(1, int(share * batch.rows.shape[1])) for share in self.share(clock).tolist()]
         return torch.tensor(counts, device=batch.rows.device)
 

@@ -1,12 +1,12 @@
 """Co-teaching+: co-teaching on the rows of a batch whose class the two networks disagree about.
 
 After a warm-up by co-teaching on whole batches, each network learns from those that the other finds easiest of the rows
-where their predictions differ: of m such rows R(t) m, and all of them where that is none (Yu et al., ICML 2019,
+where their predictions differ: R(t) m of these m rows, or all of them where that is none (Yu et al., ICML 2019,
 Algorithm 1). R(t) and its settings are those of co-teaching; the warm-up is a share of the steps (20 of 200 epochs on
 CIFAR-10). Where the networks agree about every row nothing is learned. The released code differs from the paper, and is
-not followed: after the warm-up it takes the softmax of softmax probabilities, it divides the mean over the kept rows by
-their number once more, it never counts the training set's first row as disagreed upon, and where all agree its early
-steps go down the loss of all rows.
+not followed: after the warm-up it applies a softmax to softmax probabilities, it divides the mean over retained rows
+by their number once more, it never counts the training set's first row as disagreed upon, and where all agree its early
+steps descend the loss of all rows.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@
 5. A fresh network on the rows that stay, a row labelled i weighing (sum_j Q_ji) / Q_ii.
 
 Northcutt et al., JAIR 2021, section 3. Steps 1 and 5 share the steps by `cross_percent`; the folds share the first part
-evenly. Held-out and pruned rows are drawn like the others, and weigh nothing. Rows are counted one each, whatever their
-weight in the training data. The authors' package rounds Q to whole rows, and spares those that step 4 leaves out where
-their likeliest class is their label; here neither is done.
+evenly. Held-out and pruned rows are drawn like the others, with weight 0. Each row counts as one, whatever its weight
+in the training data. The authors' package rounds Q to whole rows, and retains rows of step 4 whose likeliest class is
+their label; here neither is done.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Algorithm(Base):
         last = steps - self.folds * each
         if last < 1:
             raise ModelError(
-                f"confident_learning trains {self.folds} folds and once more, and no step of {steps} is left for the "
-                "last: give more steps, or a smaller cross_percent"
+                f"confident_learning trains {self.folds} folds and a last network, and of {steps} steps none is left "
+                "for the last: use more steps, or a smaller cross_percent"
             )
         return (*[each] * self.folds, last)
 
@@ -96,8 +96,8 @@ def assign_folds(given: Tensor, count: int, keys: Tensor) -> Tensor:
 
 
 def compute_row_weights(probabilities: Tensor, given: Tensor) -> Tensor:
-    """What each row weighs in the last training, (K, N) float64, 0 where it is pruned: from out-of-sample
-    probabilities (K, N, C) and labels (K, N)."""
+    """The weight of each row in the last training, (K, N) float64, 0 if it is pruned: from out-of-sample probabilities
+    (K, N, C) and labels (K, N)."""
     joint = estimate_joint(probabilities, given)
     right = joint.diagonal(dim1=1, dim2=2)
     weight = torch.where(right > 0, joint.sum(1) / right, 1.0).gather(1, given)

@@ -30,7 +30,7 @@ CITATION = (
 TASKS = ("classification", "regression")
 TOUCHES = ("train", "unlabelled")
 SETTINGS: dict[str, Any] = {"penalty": 1.0}
-"""penalty: of the two terms. WILDS takes .1, 1 or 10."""
+"""penalty: of the two terms. WILDS uses .1, 1 or 10."""
 SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 1]}
 
 

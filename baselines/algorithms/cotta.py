@@ -8,7 +8,7 @@ Wang, Fink, Van Gool and Dai, CVPR 2022, equations 1 to 8. s and t are the logit
 normalised by its own moments; where the trained network is unsure of a batch (its mean largest probability is below
 `confident`), t is the teacher's mean over `views` augmented views. The answer is t, before the step. Settings are those
 of the released code on CIFAR-10. Its views are drawn by a jitter with gamma, an affine map, blur and noise; here by the
-augmentation `domainbed` (window, flip, jitter, grey), so that rows have to be pictures. Views and restored weights are
+augmentation `domainbed` (window, flip, jitter, grey), so that rows have to be images. Views and restored weights are
 drawn anew for each batch since the last reset.
 """
 
@@ -103,7 +103,7 @@ class Algorithm(TestTimeAdaptation):
 
     @torch.no_grad()
     def _settle(self, parameters: Sequence[Tensor]) -> None:
-        """The teacher follows the student, then some of the student's weights are training's again."""
+        """Update the teacher towards the student, then restore some of the student's weights to those of training."""
         assert self.rng is not None
         triples = zip(parameters, self.start.values, self.teacher.values, strict=True)
         for index, (student, start, teacher) in enumerate(triples):
@@ -122,7 +122,7 @@ class Algorithm(TestTimeAdaptation):
 
 @contextmanager
 def use_parameter_values(parameters: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator[None]:
-    """A network's parameters with other values, which are put back."""
+    """Within the context, a network's parameters have other values."""
     with torch.no_grad():
         own = [parameter.clone() for parameter in parameters]
         for parameter, value in zip(parameters, values, strict=True):

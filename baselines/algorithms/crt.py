@@ -5,7 +5,7 @@
    all rows with its label. Features are those of evaluation.
 
 Kang et al., ICLR 2020, section 4.1. Rows are drawn by these weights, or a full batch is averaged by them; the released
-sampler takes classes in turn.
+sampler draws classes in turn.
 
 Held to no released numbers: in the released code this is a configuration of a trainer, whose sampler takes classes in
 turn, drawn at random.

@@ -1,4 +1,4 @@
-"""A curriculum: training begins with the easiest rows and lets in harder ones at a pace.
+"""A curriculum: training begins with the easiest rows and adds harder ones at a pace.
 
 Bengio et al., ICML 2009: a sequence of reweighted training distributions Q_t(z) ~ W_t(z) P(z), W_t rising to 1. Here
 W_t(z) is 1 where z is among the easiest share c(t) of all weight and 0 elsewhere, with the competence function of
@@ -78,7 +78,7 @@ class Algorithm(Base):
             if len(self.stages(about.steps)) == 1:
                 raise ModelError(
                     f"setting difficulty = 'self-taught': {about.steps} steps with teacher_percent = "
-                    f"{hyperparameters['teacher_percent']} leave the teacher none: give more"
+                    f"{hyperparameters['teacher_percent']} leave the teacher no step: use more steps"
                 )
             order = torch.arange(rows, device=data.lengths.device).repeat(about.replicas, 1)
         elif hyperparameters["difficulty"] != "length":
@@ -91,7 +91,7 @@ class Algorithm(Base):
         self.register_buffer("order", order)
 
     def _ordered(self, difficulty: Tensor) -> Tensor:
-        """Rows in the order in which they are let in, (K, N), from their difficulty (K, N); ties as the rows stand."""
+        """Rows in the order in which they are added, (K, N), from their difficulty (K, N); ties in row order."""
         match self.hyperparameters["order"]:
             case "random":
                 turn = derive_stream(make_keys(self.about.names, difficulty.device), "curriculum/order")
@@ -114,7 +114,7 @@ class Algorithm(Base):
         return data, True
 
     def share(self, clock: StepState) -> Tensor:
-        """c(t), the share of all weight that is let in, (K,)."""
+        """c(t), the share of all weight that is included, (K,)."""
         least: Tensor = self.hyperparameters["start"]
         power: Tensor = self.hyperparameters["power"]
         done = clock.step / (self.hyperparameters["until"] * clock.steps).clamp(min=1)

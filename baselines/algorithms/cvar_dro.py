@@ -2,8 +2,8 @@
 
     max_q sum_i q_i l_i,   0 <= q_i <= w_i / (alpha sum w),  sum_i q_i = 1
 
-w_i is what row i counts (1, where rows are not weighted). Levy et al., NeurIPS 2020, equation 4 with the batch in the
-place of the distribution, as in their released code and in subpopulation benchmarks. Needs no groups.
+w_i is the weight of row i (1 if rows are not weighted). Levy et al., NeurIPS 2020, equation 4 with the batch in place
+of the distribution, as in their released code and in subpopulation benchmarks. Needs no groups.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Algorithm(Base):
 
 
 def compute_cvar(errors: Tensor, weight: Tensor | None, alpha: Tensor) -> Tensor:
-    """The mean of the worst share `alpha` (K, 1) of errors (K, n) of rows that weigh (K, n), (K,)."""
+    """The mean of the worst share `alpha` (K, 1) of errors (K, n) of rows with weights (K, n), (K,)."""
     counts = torch.ones_like(errors) if weight is None else weight.to(errors.dtype)
     ordered, places = errors.sort(dim=1, descending=True, stable=True)
     counts = counts.gather(1, places)

@@ -6,7 +6,7 @@ Members are trained in turn. Member m minimises
 
 where T are unlabelled shifted rows, and p_i and p_m the probabilities that i, frozen, and m give to the class that i
 predicts (Pagliardini et al., algorithm 1). The prediction is the mean of the members' probabilities.
-That the shifted rows are those of the test is their transductive variant (ood_is_test), and stands in `TOUCHES`.
+Using the test rows as the shifted rows is their transductive variant (ood_is_test), and is declared in `TOUCHES`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     network:        min  CE(y) - lambda D        D = CE(environment | discriminator(z)), z = features
     discriminator:  min  D + gamma mean |d CE / d z|^2
 
-Ganin et al., JMLR 2016, with a discriminator of its own optimiser as in DomainBed (Gulrajani and Lopez-Paz, ICLR 2021,
+Ganin et al., JMLR 2016, with an optimiser for the discriminator as in DomainBed (Gulrajani and Lopez-Paz, ICLR 2021,
 arXiv:2007.01434), whose defaults and ranges are these. Traps of that code that are avoided:
 - it spends d of every d + 1 steps on the discriminator alone, so that the network trains for a fraction of the steps;
   here each step trains the discriminator d times and then the network, on the same rows;
@@ -75,7 +75,7 @@ class Algorithm(Base):
         }
 
     def read(self, network: Any, features: Tensor, target: Tensor) -> Tensor:
-        """What the discriminator is given, (K, n, width)."""
+        """The discriminator's inputs, (K, n, width)."""
         return features
 
     def average(self, errors: Tensor, batch: Batch) -> Tensor:
@@ -88,7 +88,7 @@ class Algorithm(Base):
         return cross_entropy(network.discriminator(read), batch.group)
 
     def discriminator_loss(self, network: Any, features: Tensor, batch: Batch) -> Tensor:
-        """What the discriminator minimises on features that do not move, (K,)."""
+        """The discriminator's loss on fixed features, (K,)."""
         read = self.read(network, features, batch.target)
         if not any(self.hyperparameters.exact("gradient_penalty")):
             return self.average(self.domain_errors(network, read, batch), batch)

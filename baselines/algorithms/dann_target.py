@@ -1,13 +1,13 @@
-"""Domain-adversarial adaptation: features from which labelled and shifted rows cannot be told apart.
+"""Domain-adversarial adaptation: features from which labelled and shifted rows cannot be distinguished.
 
     network:        min  CE(y) - lambda D        D = mean over the rows of both of CE(which of the two | d(z))
-    discriminator:  min  D                       in the same step, by a gradient that is turned round below d
+    discriminator:  min  D                       in the same step, by a gradient that is reversed below d
 
 Both are a batch's labelled rows, and as many inputs of the shifted test rows, without labels. Ganin et al., JMLR 2016,
-by its reversed gradient. WILDS (Sagawa et al., ICLR 2022, arXiv:2112.05090) weights D, where here lambda weights what
-reaches the features: for the discriminator, which has a rate of its own, a weight is another rate. It normalises the
-discriminator's batches, and tells all domains apart; here, as in the paper, are two. Between training environments,
-without shifted rows, it is the algorithm `dann`.
+by its reversed gradient. WILDS (Sagawa et al., ICLR 2022, arXiv:2112.05090) weights D; here lambda weights only the
+gradient that reaches the features, since the discriminator has its own learning rate. WILDS normalises the
+discriminator's batches and distinguishes all domains; here, as in the paper, there are two. Between training
+environments, without shifted rows, it is the algorithm `dann`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SEARCH: dict[str, Any] = {"adversary": ["log10", -1, 1], "lr_discriminator": ["l
 
 
 def reverse_gradient(features: Tensor, weight: Tensor) -> Tensor:
-    """The features as they are, whose gradient is turned round and weighted. weight: (K,)."""
+    """The features unchanged, with their gradient reversed and weighted. weight: (K,)."""
     wide = weight.view(-1, 1, 1)
     return (1 + wide) * features.detach() - wide * features
 
@@ -67,7 +67,7 @@ class Algorithm(Base):
         return {"main": optimiser_step(rest, "lr"), "discriminator": optimiser_step(against, "lr_discriminator")}
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
-        """CE + D; what reaches the features of D has its sign turned."""
+        """CE + D; the gradient of D that reaches the features has its sign reversed."""
         source, target = encode_both_domains(network, batch)
         risk = average_over_batch(compute_task_loss(network.head(source), batch.target), batch)
         features = reverse_gradient(torch.cat([source, target], dim=1), self.hyperparameters["adversary"])

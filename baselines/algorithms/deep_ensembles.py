@@ -1,9 +1,9 @@
-"""Deep ensembles: networks that differ in their initial weights and the order of their rows answer together.
+"""Deep ensembles: networks that differ in their initial weights and the order of their rows predict together.
 
 The prediction is the mean of the members' probabilities (Lakshminarayanan, Pritzel and Blundell, section 2.4). Members
-are trained one after the other, each on all rows with the steps divided by their number: an ensemble of members
-trained as long as a single network takes as many times its steps. Their smoothing by adversarial rows (section 2.3) is
-left out, as most do since; without it the training is that of `erm`.
+are trained one after the other, each on all rows, and share the steps equally: for members trained as long as a single
+network, multiply the steps by their number. The paper's smoothing by adversarial rows (section 2.3) is left out, as in
+most later work; without it the training is that of `erm`.
 
 Held to no released numbers: the authors released none; members are trained as by `erm`, which is held.
 """

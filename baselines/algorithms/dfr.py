@@ -41,7 +41,7 @@ SEARCH: dict[str, Any] = {"inverse_strength": ["choice", 1.0, 0.7, 0.3, 0.1, 0.0
 ROUNDS = 2000
 """The most steps of a head's fit."""
 STILL = 1e-6
-"""A head is fitted where no weight moves by more in a step."""
+"""A head has converged when no weight moves by more in a step."""
 
 
 class Algorithm(Plain):
@@ -92,8 +92,8 @@ def fit_heads(x: Tensor, y: Tensor, rows: Tensor, strength: Tensor) -> tuple[Ten
 
     x: (K, n, d) centred and scaled; y: (n, classes) one-hot; rows: (K, n, D), the subsets, 0 or 1; strength: (K,).
     FISTA (Beck and Teboulle, SIAM J. Imaging Sciences 2009), step 1 / L: the Hessian of the mean cross-entropy is at
-    most half the largest eigenvalue of the second moments. A replica that stands still is left where it is, so that it
-    does not matter which others are fitted with it."""
+    most half the largest eigenvalue of the second moments. A converged replica is not updated, so that its result does
+    not depend on the others fitted with it."""
     replicas, _, subsets = rows.shape
     classes = y.shape[-1]
     x = torch.cat([x, torch.ones_like(x[..., :1])], dim=-1)

@@ -1,7 +1,7 @@
 """DivideMix-lite: rows with wrong labels become unlabelled, and two networks learn from both as MixMatch does.
 
 After a warm-up of cross-entropy, then once an epoch: a mixture of two Gaussians is fitted to a network's losses on all
-rows, and w_i is the posterior that row i comes from the lower one. The *other* network takes rows with
+rows, and w_i is the posterior that row i comes from the lower one. The *other* network uses rows with
 w_i > `threshold` as labelled, and the rest as unlabelled. In a batch, for each network:
 
     labelled row:    target = sharpened(w_i y_i + (1 - w_i) p_i)          (co-refinement, p its own answer)
@@ -66,7 +66,7 @@ SEARCH: dict[str, Any] = {
 }
 
 ROWS = 512
-"""Rows whose losses are taken at once."""
+"""Rows whose losses are computed at once."""
 
 
 class Algorithm(Base):
@@ -164,7 +164,7 @@ class Algorithm(Base):
         return sharpen_probabilities(torch.where(labelled, refined, both), self.hyperparameters.on("temperature", own))
 
     def _unlabelled(self, clock: StepState) -> Tensor:
-        """What unlabelled rows weigh, (K,)."""
+        """The weight of unlabelled rows, (K,)."""
         over = self.hyperparameters["ramp_percent"] * clock.steps / 100
         risen = ((clock.step - self.warm) / over.clamp(min=torch.finfo(self.hyperparameters.dtype).tiny)).clamp(max=1)
         weight: Tensor = risen * self.hyperparameters["unlabelled"]

@@ -1,4 +1,4 @@
-"""EATA: Tent on the test rows that are sure and unlike those before, with scales and shifts held near to training's.
+"""EATA: Tent on confident test rows unlike those before, with scales and shifts kept close to those of training.
 
     mean over S of e^(E_0 - H(x)) H(x)  +  beta sum_i F_i (w_i - w_i^0)^2,
     S = {x: H(x) < E_0 and |cos(p(x), m)| < epsilon},   m <- 0.9 m + 0.1 mean over S of p(x)
@@ -55,7 +55,7 @@ SEARCH: dict[str, Any] = {
 }
 
 BATCH = 64
-"""Rows of which a squared gradient is taken at once."""
+"""Rows in the batches of the squared gradients."""
 
 
 class Algorithm(TestTimeAdaptation):
@@ -81,7 +81,7 @@ class Algorithm(TestTimeAdaptation):
         self.start.take(parameters)
         self.fisher.take([torch.zeros_like(parameter) for parameter in parameters])
         rows = min(len(data), max(1, self.hyperparameters["fisher_rows"]))
-        # Evenly spaced, every so manieth in one batch: rows of one environment or class may stand together.
+        # Evenly spaced, and every n-th of them in one batch: rows of one environment or class may be adjacent.
         chosen = torch.arange(rows, device=data.lengths.device) * len(data) // rows
         pieces = max(1, rows // BATCH)
         with use_evaluation_mode(network, self.rng), use_batch_moments(network, 0.0), torch.enable_grad():

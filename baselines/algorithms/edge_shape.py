@@ -40,7 +40,7 @@ SETTINGS: dict[str, Any] = {"shape_weight": 1.0}
 SEARCH: dict[str, Any] = {"shape_weight": ["uniform", 0.0, 1.0]}
 
 ROWS = 1024
-"""Images whose edges are looked for at once."""
+"""Images whose edges are detected at once."""
 
 
 class _EdgeMaps:

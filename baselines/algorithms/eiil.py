@@ -1,7 +1,7 @@
 """Environment inference for invariant learning: IRM on two environments inferred from a plain network's errors.
 
 The first part of training is plain ERM. Then each training row i gets a share q_i of a first environment, and 1 - q_i
-of a second, that violate the invariance of IRM as much as may be (Creager et al., section 3):
+of a second, that violate the invariance of IRM as much as possible (Creager et al., section 3):
 
     max over q  1/2 [ (mean_i q_i g_i)^2 + (mean_i (1 - q_i) g_i)^2 ],    g_i = d CE(w z_i, y_i) / d w at w = 1
 
@@ -56,7 +56,7 @@ SEARCH: dict[str, Any] = {
 
 @torch.no_grad()
 def optimise_assignment(slope: Tensor, start: Tensor, steps: int, rate: Tensor) -> Tensor:
-    """The logits of q (K, N) after so many steps of Adam from `start` (K, N). slope: g, (K, N). rate: (K,)."""
+    """The logits of q (K, N) after `steps` of Adam from `start` (K, N). slope: g, (K, N). rate: (K,)."""
     logits = start.clone()
     first, second = torch.zeros_like(start), torch.zeros_like(start)
     wide = rate[:, None]

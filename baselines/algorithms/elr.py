@@ -2,9 +2,8 @@
 
     CE + l mean_i log(1 - <p_i, t_i>),  t_i <- b t_i + (1 - b) p_i  whenever row i is seen
 
-Liu et al., NeurIPS 2020, section 4. As in the released code, t_i moves before the loss is
-taken, begins at 0, has no gradient, and p is kept within [1e-4, 1 - 1e-4], without which the logarithm of a certain row
-is infinite.
+Liu et al., NeurIPS 2020, section 4. As in the released code, t_i moves before the loss is computed, begins at 0 and has
+no gradient, and p is clipped to [1e-4, 1 - 1e-4], without which the logarithm of a certain row is infinite.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SETTINGS: dict[str, Any] = {"strength": 3.0, "keep": 0.7}
 SEARCH: dict[str, Any] = {"strength": ["choice", 1.0, 3.0, 5.0, 7.0, 10.0], "keep": ["choice", 0.5, 0.7, 0.9, 0.99]}
 
 LEAST = 1e-4
-"""No probability is taken to be nearer to 0 or 1."""
+"""Probabilities are clipped to this distance from 0 and 1."""
 
 
 class Algorithm(Base):

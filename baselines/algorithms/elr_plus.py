@@ -9,7 +9,7 @@ Liu et al., NeurIPS 2020, section 4.3, as in the released code: t moves by the r
 the mixed ones, within [1e-4, 1 - 1e-4]; g normalises batches by their own moments; both networks' logits are averaged
 to predict. Otherwise than there: both networks move in the same step and see the same rows, not in turns of an epoch;
 averages begin with the weights, not with others; the rises, which are steps there, are shares of the steps; rows are
-mixed after the network's `embed`; a trick of the code for 100 classes (labels times t, taken as labels) is left out.
+mixed after the network's `embed`; a trick of the code for 100 classes (labels times t, used as labels) is left out.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ SEARCH: dict[str, Any] = {
 }
 
 HALVINGS = 60
-"""Of the interval in which the quantile is sought: as many as float64 can tell apart."""
+"""Bisections of the interval that contains the quantile: as many as float64 can resolve."""
 
 
 def kernel_quantile(each: Tensor, alpha: Tensor) -> Tensor:

@@ -2,15 +2,15 @@
 
     the first `warm_percent` of the steps train the head alone (LP-FT); then all is trained
     the answer is that of the mean of the weights of all steps after `start_percent`
-    at each look the mean's loss on validation rows is taken, and where it has not come below (1 - 1e-4) times its
-    least for two looks in a row the rate is divided by 10; the third time, training stops
+    at each evaluation the loss of the mean weights on validation rows is computed; if it has not been below
+    (1 - 1e-4) times its minimum for two evaluations in a row the rate is divided by 10; the third time, training stops
 
 Teterwak, Saito, Tsiligkaridis, Saenko and Plummer, in the form of DomainBed's `ERMPlusPlus`, whose schedule (torch's
 ReduceLROnPlateau, patience 1) this is. That code runs twice: the second run follows the first one's rates, on training
 and validation rows. This is the first run: validation rows are not trained on, since selection rules read them. It goes
 on averaging the weights of a network that has stopped, where here the mean stays; its loss on validation rows is the
 mean over environments, here over rows; its head is alone for a step more than it says. Statistics of batch
-normalisation are taken anew (`swa`). For a pretrained network the paper has them move: set `frozen_norm` to false.
+normalisation are recomputed (`swa`). For a pretrained network the paper trains them: set `frozen_norm` to false.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ CITATION = (
 TASKS = ("classification",)
 TOUCHES = ("train", "id_val")
 SETTINGS: dict[str, Any] = {"warm_percent": 10, "start_percent": 12, "looks": 16, "lr_head": 1e-3}
-"""warm_percent, start_percent: of the steps (500 and 600 of 5,000). looks: at the validation rows, evenly spaced over
-training (one in 300 of 5,000 steps). lr_head: the rate of the head alone (DomainBed's is that of the network, 5e-5 for
-pretrained ones)."""
+"""warm_percent, start_percent: of the steps (500 and 600 of 5,000). looks: evaluations on the validation rows, evenly
+spaced over training (one in 300 of 5,000 steps). lr_head: the rate of the head alone (DomainBed's is that of the
+network, 5e-5 for pretrained ones)."""
 SEARCH: dict[str, Any] = {"lr_head": ["log10", -4.5, -2.5]}
 
 CUTS, PATIENCE, LEAST_GAIN = 3, 1, 1e-4
@@ -65,7 +65,7 @@ class Plateau(nn.Module):
 
     @torch.no_grad()
     def look(self, loss: Tensor) -> None:
-        """Take a look at the losses (K,)."""
+        """Update with the losses (K,) of an evaluation."""
         better = loss < self.least * (1 - LEAST_GAIN)
         self.least.copy_(torch.where(better, loss, self.least))
         self.waited.copy_(torch.where(better, 0, self.waited + 1))

@@ -7,8 +7,8 @@ steps. A row's gradient is (p - y) z^T, and 2 (o - y) z^T where y is a number an
 square are two products of matrices, and no package for gradients of single rows is needed. Numbers are in the units of
 training (`encoding/targets.py`).
 
-Released code: the smoothed variance is divided by 1 - ema, lest the gradient into it shrinks, so that in the long run
-it is 1 / (1 - ema) times a variance; the default weight belongs to that. It is smoothed before the switch, too.
+Released code: the smoothed variance is divided by 1 - ema, so that the gradient into it does not shrink; in the long
+run it is 1 / (1 - ema) times a variance, which the default weight assumes. It is smoothed before the switch, too.
 """
 
 from __future__ import annotations

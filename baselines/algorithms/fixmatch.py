@@ -1,11 +1,11 @@
-"""FixMatch: what the network is sure of on a shifted picture, it learns on a strongly augmented form of it.
+"""FixMatch: confident predictions on shifted images are the labels of strongly augmented versions of them.
 
     CE_S + weight x mean over x in T of 1[max p(x) >= threshold] CE(argmax p(x), f(A(x)))
 
 S are a batch's labelled rows, T as many inputs of the shifted test rows, without labels, both under the recipe's own
 augmentation (weak: the setting `augment`); p(x) passes no gradient on, and A is RandAugment of `operations` at
 `magnitude`. Sohn et al., NeurIPS 2020, as WILDS (Sagawa et al., ICLR 2022, arXiv:2112.05090) uses it across shifts. The
-released codes draw each picture's magnitude anew and cut a square out (CutOut); some take more unlabelled rows than
+released codes draw each image's magnitude anew and cut a square out (CutOut); some use more unlabelled rows than
 labelled ones, and average weights.
 """
 

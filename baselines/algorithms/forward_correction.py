@@ -1,4 +1,4 @@
-"""Forward correction: what the network believes is passed through the transition matrix before it meets the label.
+"""Forward correction: the predicted probabilities are multiplied by the transition matrix before the loss.
 
     -log sum_i p_i T_iy
 
@@ -22,8 +22,8 @@ CITATION = (
 TASKS = ("classification",)
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"percentile": 97.0}
-"""percentile: of each class's probabilities over the rows, at which its anchor stands; the paper takes 97 with ten
-classes and 100, the largest, with a hundred."""
+"""percentile: of each class's probabilities over the rows, at which its anchor is; 97 in the paper with ten classes and
+100, the largest, with a hundred."""
 SEARCH: dict[str, Any] = {"percentile": ["choice", 90.0, 97.0, 100.0]}
 
 

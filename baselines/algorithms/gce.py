@@ -3,7 +3,7 @@
     L_q(p_y) = (1 - p_y^q) / q,  and truncated  L_q(k) where p_y <= k
 
 Zhang and Sabuncu, NeurIPS 2018, sections 3.2 and 3.3. A truncated row has no gradient. The paper minimises the
-truncated loss by turns: it keeps the choice of rows for ten epochs. Here every batch chooses anew, which descends the
+truncated loss in turns, with one choice of rows for ten epochs. Here every batch chooses anew, which descends the
 same objective. Truncation begins after a third of the steps, as in the paper (40 of 120 epochs): a network that knows
 nothing yet gives every row less than k.
 """

@@ -3,7 +3,7 @@
     q_g <- q_g exp(step_size x (R_g + C / sqrt(n_g))),  q <- q / sum q,  minimise sum_g q_g R_g     (algorithm 1)
 
 C is the adjustment for the sizes n_g of the groups (section 3.3); groups are the benchmark's environments. The weights
-are kept as logarithms, lest the exponential overflows where the released code's does.
+are stored as logarithms, so that the exponential does not overflow, as the released code's can.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Algorithm(Base):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         each = compute_environment_risks(network, batch)
         adjusted = each.detach() + self.hyperparameters["adjustment"][:, None] * self.reach
-        # A sharpness-aware step asks twice: the weights move once, after it.
+        # A sharpness-aware step computes the loss twice; the weights move once, after it.
         self._next = (self.log_weights + self.hyperparameters["step_size"][:, None] * adjusted).log_softmax(1)
         return (self._next.exp() * each).sum(1)
 

@@ -3,7 +3,7 @@
     R + weight / E x sum_e [ hessian |diag H_e - diag H|^2 + gradient |g_e - g|^2 ]
 
 with diag H estimated as the mean over random signs s of s * (H s) (Bekas, Kokiopoulou and Saad, Applied Numerical
-Mathematics 2007). g and H, of the mean risk R, are constants. `samples = 0` takes the diagonal itself, which for a
+Mathematics 2007). g and H, of the mean risk R, are constants. `samples = 0` uses the diagonal itself, which for a
 linear head is the mean over rows of p (1 - p) z^2, or of 2 z^2 where labels are numbers: what the estimate tends to, at
 a fraction of its cost.
 
@@ -47,7 +47,7 @@ the exact diagonal. penalty: of both terms. The others: see `_penalised.py`."""
 SEARCH: dict[str, Any] = {"hessian": ["log10", 1, 4], "gradient": ["log10", 2, 6]}
 
 TOGETHER = 32
-"""Samples whose products are formed at once, lest all of them fill the memory."""
+"""Samples whose products are computed at once, to limit memory."""
 
 
 def compute_exact_diagonal(curvature: Curvature, features: Tensor) -> Tensor:

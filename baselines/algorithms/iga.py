@@ -3,8 +3,8 @@
     mean_e R_e + weight x sum_e |grad R_e - mean_e grad R_e|^2
 
 Gradients are by all parameters. The paper's penalty is the trace of their variance, a mean over environments; the sum
-is DomainBed's, to which the default weight belongs. That DomainBed takes the mean gradient as a constant changes
-nothing: deviations sum to zero, and so does what would pass through it.
+is DomainBed's, which the default weight assumes. DomainBed treats the mean gradient as a constant, which changes
+nothing: deviations sum to zero, and so does the gradient through it.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     min  mean_i w_i^flattening CE_i,    w(x) = p_T(x) / p_S(x)
 
-A logistic regression tells the N labelled inputs from the M shifted ones, without labels: with its log-odds a(x) that x
-is shifted, w(x) = (N / M) exp a(x) (Bickel, Brückner and Scheffer, ICML 2007), and w is scaled to mean 1 over the
-training rows. `flattening` between 0 (ERM) and 1 trades bias for variance (Shimodaira 2000, section 5). The regression
-reads the network's first representation (numbers, one-hot categories, pixels), standardised, with the penalty
-|v|^2 / (2 strength) beside the sum of its losses, the offset free: scikit-learn's C.
+A logistic regression separates the N labelled inputs from the M shifted ones, without labels: with its log-odds a(x)
+that x is shifted, w(x) = (N / M) exp a(x) (Bickel, Brückner and Scheffer, ICML 2007), and w is scaled to mean 1 over
+the training rows. `flattening` between 0 (ERM) and 1 trades bias for variance (Shimodaira 2000, section 5). The
+regression reads the network's first representation (numbers, one-hot categories, pixels), standardised, with the
+penalty |v|^2 / (2 strength) beside the sum of its losses, the offset free: scikit-learn's C.
 
 Held to no released numbers: no authors' code is at hand; the weights are held to scikit-learn's.
 """
@@ -38,7 +38,7 @@ SETTINGS: dict[str, Any] = {"flattening": 1.0, "strength": 1.0}
 SEARCH: dict[str, Any] = {"flattening": ["uniform", 0.0, 1.0], "strength": ["log10", -2, 1]}
 
 MOST = 4096
-"""Inputs that the regression reads: Newton's steps solve a system of so many unknowns."""
+"""The most inputs of the regression: Newton's steps solve a system with as many unknowns."""
 
 
 @torch.no_grad()
@@ -95,7 +95,7 @@ class Algorithm(Base):
 
     @torch.no_grad()
     def _read(self, network: Any, inputs: tuple[Tensor, ...]) -> Tensor:
-        """What the regression reads of rows that all replicas share, (N, d)."""
+        """The regression's inputs for rows that all replicas share, (N, d)."""
         pieces = []
         for start in range(0, len(inputs[0]), 512):
             some = (x[start : start + 512] for x in inputs)

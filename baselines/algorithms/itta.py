@@ -2,7 +2,7 @@
 maps at test time.
 
 With features z, those z' of the same rows in another style (MixStyle), and A elementwise affine maps with ReLU,
-training takes two steps from each batch (Chen et al.):
+training makes two steps on each batch (Chen et al.):
 
     network:  CE(z) + CE(z') + mean (A(z' - z))^2
     A:        alignment * mean (g~_con - g~_cls)^2, the normalised gradients of the two losses by the feature extractor

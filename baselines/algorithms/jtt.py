@@ -4,7 +4,7 @@ Stage 1 trains a model by empirical risk for a few epochs; E = {i : argmax f1(x_
 on lambda_up sum_{i in E} l_i + sum_{i not in E} l_i (Liu et al., algorithm 1), each row of E being taken lambda_up
 times, as in the code of Idrissi et al. (CLeaR 2022); in the authors' own it is taken once more, lambda_up + 1 times in
 all. Both stages come out of one budget of steps. Known trap: the published numbers choose the length of stage 1 and
-lambda_up by worst-group accuracy on validation rows, which takes group labels; here only the protocol chooses.
+lambda_up by worst-group accuracy on validation rows, which needs group labels; here only the protocol chooses.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""LAME: the probabilities of a test batch are smoothed over rows alike; the network stays as it is.
+"""LAME: the probabilities of a test batch are smoothed over similar rows; the network does not change.
 
     min over Z  sum_i KL(z_i | q_i) - sum_ij w_ij z_i . z_j,   by  z_i <- softmax(log q_i + sum_j w_ij z_j)
 
 Boudiaf et al., CVPR 2022, equations 3 and 5: q are the softmax probabilities of the batch's rows, z begin there, and w
-is how alike rows are by their normalised features f: e^(-|f_i - f_j|^2 / (2 s^2)), with s the mean distance to the k-th
-of a row's nearest, itself the first (`rbf`, the released code's default); 1 where j is among the k nearest others of i
-(`knn`); or f_i . f_j (`linear`). At most 100 rounds, until the energy changes by less than 1e-8 of itself, each replica
-by its own. Training is empirical risk. Nothing is remembered, but the answer depends on which rows come together: it
-gains where rows of one class do, and loses where they come mixed. As released, log q is that of q + 1e-10 and w is not
-made symmetric. There a row is no neighbour of its own by being the nearest to itself, here by its place, which is
-another only where two rows have equal features.
+the similarity of rows by their normalised features f: e^(-|f_i - f_j|^2 / (2 s^2)), with s the mean distance to the
+k-th of a row's nearest, itself the first (`rbf`, the released code's default); 1 where j is among the k nearest others
+of i (`knn`); or f_i . f_j (`linear`). At most 100 rounds, until the energy changes by less than 1e-8 of itself, each
+replica by its own. Training is empirical risk. Nothing is remembered, but the answer depends on which rows come
+together: it gains where rows of one class do, and loses where they come mixed. As released, log q is that of q + 1e-10
+and w is not made symmetric. There a row is excluded from its own neighbours as the nearest one, here by its place,
+which differs only where two rows have equal features.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Learning from failure: rows that a network biased on purpose finds hard count more for the other.
+"""Learning from failure: rows that an intentionally biased network finds hard count more for the other network.
 
 The biased network minimises the generalised cross-entropy (1 - p_y^q) / q, which amplifies what is easy; the debiased
 one minimises mean W CE_D with W = CE_B / (CE_B + CE_D) (Nam et al., algorithm 1). As in their code,
@@ -58,7 +58,7 @@ class Algorithm(Base):
 
     @torch.no_grad()
     def _relative(self, averages: Tensor, losses: Tensor, batch: Batch) -> Tensor:
-        """Take losses (K, n) into the rows' averages (K, N); these, over the largest of their class, (K, n)."""
+        """Update the rows' averages (K, N) with losses (K, n); return them over the largest of their class, (K, n)."""
         ema = self.hyperparameters["ema"][:, None]
         before = read_entries(averages, batch.rows)
         now = torch.where(before == 0, losses, ema * before + (1 - ema) * losses)

@@ -1,4 +1,4 @@
-"""Layer-increasing scaling (LiNeS): the change since early training is kept whole in the last layer, and less and less
+"""Layer-increasing scaling (LiNeS): the change since early training is preserved in the last layer, and scaled down
 towards the first.
 
 theta_l = theta_early_l + (alpha + beta l / (L - 1)) (theta_last_l - theta_early_l) for the layers l = 0 .. L - 1 (Wang
@@ -23,8 +23,8 @@ CITATION = (
 TASKS = ("classification", "sequence")
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 0.5, "beta": 0.5, "early_percent": 25}
-"""alpha: the share of its change that the first layer keeps; beta: by how much more the last one. early_percent: of the
-steps, after which the weights are the early ones."""
+"""alpha: the share of the first layer's change that is preserved; beta: how much more of the last layer's.
+early_percent: of the steps, after which the weights are the early ones."""
 SEARCH: dict[str, Any] = {"alpha": ["uniform", 0.0, 1.0], "beta": ["uniform", 0.0, 1.0]}
 
 
@@ -37,8 +37,8 @@ class Algorithm(WeightInterpolation):
 
 
 def find_parameter_depths(network: nn.Module) -> list[int]:
-    """The layer of each parameter of `network`, from 0, in the order of `parameters()`; a pretrained network says what
-    its layers are."""
+    """The layer of each parameter of `network`, from 0, in the order of `parameters()`; a pretrained network defines
+    its layers."""
     if (own := getattr(network, "depths", None)) is not None:
         layers: list[int] = own()
         return layers

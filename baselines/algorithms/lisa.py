@@ -4,9 +4,9 @@
 
 In a step, with chance `within_class`, the partner j of each row i is one of the same label from another environment
 (intra-label), and otherwise one of another label from the same environment (intra-domain): Yao et al., algorithm 1. A
-row without such a partner in the batch stays as it is. The released code takes pairs of four given groups, or of two
-halves of a label's rows, each row in one pair; here every row has a partner, drawn uniformly with replacement, whatever
-the classes and environments. Its regions cut from pictures (CutMix) are the augmentation `cutmix`.
+row without a partner in the batch is unchanged. The released code forms pairs of four given groups, or of two halves of
+a label's rows, each row in one pair; here every row has a partner, drawn uniformly with replacement, for any classes
+and environments. Its regions cut from images (CutMix) are the augmentation `cutmix`.
 """
 
 from __future__ import annotations

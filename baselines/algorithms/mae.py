@@ -3,7 +3,7 @@
     sum_c |p_c - 1[c = y]| = 2 (1 - p_y)
 
 Ghosh, Kumar and Sastry, AAAI 2017, for symmetric noise of less than 1 - 1 / C of all labels. The gradient of a row is
-small where p_y is, so that fitting takes long (Zhang and Sabuncu, NeurIPS 2018).
+small where p_y is small, so that training is slow (Zhang and Sabuncu, NeurIPS 2018).
 """
 
 from __future__ import annotations

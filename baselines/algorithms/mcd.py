@@ -9,7 +9,7 @@ Two heads c_1, c_2 on one feature extractor g. Each step takes, on the same rows
 
 S are a batch's labelled rows, T as many inputs of the shifted test rows, without labels. The prediction is that of the
 sum of the heads' logits. Saito, Watanabe, Ushiku and Harada, CVPR 2018, as in the released code, where the three have
-one rate and optimisers of their own.
+one rate and separate optimisers.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""MEMO: before a row is answered, the network takes a step towards one sure answer to all views of it, then forgets it.
+"""MEMO: before predicting a row, the network steps towards one confident prediction for all its views, then resets.
 
     down  H(1 / B sum_b p(view_b(x))),  one step of gradient descent on all weights, of a copy for each row
 
 Zhang, Levine and Finn, NeurIPS 2022, equation 3, with settings of the released code on CIFAR-10. Views are a window and
-a flip (`flip_crop`), then `augmix`, so that rows have to be pictures; every row has the same B draws, so an answer
-depends on the row alone: not on its batch, nor on what was asked before. Batch normalisation goes by training's
-moments, in evaluation as there; on ImageNet that code mixes in moments of the views (`batch_norm_adaptation` has the
-formula), which is left out here. Rows take turns: a row costs as much as a training step on B rows.
+a flip (`flip_crop`), then `augmix`, so that rows have to be images; every row has the same B draws, so a prediction
+depends on the row alone, not on its batch or on earlier rows. Batch normalisation uses the training moments, in
+evaluation as in that code; on ImageNet that code mixes in moments of the views (`batch_norm_adaptation` has the
+formula), which is left out here. Rows are processed one by one: each costs as much as a training step on B rows.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Algorithm(TestTimeAdaptation):
         return categories.expand(-1, count, -1), seen
 
     def reset(self, network: Any) -> None:
-        """Nothing outlives a row."""
+        """There is no state between rows."""
 
 
 def marginal_entropy(logits: Tensor) -> Tensor:

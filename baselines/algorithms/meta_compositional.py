@@ -7,10 +7,10 @@ Conklin, Wang, Smith and Titov, ACL 2021 (arXiv:2106.04252), equations 1 and 2, 
 
 where each row x of the batch brings one meta-test row x' ~ softmax(k(x, x') / eta) from the training rows: rows like
 it, so that words met together must be distinguished. The kernel k is the cosine of the counts of n-grams of the two
-inputs, up to `grams` words long (the spectrum kernel of Leslie et al., PSB 2002), which stands for the paper's string
-kernel of subsequences; x' is drawn among `pool_rows` rows, drawn anew in every step by their weights, never x itself.
+inputs, up to `grams` words long (the spectrum kernel of Leslie et al., PSB 2002), in place of the paper's string kernel
+of subsequences; x' is drawn among `pool_rows` rows, drawn anew in every step by their weights, never x itself.
 
-The update is first-order where `second_order` is off: the gradient of L_test is taken at theta' and applied at theta.
+The update is first-order if `second_order` is off: the gradient of L_test is computed at theta' and applied at theta.
 The values of a, eta and `pool_rows` are this project's: the inner step is a plain one, at a rate near that of the
 outer.
 
@@ -83,7 +83,7 @@ class Algorithm(Base):
 
 def spectrum_kernel(a: Tensor, b: Tensor, grams: int) -> Tensor:
     """The cosine of the counts of all n-grams of 1 .. `grams` words, texts a (K, n, S) with b (K, P, T): (K, n, P)
-    float64. Texts without words are like nothing."""
+    float64; 0 for texts without words."""
     total, of_a, of_b = (torch.zeros(1, dtype=torch.float64, device=a.device) for _ in range(3))
     words = int(max(a.max(), b.max())) + 1
     for size in range(1, min(grams, a.shape[2], b.shape[2]) + 1):
@@ -108,6 +108,6 @@ def _encode_ngrams(ids: Tensor, size: int, words: int) -> tuple[Tensor, Tensor]:
 
 
 def _count_ngrams(ids: Tensor, is_valid: Tensor, counts: int) -> Tensor:
-    """How often each number stands in each text, (K, n, counts)."""
+    """How often each number occurs in each text, (K, n, counts)."""
     totals = torch.zeros(*ids.shape[:2], counts, dtype=torch.float64, device=ids.device)
     return totals.scatter_add_(2, ids, is_valid.to(totals.dtype))

@@ -1,12 +1,12 @@
-"""MIRO: features that stay informative of those of the network that training began with.
+"""MIRO: features that stay informative about those of the network at the start of training.
 
     CE + penalty x sum over layers of 1/2 mean [ (f - f_0)^2 / v + log v ],    v = softplus(b) + 1e-5
 
 f are the states after each block of the network, f_0 those of its pretrained weights on the same rows; v is learned for
 each channel of each layer, at ten times the rate, from 0.1 on: Cha, Lee, Park and Chun, ECCV 2022, where the bound's
-mean is the state itself. Blocks are the elements of the network's outermost lists of layers; what lies before the
-first, which the released code adds, is not compared. A network without such a list is compared in its features. On a
-network that starts from nothing the first part of training is plain ERM and stands in for the pretraining.
+mean is the state itself. Blocks are the elements of the network's outermost lists of layers; the part before the first,
+which the released code adds, is not compared. A network without a list of layers is compared in its features. For a
+network trained from scratch the first part of training is plain ERM and replaces the pretraining.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ CITATION = (
 TASKS = ("classification",)
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"penalty": 0.1, "pretrain_percent": 50}
-"""penalty: the released code's default (it searches .01, .1 and 1). pretrain_percent: of the steps, of a network that
-starts from nothing."""
+"""penalty: the released code's default (it searches .01, .1 and 1). pretrain_percent: of the steps, for a network
+trained from scratch."""
 SEARCH: dict[str, Any] = {"penalty": ["choice", 0.01, 0.1, 1.0]}
 
 LEAST, FASTER = 1e-5, 10.0
@@ -68,8 +68,7 @@ def compute_block_states(network: Any, inputs: tuple[Tensor, ...]) -> tuple[Tens
 
 
 def find_channel_axis(state: Tensor) -> int:
-    """Which axis of a state holds its channels: the third of pictures' (K, n, channels, height, width), else the
-    last."""
+    """The axis of a state's channels: the third for images (K, n, channels, height, width), else the last."""
     return 2 if state.ndim == 5 else state.ndim - 1
 
 

@@ -2,9 +2,9 @@
 
     loss(f(l x_i + (1 - l) x_j), l y_i + (1 - l) y_j),  l ~ Beta(alpha, alpha),  j a random partner of i
 
-One l for all rows of a batch, partners by a permutation of it, as the authors' code. What is mixed is what the network
-embeds, so that categories can be. Cross-entropy is linear in the label, so the loss is the mix of two; so it is of
-numbers, whose squared error differs from that mix by what no gradient sees.
+One l for all rows of a batch, partners by a permutation of it, as the authors' code. The network's embeddings are
+mixed, so that categories can be too. Cross-entropy is linear in the label, so the loss is the mix of two losses; so it
+is for numbers, whose squared error differs from that mix by a term without gradient.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def draw_shares(hyperparameters: Hyperparameters, keys: Tensor, count: int) -> T
 
 
 def compute_mixed_loss(network: Any, batch: Batch, partner: Tensor, share: Tensor) -> Tensor:
-    """The loss of rows mixed with their partners (K, n), of which each keeps a share (K, n): (K,)."""
+    """The loss of rows mixed with their partners (K, n), each with a share (K, n) of its own label: (K,)."""
     replicas = torch.arange(len(partner), device=partner.device)[:, None]
     x = network.embed(*batch.inputs)
     keeps = share.view(*share.shape, *[1] * (x.ndim - 2))

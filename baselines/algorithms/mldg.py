@@ -37,7 +37,7 @@ SETTINGS: dict[str, Any] = {
     "batch_size": 32,
 }
 """meta_weight: beta. inner_lr: alpha, the paper's. meta_test: how many environments are held out each step.
-first_order: whether grad F is taken for a constant where G is differentiated."""
+first_order: whether grad F is a constant where G is differentiated."""
 SEARCH: dict[str, Any] = {"meta_weight": ["log10", -1, 1]}
 
 

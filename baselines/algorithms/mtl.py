@@ -71,7 +71,7 @@ class Marginal(nn.Module):
 
 class Algorithm(Base):
     by_environment = True
-    adapts = True  # a whole test batch is the environment that each of its rows is read in
+    adapts = True  # the environment of a test row is its whole batch
     means: Tensor
     _next: Tensor | None = None
 
@@ -89,7 +89,7 @@ class Algorithm(Base):
         features = network.features(network.embed(*batch.inputs))
         ema = self.hyperparameters["ema"][:, None, None]
         means = ema * group_by_environment(features, batch).mean(2) + (1 - ema) * self.means
-        # A sharpness-aware step asks twice: the means move once, after it.
+        # A sharpness-aware step computes the loss twice; the means move once, after it.
         self._next = means.detach()
         errors = cross_entropy(network.head(network.beside(features, means)), batch.target)
         return average_by_environment(errors, batch).mean(1)

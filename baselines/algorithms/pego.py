@@ -5,9 +5,9 @@ Every linear layer W but the head becomes W + sum over i of B_i A_i, of rank r e
     CE + lambda sum over layers of [ sum_i |W (B_i A_i)^T|_1 + sum_{i<j} |(B_i A_i) (B_j A_j)^T|_1 ]
 
 over A, B and the head alone. Hu et al., ECCV 2024, where W is the pretrained CLIP's, and the layers are its queries and
-values: so it is on the network `pretrained` (`--fine-tune`). The other networks here start from nothing: the first part
-of training is plain ERM and stands in for the pretraining, then all but the updates and the head is frozen. A trap of
-the released code that is avoided: its configuration's default is lambda = 0.1, not the paper's 0.001.
+values, as here for the network `pretrained` (`--fine-tune`). Other networks are trained from scratch: the first part of
+training is plain ERM and replaces the pretraining, then all but the updates and the head is frozen. A trap of the
+released code that is avoided: its configuration's default is lambda = 0.1, not the paper's 0.001.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ SEARCH: dict[str, Any] = {"orthogonality": ["log10", -4, -1], "groups": ["choice
 
 
 class AdaptedLinear(Linear):
-    """A linear map, whose weights these are, and groups of low-rank updates to it, 0 at first."""
+    """A linear map, with its weights, and groups of low-rank updates to it, 0 at first."""
 
     def __init__(self, base: Linear, down: Linear, up: Linear, groups: int) -> None:
         """down: to the ranks of all groups. up: from there."""
-        nn.Module.__init__(self)  # the weights are there already, for all replicas
+        nn.Module.__init__(self)  # the weights exist already, for all replicas
         self.weight, self.bias = base.weight, base.bias
         self.down, self.up, self.groups = down, up, groups
 
@@ -108,10 +108,10 @@ class Algorithm(Base):
     def _adapt_pretrained(self, network: Any) -> None:
         """Give the queries and values of a pretrained network their updates, and freeze all else but the head."""
         if self.hyperparameters["lora_rank"] or network.body.frozen:
-            raise ModelError("pego has low-rank updates of its own: leave lora_rank at 0 and freeze at none")
+            raise ModelError("pego adds its own low-rank updates: leave lora_rank at 0 and freeze at none")
         layers = network.body.adaptable
         if not layers:
-            raise ModelError(f"weights {network.body.name} have no attention for pego to update: give a Transformer")
+            raise ModelError(f"weights {network.body.name} have no attention for pego to update: use a Transformer")
         ranks = self.hyperparameters["groups"] * self.hyperparameters["rank"]
         network.body.model.requires_grad_(False)
         for name, layer in layers.items():
@@ -157,7 +157,7 @@ class Algorithm(Base):
 
 
 def _list_adapted_layers(network: nn.Module) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """The weights of each layer that has updates, and these: down and up."""
+    """The weights of each layer that has updates, and the updates: down and up."""
     layers: list[tuple[Tensor, Tensor, Tensor]] = []
     for layer in network.modules():
         if isinstance(layer, AdaptedLinear):

@@ -1,19 +1,19 @@
-"""Re-ranking by an evaluator: of several answers that a network proposes, the one is given that a judge finds right.
+"""Re-ranking by an evaluator: of several answers that a network proposes, a judge chooses one.
 
 Sun et al., "Easy-to-hard generalization: scalable alignment beyond human supervision", NeurIPS 2024 (arXiv:2403.09472):
 to judge answers generalises to harder problems than to give them, so an evaluator trained on easy problems helps on
 hard ones. Here, in the simplest form of theirs (an outcome reward model and best-of-n):
 
-1. the writer is trained as ever;
+1. the writer is trained as usual;
 2. then the judge, a second network of the same kind that reads an input and a proposed answer, learns whether the
    answer is the true one: L = (BCE(J(x, y'), [y' = y]) + BCE(J(x, y), 1)) / 2, with y' sampled at a `temperature` from
-   the writer, which stays as it is, on the training rows;
+   the writer, which is frozen, on the training rows;
 3. to answer, the writer's `answers` likeliest answers by beam search are judged, and the y with the largest
    p(y | x) sigmoid(J(x, y)) is given: what the paper's weighted voting comes to for many samples, without drawing any,
-   so that an answer does not depend on what else is asked.
+   so that an answer does not depend on the other rows.
 
 Known limits: the judge sees the writer's errors on rows that the writer was trained on, so that a temperature is needed
-for there to be any; the paper's judges are large pretrained models, and it judges steps too.
+to have any errors; the paper's judges are large pretrained models, and it judges steps too.
 
 Held to no released numbers: the released code trains large language models as judges; this is the simplest form of it.
 """
@@ -47,13 +47,13 @@ CITATION = (
 TASKS = ("sequence",)
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"answers": 4, "temperature": 1.5, "judge_percent": 25}
-"""answers: how many are judged. temperature: of the samples that the judge learns from. judge_percent: of the steps,
-that the judge is trained."""
+"""answers: how many are judged. temperature: of the samples on which the judge is trained. judge_percent: the
+percentage of the steps that train the judge."""
 SEARCH: dict[str, Any] = {"temperature": ["uniform", 0.7, 2.0], "answers": ["choice", 2, 4, 8, 16]}
 
 
 class ReRanker(nn.Module):
-    """A writer whose answers a judge chooses among. It is taught as the writer is."""
+    """A writer, and a judge that chooses among its answers. It is trained as the writer is."""
 
     def __init__(self, writer: Any, judge: Any, verdict: Linear, answers: int) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class Algorithm(Base):
         second = steps * self.hyperparameters["judge_percent"] // 100
         if second == steps:
             raise ModelError(
-                f"setting judge_percent = {self.hyperparameters['judge_percent']}: the writer is left no step"
+                f"setting judge_percent = {self.hyperparameters['judge_percent']}: no step is left for the writer"
             )
         return (steps - second, second) if second else (steps,)
 

@@ -55,13 +55,13 @@ def reorder_rows(x: Tensor, order: Tensor) -> Tensor:
 
 
 def randomise_style(x: Tensor, order: Tensor, share: Tensor) -> Tensor:
-    """Own content in a style mixed of `share` (K, n, 1) of its own and the rest of another row's."""
+    """A row's content in a style mixed from `share` (K, n, 1) of its own and the rest of another row's."""
     middle, variance = (share * own + (1 - share) * reorder_rows(own, order) for own in compute_style(x))
     return compute_content(x) * (variance + EPSILON).sqrt() + middle
 
 
 def randomise_content(x: Tensor, order: Tensor) -> Tensor:
-    """Another row's content, which passes no gradient on, in the own style."""
+    """Another row's content, without gradient, in the row's own style."""
     middle, variance = compute_style(x)
     return reorder_rows(compute_content(x), order).detach() * (variance + EPSILON).sqrt() + middle
 
@@ -84,7 +84,7 @@ class Algorithm(Base):
         return logits
 
     def style_loss(self, network: Any, features: Tensor, batch: Batch, clock: StepState) -> Tensor:
-        """L_s on features (K, n, width) that do not move, (K,)."""
+        """L_s on fixed features (K, n, width), (K,)."""
         return average_over_batch(cross_entropy(self._by_style(network, features, clock, "style"), batch.target), batch)
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

@@ -2,9 +2,8 @@
 
     minimise L(w + rho grad L(w) / |grad L(w)|)                                          (equation 2)
 
-The step is the trainer's own (`training/optimiser_step.py`), so any algorithm may take it by the setting `sharpness`;
-this one is empirical risk minimisation with it. Replicas have norms of their own. Weight decay is outside the perturbed
-loss.
+The step is the trainer's own (`training/optimiser_step.py`), so any algorithm may use it by the setting `sharpness`;
+this one is empirical risk minimisation with it. Norms are per replica. Weight decay is outside the perturbed loss.
 """
 
 from __future__ import annotations

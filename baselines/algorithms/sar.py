@@ -1,13 +1,13 @@
-"""SAR: Tent on the test rows that are sure, by sharpness-aware steps, and back to the start when it collapses.
+"""SAR: Tent on confident test rows, by sharpness-aware steps, with a reset when it collapses.
 
     g = grad of the mean of H(x) over {H(x) < E_0};   at w + rho g / |g|, the mean of H(x) over those of them that are
     below E_0 there too: w moves down its gradient, with momentum 0.9
 
 Niu et al., ICLR 2023, equations 2 to 5. H is the entropy of the predictions, E_0 a share of log(classes), w the scales
 and shifts of the normalisation layers; those of the network's last block stay, as the released code leaves out layer4
-of a ResNet. A moving average of the second mean, 0.9 old + 0.1 new, tells a collapse: below `collapsed`, weights and
-momentum go back to where they began. As in the released code the average itself does not, so that it happens again
-until entropies have risen; its threshold there is 0.2 whatever the argument says. `reset` forgets the average too.
+of a ResNet. A moving average of the second mean, 0.9 old + 0.1 new, detects a collapse: below `collapsed`, weights and
+momentum are reset to the start. As in the released code the average itself is not, so that resets repeat until
+entropies have risen; its threshold there is 0.2 whatever the argument says. `reset` resets the average too.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Algorithm(TestTimeAdaptation):
 
     @torch.no_grad()
     def _watch(self, parameters: list[Tensor], mean_entropy: Tensor, some: Tensor) -> None:
-        """Take the mean entropies (K,) into the average, where there were `some`, and begin anew where it is low."""
+        """Update the average with the mean entropies (K,), where there were `some`, and reset where it is low."""
         moved = torch.where(self.average < 0, mean_entropy, 0.9 * self.average + 0.1 * mean_entropy)
         self.average.copy_(torch.where(some, moved, self.average))
         collapsed = (self.average >= 0) & (self.average < self.hyperparameters["collapsed"])

@@ -1,8 +1,8 @@
-"""Spectral decoupling: small logits, lest the feature learned first starves the others of gradient.
+"""Spectral decoupling: small logits, so that the feature learned first does not starve the others of gradient.
 
     mean [ cross-entropy + weight x mean_c z_c^2 ]                                       (equation 25)
 
-The mean over classes is DomainBed's, to which the default weight belongs; the paper's experiments weight the sum.
+The mean over classes is DomainBed's, which the default weight assumes; the paper's experiments weight the sum.
 """
 
 from __future__ import annotations

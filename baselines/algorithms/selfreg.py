@@ -1,4 +1,4 @@
-"""SelfReg: rows are drawn towards other rows of their class, and to mixtures of two of them, in logits and in features.
+"""SelfReg: rows are pulled towards other rows of their class, and to mixtures of two of them, in logits and features.
 
     CE + min(1, CE) x [ l (a_1 + f_1) + (1 - l) (a_2 + f_2) ],    l ~ Beta(1/2, 1/2)
     a_1 = |o - o'|^2    f_1 = .3 |z - g(z')|^2    a_2, f_2: the same with l o' + (1 - l) o'', l g(z') + (1 - l) g(z'')
@@ -6,7 +6,7 @@
 means over rows and coordinates; o are logits, z features, ' and '' two random orders of the rows within their classes,
 g a projection of two hidden layers, and the factor before the bracket passes no gradient on. Kim, Yoo, Park, Kim and
 Lee, ICCV 2021, in DomainBed's form, which is the authors' own. That code makes the projection after its optimiser,
-which therefore never trains it: with `train_projection` false it stays as drawn here too.
+which therefore never trains it: with `train_projection` false it is not trained here either.
 The averaging of weights that the paper adds is the algorithm `swa`.
 """
 

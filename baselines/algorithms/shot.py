@@ -1,4 +1,4 @@
-"""SHOT: with the head kept as it is, the features follow the shifted rows' inputs, by information and pseudo-labels.
+"""SHOT: with a frozen head, the features adapt to the shifted rows' inputs, by information and pseudo-labels.
 
 1. The network is trained with label smoothing, for `source_percent` of the steps.
 2. All but its head then descends on batches of shifted test rows alone, by
@@ -7,13 +7,13 @@
 
    y^ is the class whose centroid is nearest to a row's features by cosine: centroids are means of all shifted rows'
    features (with a 1 appended, at length 1), weighted by their probabilities, then once more by the classes so found.
-   They are found anew `relabels` times. Classes that no row is of have no centroid.
+   They are recomputed `relabels` times. Classes without rows have no centroid.
 
 Liang, Hu and Feng, ICML 2020, equations 2 to 7. The paper adapts a bottleneck that it adds, with weight normalisation
-in the head, and what lies below it at a tenth of the rate; networks here have none, and their features adapt at
+in the head, and the layers below it at a tenth of the rate; networks here have none, and their features adapt at
 `adaptive_lr`. Logarithms are of p + 1e-5 as in the released code; rates follow the recipe's schedule, in each stage.
-The rows that are answered are those that were learned from, and all of them are answered by the adapted network, rows
-of the training environments too. Known trap: published settings were chosen with target labels at hand.
+The predicted rows are those that were learned from, and the adapted network predicts all rows, also those of the
+training environments. Known trap: published settings were chosen with target labels.
 """
 
 from __future__ import annotations

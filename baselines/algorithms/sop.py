@@ -1,4 +1,4 @@
-"""Sparse over-parameterisation: every row has a noise term of its own that fits its label where the network does not.
+"""Sparse over-parameterisation: every row has its own noise term, which fits its label where the network does not.
 
     s_i = u_i^2 y_i - v_i^2 (1 - y_i),  u_i a number, v_i a number for each class, both squares at most 1
     q_i = [p_i + s_i]_+ / its sum
@@ -41,7 +41,7 @@ SEARCH: dict[str, Any] = {"u_lr": ["choice", 0.1, 1.0, 10.0], "v_lr": ["choice",
 SMALL = 1e-8
 """The deviation of u and v at first."""
 LEAST = 1e-4
-"""No probability is taken to be smaller."""
+"""Probabilities are clipped from below to this."""
 
 
 class Algorithm(Base):

@@ -1,10 +1,10 @@
 """Stochastic weight averaging: the network of the mean of the weights along the end of training.
 
 theta_SWA <- (n theta_SWA + theta) / (n + 1) every `every` steps of the last part of training (Izmailov et al.,
-algorithm 1), under whatever schedule the learning rate has; at the end the statistics of batch normalisation are taken
-anew over the training rows (section 3.2). With every = 1 the average is dense, as Cha et al. (SWAD, NeurIPS 2021,
-arXiv:2102.08604) found better under domain shift; their choice of the averaged stretch by validation losses is not done
-here. Known trap: an average that is never given statistics of its own predicts with those of the last weights.
+algorithm 1), under any schedule of the learning rate; at the end the statistics of batch normalisation are recomputed
+over the training rows (section 3.2). With every = 1 the average is dense, as Cha et al. (SWAD, NeurIPS 2021,
+arXiv:2102.08604) found better under domain shift; their choice of the averaged steps by validation losses is not done
+here. Known trap: without recomputed statistics the average predicts with those of the last weights.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""SWAD: the mean of the weights along the stretch of training over which validation losses are low.
+"""SWAD: the mean of the weights over the part of training in which validation losses are low.
 
-The steps between two looks at the validation rows are a segment, whose weights are averaged densely, one set a step.
-With losses E_i at the looks (Cha et al., algorithm 1):
+The steps between two evaluations on the validation rows are a segment, whose weights are averaged densely, one set a
+step. With losses E_i at the evaluations (Cha et al., algorithm 1):
 
     start   the first i at which E_i is the least of E_i .. E_(i + converge - 1);  level = (1 + ratio) x their mean
-    end     the last look with E_i <= level, before `tolerance` looks in a row above it or the end of training
+    end     the last evaluation with E_i <= level, before `tolerance` of them in a row above it or the end of training
 
-and the answer is that of the mean over the segments from start to end. Where no start was found it is the mean over the
-last segment, as in the released code; batch normalisation gets statistics of its own (`swa`).
+and the prediction is that of the mean over the segments from start to end. If no start was found it is the mean over
+the last segment, as in the released code; the statistics of batch normalisation are recomputed (`swa`).
 
 The released code differs from the algorithm in two ways that are not followed. Its mean is begun as a copy that the
 next segment overwrites, so that the first segment is lost. And with `tolerance` above `converge`, its defaults, it
@@ -38,8 +38,9 @@ CITATION = "Cha et al., SWAD: domain generalization by seeking flat minima, Neur
 TASKS = ("classification", "regression")
 TOUCHES = ("train", "id_val")
 SETTINGS: dict[str, Any] = {"looks": 50, "converge": 3, "tolerance": 6, "ratio": 0.3}
-"""looks: at the validation rows, evenly spaced over training (the paper's 5,000 steps with one in 100). converge,
-tolerance: N_s and N_e, in looks. ratio: r - 1 (the released code's settings for all data sets but VLCS, 0.2)."""
+"""looks: evaluations on the validation rows, evenly spaced over training (the paper's 5,000 steps with one in 100).
+converge, tolerance: N_s and N_e, in evaluations. ratio: r - 1 (the released code's settings for all data sets but VLCS,
+0.2)."""
 SEARCH: dict[str, Any] = {"ratio": ["choice", 0.2, 0.3]}
 
 
@@ -68,12 +69,12 @@ class LossValley(nn.Module):
 
     @property
     def segments(self) -> list[RunningMean]:
-        """The last ones, as many as a start is found among."""
+        """The last losses, as many as are needed to find a start."""
         return [segment for segment in self.window if isinstance(segment, RunningMean)]
 
     @torch.no_grad()
     def look(self, segment: list[Tensor], loss: Tensor, ratio: Tensor) -> None:
-        """Take in the mean weights of a segment and the loss (K,) at its end."""
+        """Update with the mean weights of a segment and the loss (K,) at its end."""
         going_on = self.begun.clone()
         segments = self.segments
         for slot, later in zip(segments, [*(successor.values for successor in segments[1:]), segment], strict=True):

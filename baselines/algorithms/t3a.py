@@ -1,10 +1,10 @@
-"""T3A: each class's weights are replaced by the mean of the test features that are surely of that class.
+"""T3A: each class's weights are replaced by the mean of the test features confidently predicted as that class.
 
-Training is empirical risk. Of each class k a support set is kept, at first w_k of the linear head alone; a test row
-with features z joins that of its predicted class. The `supports` of least entropy stay, and predictions are made by z .
-c_k, with c_k the normalised sum of the normalised supports of k (Iwasawa and Matsuo). A batch joins
-before it is predicted, as theirs does. Known traps avoided: the released code means to keep all supports where filter_K
-is -1, and drops the least certain of each class; it labels the first support of a class by what the head says of it,
+Training is empirical risk. Each class k has a support set, at first w_k of the linear head alone; a test row with
+features z joins that of its predicted class. The `supports` of least entropy are retained, and predictions are made by
+z . c_k, with c_k the normalised sum of the normalised supports of k (Iwasawa and Matsuo). A batch joins before it is
+predicted, as in their code. Known traps avoided: the released code is meant to retain all supports where filter_K is
+-1, and drops the least certain of each class; it labels the first support of a class by the head's prediction for it,
 which need not be that class.
 """
 
@@ -27,13 +27,13 @@ CITATION = (
 TASKS = ("classification",)
 TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {"supports": 20}
-"""supports: the most of each class; 0 keeps all."""
+"""supports: the most per class; 0 for no limit."""
 SEARCH: dict[str, Any] = {"supports": ["choice", 1, 5, 20, 50, 100, 0]}
 
 
 class Algorithm(TestTimeAdaptation):
     supports: Tensor
-    """The normalised supports (K, classes, supports, width); their sum (K, classes, 1, width) where all are kept."""
+    """The normalised supports (K, classes, supports, width); their sum (K, classes, 1, width) without a limit."""
     entropies: Tensor
     """Of the supports, (K, classes, supports): infinite where there is none."""
 

@@ -1,10 +1,10 @@
 """Tent: the affine parameters of normalisation layers follow the test batches to lower entropy.
 
 Training is empirical risk. Each test batch is normalised by its own moments, predicted, and then the scales and shifts
-of the normalisation layers take a step of Adam down the mean entropy of these predictions (Wang et al., section 3.2;
+of the normalisation layers make a step of Adam down the mean entropy of these predictions (Wang et al., section 3.2;
 online, one step a batch). A prediction is made before the step that it causes. Known traps avoided: `reset` restores
 the moments of Adam along with the parameters; the version beside T3A's and AdaNPC's code leaves the features in
-training mode once it has adapted. Here dropout is silent throughout.
+training mode once it has adapted. Here there is no dropout throughout.
 """
 
 from __future__ import annotations

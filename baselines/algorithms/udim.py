@@ -1,16 +1,15 @@
-"""Flat minima where no environment has been: inputs are moved to where the loss is sharp, and inconsistency there is
-punished.
+"""Flat minima for unknown domains: inputs are moved to where the loss is sharp, and inconsistency there is penalised.
 
     x~ = x + r d / |d|,  d = grad_x [CE(x) + rho |grad_theta CE(x)|]
     step along  grad CE(x) at theta + rho g / |g|  +  lambda grad [ mean (v(x) - v(x~))^2 / 4 + mean g_i(x~)^2 ]
 
 g_i is the gradient of row i's cross-entropy by the head's weights and biases, v its variance over the batch in each
-coordinate. The first part of training takes sharpness-aware steps (SAM) alone. Shin et al., ICLR 2024; both
+coordinate. The first part of training makes sharpness-aware steps (SAM) alone. Shin et al., ICLR 2024; both
 inconsistencies over the whole batch, as its script for a single source has them. Traps of the released code that are
 avoided:
 - d is normalised over the batch, coordinate by coordinate, so that a row moves according to what else was drawn: here
   each row moves by r. Its r = 10 belongs to that, and is of no use here;
-- the variance over x~ is taken around the mean over x;
+- the variance over x~ is computed around the mean over x;
 - it starts from the best checkpoint, by validation accuracy, of another run of SAM: here from SAM's last step.
 The mean of g_i^2 is over the head's weights and biases together; in the released code each has a mean of its own, so
 that biases, which are few, count for more (0.52 where it is 0.31 here, on an example).
@@ -44,7 +43,7 @@ TASKS = ("classification",)
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"sharpness": 0.05, "reach": 1.0, "inconsistency": 1.0, "sam_percent": 20}
 """sharpness: rho. reach: r, in units of the embedded input. inconsistency: lambda. sam_percent: of all steps, in which
-SAM alone is taken."""
+SAM alone is used."""
 SEARCH: dict[str, Any] = {
     "sharpness": ["choice", 0.01, 0.02, 0.05, 0.1],
     "reach": ["choice", 0.1, 1.0, 10.0],

@@ -1,7 +1,7 @@
-"""USEFUL: features that a network learns late are learned as early as the others if their rows count twice.
+"""USEFUL: features that a network learns late are learned earlier if their rows count twice.
 
 Stage 1 trains a network for a small share of the steps. The rows of each class are parted in two clusters by the
-network's outputs, and of each class the cluster with the higher mean loss is taken twice when stage 2 trains a fresh
+network's outputs, and of each class the cluster with the higher mean loss counts twice when stage 2 trains a fresh
 network (Nguyen et al.). The paper's clusters are those of k-means; here its two centres start from the two sides of the
 class's mean along the direction of greatest variance, so that nothing is random. It goes with sharpness-aware steps too
 (the setting `sharpness`). Known trap: rows are doubled once, by the outputs of one early network, not again and again.
@@ -31,7 +31,7 @@ CITATION = (
 TASKS = ("classification",)
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"first_percent": 5, "upweight": 2}
-"""first_percent: of the steps, spent before the rows are clustered. upweight: how often rows learned late are taken."""
+"""first_percent: of the steps, spent before the rows are clustered. upweight: how often rows learned late count."""
 SEARCH: dict[str, Any] = {"first_percent": ["choice", 5, 10]}
 
 ROUNDS = 100
@@ -97,7 +97,7 @@ def _compute_distances(points: Tensor, target: Tensor, members: Tensor) -> Tenso
 def _find_first_axis(centred: Tensor) -> Tensor:
     """The first principal component of points (K, n, d) around 0, (K, d)."""
     scaled = centred / centred.abs().amax((1, 2), keepdim=True)
-    # Of points all alike, or no numbers (a replica that diverges must not stop the others), any direction will do.
+    # For equal points, or NaN (a replica that diverges must not stop the others), any direction will do.
     scaled = scaled.nan_to_num(0.0, 0.0, 0.0)
     axis: Tensor = torch.linalg.eigh(scaled.transpose(1, 2) @ scaled).eigenvectors[..., -1]
     return axis

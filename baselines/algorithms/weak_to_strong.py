@@ -1,4 +1,4 @@
-"""Weak-to-strong learning with an auxiliary confidence loss: a student learns from a weak teacher, and to trust itself.
+"""Weak-to-strong learning with an auxiliary confidence loss: a student learns from a weak teacher and from itself.
 
 Burns et al., ICML 2024 (arXiv:2312.09390), equation 1 (section 4.3.2, appendix A.4):
 
@@ -7,7 +7,7 @@ Burns et al., ICML 2024 (arXiv:2312.09390), equation 1 (section 4.3.2, appendix 
 f_w the teacher's soft labels and h_t the student's own predictions hardened at a threshold t, both without gradient. In
 a first stage a teacher learns half of the rows; the student, a fresh network, learns the other half from the teacher's
 labels alone. The paper's teacher is a weaker pretrained model that is fine-tuned (section 3): `teacher_weights` names
-such a one, for a pretrained student. `teacher_width` makes the teacher of a student that is trained from scratch a
+it, for a pretrained student. `teacher_width` makes the teacher of a student that is trained from scratch a
 narrower network. Without either it is the same network stopped early.
 
 t is set in each batch so that the student names a class as often as the teacher does. With two classes that is a
@@ -52,10 +52,10 @@ SETTINGS: dict[str, Any] = {
     "teacher_weights": "",
     "teacher_width": 0,
 }
-"""alpha: a at its height. warmup: the share of the student's steps in which it rises. teacher_rows_percent: of the
-rows, that the teacher learns. teacher_percent: of the steps, that it has. teacher_weights: a teacher's pretrained
-weights, `org/name[@revision]` or `./folder`; all else is the student's setting. teacher_width: its `width`; 0: the
-student's."""
+"""alpha: the largest a. warmup: the share of the student's steps in which it rises. teacher_rows_percent: the share of
+the rows that the teacher learns. teacher_percent: of the steps that train the teacher. teacher_weights: a teacher's
+pretrained weights, `org/name[@revision]` or `./folder`; all else is the student's setting. teacher_width: its `width`;
+0: the student's."""
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.0, 0.25, 0.5, 0.75]}
 
 
@@ -76,7 +76,7 @@ class Algorithm(Base):
         if not 0 < count < rows:
             raise ModelError(
                 f"setting teacher_rows_percent = {hyperparameters['teacher_rows_percent']}: of {rows} rows the teacher "
-                f"gets {count}, and the student the rest: both need some"
+                f"gets {count} and the student the rest: both need at least one"
             )
         taught = torch.zeros(about.replicas, rows, dtype=torch.bool, device=device)
         self.register_buffer("taught", taught.scatter_(1, order[:, :count], True))
@@ -85,12 +85,12 @@ class Algorithm(Base):
         """The teacher's probabilities, (K, N, classes)."""
 
     def _teacher(self) -> dict[str, Any]:
-        """The settings in which the teacher's network is another than the student's."""
+        """The settings in which the teacher's network differs from the student's."""
         given = self.hyperparameters.common
         weights, width = given["teacher_weights"], given["teacher_width"]
         if weights:
             if not given.get("weights"):
-                raise ModelError("setting teacher_weights is of a pretrained student's teacher: add --fine-tune")
+                raise ModelError("setting teacher_weights needs a pretrained student: add --fine-tune")
             from ..encoding.shared_inputs import check_shared
 
             check_shared(given["weights"], weights, given["inputs"], "teacher_weights")

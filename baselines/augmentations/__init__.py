@@ -1,18 +1,17 @@
-"""Augmentations: one file each, its name the setting `augment`; several are joined by `+` and follow each other.
+"""Augmentations: one file each, its name the setting `augment`; several are joined by `+` and applied in that order.
 
 A file holds `SETTINGS` (defaults, a literal), its citation, and one of
 
-    more(task, rows, settings)       training rows added to those there are, made once, before anything is learned from
-                                     them, and of each the place of the row that it was made from; an added row has the
-                                     weight and the group of that row
-    changed(x, draws)                the rows of a step anew, on the device: pictures (B, channels, height, width) from
-                                     0 to 1, or whatever else it reads; what is random is drawn from `draws`
+    more(task, rows, settings)       training rows to add, made once before training, and for each the place of the row
+                                     that it was made from; an added row has the weight and the group of that row
+    changed(x, draws)                augmented rows of a step, on the device: images (B, channels, height, width) from
+                                     0 to 1, or another input that it reads; random values are drawn from `draws`
     mixed(x, draws)                  rows (K, n, ..) mixed with partners of the same batch: the mixed rows, the partner
-                                     of each, and the share of its own label that it keeps, (K, n) each
+                                     of each, and the share of its own label that it retains, (K, n) each
 
-The last two also say what they read, `READS`: `colours` (pictures of one channel or three), `pictures`,
-`spectrograms` (rows of two axes, time and frequency) or `numbers` (anything that is no category). How a step's rows get
-their draws: `_draws.py`.
+The last two also state their inputs, `READS`: `colours` (images of one channel or three), `images`,
+`spectrograms` (rows of two axes, time and frequency) or `numbers` (anything that is no category). Draws of a step's
+rows: `_draws.py`.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ More = tuple[dict[str, list[Any]], list[int]]
 
 
 def parse_augmentation_names(augment: str) -> list[str]:
-    """The augmentations that the setting names, in their order."""
+    """The augmentations that the setting names, in order."""
     return augment.split("+")
 
 
 def load_augmentations(augment: str) -> list[ModuleType]:
-    """Their files."""
+    """The modules of the augmentations that the setting names, in order."""
     return [load_module("baselines/augmentations", name, "augmentation") for name in parse_augmentation_names(augment)]
 
 
@@ -49,7 +48,7 @@ def augment_rows(
     group: NDArray[Any] | None,
     settings: Mapping[str, Any],
 ) -> tuple[Columns, NDArray[np.float64], NDArray[Any] | None]:
-    """Training rows with those that the setting `augment` adds after them; their weights and groups follow."""
+    """Training rows, followed by those that the setting `augment` adds, with their weights and groups."""
     for augmentation in load_augmentations(settings["augment"]):
         if not hasattr(augmentation, "more"):
             continue
@@ -66,5 +65,5 @@ def augment_rows(
 def find_text_field(task: Task, what: str) -> str:
     """The one text column that a sequence task reads; `ModelError` for other tasks."""
     if task.type != "sequence" or len(task.inputs) != 1:
-        raise ModelError(f"augmentation {what}: it makes rows of one text column, and this is a {task.type} task")
+        raise ModelError(f"augmentation {what}: it needs a sequence task with one text (this is a {task.type} task)")
     return task.inputs[0]

@@ -1,7 +1,7 @@
-"""What the augmentation of a step's rows is drawn from: a pure function of (replica's key, step, row).
+"""The random draws of a step's augmentation: a pure function of (replica's key, step, row).
 
-Nothing is remembered between draws: a row is augmented the same alone or among many, by whichever process has it, and
-after a resume. A row that a batch holds twice is augmented the same both times.
+There is no state between draws: a row is augmented the same alone or among many, in any process, and after a resume. A
+row that is in a batch twice is augmented the same both times.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _ODD = -0x61C8864680B583EB
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws for B rows, each named by what it is for."""
+    """Draws for B rows, each named by its purpose."""
 
     keys: Tensor
-    """Of each row, (B,) int64."""
+    """The key of each row, (B,) int64."""
     replica: Tensor
     """Which replica each row is trained by, (B,)."""
     hyperparameters: Hyperparameters
 
     @classmethod
     def of(cls, keys: Tensor, step: int | Tensor, rows: Tensor, name: str, hyperparameters: Hyperparameters) -> Draws:
-        """For the rows (K, n) of replicas with keys (K,): what is drawn depends on the name of the augmentation, and of
-        a step (in all stages) and the row's place in the training data."""
+        """For the rows (K, n) of replicas with keys (K,): draws depend on the augmentation's name, the step (counted
+        over all stages) and the row's place in the training data."""
         own = derive_stream(keys, f"augment/{name}", step)
         replica = torch.arange(len(keys), device=rows.device)[:, None].expand(rows.shape)
         return cls(mix_bits(own[:, None] + (rows + 1) * _ODD).flatten(), replica.flatten(), hyperparameters)
@@ -42,11 +42,11 @@ class Draws:
         return len(self.keys)
 
     def picked(self, which: Tensor) -> Draws:
-        """Those of some of the rows."""
+        """The draws of some of the rows."""
         return Draws(self.keys[which], self.replica[which], self.hyperparameters)
 
     def named(self, name: str) -> Draws:
-        """Others for the same rows."""
+        """Independent draws for the same rows."""
         return Draws(derive_stream(self.keys, name), self.replica, self.hyperparameters)
 
     def setting(self, name: str) -> Any:

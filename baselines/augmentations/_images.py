@@ -1,8 +1,8 @@
-"""Operations on a batch of pictures (B, channels, height, width) from 0 to 1, each picture with parameters of its own.
+"""Operations on a batch of images (B, channels, height, width) from 0 to 1, with parameters per image.
 
-They are Pillow's, on numbers instead of 8-bit levels: the same geometry (a pixel's centre lies half a pixel in), the
-same filters and weights. No picture's result depends on the others'. Where a sum over a picture is needed it is one of
-whole levels, which has no order.
+They are Pillow's, on numbers instead of 8-bit levels: the same geometry (a pixel's centre is at half a pixel), the same
+filters and weights. An image's result does not depend on the other images. Sums over an image are sums of integer
+levels, whose order does not matter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LUMA = (19595 / 65536, 38470 / 65536, 7471 / 65536)
 
 
 def apply_operations(x: Tensor, which: Tensor, operations: Sequence[Operation], draws: Draws) -> Tensor:
-    """Every picture after the operation of its number, `which` (B,)."""
+    """Apply to each image the operation with its number, `which` (B,)."""
     result = x.clone()
     for number, operation in enumerate(operations):
         own = (which == number).nonzero()[:, 0]
@@ -31,24 +31,24 @@ def apply_operations(x: Tensor, which: Tensor, operations: Sequence[Operation], 
 
 
 def broadcast_to_images(values: Tensor, x: Tensor) -> Tensor:
-    """One value a picture (B,), to be multiplied with pictures like x."""
+    """Reshape one value per image, (B,), to broadcast with images like x."""
     return values.to(x.dtype).view(-1, 1, 1, 1)
 
 
 def flip_images(x: Tensor, which: Tensor) -> Tensor:
-    """Left and right exchanged in some pictures, (B,) bool."""
+    """Flip some images, `which` (B,) bool, horizontally."""
     return torch.where(which.view(-1, 1, 1, 1), x.flip(-1), x)
 
 
 def to_grey(x: Tensor) -> Tensor:
-    """Luminance, (B, 1, height, width); of pictures of one channel it is that channel."""
+    """Luminance, (B, 1, height, width); for images of one channel, that channel."""
     if x.shape[1] == 1:
         return x
     return x[:, :1] * LUMA[0] + x[:, 1:2] * LUMA[1] + x[:, 2:3] * LUMA[2]
 
 
 def blend_images(x: Tensor, other: Tensor, factor: Tensor) -> Tensor:
-    """`other` at factor 0, x at 1, and beyond, (B,); from 0 to 1."""
+    """Interpolate or extrapolate from `other` (factor 0) to x (factor 1), factors (B,); clipped to 0 .. 1."""
     share = broadcast_to_images(factor, x)
     return (other + (x - other) * share).clamp(0, 1)
 
@@ -58,19 +58,19 @@ def adjust_brightness(x: Tensor, factor: Tensor) -> Tensor:
 
 
 def adjust_contrast(x: Tensor, factor: Tensor) -> Tensor:
-    """Blended with the picture's mean luminance, a whole level."""
+    """Blend with the image's mean luminance, an integer level."""
     levels = (to_grey(x) * 255).round().long().flatten(1)
     mean = (levels.sum(1).double() / levels.shape[1] + 0.5).floor() / 255
     return blend_images(x, broadcast_to_images(mean, x).expand_as(x), factor)
 
 
 def adjust_colour(x: Tensor, factor: Tensor) -> Tensor:
-    """Saturation: blended with its luminance."""
+    """Adjust the saturation: blend with the luminance."""
     return blend_images(x, to_grey(x).expand_as(x), factor)
 
 
 def adjust_sharpness(x: Tensor, factor: Tensor) -> Tensor:
-    """Blended with its mean over nine pixels, the middle one weighing 5 of 13; the border stays."""
+    """Blend with the mean over nine pixels, the middle one with weight 5 of 13; the border does not change."""
     smooth = x.clone()
     if min(x.shape[-2:]) > 2:
         rows = x[..., :-2, :] + x[..., 1:-1, :] + x[..., 2:, :]
@@ -80,7 +80,7 @@ def adjust_sharpness(x: Tensor, factor: Tensor) -> Tensor:
 
 
 def adjust_hue(x: Tensor, turn: Tensor) -> Tensor:
-    """The hue moved by `turn` (B,) of a full circle; pictures of one channel have none."""
+    """Shift the hue by `turn` (B,) of a full circle; images of one channel have none."""
     if x.shape[1] == 1:
         return x
     red, green, blue = x.unbind(1)
@@ -101,7 +101,7 @@ def adjust_hue(x: Tensor, turn: Tensor) -> Tensor:
 
 
 def crop_images(x: Tensor, top: Tensor, left: Tensor, height: Tensor, width: Tensor) -> Tensor:
-    """A window of each picture (B,), in whole pixels, resized to the picture's size: bilinear, as Pillow enlarges."""
+    """Crop a window of each image (B,), in whole pixels, and resize it to the image's size: bilinear, as in Pillow."""
     down, beside = (
         _compute_neighbours(top, height, x.shape[-2], x.dtype),
         _compute_neighbours(left, width, x.shape[-1], x.dtype),
@@ -113,7 +113,7 @@ def crop_images(x: Tensor, top: Tensor, left: Tensor, height: Tensor, width: Ten
 
 
 def _compute_neighbours(start: Tensor, length: Tensor, size: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-    """The two pixels that each of `size` new ones lies between, and the share of the second, (B, size)."""
+    """The two pixels between which each of `size` new ones is, and the share of the second, (B, size)."""
     places = torch.arange(size, device=start.device, dtype=torch.float64)
     at = ((places + 0.5) * (length.double()[:, None] / size) - 0.5).clamp(min=0)
     at = torch.minimum(at, length.double()[:, None] - 1)
@@ -138,8 +138,8 @@ def apply_affine(
     f: Tensor | float,
     smooth: bool = False,
 ) -> Tensor:
-    """Each new pixel's centre (u, v) shows what lay at (a u + b v + c, d u + e v + f) (numbers, or (B,)); black where
-    that is outside. smooth: bilinear instead of the nearest pixel."""
+    """Each new pixel's centre (u, v) shows the old image at (a u + b v + c, d u + e v + f) (numbers, or (B,)); black
+    where that is outside. smooth: bilinear instead of the nearest pixel."""
     height, width = x.shape[-2:]
     v = torch.arange(height, device=x.device, dtype=torch.float64)[:, None] + 0.5
     u = torch.arange(width, device=x.device, dtype=torch.float64)[None, :] + 0.5
@@ -160,7 +160,7 @@ def apply_affine(
 
 
 def _gather_pixels(x: Tensor, row: Tensor, column: Tensor) -> Tensor:
-    """Pixels at places (B, height, width), those outside the nearest inside."""
+    """Pixels at places (B, height, width); for places outside, the nearest pixel inside."""
     height, width = x.shape[-2:]
     flat = row.clamp(0, height - 1) * width + column.clamp(0, width - 1)
     pixels = x.flatten(2).gather(2, flat.flatten(1)[:, None].expand(-1, x.shape[1], -1))
@@ -168,7 +168,7 @@ def _gather_pixels(x: Tensor, row: Tensor, column: Tensor) -> Tensor:
 
 
 def rotate_images(x: Tensor, degrees: Tensor, smooth: bool = False) -> Tensor:
-    """Turned counter-clockwise about the middle, (B,)."""
+    """Rotate counter-clockwise about the centre by `degrees` (B,)."""
     angle = -degrees.double() * (torch.pi / 180)
     cos, sin = angle.cos(), angle.sin()
     v, u = x.shape[-2] / 2, x.shape[-1] / 2
@@ -178,7 +178,7 @@ def rotate_images(x: Tensor, degrees: Tensor, smooth: bool = False) -> Tensor:
 def erase_rectangles(
     x: Tensor, top: Tensor, left: Tensor, bottom: Tensor, right: Tensor, fill: Tensor | float = 0.0
 ) -> Tensor:
-    """A rectangle of each picture filled, from (top, left) up to and without (bottom, right), (B,)."""
+    """Fill a rectangle of each image, from (top, left) to (bottom, right), the latter excluded, (B,)."""
     v = torch.arange(x.shape[-2], device=x.device).view(1, -1, 1)
     u = torch.arange(x.shape[-1], device=x.device).view(1, 1, -1)
     top, left, bottom, right = (edge.view(-1, 1, 1) for edge in (top, left, bottom, right))

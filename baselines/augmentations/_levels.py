@@ -1,5 +1,5 @@
-"""Operations on the 8-bit levels of a batch of pictures (B, channels, height, width) from 0 to 1: Pillow's, exactly, of
-pictures whose values are levels over 255; other values are rounded to them."""
+"""Operations on the 8-bit levels of a batch of images (B, channels, height, width) from 0 to 1: Pillow's, exactly, of
+images whose values are levels over 255; other values are rounded to them."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ LEVELS = 256
 
 
 def to_levels(x: Tensor) -> Tensor:
-    """Whole numbers from 0 to 255, int64."""
+    """Integers from 0 to 255, int64."""
     return (x * 255).round().long().clamp_(0, 255)
 
 
 def posterise_images(x: Tensor, bits: Tensor) -> Tensor:
-    """Levels of which so many highest bits are kept, (B,) int64 from 0 to 8."""
+    """Retain the `bits` highest bits of each level, (B,) int64 from 0 to 8."""
     cut = (8 - bits).view(-1, 1, 1, 1)
     return _from_levels((to_levels(x) >> cut) << cut, x)
 
 
 def solarise_images(x: Tensor, threshold: Tensor) -> Tensor:
-    """Levels from a threshold on (B,) are turned round."""
+    """Invert levels from a threshold on, (B,)."""
     own = to_levels(x)
     return _from_levels(torch.where(own.double() < threshold.double().view(-1, 1, 1, 1), own, 255 - own), x)
 
 
 def stretch_contrast(x: Tensor) -> Tensor:
-    """Autocontrast: each channel's levels spread over all of them."""
+    """Autocontrast: stretch each channel's levels to the full range."""
     own = to_levels(x).flatten(2)
     low, high = own.amin(2, keepdim=True).double(), own.amax(2, keepdim=True).double()
     scale = 255.0 / (high - low).clamp(min=1)
-    # Pillow's table: level * scale + offset, cut off; it adds no half.
+    # Pillow's lookup table: level * scale + offset, truncated, not rounded.
     table = (torch.arange(LEVELS, device=x.device).double() * scale - low * scale).trunc().clamp(0, 255).long()
     same = torch.arange(LEVELS, device=x.device).expand(table.shape)
     return _from_levels(torch.where(high > low, table, same).gather(2, own).view(x.shape), x)
 
 
 def equalise_histogram(x: Tensor) -> Tensor:
-    """Each channel's levels at places of a uniform histogram, as Pillow's table has it."""
+    """Equalise each channel's histogram, as in Pillow."""
     own = to_levels(x).flatten(2)
     counts = torch.zeros(*own.shape[:2], LEVELS, dtype=torch.int64, device=x.device)
     counts.scatter_add_(2, own, torch.ones_like(own))

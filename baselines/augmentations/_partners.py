@@ -1,4 +1,4 @@
-"""Partners within a batch, and in what shares rows are mixed with them."""
+"""Partners within a batch, and the shares in which rows are mixed with them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def draw_partners(x: Tensor, draws: Draws) -> tuple[Tensor, Tensor]:
 
 
 def draw_beta_shares(draws: Draws, setting: str) -> Tensor:
-    """A draw from each replica's Beta(alpha, alpha), (K,) float64; `ModelError` where there is no such."""
+    """A draw from each replica's Beta(alpha, alpha), (K,) float64; `ModelError` if alpha is not above 0."""
     shares = []
     for key, alpha in zip(derive_stream(draws.keys, "share"), draws.setting(setting).tolist(), strict=True):
         if alpha <= 0:

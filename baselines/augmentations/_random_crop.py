@@ -1,4 +1,4 @@
-"""Random windows of pictures, of random areas and aspect ratios (Szegedy et al., CVPR 2015, arXiv:1409.4842)."""
+"""Random windows of images, of random areas and aspect ratios (Szegedy et al., CVPR 2015, arXiv:1409.4842)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TRIES = 10
 def draw_windows(
     draws: Draws, size: tuple[int, int], least: Tensor | float, most: Tensor | float = 1.0
 ) -> tuple[Tensor, ...]:
-    """Top, left, height and width of a window in each picture of this height and width, (B,) int64 each. Its area is
-    uniform between two shares of the picture's, the logarithm of its aspect ratio uniform between those of 3/4 and 4/3;
-    the first of ten such that fits is taken, and the whole picture where none does: torchvision's RandomResizedCrop."""
+    """Top, left, height and width of a window in each image of this height and width, (B,) int64 each. Its area is
+    uniform between two shares of the image's, the logarithm of its aspect ratio uniform between those of 3/4 and 4/3;
+    the first of ten that fits is used, and the whole image if none does: torchvision's RandomResizedCrop."""
     height, width = size
     low = torch.as_tensor(least, dtype=torch.float64, device=draws.keys.device).view(-1, 1)
     high = torch.as_tensor(most, dtype=torch.float64, device=draws.keys.device).view(-1, 1)
@@ -35,6 +35,6 @@ def draw_windows(
 
 
 def crop_randomly(x: Tensor, draws: Draws, least: Tensor | float) -> Tensor:
-    """Such a window of each picture, at the picture's size again."""
+    """Crop a random window (`draw_windows`) of each image and resize it to the image's size."""
     height, width = x.shape[-2:]
     return crop_images(x, *draw_windows(draws, (height, width), least))

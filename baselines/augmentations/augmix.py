@@ -1,4 +1,4 @@
-"""AugMix: a picture mixed with a mixture of chains of operations on it.
+"""AugMix: an image mixed with a mixture of chains of operations on it.
 
     m x + (1 - m) sum_i w_i chain_i(x),   w ~ Dirichlet(1, .., 1),   m ~ Beta(1, 1)
 
@@ -29,8 +29,8 @@ from ._levels import equalise_histogram, posterise_images, solarise_images, stre
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"chains": 3, "chain_depth": 0, "severity": 3.0, "all_operations": False}
-"""chains: that are mixed. chain_depth: operations in each; 0 for one to three, at random. severity: the largest level
-that is drawn, from 0.1 to 10. all_operations: colour, contrast, brightness and sharpness too, which overlap with
+"""chains: number of mixed chains. chain_depth: operations in each; 0 for one to three, at random. severity: the largest
+level that is drawn, from 0.1 to 10. all_operations: also colour, contrast, brightness and sharpness, which overlap with
 ImageNet-C."""
 
 DEPTH = 3
@@ -73,13 +73,13 @@ OVERLAPPING = (
 
 
 def draw_chain_weights(draws: Draws, chains: int) -> Tensor:
-    """Of each chain, uniform among those that sum to 1, (B, chains)."""
+    """The weight of each chain, uniform among weights that sum to 1, (B, chains)."""
     drawn = -torch.log1p(-draws.uniform("weights", shape=(chains,)))
     return drawn / drawn.sum(1, keepdim=True)
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
-    """Pictures (B, 1 or 3, height, width) anew."""
+    """Augment images (B, 1 or 3, height, width)."""
     chains, fixed = draws.setting("chains"), draws.setting("chain_depth")
     operations = (*OPERATIONS, *OVERLAPPING) if draws.setting("all_operations") else OPERATIONS
     share = draw_chain_weights(draws, chains)
@@ -91,7 +91,7 @@ def changed(x: Tensor, draws: Draws) -> Tensor:
         for turn in range(fixed or DEPTH):
             at = own.named(f"operation {turn}")
             which = at.below("operation", len(operations))
-            # One past the last operation is none.
+            # The index after the last operation is no operation.
             which = which if fixed else torch.where(turn < depth, which, len(operations))
             images = apply_operations(images, which, operations, at)
         mixture += broadcast_to_images(share[:, chain], x) * images

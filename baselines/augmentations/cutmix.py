@@ -1,8 +1,8 @@
-"""CutMix: a rectangle of each picture is a partner's, and as large a share of its label.
+"""CutMix: a rectangle of each image is replaced by a partner's, and the same share of its label.
 
-Yun, Han, Oh, Chun, Choe and Yoo, ICCV 2019 (arXiv:1905.04899), algorithm A1: the rectangle has the picture's aspect and
-1 - l of its area, l ~ Beta(alpha, alpha), about a middle anywhere; what lies outside the picture is cut off, and the
-labels' shares are the areas that are seen. One rectangle for all pictures of a batch, and partners by a permutation of
+Yun, Han, Oh, Chun, Choe and Yoo, ICCV 2019 (arXiv:1905.04899), algorithm A1: the rectangle has the image's aspect and
+1 - l of its area, l ~ Beta(alpha, alpha), about a uniform centre; the part outside the image is cut off, and the
+labels' shares are the visible areas. One rectangle for all images of a batch, and partners by a permutation of
 it, as the authors' code.
 """
 
@@ -16,10 +16,10 @@ from torch import Tensor
 from ._draws import Draws
 from ._partners import draw_beta_shares, draw_partners
 
-READS = "pictures"
+READS = "images"
 SETTINGS: dict[str, Any] = {"cutmix_alpha": 1.0, "cutmix_chance": 1.0}
-"""cutmix_alpha: above 0; 1 is the paper's. cutmix_chance: of a batch to be mixed at all: 1 for ImageNet, 0.5 for CIFAR
-in the authors' code."""
+"""cutmix_alpha: above 0; 1 is the paper's. cutmix_chance: the probability that a batch is mixed, 1 for ImageNet and 0.5
+for CIFAR in the authors' code."""
 
 
 def draw_rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
@@ -35,7 +35,7 @@ def draw_rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
 
 
 def mixed(x: Tensor, draws: Draws) -> tuple[Tensor, Tensor, Tensor]:
-    """Pictures (K, n, channels, height, width), a draw each replica: mixed ones, partners and shares (K, n)."""
+    """Mix images (K, n, channels, height, width), one draw per replica: mixed images, partners and shares (K, n)."""
     height, width = x.shape[-2:]
     partner, other = draw_partners(x, draws)
     top, left, bottom, right = (edge.view(-1, 1, 1, 1, 1) for edge in draw_rectangle(draws, height, width))

@@ -1,8 +1,8 @@
-"""DomainBed's augmentation: a window of at least 0.7 of the picture, a flip, colour jitter, grey one time in ten.
+"""DomainBed's augmentation: a window of at least 0.7 of the image, a flip, colour jitter, grey one time in ten.
 
 Gulrajani and Lopez-Paz, In Search of Lost Domain Generalization, ICLR 2021 (arXiv:2007.01434), appendix B; the
 transforms and their order are those of `MultipleEnvironmentImageFolder` in its domainbed/datasets.py. There a window is
-cut from the file's picture; here, as DomainBed does it with WILDS' pictures, from the picture at the network's size.
+cut from the file's image; here, as DomainBed does it with WILDS' images, from the image at the network's size.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ._random_crop import crop_randomly
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"crop_least": 0.7, "jitter": 0.3, "grey_chance": 0.1}
-"""crop_least: the least share of a picture's area that is kept. jitter: the most that brightness, contrast, saturation
-and hue (of a circle) are changed. grey_chance: of a picture without colours."""
+"""crop_least: the least share of an image's area in the window. jitter: the largest change of brightness, contrast,
+saturation and hue (of a circle). grey_chance: the probability that an image is made grey."""
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
-    """Pictures (B, 1 or 3, height, width) anew."""
+    """Augment images (B, 1 or 3, height, width)."""
     x = crop_randomly(x, draws, draws.setting("crop_least"))
     x = flip_images(x, draws.chance("flip", 0.5))
     x = jitter_colours(x, draws.named("jitter"), draws.setting("jitter"))

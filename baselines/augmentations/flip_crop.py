@@ -1,6 +1,6 @@
-"""Flips and shifts: what pictures of 32 pixels are usually trained with.
+"""Flips and shifts: the usual augmentation of images of 32 pixels.
 
-Four black pixels are put around a picture of 32, a window of its size is cut there, and it is flipped one time in two
+Four black pixels are put around an image of 32, a window of its size is cut there, and it is flipped one time in two
 (He, Zhang, Ren and Sun, CVPR 2016, arXiv:1512.03385, section 4.2; before AugMix's own in its released cifar.py).
 """
 
@@ -13,13 +13,13 @@ from torch import Tensor
 from ._draws import Draws
 from ._images import apply_affine, flip_images
 
-READS = "pictures"
+READS = "images"
 SETTINGS: dict[str, Any] = {"shift": 0.125}
-"""shift: the most that a picture is moved along each axis, as a share of its side, in whole pixels."""
+"""shift: the largest shift of an image along each axis, as a share of its side, in whole pixels."""
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
-    """Pictures (B, channels, height, width) anew."""
+    """Augment images (B, channels, height, width)."""
     down, across = (
         draws.below(name, 2 * most + 1) - most
         for name, most in (

@@ -3,8 +3,8 @@
     l x_i + (1 - l) x_j,   l y_i + (1 - l) y_j,   l ~ Beta(alpha, alpha),   j a random partner of i
 
 Zhang, Cisse, Dauphin and Lopez-Paz, ICLR 2018 (arXiv:1710.09412). One l for all rows of a batch, and partners by a
-permutation of it, as the authors' code. The algorithm `mixup` mixes what a network embeds, and so categories too; this
-mixes numbers before they are, after whatever augmentations come first.
+permutation of it, as the authors' code. The algorithm `mixup` mixes embeddings, and so categories too; this mixes
+numbers before they are embedded, after the augmentations that come first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SETTINGS: dict[str, Any] = {"mixup_alpha": 0.2}
 
 
 def mixed(x: Tensor, draws: Draws) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows (K, n, ..), a draw each replica: mixed rows, partners and shares (K, n)."""
+    """Mix rows (K, n, ..), one draw per replica: mixed rows, partners and shares (K, n)."""
     partner, other = draw_partners(x, draws)
     share = draw_beta_shares(draws, "mixup_alpha")
     keeps = share.to(x.dtype).view(-1, *[1] * (x.ndim - 1))

@@ -1,4 +1,4 @@
-"""The training rows as they are."""
+"""No augmentation."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 Zhou, Jiang and Bansal, "Data factors for better compositional generalization", EMNLP 2023 (arXiv:2311.04420), section
 3: with 20 or 200 times as many primitives a Transformer can no longer learn what to do with each by heart, and SCAN's
 jump is solved. There a grammar says which words are primitives. Here a rule learned from the training rows does: an
-input word and an output word are a primitive where the one stands in a row's input exactly if the other stands in its
-output, in some rows and not in all, and no further word of either side is in just these rows. Renaming both in a row
-then contradicts no row. (One mislabelled row is enough to hide a primitive.)
+input word and an output word are a primitive if the one is in a row's input exactly where the other is in its output,
+in some rows and not in all, and no further word of either side is in exactly these rows. Renaming both in a row then
+contradicts no row. (One mislabelled row is enough to hide a primitive.)
 
 The names of a primitive are itself and `copies` more. Copy c of a row gives its first primitive the name c and each
 other one the name c places on, in a circle of the new names, from where it is drawn to begin: every name is met as
@@ -24,7 +24,7 @@ from ...core.errors import ModelError
 from . import More, find_text_field
 
 SETTINGS: dict[str, Any] = {"copies": 1}
-"""copies: rows added for each."""
+"""copies: rows added for each row."""
 
 
 def find_primitives(inputs: Sequence[list[str]], outputs: Sequence[list[str]]) -> dict[str, str]:
@@ -38,7 +38,7 @@ def find_primitives(inputs: Sequence[list[str]], outputs: Sequence[list[str]]) -
 
 
 def _group_words_by_rows(rows: Sequence[list[str]]) -> dict[tuple[int, ...], list[str]]:
-    """The words by the rows that they stand in."""
+    """The words by the rows that contain them."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, words in enumerate(rows):
         for word in dict.fromkeys(words):
@@ -50,7 +50,7 @@ def _group_words_by_rows(rows: Sequence[list[str]]) -> dict[tuple[int, ...], lis
 
 
 def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
-    """`ModelError` where there is no primitive, or a text's tokens are characters, which have no other names."""
+    """`ModelError` if there is no primitive, or if tokens are characters, which cannot be renamed."""
     field, copies = find_text_field(task, "primitives"), settings["copies"]
     if task.tokens == "character":
         raise ModelError("augmentation primitives: it renames words, and this task's tokens are characters")
@@ -58,7 +58,7 @@ def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
     pairs = find_primitives(inputs, outputs)
     if not pairs:
         raise ModelError(
-            "augmentation primitives: no word of the inputs stands for one word of the outputs in the training rows"
+            "augmentation primitives: no word of the inputs corresponds to one word of the outputs in the training rows"
         )
     known = {word for side in (inputs, outputs) for words in side for word in words}
     columns: dict[str, list[Any]] = {field: [], task.label: []}
@@ -80,7 +80,7 @@ def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
 
 
 def _make_name(word: str, number: int, known: set[str]) -> str:
-    """A primitive's new name of this number, none of the words that there are."""
+    """A primitive's new name with this number, different from all existing words."""
     name = f"{word}_{number}"
     while name in known:
         name += "_"

@@ -4,7 +4,7 @@ Cubuk, Zoph, Shlens and Le, NeurIPS 2020 (arXiv:1909.13719): the operations are 
 the same probability; the magnitude is on AutoAugment's scale from 0 to 10 (Cubuk et al., CVPR 2019, arXiv:1805.09501,
 table 6: shears up to 0.3, shifts up to 150 of 331 pixels, turns up to 30 degrees, 8 to 4 bits, thresholds from 256 to
 0, factors up to 0.9 from 1). Every operation grows with the magnitude here; those with a direction take either one at
-random. Nearest pixels; black where a picture is moved.
+random. Nearest pixels; black where an image is moved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ._levels import equalise_histogram, posterise_images, solarise_images, stre
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"operations": 2, "magnitude": 9.0}
-"""operations: how many for each picture, N of the paper. magnitude: M, from 0 to 10. The defaults are the paper's for
+"""operations: how many for each image, N of the paper. magnitude: M, from 0 to 10. The defaults are the paper's for
 ResNet-50 on ImageNet."""
 
 
@@ -39,7 +39,7 @@ def compute_strength(draws: Draws) -> Tensor:
 
 
 def draw_signed_magnitude(draws: Draws, most: float) -> Tensor:
-    """The magnitude's share of `most`, or as much the other way."""
+    """The magnitude's share of `most`, with a random sign."""
     share = compute_strength(draws) * most
     return torch.where(draws.chance("direction", 0.5), share, -share)
 
@@ -64,7 +64,7 @@ OPERATIONS = (
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
-    """Pictures (B, 1 or 3, height, width) anew."""
+    """Augment images (B, 1 or 3, height, width)."""
     for turn in range(draws.setting("operations")):
         own = draws.named(f"operation {turn}")
         x = apply_operations(x, own.below("operation", len(OPERATIONS)), OPERATIONS, own)

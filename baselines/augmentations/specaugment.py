@@ -1,9 +1,9 @@
-"""SpecAugment: stretches of time and bands of frequency of a spectrogram are blanked, and time is bent.
+"""SpecAugment: stretches of time and bands of frequency of a spectrogram are masked, and time is warped.
 
 Park, Chan, Zhang, Chiu, Zoph, Cubuk and Le, Interspeech 2019 (arXiv:1904.08779), section 2: a point of the middle line
-is moved along time by up to `time_warp` steps, and what lies on either side is stretched to meet it; then bands of up
-to `frequency_width` channels and stretches of up to `time_width` steps (and no more than a share `time_share` of all)
-are set to the spectrogram's mean, which is 0 in the paper's normalised ones.
+is moved along time by up to `time_warp` steps, and both sides are stretched to meet it; then bands of up to
+`frequency_width` channels and stretches of up to `time_width` steps (and at most a share `time_share` of all) are set
+to the spectrogram's mean, which is 0 in the paper's normalised ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def warp_time(x: Tensor, draws: Draws, most: int) -> Tensor:
-    """x (B, time, frequency), a place of time moved by less than `most` steps either way; linear in between."""
+    """Warp x (B, time, frequency): move one point in time by less than `most` steps either way, linear in between."""
     length = x.shape[1]
     most = min(most, (length - 1) // 2)
     if most < 1:
@@ -48,7 +48,7 @@ def warp_time(x: Tensor, draws: Draws, most: int) -> Tensor:
 
 
 def draw_bands(draws: Draws, name: str, count: int, widest: int | Tensor, size: int) -> Tensor:
-    """Which of `size` places lie in one of `count` bands of a width from 0 to `widest`, (B, size)."""
+    """Which of `size` places are in one of `count` bands of a width from 0 to `widest`, (B, size)."""
     places = torch.arange(size, device=draws.keys.device)
     mask = torch.zeros(len(draws), size, dtype=torch.bool, device=draws.keys.device)
     widest = torch.as_tensor(widest, device=draws.keys.device).clamp(max=size)
@@ -60,7 +60,7 @@ def draw_bands(draws: Draws, name: str, count: int, widest: int | Tensor, size: 
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
-    """Spectrograms (B, time, frequency) anew."""
+    """Augment spectrograms (B, time, frequency)."""
     x = warp_time(x, draws, draws.setting("time_warp"))
     longest = torch.minimum(
         (draws.setting("time_share").double() * x.shape[1]).long(), torch.tensor(draws.setting("time_width"))

@@ -6,10 +6,10 @@ less. Here each is made from a row's input and its answer alone, for any task; t
 
 - `successor`: `input → word` asks for the word that follows the last `word` in the answer;
 - `fill`: `input □ answer`, one of its words being `□`, asks for that word;
-- `count`: `input # word` asks how often the word stands in the answer, in decimal digits.
+- `count`: `input # word` asks how often the word occurs in the answer, in decimal digits.
 
-Which word is asked for is drawn by the row and the copy. No test input holds one of the marks, so the simpler task is
-never asked of a trained network.
+The word is drawn by the row and the copy. No test input contains one of the marks, so a trained network is never tested
+on the simpler task.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ...core.errors import ModelError
 from . import More, find_text_field
 
 SETTINGS: dict[str, Any] = {"copies": 1, "hint_task": "successor"}
-"""copies: hints added for each row, at most. hint_task: which of the three."""
+"""copies: the largest number of hints added for each row. hint_task: one of the three."""
 
 Words = list[str]
 Hint = tuple[Words, Words]
-"""What is appended to the input, and the answer."""
+"""The text appended to the input, and the answer."""
 
 
 def make_successor_hints(answer: Words) -> list[Hint]:
@@ -51,12 +51,12 @@ HINTS: dict[str, tuple[str, Callable[[Words], Sequence[Hint]]]] = {
 
 
 def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
-    """Rows whose answer is too short to be asked about have no hint. `ModelError` for an unknown `hint_task`, for
-    aligned tasks, whose answers are as long as their inputs, and where a training text holds the mark."""
+    """Rows whose answer is too short have no hint. `ModelError` for an unknown `hint_task`, for aligned tasks, whose
+    answers are as long as their inputs, and if a training text contains the mark."""
     field = find_text_field(task, "task_hinting")
     if task.aligned:
         raise ModelError(
-            "augmentation task_hinting: its answers are not as long as its inputs, and this task is aligned"
+            "augmentation task_hinting: its answers do not have the length of its inputs, and this task is aligned"
         )
     if settings["hint_task"] not in HINTS:
         raise ModelError(f"setting hint_task = {settings['hint_task']!r}: use {', '.join(HINTS)}")
@@ -66,7 +66,7 @@ def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
     parents: list[int] = []
     for index, (text, answer) in enumerate(zip(rows[field], rows[task.label], strict=True)):
         if mark in text or mark in answer:
-            raise ModelError(f"augmentation task_hinting: a training text holds {mark!r}, which marks its questions")
+            raise ModelError(f"augmentation task_hinting: a training text contains {mark!r}, which marks its hints")
         words = split(text)
         for hint, hint_answer in _draw_hints(hints(split(answer)), settings["copies"], index):
             columns[field].append(joint.join([*words, *hint]))
@@ -76,6 +76,6 @@ def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
 
 
 def _draw_hints(hints: Sequence[Hint], count: int, row_index: int) -> list[Hint]:
-    """At most `count` of a row's hints, each once."""
+    """At most `count` distinct hints of a row."""
     order = sorted(range(len(hints)), key=lambda index: derive_key(f"task_hinting/{row_index}/{index}"))
     return [hints[index] for index in order[:count]]

@@ -1,7 +1,7 @@
 """WILDS' augmentation of cells: a turn by 0, 90, 180 or 270 degrees, and a flip.
 
 The transform `rxrx1` of examples/transforms.py of Koh et al., WILDS, ICML 2021 (arXiv:2012.07421), without the
-standardising of each picture that follows there in training and in testing alike.
+standardising of each image that follows there in training and in testing alike.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ...core.errors import ModelError
 from ._draws import Draws
 from ._images import flip_images
 
-READS = "pictures"
+READS = "images"
 SETTINGS: dict[str, Any] = {}
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
-    """Square pictures (B, channels, side, side) anew; `ModelError` for others."""
+    """Augment square images (B, channels, side, side); `ModelError` for others."""
     if x.shape[-2] != x.shape[-1]:
         raise ModelError(
-            f"augmentation wilds_rxrx1: it turns square pictures, and these are {x.shape[-2]} x {x.shape[-1]}"
+            f"augmentation wilds_rxrx1: it needs square images, and these are {x.shape[-2]} x {x.shape[-1]}"
         )
     quarters = draws.below("quarters", 4).view(-1, 1, 1, 1)
     images = x

@@ -3,7 +3,7 @@
 The transform `randaugment` of examples/transforms.py of Sagawa et al., ICLR 2022 (arXiv:2112.05090), which their
 supervised networks with augmentation and their adapted ones are trained with: RandAugment with magnitudes drawn for
 each operation from FixMatch's ranges (Sohn et al., NeurIPS 2020, arXiv:2001.07685, appendix), nearest pixels and black
-where a picture is moved; then Cutout with a side of up to half the picture's.
+where an image is moved; then Cutout with a side of up to half the image's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ._levels import equalise_histogram, posterise_images, solarise_images, stre
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"wilds_crop": 1.0, "wilds_operations": 2}
-"""wilds_crop: as that of `wilds`. wilds_operations: one after the other, `randaugment_n` there."""
+"""wilds_crop: as in `wilds`. wilds_operations: number of operations, `randaugment_n` there."""
 
 FILL = (125 / 255, 123 / 255, 114 / 255)
 
@@ -58,7 +58,7 @@ OPERATIONS = (
 
 
 def changed(x: Tensor, draws: Draws) -> Tensor:
-    """Pictures (B, 1 or 3, height, width) anew."""
+    """Augment images (B, 1 or 3, height, width)."""
     x = wilds.changed(x, draws)
     for turn in range(draws.setting("wilds_operations")):
         own = draws.named(f"operation {turn}")
@@ -67,13 +67,13 @@ def changed(x: Tensor, draws: Draws) -> Tensor:
 
 
 def draw_rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
-    """Top, left, bottom and right of a square of a side of up to half the picture's, about a middle anywhere, (B,)
-    each; without the last row and column."""
+    """Top, left, bottom and right of a square of a side of up to half the image's, about a uniform centre, (B,) each;
+    the last row and column are excluded."""
     side = draws.uniform("side", 0, 0.5) * width
     left = (draws.uniform("middle x", 0, width) - side / 2).clamp(min=0).floor()
     top = (draws.uniform("middle y", 0, height) - side / 2).clamp(min=0).floor()
     right, bottom = (left + side).clamp(max=width), (top + side).clamp(max=height)
-    # Pillow draws the pixels up to and with the one that the end lies in.
+    # Pillow draws the pixels up to and including the one that contains the end.
     return top, left, bottom.floor() + 1, right.floor() + 1
 
 

@@ -115,7 +115,7 @@ class RowEncoding:
         self.task, self.how, self.side, self.by = task, how, side, by
         self.targets = make_targets(task, train, scaled)
         outputs = self.targets.outputs
-        self.pictures = [name for name in task.inputs if is_encoded(train[name])]
+        self.images = [name for name in task.inputs if is_encoded(train[name])]
         self.announced = ImagePrefetch(side, by)
         self.streams = ""
         """The only input of a task if it is uint8 images: its rows need not be on the device."""
@@ -147,7 +147,7 @@ class RowEncoding:
     def _pixels(self, column: NDArray[Any]) -> Pixels | None:
         """The images of a column, each with two or three axes; None for other columns, or for images that are not
         uint8."""
-        if self.pictures:
+        if self.images:
             return open_pixels(column, self.side, self.by)
         if isinstance(column, StreamedPixels):
             return column
@@ -164,7 +164,7 @@ class RowEncoding:
 
     def _decoded(self, batch: Columns) -> Columns:
         """The columns with encoded images decoded to pixels."""
-        return {**batch, **{name: self._pixels_of(batch[name]) for name in self.pictures}}
+        return {**batch, **{name: self._pixels_of(batch[name]) for name in self.images}}
 
     def _pixels_of(self, files: NDArray[Any]) -> NDArray[np.uint8]:
         pixels = self.announced.of(files)
@@ -172,19 +172,19 @@ class RowEncoding:
 
     def announce(self, columns: Mapping[str, EncodedFiles]) -> None:
         """Decode the images of `columns`, which `inputs` will then get in batches."""
-        for name in self.pictures:
+        for name in self.images:
             if name in columns:
                 self.announced.announce(columns[name])
 
     @property
     def decoder(self) -> str:
         """The decoder of its images, with its version; empty if it reads none."""
-        return load_decoder(self.by).version if self.pictures else ""
+        return load_decoder(self.by).version if self.images else ""
 
     def readable(self, batch: Columns) -> NDArray[np.bool_]:
         """Which rows have only files that can be decoded, (n,)."""
         mask = np.ones(len(next(iter(batch.values()))), bool)
-        for name in self.pictures:
+        for name in self.images:
             mask &= find_readable_images(batch[name], self.by)
         return mask
 
@@ -200,8 +200,8 @@ class RowEncoding:
         """A description of how each input is read, for the run card."""
         columns_by_kind = {
             "categories": [f"{name} ({self.values[name]})" for name in self.categories],
-            "numbers": [name for name in self.numbers if name not in self.pictures],
-            "pictures": self.pictures,
+            "numbers": [name for name in self.numbers if name not in self.images],
+            "pictures": self.images,
             "hashed words": self.texts,
         }
         return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in columns_by_kind.items() if names)

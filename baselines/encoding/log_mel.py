@@ -46,9 +46,9 @@ def make_mel_filters() -> NDArray[np.float64]:
     return np.maximum(0, np.minimum(rising, falling))
 
 
-def compute_log_mel(sound: NDArray[np.float32]) -> NDArray[np.float32]:
+def compute_log_mel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     """Samples at `RATE` (n,), at least `WINDOW` of them, as (frames, BANDS) with 1 + (n - WINDOW) // STEP frames."""
-    windows = np.lib.stride_tricks.sliding_window_view(sound.astype(np.float64), WINDOW)[::STEP]
+    windows = np.lib.stride_tricks.sliding_window_view(samples.astype(np.float64), WINDOW)[::STEP]
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
     power = np.abs(np.fft.rfft(windows * hann)) ** 2
     log_power = np.log10(np.maximum(power @ make_mel_filters().T, 1e-10))
@@ -62,7 +62,7 @@ class SpectrogramEncoding(RowEncoding):
     def __init__(self, task: Task, train: Columns) -> None:
         if not is_audio_task(task, train):
             raise ModelError(f"a spectrogram needs one audio input, and this task has {', '.join(task.inputs)}")
-        self.task, self.targets, self.streams, self.pictures = task, make_targets(task, train), "", []
+        self.task, self.targets, self.streams, self.images = task, make_targets(task, train), "", []
         lengths = sorted(map(len, self._decode_audio(train)))
         self.samples = min(LONGEST, max(WINDOW, lengths[int(_SHARE * (len(lengths) - 1))]))
         shape = (1 + (self.samples - WINDOW) // STEP, BANDS)

@@ -18,9 +18,9 @@ from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import ModelError
 from ...loaders.batching.tokenizer import load_tokenizer
 from ...loaders.batching.tokens import tokenise_texts
+from .audio_samples import AudioEncoding
 from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, make_encoding
 from .log_mel import SpectrogramEncoding, is_audio_task
-from .sound_samples import AudioEncoding
 from .targets import make_targets
 from .token_rows import TokenRows
 
@@ -61,7 +61,7 @@ class TokenEncoding(RowEncoding):
         if getattr(own, "backend_tokenizer", None) is None:
             raise ModelError(f"weights {weights}: their tokenizer has no fast form (tokenizer.json): give others")
         self.pinned = replace(load_tokenizer(own, self.window), name=location.name)
-        self.streams, self.pictures = "", []
+        self.streams, self.images = "", []
         self.sizes = Sizes(self.targets.outputs, source=len(own) + 1)
 
     @property

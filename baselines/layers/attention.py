@@ -1,9 +1,9 @@
-"""Multi-head attention, and stacks of Transformer blocks that keep the keys and values they have computed.
+"""Multi-head attention, and stacks of Transformer blocks that cache keys and values.
 
 Vaswani et al., NeurIPS 2017 (arXiv:1706.03762), with normalisation before each block (Xiong et al., ICML 2020,
-arXiv:2002.04745). Keys and queries start with the same weights, so that at first like attends to like and, positions
-being sinusoids, a token to its own place (as the mimetic initial weights of Trockman and Kolter, ICML 2023,
-arXiv:2305.09828): a small budget then suffices to find an alignment.
+arXiv:2002.04745). Keys and queries start with the same weights, so that at first similar tokens attend to each other
+and, with sinusoidal positions, a token attends to its own position (as with the mimetic initial weights of Trockman and
+Kolter, ICML 2023, arXiv:2305.09828): a small budget then suffices to find an alignment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 class Attention(nn.Module):
-    """Multi-head attention whose keys and values may be computed once and kept."""
+    """Multi-head attention whose keys and values may be computed once and reused."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Attention(nn.Module):
         self.out = Linear(width, width)
         nn.init.normal_(self.query.weight, std=width**-0.5)
         with torch.no_grad():
-            self.pair.weight[:, :width] = self.query.weight  # at first, like attends to like
+            self.pair.weight[:, :width] = self.query.weight  # at first, similar tokens attend to each other
 
     def queries(self, x: Tensor) -> Tensor:
         """Queries of x (K, n, T, width): (K * n, heads, T, width / heads)."""
@@ -54,10 +54,10 @@ class Attention(nn.Module):
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, causal: bool = False
     ) -> Tensor:
-        """What each query finds, (K, n, T, width).
+        """The attended values of each query, (K, n, T, width).
 
-        mask, each axis of (K, n, heads, T, S) whole or 1: true where a query may look, or what is added to its score.
-        causal: of as many queries as keys, each sees those up to its own (without a mask)."""
+        mask, each axis of (K, n, heads, T, S) whole or 1: true where a query may attend, or a bias added to its score.
+        causal: of as many queries as keys, each attends to those up to its own (without a mask)."""
         replicas = self.out.weight.shape[0]
         rows = queries.shape[0] // replicas
         if mask is not None:
@@ -101,19 +101,19 @@ class Stack(nn.Module):
         self.dropout = Dropout(settings["dropout"])
 
     def memory(self, x: Tensor) -> list[Pair]:
-        """What the blocks' cross-attention reads of x (K, n, S, width), in the order of the blocks."""
+        """The keys and values of x (K, n, S, width) for the blocks' cross-attention, in the order of the blocks."""
         return [block.cross.keys_values(x) for block in cast(list[Block], self.blocks)]
 
     def _mask(self, first: int, count: int, seen: Tensor | None, device: torch.device) -> Tensor | None:
-        """Where `count` queries from the column `first` on may look, and the biases of their scores. None: everywhere,
-        or (where causal, without a past) the plain triangle, which attention makes itself."""
+        """The mask of `count` queries from the column `first` on, with the biases of their scores. None: no mask, or
+        (causal, without a past) the plain causal mask, which attention builds itself."""
         bias = self.position.bias(first, count)
         may = None if seen is None else seen[:, :, None, None, :]
         plain = first == 0 and may is None and bias is None
         if self.causal and not plain and (count > 1 or may is not None):
             square = torch.ones(1, 1, 1, count, first + count, dtype=torch.bool, device=device)
             triangle = square.tril(first)
-            # Padding before a row's first token sees itself, since a softmax over nothing is not a number.
+            # Padding before a row's first token attends to itself: a softmax over no keys is NaN.
             may = triangle if may is None else (may & triangle) | triangle.triu(first)
         if bias is None:
             return may
@@ -131,9 +131,9 @@ class Stack(nn.Module):
     ) -> tuple[Tensor, list[Pair]]:
         """Embedded tokens x (K, n, T, width) to features of the same shape, and every layer's keys and values so far.
 
-        seen: which columns, the past's first, hold a token, (K, n, S) bool; None for all. past: what the call before
-        gave. skipped, columns: as `Position.added` has them. memory: what `Stack.memory` gave; memory_seen: as seen, of
-        it."""
+        seen: which columns, the past's first, hold a token, (K, n, S) bool; None for all. past: keys and values of the
+        previous call. skipped, columns: see `Position.added`. memory: the result of `Stack.memory`;
+        memory_seen: as `seen`, for the memory."""
         first, count = past[0][0].shape[-2] if past else 0, x.shape[-2]
         mask = self._mask(first, count, seen, x.device)
         triangle = self.causal and count > 1 and mask is None
@@ -168,6 +168,6 @@ def pack_keys_values(pairs: list[Pair], name: str, replicas: int) -> dict[str, T
 
 
 def unpack_keys_values(state: Mapping[str, Tensor], name: str) -> list[Pair]:
-    """What `pack_keys_values` put into a state under `name`, none if nothing."""
+    """The pairs that `pack_keys_values` stored in a state under `name`; an empty list if there are none."""
     count = sum(key.startswith(f"{name}_k_") for key in state)
     return [(state[f"{name}_k_{i}"].flatten(0, 1), state[f"{name}_v_{i}"].flatten(0, 1)) for i in range(count)]

@@ -1,4 +1,4 @@
-"""Dropout whose masks are a replica's own: the same alone or among many, on every device, after a resume."""
+"""Dropout with masks drawn per replica: the same for a replica alone or among many, on every device, after a resume."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Dropout(nn.Module):
         if self.rng is None or self.rng.silent:
             return x
         if self._most is None:
-            self._most = float(self.p.max())  # read once: on a GPU each look would wait for it
+            self._most = float(self.p.max())  # read once: each read synchronises with the GPU
         if self._most == 0:
             self.rng.skip()
             return x

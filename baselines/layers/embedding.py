@@ -1,4 +1,4 @@
-"""A table of vectors per replica."""
+"""An embedding per replica."""
 
 from __future__ import annotations
 

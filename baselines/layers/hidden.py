@@ -12,8 +12,8 @@ OUTPUTS = ("head", "verdict")
 
 
 def mark_hidden(network: nn.Module) -> None:
-    """Mark the weights of linear maps and convolutions, those excepted that give a network's output. A mark is on the
-    parameter itself and is lost where parameters are made anew (stacked, picked, copied): mark again then."""
+    """Mark the weights of linear maps and convolutions, except those of output layers. A mark is an attribute of the
+    parameter and is lost where parameters are created anew (stacked, picked, copied): mark again then."""
     for name, module in network.named_modules():
         if isinstance(module, Linear | Conv2d) and name.rpartition(".")[2] not in OUTPUTS:
             module.weight.is_hidden = True  # type: ignore[attr-defined]

@@ -53,18 +53,18 @@ class Linear(nn.Module):
         return out if x.ndim == 3 else out.view(*x.shape[:-1], out.shape[-1])
 
     def _is_alone(self, flat: Tensor) -> bool:
-        """Whether there is one replica, whose product comes out alike, to the bit, as one of a batch."""
+        """Whether there is one replica, whose product is bitwise equal to its product within a batch."""
         replicas, outputs, inputs = self.weight.shape
         return replicas == 1 and flat.shape[1] * outputs * inputs >= _TINY
 
     def _alone(self, flat: Tensor) -> Tensor:
-        """By torch's own node, which costs less than one that is written in Python."""
+        """Apply torch's own autograd node, which costs less than one written in Python."""
         bias = None if self.bias is None else self.bias.squeeze(0)
         return F.linear(flat.squeeze(0), self.weight.squeeze(0), bias).unsqueeze(0)
 
     def _stacked(self, flat: Tensor) -> Tensor:
         tensors: list[Tensor | None] = [flat, self.weight, self.bias]
-        if torch.is_autocast_enabled(flat.device.type):  # it does not reach into a function of one's own
+        if torch.is_autocast_enabled(flat.device.type):  # autocast does not reach into a custom autograd function
             lower = torch.get_autocast_dtype(flat.device.type)
             tensors = [None if x is None else x.to(lower) for x in tensors]
         out: Tensor = _Affine.apply(*tensors)  # type: ignore[no-untyped-call]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 
 class Lora(nn.Module):
-    """weight (K, outputs, inputs) and bias (K, outputs) of the layer that it stands for, frozen; down (K, r, inputs)
+    """weight (K, outputs, inputs) and bias (K, outputs) of the layer that it replaces, frozen; down (K, r, inputs)
     and up (K, outputs, r), which are trained; scale (K,): alpha / r. Where the layer is GPT-2's kind of linear layer
     (`Conv1D` of transformers), weight is (K, inputs, outputs)."""
 
@@ -31,7 +31,7 @@ class Lora(nn.Module):
         shell = copy.copy(layer)
         shell._parameters = dict.fromkeys(layer._parameters)
         self.shell = [shell]
-        """The layer without its parameters; in a list, so that it is no part of this module."""
+        """The layer without its parameters; in a list, so that it is not registered as a submodule."""
         inputs, outputs = layer.weight.shape[1:] if self.turned else layer.weight.shape[:0:-1]
         self.down = nn.Parameter(torch.empty(1, rank, inputs))
         nn.init.kaiming_uniform_(self.down[0], a=5**0.5)

@@ -35,12 +35,12 @@ class BatchNorm(nn.Module):
 
     While training, a batch is normalised by its own moments and `running_mean` and `running_var` (K, width) move by the
     share `momentum` towards them (the variance without bias), as torch.nn.BatchNorm2d's. In evaluation (the module's
-    `eval()`, or a noise that is silent) they take the place of the batch's moments, and stay. `ModelError` for a batch
+    `eval()`, or a noise that is silent) they replace the batch's moments and do not change. `ModelError` for a batch
     of a single value a channel, which has no variance.
 
     ghost: rows of a ghost batch (Hoffer, Hubara and Soudry, NeurIPS 2017, arXiv:1705.08741, algorithm 1): a batch of
     twice as many and more is normalised in pieces, each by its own moments, towards which the running ones move one
-    piece after the other. Pieces are as even as they can be, none with fewer rows than that. 0: always one piece."""
+    piece after the other. Pieces are as even as possible, none with fewer rows than `ghost`. 0: always one piece."""
 
     running_mean: Tensor
     running_var: Tensor

@@ -5,7 +5,7 @@ replicas, or replicas times directions. `into` (B, I, gates * W) are the weights
 (B, W, gates * W) those of the state before, h and c (B, n, W) the first states.
 
 An autograd graph of one node for each gate and step costs more than the arithmetic of small networks. Here a whole
-sequence is one node: gates are kept from the way forward, what does not depend on later steps is computed for all
+sequence is one node: gates are stored in the forward pass, what does not depend on later steps is computed for all
 steps at once, and each weight's gradient is one product at the end. A gradient that is itself to be differentiated
 (create_graph=True) goes through the same recurrence written step by step, so that second derivatives are right.
 """
@@ -28,7 +28,7 @@ def lstm(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor, c: Ten
     """Hidden states and cells of every step, each (B, T, n, W). bias: (B, 4 W).
 
     Hochreiter and Schmidhuber, Neural Computation 1997, with a forget gate (Gers et al., Neural Computation 2000).
-    Gates lie in the order candidate, input, forget, output."""
+    Gates are in the order candidate, input, forget, output."""
     states: tuple[Tensor, Tensor] = _LSTM.apply(x, into, again, bias, h, c)  # type: ignore[no-untyped-call]
     return states
 
@@ -36,7 +36,7 @@ def lstm(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor, c: Ten
 def gru(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor) -> tuple[Tensor]:
     """Hidden states of every step (B, T, n, W). bias: (B, 4 W).
 
-    Cho et al., EMNLP 2014 (arXiv:1406.1078), with the reset gate after the product, as in cuDNN. Gates lie in the order
+    Cho et al., EMNLP 2014 (arXiv:1406.1078), with the reset gate after the product, as in cuDNN. Gates are in the order
     reset, update, candidate; the fourth part of the bias is the candidate's that is inside the reset."""
     hidden: Tensor = _GRU.apply(x, into, again, bias, h)  # type: ignore[no-untyped-call]
     return (hidden,)
@@ -93,7 +93,7 @@ def _split_gru_biases(bias: Tensor, width: int) -> tuple[Tensor, Tensor]:
 
 
 def _allocate_history(first: Tensor, steps: int) -> Tensor:
-    """Room (B, steps + 1, n, W) for a state before and after every step, so that neither needs a copy."""
+    """A buffer (B, steps + 1, n, W) for a state before and after every step, so that neither needs a copy."""
     room = first.new_empty(len(first), steps + 1, *first.shape[1:])
     room[:, 0] = first
     return room
@@ -104,7 +104,7 @@ def _differentiate_by_steps(
 ) -> tuple[Tensor | None, ...]:
     """The gradients of `inputs`, differentiable themselves, through the recurrence as plain operations."""
     with torch.enable_grad():
-        # Views, lest a tensor given as two inputs (h and c, say) gets the sum of both gradients twice.
+        # Views: otherwise a tensor given as two inputs (such as h and c) would get the sum of both gradients twice.
         views = [x.view_as(x) for x in inputs]
         outputs = steps(*views)
         given = [pair for pair in zip(outputs, gradients, strict=True) if pair[1] is not None]

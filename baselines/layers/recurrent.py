@@ -1,8 +1,8 @@
 """Recurrent layers over sequences of unequal lengths: LSTM, GRU and Elman's network.
 
-What torch.nn's are with packed sequences: a row's result does not depend on the padding beside it, in either direction.
-To be read backwards a row is turned about its own end, so that all replicas in both directions are one recurrence and
-padding always comes last, where nothing is left for it to change.
+Like torch.nn's with packed sequences: a row's result does not depend on the padding beside it, in either direction.
+To be read backwards a row is reversed within its own length, so that all replicas in both directions are one recurrence
+and padding always comes last, where it changes nothing.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .dropout import Dropout
 from .recurrence import elman, gru, lstm
 
 States = tuple[Tensor, ...]
-"""What layers remember, each (K, n, layers, directions * width): h and c of an LSTM, h alone of the others."""
+"""The layers' states, each (K, n, layers, directions * width): h and c of an LSTM, h alone of the others."""
 
 
 class Cell(NamedTuple):
-    """A recurrence: how many times its width its weights and its biases are, and what it remembers."""
+    """A recurrence: its weights' and biases' sizes in multiples of the width, and its number of states."""
 
     run: Callable[..., States]
     weights: int
@@ -59,7 +59,7 @@ class Layer(nn.Module):
         return out.transpose(1, 2), tuple(self._last(part, lengths) for part in after)
 
     def _before(self, x: Tensor, states: States | None) -> States:
-        """The first states as recurrences take them, (K * directions, n, width); x: (K, T, n, inputs)."""
+        """The first states in the recurrences' layout, (K * directions, n, width); x: (K, T, n, inputs)."""
         if states is None:
             zeros = x.new_zeros(len(x) * self.directions, x.shape[2], self.width)
             return (zeros,) * self.cell.states
@@ -122,7 +122,7 @@ class Elman(Recurrent):
 
 
 def _reverse_rows(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Each row of x (K, T, n, width) back to front, its padding left where it is. Twice is the row itself."""
+    """Reverse each row of x (K, T, n, width), with its padding left in place. Applied twice it is the identity."""
     if lengths is None:
         return x.flip(1)
     positions, ends = torch.arange(x.shape[1], device=x.device)[:, None], lengths[:, None, :]

@@ -1,4 +1,4 @@
-"""A recurrent encoder-decoder with attention, whatever its recurrent layers are."""
+"""A recurrent encoder-decoder with attention, for any recurrent layers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EncoderDecoder(nn.Module):
         """The state before the first token, from source ids (K, n, S)."""
         lengths = (source != PAD).sum(dim=-1).clamp(min=1)
         memory, states = self.encoder(self.dropout(self.read(source)), lengths)
-        # In one piece: every product with it, of each step, would copy it otherwise.
+        # Contiguous: otherwise every product with it, in each step, would copy it.
         return {"memory": memory.contiguous(), "padding": source == PAD} | _name_states(states)
 
     def _decode(self, state: State, tokens: Tensor) -> tuple[Tensor, State]:

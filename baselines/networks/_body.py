@@ -1,9 +1,9 @@
-"""A pretrained model of transformers as part of a network: plain code for one replica, parameters for all of them.
+"""A pretrained transformers model as part of a network: plain code for one replica, parameters for all replicas.
 
 The model's parameters and saved buffers get the replica axis, so that stacking, picking, optimisers and checkpoints
-treat them like any others. It is called once for each replica with that replica's slices in their places
-(`torch.func.functional_call`): the same operations alone and among many, whatever the model does inside. Nothing is
-gained by stacking, and the trainer stacks no networks of this size.
+treat them like any others. It is called once for each replica with that replica's slices
+(`torch.func.functional_call`): the operations are the same alone and among many, for any model. Stacking brings no
+speed, and the trainer stacks no networks of this size.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ POOLS = ("model", "mean", "first", "last")
 FROZEN = ("none", "stem", "body")
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 _ADAPTED = re.compile(r"(^|\.)(query|value|q_proj|v_proj|q_lin|v_lin|c_attn|query_key_value|qkv_proj)$")
-"""Queries and values of attention, as models call them; with the keys, where one layer makes all three."""
+"""Names of the layers for queries and values of attention; with the keys, where one layer computes all three."""
 
 
 class Body(nn.Module):
-    """A model with a replica axis, from what it reads to one vector a row."""
+    """A model with a replica axis, from its inputs to one vector a row."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__()
@@ -48,9 +48,9 @@ class Body(nn.Module):
         if settings["head"] not in ("zero", "zero-shot"):
             raise ModelError(f"setting head = {settings['head']!r}: use zero or zero-shot")
         self.projects = settings["head"] == "zero-shot"
-        """Whether features are CLIP's own, in the space of its texts, at length 1."""
+        """Whether features are CLIP's projected image features, normalised to length 1."""
         if self.projects and settings["pooling"] != "model":
-            raise ModelError("setting head = 'zero-shot': it is of the model's own features: leave pooling at model")
+            raise ModelError("setting head = 'zero-shot' needs the model's own features: leave pooling at model")
         model: Any = _add_replica_axis(copy.deepcopy(_read_model(checkpoint.folder, checkpoint.code, self.projects)))
         self.model = model
         self.name, self.pool, self.frozen_norm = checkpoint.name, settings["pooling"], settings["frozen_norm"]
@@ -58,14 +58,14 @@ class Body(nn.Module):
         config: Any = model.config
         self.reads: str = model.main_input_name
         if self.reads not in ("input_ids", "pixel_values", "input_values"):
-            raise ModelError(f"weights {self.name} read {self.reads}: give a model of pictures, texts or sounds")
+            raise ModelError(f"weights {self.name} read {self.reads}: use a model of images, text or audio")
         self.pixels: Moments | None = None
         if self.reads == "pixel_values":
             self.pixels = read_moments(checkpoint.folder, config.num_channels)
         self.one_way = self.reads == "input_ids" and is_one_way(config)
         self.masked = getattr(config, "feat_extract_norm", "") != "group"
-        """Whether the model is told what is padding. wav2vec 2.0 with group normalisation was trained without."""
-        # Nothing is written token by token; and what else a sound model draws, it draws from NumPy's own generator.
+        """Whether the model is given a padding mask. wav2vec 2.0 with group normalisation was trained without."""
+        # No token-by-token generation, and no draws of audio models from NumPy's global generator.
         for name, value in (("use_cache", False), ("apply_spec_augment", False), ("layerdrop", 0.0)):
             if hasattr(config, name):
                 setattr(config, name, value)
@@ -93,7 +93,7 @@ class Body(nn.Module):
         }
 
     def train(self, mode: bool = True) -> Body:
-        """With `frozen_norm`, batch normalisation goes by its pretrained moments while training too."""
+        """With `frozen_norm`, batch normalisation uses its pretrained moments in training too."""
         super().train(mode)
         if self.frozen_norm:
             for module in self.modules():
@@ -102,7 +102,7 @@ class Body(nn.Module):
         return self
 
     def forward(self, **given: Tensor) -> Tensor:
-        """What the model reads, each (K, n, ..), to features (K, n, width)."""
+        """The model's inputs, each (K, n, ..), to features (K, n, width)."""
         if self.frozen or self._probing:
             with torch.no_grad():
                 return self._features(given)
@@ -168,13 +168,13 @@ class Body(nn.Module):
 
     def depths(self) -> list[int]:
         """The layer of each of the model's parameters: 0 before the first block, then 1 to L, L + 1 after the last. A
-        block is an element of the longest list of modules that lies in no other: a layer of a Transformer, a stage of a
+        block is an element of the longest list of modules that is in no other: a layer of a Transformer, a stage of a
         convolutional network."""
         lists = [
             (name, len(module)) for name, module in self.model.named_modules() if isinstance(module, nn.ModuleList)
         ]
         outer = [(name, size) for name, size in lists if not any(name.startswith(f"{other}.") for other, _ in lists)]
-        # Of several as long, the last: a sound model's convolutions come before its layers.
+        # The last of several of equal length: an audio model's convolutions come before its layers.
         prefix, blocks = max(reversed(outer), key=lambda entry: entry[1], default=("", 0))
         within = re.compile(re.escape(prefix) + r"\.(\d+)\.")
         depths, last = [], 0
@@ -186,8 +186,8 @@ class Body(nn.Module):
 
 
 def is_one_way(config: Any) -> bool:
-    """Whether a text model reads from left to right only, so that its last token alone has seen all others: one that
-    transformers has as a language model, and not as one that fills gaps."""
+    """Whether a text model is causal, so that only its last token attends to all others: transformers has it as a
+    causal language model and not as a masked one."""
     from transformers.models.auto import modeling_auto
 
     writes, fills = modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
@@ -195,14 +195,14 @@ def is_one_way(config: Any) -> bool:
 
 
 def count_frames(lengths: Tensor, config: Any) -> Tensor:
-    """How many frames a sound model makes of so many samples, (n,), by its convolutions."""
+    """The number of frames to which an audio model's convolutions reduce `lengths` samples, (n,)."""
     for kernel, stride in zip(config.conv_kernel, config.conv_stride, strict=True):
         lengths = (lengths - kernel).div(stride, rounding_mode="floor") + 1
     return lengths
 
 
 def _strip_padding(rows: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Without the places at the end that are padding in all rows, but for one; texts alone have such."""
+    """Remove the places at the end that are padding in all rows, except one; only texts have them."""
     if "attention_mask" not in rows:
         return rows
     longest = max(1, int((rows["attention_mask"] > 0).any(dim=0).sum()))

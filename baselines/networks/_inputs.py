@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def encode_dense(values: tuple[int, ...], categories: Tensor, numbers: Tensor) -> Tensor:
-    """One-hot categories (K, n, fields), with so many `values` each, then numbers (K, n, width): (K, n, inputs)."""
+    """One-hot categories (K, n, fields), field i with `values[i]` values, and numbers (K, n, width): (K, n, inputs)."""
     if not values:
         return numbers
     hot = [F.one_hot(categories[..., index], size).to(numbers.dtype) for index, size in enumerate(values)]

@@ -1,6 +1,6 @@
 """A recurrent controller beside a memory that it changes by soft actions.
 
-It reads the whole input, then is fed blanks while it writes, so that all that remains of the input is in its state and
+It reads the whole input, then is fed blanks while it writes, so that the input is available only through its state and
 its memory (Delétang et al., ICLR 2023, arXiv:2207.02098). The hidden state is a tanh; their released code has a
 ReLU there.
 """
@@ -18,14 +18,14 @@ from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 
 BLANK = PAD
-"""What is fed while the output is written; it does not occur within an input."""
+"""The token fed while the output is written; it does not occur within an input."""
 
 
 class Machine(nn.Module, ABC):
     """A plain recurrent network that at every step reads its memory's first cell and its hidden state, gives a value to
     be written, and takes a mixture of actions. The first action, taken with what was read as value, changes nothing.
 
-    A state has "memory" (K, n, cells, cell), "hidden" (K, n, width) and what else `_empty` puts there."""
+    A state has "memory" (K, n, cells, cell), "hidden" (K, n, width) and the other entries of `_empty`."""
 
     nothing: Tensor
 
@@ -45,10 +45,10 @@ class Machine(nn.Module, ABC):
 
     @abstractmethod
     def _changed(self, state: State, actions: Tensor, value: Tensor) -> Tensor:
-        """The memory after actions (K, n, actions), shares that sum to 1, with a value (K, n, cell)."""
+        """The memory after actions (K, n, actions), weights that sum to 1, with a value (K, n, cell)."""
 
     def _advance(self, state: State, x: Tensor, alive: Tensor | None = None) -> State:
-        """The state after x (K, n, width), a token's vector; rows that are not alive (K, n, 1) stay as they are."""
+        """The state after x (K, n, width), a token's vector; rows that are not alive (K, n, 1) do not change."""
         hidden, seen = state["hidden"], state["memory"][:, :, 0]
         after = torch.tanh(x + self.again(torch.cat([hidden, seen], dim=-1)))
         value, scores = self.act(after).split([self.cell, self.actions], dim=-1)
@@ -73,13 +73,13 @@ class Machine(nn.Module, ABC):
         return state
 
     def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
-        """Logits (K, n, words) of the next token, and the state after it; `token` is not looked at."""
+        """Logits (K, n, words) of the next token, and the state after it; `token` is ignored."""
         state = self._advance(state, self._blank(token[..., None]))
         return self.head(state["hidden"]), state
 
     def features(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to what the head reads, (K, n, T, width), T as wide as `target`, whose tokens are not
-        looked at."""
+        """Source ids (K, n, S) to inputs of the head, (K, n, T, width), T as wide as `target`, whose tokens are
+        ignored."""
         state, blank = self.start(source), self._blank(source)
         hidden = []
         for _ in range(target.shape[-1]):
@@ -88,7 +88,7 @@ class Machine(nn.Module, ABC):
         return torch.stack(hidden, dim=2)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are not looked at."""
+        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are ignored."""
         logits: Tensor = self.head(self.features(source, target))
         return logits
 

@@ -1,9 +1,9 @@
-"""Iterations of a network of convolutions over tokens, without gradients, at a fraction of the cost.
+"""Iterations of a convolutional network over tokens, without gradients and without computing padding.
 
-The rows lie end to end, a place of zeros between two, so that nothing is computed for padding; those that need the
-fewest iterations come first, so that each iteration is of the rows behind a place alone. A convolution is three
-products, each added where the one before has written. What the recalled input adds is computed once, not in every
-iteration. Sums are taken in another order than in training, so that logits agree to rounding and not to the bit.
+The rows are stored end to end, with one place of zeros between two, so that nothing is computed for padding; those that
+need the fewest iterations come first, so that each iteration computes only the rows behind a place. A convolution is
+three products, each added to the result of the one before. The contribution of the recalled input is computed once, not
+in every iteration. The order of sums differs from that in training, so logits agree up to rounding, not bitwise.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..encoding.encoding import PAD
 @dataclass(frozen=True)
 class PackedTexts:
     """n texts end to end, which all replicas read. ids: (places,), PAD between two. seen: (places, 1), 1 at a token.
-    places: where each token of the texts (n, T) lies, 0 for padding, at which there is a zero. stops: (iterations,
-    place) in ascending order: so many iterations are taken of all that lies behind the place, and no more before the
-    next one."""
+    places: the place of each token of the texts (n, T), 0 for padding, where there is a zero. stops: (iterations,
+    place) in ascending order: everything behind the place has that many iterations, and the part before the next place
+    no more."""
 
     ids: Tensor
     seen: Tensor
@@ -31,7 +31,7 @@ class PackedTexts:
 
 
 def pack_texts(source: Tensor, counts: Tensor, dtype: torch.dtype) -> PackedTexts:
-    """Texts (n, T), padded at their ends, of which each is to be given its own number of iterations, `counts` (n,)."""
+    """Pack texts (n, T), padded at their ends, each with its own number of iterations, `counts` (n,)."""
     order = counts.argsort(stable=True)
     real = source[order] != PAD
     lengths = real.sum(dim=1)
@@ -49,14 +49,14 @@ def pack_texts(source: Tensor, counts: Tensor, dtype: torch.dtype) -> PackedText
 
 
 class ConvolutionProducts:
-    """A convolution's products. weight: (K, 3 outputs, inputs): of the place before, here, and after."""
+    """A convolution's products. weight: (K, 3 outputs, inputs): for the place before, here, and after."""
 
     def __init__(self, weight: Tensor) -> None:
         self.before, self.here, self.after = (part.transpose(1, 2).contiguous() for part in weight.chunk(3, dim=1))
 
     def __call__(self, x: Tensor, seen: Tensor, more: Tensor | None = None) -> Tensor:
         """x (K, places, inputs), and what is added to it, (K, places, outputs), to (K, places, outputs)."""
-        if len(x) == 1:  # a single product of torch's is much faster than one of a batch of one
+        if len(x) == 1:  # torch's plain matrix product is much faster than a batched one with a batch of one
             out = torch.mm(x[0], self.here[0]) if more is None else torch.addmm(more[0], x[0], self.here[0])
             out[1:].addmm_(x[0, :-1], self.before[0])
             out[:-1].addmm_(x[0, 1:], self.after[0])
@@ -68,7 +68,7 @@ class ConvolutionProducts:
 
 
 class Thinking:
-    """One iteration after the other, on states that lie packed."""
+    """One iteration after the other, on packed states."""
 
     def __init__(self, recall: Tensor, blocks: Sequence[tuple[Tensor, Tensor]], x: Tensor, seen: Tensor) -> None:
         """recall: the weight of the convolution of the state and the recalled input x (K, places, width) together;

@@ -14,7 +14,7 @@ from ...core.errors import ModelError
 
 
 def make_zero_shot_head(weights: str, names: tuple[str, ...], templates: str) -> Tensor:
-    """Weights (1, classes, d) whose products with a picture's features are CLIP's logits. `ModelError` for classes
+    """Weights (1, classes, d) whose products with an image's features are CLIP's logits. `ModelError` for classes
     without names, and for weights that are not CLIP's."""
     if not names:
         raise ModelError("setting head = 'zero-shot': the classes of this benchmark have no names: use head = 'zero'")
@@ -24,7 +24,7 @@ def make_zero_shot_head(weights: str, names: tuple[str, ...], templates: str) ->
 
 @lru_cache(maxsize=4)
 def _build_head(folder: Path, code: str, names: tuple[str, ...], templates: tuple[str, ...]) -> Tensor:
-    """Of the weights of a folder whose digest is `code`, once for all replicas of a process."""
+    """The head for the weights of a folder whose digest is `code`, computed once for all replicas of a process."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         network = load_clip_model(folder, "CLIPModel", torch.float32)
         scaled: Tensor = network.logit_scale.exp() * compute_text_features(network, folder, names, templates)

@@ -1,4 +1,4 @@
-"""A small convolutional network: convolutions, each pooled to half the size, then one dense layer that sees all places.
+"""A small convolutional network: convolutions, each pooled to half the size, then one dense layer over all places.
 
 LeCun, Bottou, Bengio and Haffner, Proc. IEEE 1998 (LeNet-5), with ReLU and maxima in place of its sigmoids and means;
 initial weights as He et al., ICCV 2015 (arXiv:1502.01852).
@@ -46,7 +46,7 @@ class Network(nn.Module):
         return unflatten_images(numbers, self.shape)
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features (K, n, width)."""
+        """Output of `embed` to features (K, n, width)."""
         for convolution in self.convolutions:
             x = halve_by_max(torch.relu(convolution(x)))
         features: Tensor = self.dropout(torch.relu(self.dense(x.flatten(2))))

@@ -1,8 +1,8 @@
-"""A decoder-only Transformer: a language model over the source, a separator and the target, taught the target alone.
+"""A decoder-only Transformer: a language model over the source, a separator and the target, trained on the target only.
 
 Radford et al. 2018 (GPT); as a sequence-to-sequence model, Wang et al., ICML 2022 (arXiv:2204.05832), "causal decoder".
-BOS, which the target begins with, is the separator. Sources are moved to the right, so that a row's tokens stand
-together; padding before them is neither seen nor counted, and a row does not depend on it.
+BOS, which the target begins with, is the separator. Sources are right-aligned, so that a row's tokens are contiguous;
+padding before them is masked and not counted, and a row does not depend on it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ SETTINGS: dict[str, Any] = {
     "position_range": 2048,
     "shared": False,
 }
-"""position: a file of positions/. position_range: the places, of source and target together, that `learned` has vectors
-for, or that `randomised` draws from. shared: one layer's weights serve all."""
+"""position: a file of positions/. position_range: the number of places, of source and target together, that `learned`
+has vectors for, or that `randomised` draws from. shared: all layers have the same weights."""
 
 
 def flush_right(ids: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ class Network(nn.Module):
             raise ModelError("deep_sets reads a set: categories alone or numbers alone (set inputs to one of them)")
         self.width, depth = settings["width"], settings["depth"]
         if depth < 1:
-            raise ModelError(f"setting depth = {depth}: deep_sets has 1 hidden layer or more on either side of the sum")
+            raise ModelError(f"setting depth = {depth}: use 1 hidden layer or more on either side of the sum")
         self.elements = sizes.shape[0] if sizes.shape else sizes.numbers
         self.table = Embedding(max(sizes.categories), self.width) if sizes.categories else None
         first = self.width if sizes.categories else sizes.numbers // self.elements
@@ -52,7 +52,7 @@ class Network(nn.Module):
         return elements
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features (K, n, width)."""
+        """Output of `embed` to features (K, n, width)."""
         for layer in self.phi:
             x = torch.relu(layer(x))
         x = x.sum(dim=2)

@@ -1,12 +1,12 @@
-"""A recurrent network that thinks in iterations, with recall: the same convolutions over the tokens again and again.
+"""A recurrent network that thinks in iterations, with recall: the same convolutions are applied repeatedly.
 
 Schwarzschild et al., NeurIPS 2021 (arXiv:2106.04537); recall, the input given to every iteration anew, Bansal et al.,
 NeurIPS 2022 (arXiv:2202.05826), figure 2: a projection, then each iteration one convolution of the state and the input
 together and two residual blocks, then an output block. All convolutions have a kernel of 3 and no bias. Longer inputs
 are given more iterations. A ReLU follows the convolution with the recalled input, as in the released code; the output
-block keeps the width in both its convolutions, of which the second halves it there. Here words are embedded (bits need
-no embedding), what leads to the logits last is a map of each token alone, and padding is kept at zero, so that a row
-does not depend on the rows beside it.
+block has the same width in both its convolutions, where the second halves it there. Here words are embedded (bits need
+no embedding), the last map to the logits is of each token alone, and padding stays zero, so that a row does not depend
+on the other rows of its batch.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ._packed import Thinking, pack_texts
 
 TASK = "aligned"
 SETTINGS: dict[str, Any] = {"width": 64, "blocks": 2, "iterations": 30, "iterations_per_token": 2}
-"""blocks: residual blocks of an iteration. iterations: in training, and at least so many in evaluation.
-iterations_per_token: in evaluation, where that is more."""
+"""blocks: residual blocks of an iteration. iterations: in training, and the minimum in evaluation.
+iterations_per_token: in evaluation, if that is more."""
 
 
 class Convolution(nn.Module):
@@ -85,11 +85,11 @@ class Network(nn.Module):
         return state
 
     def settled(self, state: Tensor, seen: Tensor) -> Tensor:
-        """What the head reads of a state, (K, n, T, width)."""
+        """Inputs of the head, (K, n, T, width), from a state."""
         return torch.relu(self.second_out(torch.relu(self.first_out(state, seen)), seen))
 
     def features(self, source: Tensor, target: Tensor) -> Tensor:
-        """What the head reads after all iterations, (K, n, T, width); the target is not looked at."""
+        """Inputs of the head after all iterations, (K, n, T, width); the target is ignored."""
         x, state, seen = self.begin(source)
         if self.training:
             for _ in range(self.iterations):
@@ -104,7 +104,7 @@ class Network(nn.Module):
 
     @staticmethod
     def _packs(source: Tensor) -> bool:
-        """Whether all replicas read the same texts (K, n, T), and nobody wants a gradient or lower precision."""
+        """Whether all replicas read the same texts (K, n, T), without gradients or lower precision."""
         needs_autograd = torch.is_grad_enabled() or torch.is_autocast_enabled(source.device.type)
         return not needs_autograd and source.numel() > 0 and bool((source == source[:1]).all())
 
@@ -125,5 +125,5 @@ class Network(nn.Module):
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The likeliest word for each token, ids (K, n, T), PAD after a row's last."""
         logits = self(source, source)
-        logits[..., :4] = -torch.inf  # the ids with a meaning of their own are not words
+        logits[..., :4] = -torch.inf  # special ids are not words
         return torch.where(source != PAD, logits.argmax(dim=-1), PAD)

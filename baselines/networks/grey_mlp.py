@@ -1,6 +1,6 @@
-"""A multi-layer perceptron that sees an image's brightness alone: the sum of its channels at each pixel.
+"""A multi-layer perceptron on an image's brightness only: the sum of its channels at each pixel.
 
-On ColoredMNIST, where a digit stands in one of two channels, it cannot know the colour: the oracle of Arjovsky, Bottou,
+On ColoredMNIST, where a digit is in one of two channels, it cannot know the colour: the oracle of Arjovsky, Bottou,
 Gulrajani and Lopez-Paz, Invariant Risk Minimization, 2019 (arXiv:1907.02893), section 5.2.
 """
 
@@ -19,7 +19,7 @@ from .mlp import Network as Perceptron
 TASK = "classification"
 READS = "images"
 SETTINGS: dict[str, Any] = {"width": 128, "depth": 1, "dropout": 0.0}
-"""As of `mlp`."""
+"""See `mlp`."""
 
 
 class Network(Perceptron):

@@ -16,7 +16,7 @@ from ._inputs import encode_dense
 
 TASK = "classification"
 SETTINGS: dict[str, Any] = {}
-"""None of its own."""
+"""It has no settings."""
 
 
 class Network(nn.Module):

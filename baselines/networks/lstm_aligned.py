@@ -1,6 +1,6 @@
 """An LSTM that gives one output token for each input token: a transducer, for tasks whose outputs are aligned.
 
-Graves, "Supervised sequence labelling with recurrent neural networks", 2012. Recurrent networks carry regular
+Graves, "Supervised sequence labelling with recurrent neural networks", 2012. Recurrent networks generalise regular
 languages such as parity to any length where Transformers do not (Delétang et al., ICLR 2023, arXiv:2207.02098).
 """
 
@@ -34,12 +34,12 @@ class Network(nn.Module):
         initialise_recurrent(self.lstm)
 
     def features(self, source: Tensor, target: Tensor | None = None) -> Tensor:
-        """Source ids (K, n, S) to what the head reads, (K, n, S, width); the target is not looked at."""
+        """Source ids (K, n, S) to inputs of the head, (K, n, S, width); the target is ignored."""
         x: Tensor = self.lstm(self.read(source), (source != PAD).sum(dim=-1).clamp(min=1))[0]
         return x
 
     def forward(self, source: Tensor, target: Tensor | None = None) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, S, words); the target is not looked at."""
+        """Source ids (K, n, S) to logits (K, n, S, words); the target is ignored."""
         logits: Tensor = self.head(self.features(source))
         return logits
 

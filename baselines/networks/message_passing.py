@@ -44,7 +44,7 @@ class Network(nn.Module):
         self.head = Linear(self.width, sizes.outputs)
 
     def features(self, source: Tensor, target: Tensor | None = None) -> Tensor:
-        """Source ids (K, n, S) to the nodes' last states (K, n, S, width); the target is not looked at."""
+        """Source ids (K, n, S) to the nodes' last states (K, n, S, width); the target is ignored."""
         present = (source != PAD)[..., None]
         lengths = present.sum(dim=2, keepdim=True)
         # A row's rounds are its own, so that it does not depend on longer rows beside it.
@@ -59,7 +59,7 @@ class Network(nn.Module):
         return state
 
     def forward(self, source: Tensor, target: Tensor | None = None) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, S, words); the target is not looked at."""
+        """Source ids (K, n, S) to logits (K, n, S, words); the target is ignored."""
         logits: Tensor = self.head(self.features(source))
         return logits
 

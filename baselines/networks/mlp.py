@@ -42,7 +42,7 @@ class Network(nn.Module):
         return encode_dense(self.sizes.categories, categories, numbers)
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features (K, n, width)."""
+        """Output of `embed` to features (K, n, width)."""
         for layer in self.hidden:
             x = self.dropout(torch.relu(layer(x)))
         return x

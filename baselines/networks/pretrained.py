@@ -1,5 +1,5 @@
-"""A pretrained model of transformers (ResNet, ConvNeXt, ViT, DINOv2, CLIP's vision side; BERT-, GPT-2-, Llama-like;
-wav2vec 2.0-like) with a linear head, to be fine-tuned.
+"""A pretrained transformers model (ResNet, ConvNeXt, ViT, DINOv2, CLIP's vision side; BERT-, GPT-2-, Llama-like;
+wav2vec 2.0-like) with a linear head, for fine-tuning.
 
 The head is 0 at first, as Dosovitskiy et al. fine-tune (ICLR 2021, arXiv:2010.11929), or CLIP's zero-shot classifier,
 as Wortsman et al. do (CVPR 2022, arXiv:2109.01903, section 3): the features of the classes' names times the learned
@@ -41,19 +41,19 @@ SETTINGS: dict[str, Any] = {
     "dropout": 0.0,
     "seconds": 10.0,
 }
-"""weights: `org/name[@revision]` of the Hub, or `./folder`; safetensors alone. pooling: a row's features are the
-model's own pooled output (`model`; where it has none the first token's state, the last token's of a model that reads
-one way, the mean over a sound's frames), the `mean` of the last states, or the `first` or `last` token's. head: `zero`,
-or `zero-shot` for weights of CLIP and classes with names. templates: of the prompts that these names stand in: a set's
-name (`single`, `imagenet`, `cifar`), or templates with `|` between them. freeze: `stem` trains nothing before the first
-block (embeddings, a sound's convolutions), `body` the head alone. probe_steps: so many first steps do. frozen_norm:
-batch normalisation by the pretrained moments, while training too. layer_decay: the learning rate of a layer is this
-share of that of the layer above; the head's is whole. lora_rank: of low-rank updates to queries and values, all else
-but the head frozen; 0 for none. lora_alpha: their scale is lora_alpha / lora_rank. dropout: of features. seconds: of a
-sound, that are read (inputs = 'sounds'); the rest is cut off."""
+"""weights: `org/name[@revision]` of the Hub, or `./folder`; safetensors only. pooling: a row's features are the model's
+own pooled output (`model`; if it has none the first token's state, the last token's of a causal model, or the mean over
+an audio clip's frames), the `mean` of the last states, or the `first` or `last` token's. head: `zero`, or `zero-shot`
+for weights of CLIP and classes with names. templates: of the prompts with these names: a set's name (`single`,
+`imagenet`, `cifar`), or templates with `|` between them. freeze: `stem` trains nothing before the first block
+(embeddings, an audio model's convolutions), `body` trains the head only. probe_steps: the number of first steps that
+train the head only. frozen_norm: batch normalisation by the pretrained moments in training too. layer_decay: the
+learning rate of a layer is this share of that of the layer above; the head's is undiminished. lora_rank: of low-rank
+updates to queries and values, with all else but the head frozen; 0 for none. lora_alpha: their scale is lora_alpha /
+lora_rank. dropout: of features. seconds: the length to which audio is truncated (inputs = 'sounds')."""
 
-TOKENS_AT_ONCE, SAMPLES_AT_ONCE, PICTURES_AT_ONCE = 2**14, 2**19, 512
-"""What is answered at once: tokens, padding included; samples of sounds; pictures."""
+TOKENS_AT_ONCE, SAMPLES_AT_ONCE, IMAGES_AT_ONCE = 2**14, 2**19, 512
+"""The largest batch in evaluation: tokens, including padding; audio samples; images."""
 
 
 class Network(nn.Module):
@@ -64,12 +64,12 @@ class Network(nn.Module):
         self.body = Body(settings)
         if self.body.reads == "input_ids":
             if not sizes.source:
-                raise ModelError(f"weights {self.body.name} read texts: set inputs = 'tokens', on a task of one text")
+                raise ModelError(f"weights {self.body.name} read text: set inputs = 'tokens' (for one text input)")
         elif self.body.reads == "input_values":
             if len(sizes.shape) != 1:
-                raise ModelError(f"weights {self.body.name} read sounds: set inputs = 'sounds', on a task of one sound")
+                raise ModelError(f"weights {self.body.name} read audio: set inputs = 'sounds' (for one audio input)")
         elif sizes.source or sizes.categories:
-            raise ModelError(f"weights {self.body.name} read pictures, and this task's inputs are others")
+            raise ModelError(f"weights {self.body.name} read images, and the inputs of this task are not images")
         else:
             get_image_size(sizes.shape)
         self.shape, self.width = sizes.shape, self.body.width
@@ -85,15 +85,15 @@ class Network(nn.Module):
         self.register_buffer("decay", torch.tensor([float(settings["layer_decay"])]))
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Token ids `categories` (K, n, T) as they are; or flat pictures `numbers` (K, n, pixels), from 0 to 1, at the
-        model's own size and by its moments, (K, n, channels, height, width); or sounds `numbers` (K, n, samples)."""
+        """Token ids `categories` (K, n, T), unchanged; or flat images `numbers` (K, n, pixels), 0 to 1, resized and
+        normalised for the model, (K, n, channels, height, width); or audio `numbers` (K, n, samples)."""
         pixels = self.body.pixels
         if pixels is None:
             return categories if self.body.reads == "input_ids" else numbers
         images = unflatten_images(numbers, self.shape)
         given, channels = images.shape[2], len(pixels.mean)
         if given > channels:
-            raise ModelError(f"weights {self.body.name} read {channels} channels, and pictures have {given}")
+            raise ModelError(f"weights {self.body.name} read {channels} channels, and images have {given}")
         colours = (
             images.expand(-1, -1, channels, -1, -1) if given == 1 else F.pad(images, (0, 0, 0, 0, 0, channels - given))
         )
@@ -103,13 +103,13 @@ class Network(nn.Module):
         return (colours - pixels.mean.to(colours)) / pixels.deviation.to(colours)
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features (K, n, width)."""
+        """Output of `embed` to features (K, n, width)."""
         if self.body.reads == "input_ids":
             present = (x != PAD).long()
-            present[..., 0] = 1  # of a text without tokens too
+            present[..., 0] = 1  # also for a text without tokens
             features = self.body(input_ids=(x - 1).clamp(min=0), attention_mask=present)
         elif self.body.reads == "input_values":
-            # Silence at the end is padding: samples are normalised, and no others are 0 there.
+            # Zeros at the end are padding: samples are normalised, so no others are 0 there.
             heard = (x != 0).long().flip(-1).cummax(-1).values.flip(-1)
             features = self.body(input_values=x, attention_mask=heard)
         else:
@@ -118,15 +118,15 @@ class Network(nn.Module):
         return dropped
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Token ids (K, n, T), or flat pictures or sounds (K, n, pixels or samples), to logits (K, n, classes)."""
+        """Token ids (K, n, T), or flat images or audio (K, n, pixels or samples), to logits (K, n, classes)."""
         logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
         return logits
 
     def rows_at_once(self, categories: Tensor, numbers: Tensor) -> int:
-        """Rows that are answered at once: of long texts and sounds fewer, whose states take much memory."""
+        """Rows in a batch in evaluation: fewer for long texts and audio, whose states need much memory."""
         if self.body.reads == "input_ids":
             return TOKENS_AT_ONCE // categories.shape[-1]
-        return SAMPLES_AT_ONCE // numbers.shape[-1] if self.body.reads == "input_values" else PICTURES_AT_ONCE
+        return SAMPLES_AT_ONCE // numbers.shape[-1] if self.body.reads == "input_values" else IMAGES_AT_ONCE
 
     def depths(self) -> list[int]:
         """The layer of each parameter, from 0, in the order of `parameters()`; the head is the last layer."""
@@ -135,7 +135,7 @@ class Network(nn.Module):
         return [*body, *([last] * len(list(self.head.parameters())))]
 
     def mark_rates(self) -> None:
-        """Say of each parameter at what share of the learning rate it moves, (K,)."""
+        """Set on each parameter its share of the learning rate, (K,)."""
         depths = self.depths()
         decays = bool((self.decay != 1).any())
         for parameter, depth in zip(self.parameters(), depths, strict=True):

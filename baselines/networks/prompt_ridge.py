@@ -1,10 +1,9 @@
-"""Ridge regression on each row's own pairs: nothing is learnt from other rows but the penalty.
+"""Ridge regression on each row's own pairs: only the penalty is learned from other rows.
 
 With X and y the pairs of a prompt and x the query, the output is x . (X'X + penalty I)^-1 X'y. Where weights are normal
 of variance t and noise of variance s, this is the posterior mean at a penalty of s / t, and no prediction has a lower
-expected squared error (Hoerl and Kennard, Technometrics 1970; Garg et al., NeurIPS 2022, arXiv:2208.01066, hold
-Transformers against it). A penalty of nearly 0 is least squares; of fewer pairs than unknowns, the solution of least
-norm.
+expected squared error (Hoerl and Kennard, Technometrics 1970; Garg et al., NeurIPS 2022, arXiv:2208.01066, compare
+Transformers with it). A penalty of nearly 0 is least squares; with fewer pairs than unknowns, the minimum-norm one.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from . import _prompts
 
 TASK = "regression"
 SETTINGS: dict[str, Any] = {"penalty": 1.0}
-"""penalty: that training begins from, above 0; its logarithm is the one parameter. Give it with `scaled = false`, so
-that inputs and targets are in their own units."""
+"""penalty: the initial value, above 0; its logarithm is the only parameter. Set it with `scaled = false`, so that
+inputs and targets are in their own units."""
 
 
 class Network(nn.Module):
@@ -36,7 +35,7 @@ class Network(nn.Module):
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Flat prompts `numbers` (K, n, lines * (width + 2)) to outputs (K, n, 1); `categories` is empty."""
-        # In float64: of as many pairs as unknowns the equations may be all but singular.
+        # In float64: with as many pairs as unknowns the equations may be almost singular.
         prompt = _prompts.split_lines(numbers.double(), self.lines)
         pairs, query = prompt[..., :-1, :], prompt[..., -1, : self.inputs]
         x = pairs[..., : self.inputs] * pairs[..., -1:]

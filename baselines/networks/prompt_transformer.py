@@ -1,9 +1,9 @@
-"""A Transformer encoder over the lines of a prompt: pairs (x, y) as tokens, and a query that is to get its y.
+"""A Transformer encoder over the lines of a prompt: pairs (x, y) as tokens, and a query whose y is predicted.
 
 The question of Garg et al., "What Can Transformers Learn In-Context?" (NeurIPS 2022, arXiv:2208.01066). There a decoder
-reads x and y as tokens of their own, and is taught each y from what comes before it; here a pair is one token, every
-token sees every other, and the query's alone is taught. Without positions no order of the pairs changes the output, and
-there may be more of them than in training.
+reads x and y as separate tokens and is trained to predict each y from the tokens before it; here a pair is one token,
+every token attends to every other, and only the query's y is trained. Without positions the order of the pairs does not
+change the output, and there may be more of them than in training.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SETTINGS: dict[str, Any] = {
     "position_range": 2048,
     "shared": False,
 }
-"""position: a file of positions/; by default a set of pairs. position_range, shared: as of `transformer`."""
+"""position: a file of positions/; by default a set of pairs. position_range, shared: see `transformer`."""
 
 
 class Network(nn.Module):
@@ -48,7 +48,7 @@ class Network(nn.Module):
         return _prompts.split_lines(numbers, self.lines)
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features of the query, (K, n, width)."""
+        """Output of `embed` to features of the query, (K, n, width)."""
         seen = x[..., -1] != 0
         query = torch.zeros_like(seen)
         query[..., -1] = True

@@ -40,7 +40,7 @@ class Network(nn.Module):
         self.register_buffer("starts", torch.tensor(starts), persistent=False)
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Categories (K, n, fields) int64 to what the hidden units square, (K, n, width); `numbers` is empty.
+        """Categories (K, n, fields) int64 to the hidden units before squaring, (K, n, width); `numbers` is empty.
 
         A one-hot row times a matrix is a row of the matrix, so the first layer is a sum of looked-up rows.
         """
@@ -48,7 +48,7 @@ class Network(nn.Module):
         return looked_up.sum(dim=2)
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features (K, n, width)."""
+        """Output of `embed` to features (K, n, width)."""
         return x.square()
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:

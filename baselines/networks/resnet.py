@@ -32,7 +32,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU}
 
 
 class NormalisedConvolution(nn.Module):
-    """A 3 x 3 convolution without bias, pooling where asked, batch normalisation, activation."""
+    """A 3 x 3 convolution without bias, optional pooling, batch normalisation, activation."""
 
     def __init__(
         self, inputs: int, outputs: int, activation: type[nn.Module], ghost: int = 0, pooled: bool = False
@@ -50,7 +50,7 @@ class NormalisedConvolution(nn.Module):
 
 
 class Group(nn.Module):
-    """Half the size, other channels, and two more convolutions whose outputs are added to their inputs."""
+    """Halve the size, change the channels, and apply two more convolutions as a residual block."""
 
     def __init__(self, inputs: int, outputs: int, activation: type[nn.Module], ghost: int = 0) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Network(nn.Module):
         return unflatten_images(numbers, self.shape)
 
     def encode(self, x: Tensor) -> Tensor:
-        """What `embed` gives to features (K, n, width): means over all places."""
+        """Output of `embed` to features (K, n, width): means over all places."""
         y: Tensor = self.body(x)
         return y.flatten(3).mean(dim=3)
 

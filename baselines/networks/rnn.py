@@ -1,8 +1,8 @@
-"""A recurrent network that reads its input once, then writes from its state alone: no attention, and no memory beside.
+"""A recurrent network that reads its input once, then writes from its state alone: no attention, no external memory.
 
 The "RNN" and the "LSTM" of Delétang et al., ICLR 2023 (arXiv:2207.02098): after the input the network is fed blanks, so
-that all that it knows of the input is in a state of fixed size. Whoever reads so is a finite automaton (Elman,
-Cognitive Science 1990) or, where the state counts, a counter machine (LSTM).
+that its information about the input is in a state of fixed size. This makes it a finite automaton (Elman, Cognitive
+Science 1990) or, if the state counts, a counter machine (LSTM).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {"width": 256, "layers": 1, "cell": "elman"}
 
 CELLS: dict[str, type[Recurrent]] = {"elman": Elman, "gru": GRU, "lstm": LSTM}
 BLANK = PAD
-"""What is fed while the output is written; it does not occur within an input."""
+"""The token fed while the output is written; it does not occur within an input."""
 
 
 class Network(nn.Module):
@@ -48,23 +48,23 @@ class Network(nn.Module):
         return _name_states(self.layers(self.read(source), lengths)[1])
 
     def _write(self, state: State, token: Tensor) -> tuple[Tensor, State]:
-        """What the head reads, (K, n, T, width), in as many steps as `token` (K, n, T) is wide, and the state after."""
+        """Inputs of the head, (K, n, T, width), for the steps of `token` (K, n, T), and the state after them."""
         blank = self.read(token.new_full(token.shape, BLANK))
         x, after = self.layers(blank, states=tuple(state.values()))
         return x, _name_states(after)
 
     def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
-        """Logits (K, n, words) of the next token, and the state after it; `token` is not looked at."""
+        """Logits (K, n, words) of the next token, and the state after it; `token` is ignored."""
         x, state = self._write(state, token[..., None])
         return self.head(x)[:, :, 0], state
 
     def features(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to what the head reads, (K, n, T, width), T as wide as `target`, whose tokens are not
-        looked at."""
+        """Source ids (K, n, S) to inputs of the head, (K, n, T, width), T as wide as `target`, whose tokens are
+        ignored."""
         return self._write(self.start(source), target)[0]
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are not looked at."""
+        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are ignored."""
         logits: Tensor = self.head(self.features(source, target))
         return logits
 

@@ -24,8 +24,8 @@ SETTINGS: dict[str, Any] = {"width": 256, "cell": 8}
 
 
 def push_and_pop(stack: Tensor, actions: Tensor, value: Tensor) -> Tensor:
-    """A stack (K, n, depth, cell), its top first, after shares (K, n, 3) of leaving it, of pushing a value (K, n, cell)
-    and of popping: (K, n, depth + 1, cell). Below the bottom are zeros."""
+    """A stack (K, n, depth, cell), its top first, after a mixture, with weights (K, n, 3), of no action, pushing a
+    value (K, n, cell) and popping: (K, n, depth + 1, cell). Below the bottom are zeros."""
     depth = stack.shape[2] + 1
     around = F.pad(torch.cat([value[:, :, None], stack], dim=2), (0, 0, 0, 2))
     pushed, left, popped = (around[:, :, first : first + depth] for first in range(3))

@@ -1,4 +1,4 @@
-"""Syntactic attention: where to look is decided by context, what to write by the words looked at, and by nothing else.
+"""Syntactic attention: context decides where to attend, the attended words alone decide the output.
 
 Russin, Jo, O'Reilly and Bengio, "Compositional generalization in a deep seq2seq model by separating syntax and
 semantics", 2019 (arXiv:1904.09708), equations 1-6. The semantic stream embeds each word without context; the
@@ -62,7 +62,7 @@ class Network(nn.Module):
         self.dropout = Dropout(settings["dropout"])
         initialise_recurrent(self.encoder)
         initialise_recurrent(self.decoder)
-        nn.init.normal_(self.syntax.weight, std=0.1)  # a word seldom seen stays near all others
+        nn.init.normal_(self.syntax.weight, std=0.1)  # a rare word stays near all others
 
     def start(self, source: Tensor) -> State:
         """The state before the first token, from source ids (K, n, S), to which an EOS is joined: a word whose
@@ -91,21 +91,21 @@ class Network(nn.Module):
         }
 
     def _advance(self, state: State) -> tuple[Tensor, State]:
-        """The attention (K, n, 1, S + 1 or, with BOS, + 2) at this step, and the state after it. What is written leaves
-        no trace in it; control, hidden and cell are (K, n, 1, syntax), or twice as wide."""
+        """The attention (K, n, 1, S + 1 or, with BOS, + 2) at this step, and the state after it, which does not depend
+        on the output; control, hidden and cell are (K, n, 1, syntax), or twice as wide."""
         scores = state["control"] @ state["roles"].transpose(-1, -2)
         weights = scores.masked_fill(state["padding"][:, :, None, :], -1e9).softmax(dim=-1)
         _, (hidden, cell) = self.decoder(weights @ state["roles"], states=(state["hidden"], state["cell"]))
         return weights, state | {"control": hidden, "hidden": hidden, "cell": cell}
 
     def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
-        """Logits (K, n, words) of the next token, and the state after it; `token` is not looked at."""
+        """Logits (K, n, words) of the next token, and the state after it; `token` is ignored."""
         weights, state = self._advance(state)
         return self.head(weights @ state["meanings"])[:, :, 0], state
 
     def features(self, source: Tensor, target: Tensor) -> Tensor:
         """Source ids (K, n, S) to the attended meanings (K, n, T, meaning), T as wide as `target`, whose tokens are
-        not looked at."""
+        ignored."""
         state = self.start(source)
         looked = []
         for _ in range(target.shape[-1]):
@@ -114,7 +114,7 @@ class Network(nn.Module):
         return torch.cat(looked, dim=2) @ state["meanings"]
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are not looked at."""
+        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are ignored."""
         logits: Tensor = self.head(self.features(source, target))
         return logits
 

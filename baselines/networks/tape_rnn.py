@@ -2,7 +2,7 @@
 
 Delétang et al., ICLR 2023 (arXiv:2207.02098), whose approximation of a Turing machine it is; here the written value is
 linear in the hidden state. Their tape is a circle of a fixed number of cells. Here it never has less than twice the
-input's length and one more, so that an input longer than those of training still has room.
+input's length and one more, so that an input longer than those of training still fits.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ jumps: whether the head can move by the input's length, too."""
 
 
 def compute_moves(lengths: Tensor, cells: int, room: int, jumps: bool) -> Tensor:
-    """Which cell comes where, (K, n, moves, room), when the head moves right or left by one, and with `jumps` right or
-    left by lengths (K, n). Positions are counted from the head on a circle of max(cells, 2 length + 1); the others of
-    `room` stay where they are."""
+    """The cell at each position, (K, n, moves, room), when the head moves right or left by one, and with `jumps` right
+    or left by lengths (K, n). Positions are counted from the head on a circle of max(cells, 2 length + 1); the other
+    positions of `room` do not change."""
     around = (2 * lengths + 1).clamp(min=cells)[:, :, None, None]
     unit = torch.ones_like(lengths)
     steps = torch.stack([unit, -unit] + ([lengths, -lengths] if jumps else []), dim=-1)[..., None]
@@ -35,8 +35,8 @@ def compute_moves(lengths: Tensor, cells: int, room: int, jumps: bool) -> Tensor
 
 
 def write_and_move(tape: Tensor, moves: Tensor, actions: Tensor, value: Tensor) -> Tensor:
-    """A tape (K, n, room, cell) counted from the head, after a value (K, n, cell) is written under the head and then
-    shares (K, n, 1 + moves) of staying and of each of `moves` are taken."""
+    """A tape (K, n, room, cell) counted from the head, after a value (K, n, cell) is written under the head and then a
+    mixture, with weights (K, n, 1 + moves), of staying and of each of `moves` is applied."""
     tape = torch.cat([value[:, :, None], tape[:, :, 1:]], dim=2)
     order = moves.flatten(2)[..., None].expand(-1, -1, -1, tape.shape[-1])
     choices = torch.cat([tape, tape.gather(2, order)], dim=2).view(*actions.shape, tape.shape[2] * tape.shape[3])

@@ -1,4 +1,4 @@
-"""A Transformer encoder-decoder; decoding keeps the keys and values it has computed.
+"""A Transformer encoder-decoder; decoding caches keys and values.
 
 Vaswani et al., NeurIPS 2017 (arXiv:1706.03762), with normalisation before each block and queries that start like their
 keys (layers/attention.py).
@@ -30,8 +30,8 @@ SETTINGS: dict[str, Any] = {
     "position_range": 2048,
     "shared": False,
 }
-"""layers: of the encoder and of the decoder each. position: a file of positions/. position_range: the places that
-`learned` has vectors for, or that `randomised` draws from. shared: one layer's weights serve all of a stack."""
+"""layers: of the encoder and of the decoder each. position: a file of positions/. position_range: the number of places
+that `learned` has vectors for, or that `randomised` draws from. shared: all layers of a stack have the same weights."""
 
 
 class Network(nn.Module):
@@ -47,16 +47,16 @@ class Network(nn.Module):
         self.head = Linear(self.width, sizes.outputs)
 
     def _read(self, source: Tensor) -> tuple[Tensor, list[Pair]]:
-        """Which columns of source ids (K, n, S) are tokens, and what the decoder's blocks read of them."""
+        """Which columns of source ids (K, n, S) are tokens, and their keys and values for the decoder's blocks."""
         seen = source != PAD
-        seen[..., 0] = True  # an empty text is read as one word of padding: attention over nothing is not a number
+        seen[..., 0] = True  # an empty text is read as one word of padding: attention over no keys is NaN
         memory, _ = self.encoder(
             self.read(source) * math.sqrt(self.width), seen, columns=count_columns(source).clamp(min=1)
         )
         return seen, self.decoder.memory(memory)
 
     def start(self, source: Tensor) -> State:
-        """The state before the first token, from source ids (K, n, S): what cross-attention reads, and no past."""
+        """The state before the first token, from source ids (K, n, S): cross-attention's keys and values, no past."""
         seen, memory = self._read(source)
         return {"seen": seen} | pack_keys_values(memory, "cross", len(source))
 

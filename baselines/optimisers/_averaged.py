@@ -1,4 +1,4 @@
-"""Optimisers that keep one moving average of each parameter's gradient, every replica at its own rate."""
+"""Optimisers with one moving average of each parameter's gradient, and a learning rate per replica."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class AveragingOptimiser(ABC):
         self.steps = 0
 
     def per_replica(self, values: Sequence[float]) -> Tensor:
-        """A setting of each replica, (K,), as exact as it was given."""
+        """A setting of each replica, (K,), at its full precision."""
         return torch.tensor(values, dtype=torch.float64, device=self.parameters[0].device)
 
     @abstractmethod
     def direction(self, average: Tensor, gradient: Tensor) -> Tensor:
-        """Where a parameter goes, (K, ..) as the parameter; `average` is moved in place."""
+        """The direction of a parameter's step, (K, ..) as the parameter; `average` is updated in place."""
 
     @torch.no_grad()
     def step(self, factor: float) -> None:
@@ -48,10 +48,10 @@ class AveragingOptimiser(ABC):
                 parameter.mul_(broadcast_values(shares, parameter)).sub_(along.mul_(broadcast_values(rates, parameter)))
 
     def state(self) -> dict[str, Any]:
-        """All that is remembered between steps: tensors (K, ..), and how many steps there were."""
+        """The state between steps: tensors (K, ..), and how many steps there were."""
         return {"steps": self.steps} | {name: value.clone() for name, value in self.averages.items()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Restore a state that `state` returned."""
         self.steps = int(state["steps"])
         self.averages = {name: value.clone() for name, value in state.items() if isinstance(value, Tensor)}

@@ -23,10 +23,10 @@ def group_replicas(each: Sequence[Mapping[str, float]]) -> list[tuple[slice, dic
 
 
 class GroupedOptimiser:
-    """A torch optimiser whose state is elementwise, so that stacking replicas changes nothing.
+    """A torch optimiser with elementwise state, so that stacking replicas changes nothing.
 
-    make: from parameter groups to the optimiser. each: what each of the K replicas sets. kept: the names of the state
-    tensors that torch keeps for a parameter."""
+    make: from parameter groups to the optimiser. each: the settings of each of the K replicas. kept: the names of
+    torch's state tensors of a parameter."""
 
     def __init__(
         self,
@@ -55,12 +55,12 @@ class GroupedOptimiser:
         self.move()
 
     def move(self) -> None:
-        """The step itself, once rates and gradients are set."""
+        """Take the step, once rates and gradients are set."""
         self.optimiser.step()
 
     def state(self) -> State:
-        """All that is remembered between steps: tensors (K, ..), how many steps there were, and for parameters whose
-        gradients began later how many they took (`steps/PLACE`)."""
+        """The state between steps: tensors (K, ..), how many steps there were, and for parameters whose gradients began
+        later how many steps they took (`steps/PLACE`)."""
         state: State = {"steps": 0}
         step_counts = [
             self.optimiser.state.get(view, {}).get("step") for view in self.optimiser.param_groups[0]["params"]
@@ -82,7 +82,7 @@ class GroupedOptimiser:
         return value if isinstance(value, Tensor) else None
 
     def load(self, state: State) -> None:
-        """Go on from what `state` gave."""
+        """Restore a state that `state` returned."""
         for group, (some, _) in zip(self.optimiser.param_groups, self.runs, strict=True):
             for index, view in enumerate(group["params"]):
                 tensors = {
@@ -97,4 +97,4 @@ class GroupedOptimiser:
         self.loaded()
 
     def loaded(self) -> None:
-        """Called when the state's tensors are others."""
+        """Called when the state's tensors were replaced."""

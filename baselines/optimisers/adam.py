@@ -1,6 +1,6 @@
 """Adam, its weight decay added to the gradient. Kingma and Ba, ICLR 2015 (arXiv:1412.6980).
 
-What DomainBed and WILDS train with. Without weight decay it is `adamw`.
+DomainBed and WILDS train with it. Without weight decay it is equal to `adamw`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from ._grouped import GroupedOptimiser
 
 SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 STATE = "exp_avg", "exp_avg_sq"
-"""The tensors that torch keeps of a parameter."""
+"""torch's state tensors of a parameter."""
 
 
 def make_parameter_groups(rates: Sequence[float], hyperparameters: Hyperparameters) -> list[dict[str, Any]]:
@@ -41,8 +41,8 @@ class Optimiser(GroupedOptimiser):
         self.loaded()
 
     def move(self) -> None:
-        """torch's kernel, called with lists that are kept from step to step: to gather them anew, as torch's `step`
-        does, takes several times as long as the kernel where networks are small."""
+        """Call torch's kernel with lists that are reused from step to step: gathering them anew, as torch's `step`
+        does, takes several times as long as the kernel for small networks."""
         groups = self.optimiser.param_groups
         gradients = [[view.grad for view in group["params"]] for group in groups]
         there = [[gradient is not None for gradient in some] for some in gradients]
@@ -64,7 +64,7 @@ class Optimiser(GroupedOptimiser):
                 )  # fmt: skip
 
     def _gathered(self, group: dict[str, Any]) -> tuple[list[Tensor], ...]:
-        """A group's parameters that have a gradient, and what is kept of each."""
+        """A group's parameters that have a gradient, and the state of each."""
         views = [view for view in group["params"] if view.grad is not None]
         buffers = ([self.optimiser.state[view][name] for view in views] for name in (*STATE, "step"))
         return (views, *buffers)

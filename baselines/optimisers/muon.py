@@ -8,10 +8,10 @@ momentum and five steps of a quintic iteration that brings the singular values o
 factor before lr makes O as large as AdamW's steps are (Liu et al., Muon is Scalable for LLM Training, 2025,
 arXiv:2502.16982, equation 4), so one rate, one weight decay and one schedule serve both.
 
-A kernel of a convolution is a matrix of outputs by everything else; what a layer keeps as one matrix is taken as one
+A kernel of a convolution is a matrix of outputs by everything else; what a layer stores as one matrix is treated as one
 (keys above values in attention, the three taps of deep_thinking). Heads, embeddings, the stacked gates of recurrent
 layers, biases and gains are AdamW's. The iteration runs in the parameters' own precision, not in bfloat16, so that a
-replica comes out alike alone and among many in float64 too.
+replica's result is the same alone and among many in float64 too.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _LEAST = 1e-7
 
 
 def orthogonalise_matrices(matrices: Tensor) -> Tensor:
-    """Matrices (K, rows, columns) with the singular vectors they have, and singular values of about 1: within 0.7 and
-    1.2, where they were not tiny."""
+    """Matrices (K, rows, columns) with the same singular vectors, and singular values of about 1: between 0.7 and 1.2,
+    where they were not tiny."""
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.transpose(1, 2).contiguous() if tall else matrices
     norms = x.flatten(1).square().sum(1).sqrt().clamp(min=_LEAST)
@@ -67,7 +67,7 @@ class _Matrices(AveragingOptimiser):
 
 
 class _Parts:
-    """Optimisers of some of the parameters each, as one."""
+    """Several optimisers, each of some of the parameters, as one."""
 
     def __init__(self, parts: Mapping[str, Any]) -> None:
         self.parts = dict(parts)
@@ -78,11 +78,11 @@ class _Parts:
             part.step(factor)
 
     def state(self) -> dict[str, Any]:
-        """All that is remembered between steps: tensors (K, ..), and how many steps there were."""
+        """The state between steps: tensors (K, ..), and how many steps there were."""
         return {f"{name}/{key}": value for name, part in self.parts.items() for key, value in part.state().items()}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Restore a state that `state` returned."""
         for name, part in self.parts.items():
             part.load(_select_own_state(state, name))
 
@@ -102,5 +102,5 @@ class Optimiser(_Parts):
 
 
 def _select_own_state(state: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """What one part has of a state."""
+    """The entries of a state that belong to one part."""
     return {key.removeprefix(f"{name}/"): value for key, value in state.items() if key.startswith(f"{name}/")}

@@ -2,8 +2,8 @@
 `position`.
 
 A file holds `class Encoding(Position)` and its citation. An encoding may do any of three things: add to a stack's input
-(`added`), turn queries and keys (`turned`), or add to the scores (`bias`). It stands in self-attention alone:
-cross-attention sees of positions what was added to the inputs.
+(`added`), turn queries and keys (`turned`), or add to the scores (`bias`). It applies to self-attention only:
+cross-attention sees only what was added to the inputs.
 
 Settings that an encoding may read: `width`, `heads` and `position_range` (the number of positions it
 has, where that is limited).
@@ -21,7 +21,7 @@ from ...core.plugins import load_module
 
 
 class Position(nn.Module):
-    """Order for one stack of self-attention; by itself it gives none.
+    """The positional encoding of one stack of self-attention; this base class changes nothing.
 
     `settings` are the network's. `causal`: whether later tokens are hidden. A token's column is its index in the batch;
     its place is its index among the tokens of its row, which differs where padding comes first.
@@ -35,7 +35,7 @@ class Position(nn.Module):
 
         skipped: the columns of padding before the first token of each row, (K, n) int64; None for none. columns: how
         many columns each replica's own rows have, (K,) int64; None for all: a batch is padded to the longest row of
-        any replica, and what a replica gets must not depend on the others'."""
+        any replica, and a replica's result must not depend on the other replicas."""
         return x
 
     def turned(self, x: Tensor, first: int = 0) -> Tensor:
@@ -45,12 +45,12 @@ class Position(nn.Module):
 
     def bias(self, first: int, count: int) -> Tensor | None:
         """What is added to the scores of `count` queries from the column `first` on, over all keys up to the last
-        query: (K or 1, heads, count, first + count), or None for nothing. Masks are not its concern."""
+        query: (K or 1, heads, count, first + count), or None for nothing. Masks are applied elsewhere."""
         return None
 
 
 def make_position(settings: Mapping[str, Any], causal: bool) -> Position:
-    """A new encoding of the sort that the setting `position` names; `UnknownName` where there is none."""
+    """A new encoding, as the setting `position` names it; `UnknownName` for an unknown name."""
     encoding: Position = load_module("baselines/positions", settings["position"], "position").Encoding(settings, causal)
     return encoding
 

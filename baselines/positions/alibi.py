@@ -1,4 +1,4 @@
-"""Attention with linear biases: a score is lowered by the distance times a slope of the head's own.
+"""Attention with linear biases: a score is lowered by the distance times the head's slope.
 
 Press, Smith and Lewis, ICLR 2022 (arXiv:2108.12409). Where later tokens are seen too (an encoder), the distance counts
 in both directions alike, as the authors do for encoders (github.com/ofirpress/attention_with_linear_biases).

@@ -1,7 +1,7 @@
 """A learned vector for each place, added to the input.
 
 Gehring et al., ICML 2017 (arXiv:1705.03122); Radford et al. 2018 (GPT). A place that no training row reached keeps its
-random initial vector; a place beyond `position_range` has none, and is refused.
+random initial vector; a place beyond `position_range` raises an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Encoding(Position):
         self.table = nn.Parameter(torch.randn(1, settings["position_range"], settings["width"]) * 0.5**0.5)
 
     def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None, columns: Tensor | None = None) -> Tensor:
-        """`ModelError` where a column lies beyond the table."""
+        """`ModelError` for a column beyond `position_range`."""
         known, needed = self.table.shape[1], first + x.shape[-2]
         if needed > known:
             raise ModelError(

@@ -1,4 +1,4 @@
-"""No positional encoding: a causal decoder can tell order by what it may see, an encoder cannot at all.
+"""No positional encoding: a causal decoder can infer the order from its mask, an encoder cannot.
 
 Haviv et al., Findings of EMNLP 2022 (arXiv:2203.16634); Kazemnejad et al., NeurIPS 2023 (arXiv:2305.19466), where it
 is called NoPE.

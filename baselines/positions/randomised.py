@@ -3,9 +3,9 @@
 Ruoss et al., ACL 2023 (arXiv:2305.16843): at each step as many places as a replica's rows have columns are drawn from
 `position_range` without replacement, and sorted; all rows share them. Places of long texts are thus met in training.
 
-In evaluation places are drawn no more, but evenly spaced, with the mean distance that the longest texts of training
-had: a decoder does not know how long its text will be, and a token stands where it stood when it was taught. Texts
-longer than those of training go on at the same pace, beyond the range.
+In evaluation places are not drawn but evenly spaced, with the mean distance that the longest training texts had: a
+decoder does not know how long its text will be, so a token has the place that it had in training. Longer texts go on at
+the same distance, beyond the range.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Encoding(Position):
             )
         self.longest.copy_(torch.maximum(self.longest, needed))
         order = draw_permutations(self.rng.fresh(), self.range)
-        # Columns that only other replicas' rows have stand at the end of the range: nothing attends to them.
+        # Columns that only other replicas' rows have are put at the end of the range: nothing attends to them.
         is_used = torch.arange(self.range, device=x.device) < needed.view(-1, 1)
         drawn = F.pad(order.masked_fill(~is_used, self.range).sort(dim=1).values, (0, count), value=self.range)[
             :, :count

@@ -22,7 +22,7 @@ def compute_bucket_limits(buckets: int) -> list[int]:
     """The least distance of each bucket but the first, for one direction's `buckets`."""
     exact = buckets // 2
     wide = buckets - exact
-    # d reaches bucket exact + k where log(d / exact) / log(FARTHEST / exact) * wide >= k: whole numbers do not round.
+    # d reaches bucket exact + k where log(d / exact) / log(FARTHEST / exact) * wide >= k; integers avoid rounding.
     reached = [
         next(d for d in range(exact, FARTHEST + 1) if d**wide * exact**k >= FARTHEST**k * exact**wide)
         for k in range(wide)

@@ -73,7 +73,7 @@ class Forecast:
         """As plain JSON."""
         plan = self.plan
         trials = [
-            {name: value for name, value in asdict(probe).items() if name not in ("pictures", "share")}
+            {name: value for name, value in asdict(probe).items() if name not in ("images", "share")}
             for probe in self.probes
         ]
         return {
@@ -200,14 +200,14 @@ def _add_measured(estimate: Forecast, trial: Probe) -> None:
     per_process = max(1, ceil(estimate.replicas * trial.share / estimate.workers))
     side_by_side = estimate.workers
     seconds = estimate.seconds
-    if trial.pictures_per_second:
-        left = sum(rows[name] for name, there in trial.pictures.items() if not there)
-        seconds["decoding"] = seconds.get("decoding", 0) + (left + rows["predicted"]) / trial.pictures_per_second
+    if trial.images_per_second:
+        left = sum(rows[name] for name, there in trial.images.items() if not there)
+        seconds["decoding"] = seconds.get("decoding", 0) + (left + rows["predicted"]) / trial.images_per_second
         size = 3 * trial.side**2 * (left + rows["predicted"])
         estimate.needs.append(Requirement("decoded images", "disk", size, "set FARSHIFT_CACHE to another disk"))
-    if trial.sounds_per_second:
+    if trial.audio_files_per_second:
         every = sum(rows[name] for name in ("train", "id_val") if name in rows) + rows["predicted"]
-        seconds["decoding"] = every / trial.sounds_per_second
+        seconds["decoding"] = every / trial.audio_files_per_second
     if trial.width:
         every = sum(rows[name] for name in ("train", "id_val") if name in rows) + rows["predicted"]
         estimate.needs.append(

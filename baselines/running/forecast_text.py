@@ -94,10 +94,10 @@ def _describe_resource(forecast: Forecast, resource: str) -> str:
 
 
 def _describe_trial(forecast: Forecast, trial: Probe) -> Iterator[str]:
-    if trial.pictures_per_second:
-        yield f"{trial.pictures_per_second:,.0f} images a second decoded to {trial.side} x {trial.side}"
-    if trial.sounds_per_second:
-        yield f"{trial.sounds_per_second:,.0f} recordings a second decoded"
+    if trial.images_per_second:
+        yield f"{trial.images_per_second:,.0f} images a second decoded to {trial.side} x {trial.side}"
+    if trial.audio_files_per_second:
+        yield f"{trial.audio_files_per_second:,.0f} recordings a second decoded"
     if trial.features_per_second:
         yield f"{trial.features_per_second:,.0f} rows a second encoded, {trial.width} features each"
     elif trial.width:

@@ -83,11 +83,11 @@ class Probe:
     """Seconds to predict one row, by all its replicas together."""
     share: float = 1.0
     """The share of a process's replicas that this trial represents."""
-    pictures_per_second: float | None = None
-    sounds_per_second: float | None = None
+    images_per_second: float | None = None
+    audio_files_per_second: float | None = None
     """Decoded and converted to what a network reads."""
     features_per_second: float | None = None
-    pictures: dict[str, bool] = field(default_factory=dict)
+    images: dict[str, bool] = field(default_factory=dict)
     """Whether a part's decoded images are in the cache, for each part that has images."""
     side: int = 0
     width: int = 0
@@ -118,14 +118,14 @@ def run_probe(plan: Plan, members: Sequence[Member]) -> Probe:
     if files and not recipe.encoder and is_audio_task(plan.benchmark.task, training_table.columns):
         start = time.perf_counter()
         choose_encoding(plan.benchmark.task, some.columns, _resolve_values(plan, members)).encode(some.columns)
-        result.sounds_per_second = count / (time.perf_counter() - start)
+        result.audio_files_per_second = count / (time.perf_counter() - start)
     elif files and not recipe.encoder:
         values = _resolve_values(plan, members)
         result.side, by = values["side"], values["decoder"]
-        result.pictures = _find_cached_parts(plan, blind, files[0], result.side, by)
+        result.images = _find_cached_parts(plan, blind, files[0], result.side, by)
         start = time.perf_counter()
         some = _decode_rows(some, files, result.side, by)
-        result.pictures_per_second = count * len(files) / (time.perf_counter() - start)
+        result.images_per_second = count * len(files) / (time.perf_counter() - start)
         given = {name: _decode_rows(table, files, result.side, by) for name, table in given.items()}
         prediction_batch |= _decode_columns(prediction_batch, files, result.side, by)
         if unlabelled is not None:

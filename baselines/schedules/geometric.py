@@ -1,4 +1,4 @@
-"""Multiplied by the same factor at the end of each of `decays` equal parts of training: so many epochs, of most."""
+"""Multiplied by the same factor at the end of each of `decays` equal parts of training: for example its epochs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 SETTINGS: dict[str, Any] = {"decays": 60, "decay_percent": 96}
-"""decays: parts of training. decay_percent: of the rate, that is left after each."""
+"""decays: parts of training. decay_percent: the percentage of the rate that is left after each."""
 
 
 def factor(step: int, steps: int, settings: Mapping[str, Any]) -> float:

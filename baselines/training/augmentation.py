@@ -28,7 +28,7 @@ from .sampler import Batch
 
 READ = {
     "numbers": "rows of numbers without categories",
-    "pictures": "images",
+    "images": "images",
     "colours": "images of one or three channels",
     "spectrograms": "spectrograms, rows of two axes",
 }
@@ -133,7 +133,7 @@ def check_augmentation(name: str, plugin: ModuleType, about: AlgorithmContext) -
     channels = 1 if axis is None else shape[axis]
     fits = {
         "numbers": sizes.numbers and not sizes.categories and not sizes.source,
-        "pictures": bool(shape),
+        "images": bool(shape),
         "colours": bool(shape) and channels in (1, 3),
         "spectrograms": len(shape) == 2,
     }
@@ -143,14 +143,14 @@ def check_augmentation(name: str, plugin: ModuleType, about: AlgorithmContext) -
 
 def _to_plugin_shape(plugin: ModuleType, numbers: Tensor, sizes: Sizes) -> Tensor:
     """Reshape flat rows (K, n, width) to what a plug-in reads."""
-    if plugin.READS in ("pictures", "colours"):
+    if plugin.READS in ("images", "colours"):
         return unflatten_images(numbers, sizes.shape)
     return numbers.reshape(*numbers.shape[:-1], *sizes.shape) if plugin.READS == "spectrograms" else numbers
 
 
 def _to_flat_rows(plugin: ModuleType, x: Tensor, like: Tensor, sizes: Sizes) -> Tensor:
     """The inverse of `_to_plugin_shape`."""
-    if plugin.READS in ("pictures", "colours"):
+    if plugin.READS in ("images", "colours"):
         axis = find_channel_axis(sizes.shape)
         x = x.squeeze(-3) if axis is None else x.movedim(-3, axis - 3)
     return x.reshape(like.shape).to(like.dtype)

@@ -1,5 +1,5 @@
-"""A child process with line-based communication: writing and reading never block each other, and the process is always
-ended."""
+"""A child process with line-based communication: reads and writes do not block each other, and the process is always
+terminated."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from threading import Thread
 from typing import IO
 
 GRACE = 1.0
-"""Seconds that a process is given to end by itself once nobody writes to it any more, and again after a signal."""
+"""Seconds that a process may take to exit after its stdin is closed, and again after a signal."""
 
 _ERROR_LINES = 3
-"""Lines of its last words that are repeated in an error."""
+"""Lines at the end of its stderr that are repeated in an error."""
 
 
 class OutputTimeout(Exception):
@@ -26,9 +26,9 @@ class OutputTimeout(Exception):
 
 
 class ChildProcess:
-    """A running command. Its group of processes ends with `close`, with this object, and with this program.
+    """A running command. Its process group is ended by `close`, with this object, and with this program.
 
-    Raises `OSError` where the command cannot be started.
+    Raises `OSError` if the command cannot be started.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -37,27 +37,27 @@ class ChildProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # Else a Python program holds its answers back until it has a block of them.
+            # Otherwise a Python program buffers its output in blocks.
             env=os.environ | {"PYTHONUNBUFFERED": "1"},
-            # A group of its own: what it starts itself is ended with it, and Ctrl-C reaches this program alone.
+            # Its own process group: child processes are ended with it, and Ctrl-C reaches this program only.
             start_new_session=True,
         )
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._lines: Queue[bytes | None] = Queue()
         self._last_words: deque[str] = deque(maxlen=_ERROR_LINES)
         self._to_write: Queue[bytes | None] = Queue()
-        # The threads hold pipes and queues, never this object: it could not be let go of while they run.
+        # The threads hold pipes and queues, never this object: otherwise it could not be freed while they run.
         _start_thread(_write_lines, self._process.stdin, self._to_write)
         _start_thread(_read_lines, self._process.stdout, self._lines)
         self._listening = _start_thread(_read_error_lines, self._process.stderr, self._last_words)
         self._finalizer = weakref.finalize(self, _end_process, self._process, self._to_write)
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Hand lines over to be written as fast as the process reads them."""
+        """Queue lines to be written as fast as the process reads them."""
         self._to_write.put(b"".join(line + b"\n" for line in lines))
 
     def read(self, timeout: float) -> bytes | None:
-        """The next line that the process wrote; None at the end of its output; `OutputTimeout` after `timeout`
+        """Return the next line of the output, or None at its end; `OutputTimeout` after `timeout`
         seconds."""
         try:
             return self._lines.get(timeout=timeout)
@@ -65,7 +65,7 @@ class ChildProcess:
             raise OutputTimeout from None
 
     def exit_summary(self) -> str:
-        """How the process ended and the last line of its stderr, as one line."""
+        """Return one line with how the process ended and the last line of its stderr."""
         try:
             code = self._process.wait(GRACE)
             self._listening.join(GRACE)
@@ -73,10 +73,10 @@ class ChildProcess:
             return "closed its output"
         how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
         words = " | ".join(self._last_words)
-        return f"{how}: {words[-300:]}" if words else f"{how} and said nothing on stderr"
+        return f"{how}: {words[-300:]}" if words else f"{how} and wrote nothing to stderr"
 
     def close(self) -> None:
-        """End the process and all that it started."""
+        """End the process and its child processes."""
         self._finalizer()
 
 
@@ -87,7 +87,7 @@ def _start_thread(work: Callable[..., None], *arguments: object) -> Thread:
 
 
 def _write_lines(pipe: IO[bytes], to_write: Queue[bytes | None]) -> None:
-    with suppress(OSError), pipe:  # a process that has ended is known by the end of its output
+    with suppress(OSError), pipe:  # that the process ended shows at the end of its output
         while (content := to_write.get()) is not None:
             pipe.write(content)
             pipe.flush()
@@ -108,7 +108,8 @@ def _read_error_lines(pipe: IO[bytes], words: deque[str]) -> None:
 
 
 def _end_process(process: subprocess.Popen[bytes], to_write: Queue[bytes | None]) -> None:
-    """Let the process end by itself, tell it to, make it; each after a while. What it started gets no while."""
+    """Wait for the process to exit, then terminate it, then kill it, with a delay before each step. Its child processes
+    are killed without a delay."""
     to_write.put(None)
     for hard in (False, True):
         with suppress(subprocess.TimeoutExpired):

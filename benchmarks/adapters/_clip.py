@@ -1,8 +1,8 @@
-"""CLIP's two sides: the features of class names in prompts, and of pictures, in one space.
+"""CLIP's text and image features: class names in prompts and images, embedded in one space.
 
 Radford et al., Learning transferable visual models from natural language supervision, ICML 2021 (arXiv:2103.00020),
-section 3.1.4: the features of a class are the mean over templates of its texts' features, each of length 1, brought to
-length 1 again. A picture's logits are its features' products with them, times the model's learned temperature.
+section 3.1.4: the features of a class are the mean over templates of its normalised text features, normalised again. An
+image's logits are the products of its features with them, times the model's learned temperature.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 _ROWS = 64
-"""Texts read at once; features depend on it by rounding alone."""
+"""Batch size for texts; it changes features by rounding only."""
 
 _PHOTOS = (
     *("a", "the", "one", "many", "my"),
@@ -56,13 +56,13 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
-"""The published sets, by name: one template, the 80 of ImageNet, the 18 of CIFAR-10 and CIFAR-100."""
+"""The published template sets by name: a single one, the 80 of ImageNet, the 18 of CIFAR-10 and CIFAR-100."""
 
 
 def parse_templates(spec: str) -> tuple[str, ...]:
-    """The set of a name, or templates of one's own, `|` between them, each with `{}` for the class.
+    """Return the templates of a named set, or user-written ones separated by `|`, each with `{}` for the class.
 
-    Raises `UnknownName` for a name that is none, `FarshiftError` for a template without exactly one `{}`."""
+    Raises `UnknownName` for an unknown name, `FarshiftError` for a template without exactly one `{}`."""
     if spec in TEMPLATES:
         return TEMPLATES[spec]
     if "{" not in spec:
@@ -70,26 +70,26 @@ def parse_templates(spec: str) -> tuple[str, ...]:
     templates = tuple(text.strip() for text in spec.split("|"))
     for text in templates:
         if text.count("{}") != 1 or text.replace("{}", "").strip("{}") != text.replace("{}", ""):
-            raise FarshiftError(f"template {text!r}: write {{}} once, where the class's name stands")
+            raise FarshiftError(f"template {text!r}: write {{}} once, in place of the class name")
     return templates
 
 
 def format_class_names(names: Sequence[str]) -> list[str]:
-    """Class names as a text has them: `polar_bear` is a polar bear."""
+    """Return class names as text: `polar_bear` becomes polar bear."""
     return [" ".join(name.replace("_", " ").split()) for name in names]
 
 
 def load_clip_model(folder: Path, kind: str, dtype: Any) -> Any:
-    """A model of a folder with CLIP's weights, of a class of transformers named `kind`, in evaluation. `ModelError`
-    where the folder holds another model, or lacks weights."""
+    """Load a model of the transformers class `kind` from a folder with CLIP weights, in evaluation mode. `ModelError`
+    if the folder has another model, or lacks weights."""
     import transformers
 
     with wrap_user_errors(f"loading {folder}"), silence_transformers():
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         if config.model_type != "clip":
-            raise ModelError(f"model {folder.name} is a {config.model_type}, and zero-shot heads are of CLIP models")
+            raise ModelError(f"model {folder.name} is a {config.model_type}, and zero-shot classification needs CLIP")
         if kind == "CLIPVisionModelWithProjection":
-            # Of weights that have both sides, the whole model says how wide features are, not its vision side.
+            # For weights with both towers the width of features is in the whole model's config, not the vision config.
             width = config.projection_dim
             config = getattr(config, "vision_config", config)
             config.projection_dim = width
@@ -104,12 +104,12 @@ def load_clip_model(folder: Path, kind: str, dtype: Any) -> Any:
         )
     lacking = sorted(report["missing_keys"])
     if lacking:
-        raise ModelError(f"model {folder.name} lacks weights of a {kind}: {', '.join(lacking[:3])}")
+        raise ModelError(f"model {folder.name} lacks weights for {kind}: {', '.join(lacking[:3])}")
     return network.eval()
 
 
 def compute_text_features(network: Any, folder: Path, names: Sequence[str], templates: Sequence[str]) -> torch.Tensor:
-    """The features of classes, (classes, d), each of length 1, by the mean over templates."""
+    """Return normalised class features, (classes, d), averaged over templates."""
     import torch
     from transformers import AutoTokenizer
 
@@ -131,7 +131,7 @@ def compute_text_features(network: Any, folder: Path, names: Sequence[str], temp
 
 
 def compute_image_features(network: Any, pixels: torch.Tensor) -> torch.Tensor:
-    """The features of pictures as the processor gives them, (n, d), each of length 1."""
+    """Return normalised features, (n, d), of images that the processor has preprocessed."""
     import torch
 
     with silence_transformers(), torch.no_grad():
@@ -140,6 +140,6 @@ def compute_image_features(network: Any, pixels: torch.Tensor) -> torch.Tensor:
 
 
 def normalise_rows(features: torch.Tensor) -> torch.Tensor:
-    """Each row at length 1."""
+    """Scale each row to length 1."""
     normalised: torch.Tensor = features / features.norm(dim=-1, keepdim=True)
     return normalised

@@ -1,4 +1,4 @@
-"""One request to an OpenAI-compatible endpoint: rate-limited, retried if that may help, with the response treated as
+"""Requests to an OpenAI-compatible endpoint: rate-limited, retried where that may help. The response is treated as
 untrusted input."""
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ Content = str | list[dict[str, Any]]
 Wait = Callable[[float], Awaitable[None]]
 
 LONGEST_HOLD = 300.0
-"""Seconds that an endpoint may ask a prompt to wait, in all. Such waits are no failed tries."""
+"""Seconds in all for which an endpoint may postpone a prompt. These waits do not count as failed attempts."""
 
 CONTEXT = "prompt over the context window"
 
 _STOPS = {
-    401: "the key is refused: set the variable that api_key_env names (OPENAI_API_KEY by default)",
-    402: "it asks for payment first",
+    401: "the key was rejected: set the variable that api_key_env names (OPENAI_API_KEY by default)",
+    402: "it requires payment",
     403: "the key may not use this model",
     404: "there is no such model or address: check the model's name and the URL (most end in /v1)",
-    405: "the address does not take such requests: check the URL (most end in /v1)",
+    405: "the address does not accept these requests: check the URL (most end in /v1)",
 }
 
-_UP = "check that it is up and the URL is right, then run again"
-_SLOWER = "send it less at a time (options requests_per_minute and concurrency), or run again later"
+_UP = "check that it is running and that the URL is right, then run again"
+_SLOWER = "send fewer requests at a time (options requests_per_minute and concurrency), or run again later"
 
 
 @dataclass(frozen=True)
 class MissingResponse:
-    """A prompt that got no response: why, and whether it is the endpoint's doing rather than the prompt's."""
+    """A prompt without a response: the reason, and whether the endpoint rather than the prompt caused it."""
 
     reason: str
     by_endpoint: bool
 
 
 class _RetryableError(Exception):
-    """A try that failed in a way that another try may not.
+    """A failed attempt that may succeed when repeated.
 
-    hold: seconds that the endpoint asks to be left alone. advice: what to do if it lasts, where it then concerns every
-    prompt and not this one alone.
+    hold: seconds that the endpoint asks to wait. advice: what to do if it keeps failing, where the failure concerns
+    all prompts and not only this one.
     """
 
     def __init__(self, reason: str, hold: float = 0.0, advice: str = "") -> None:
@@ -58,7 +58,7 @@ class _RetryableError(Exception):
 
 
 class RateLimiter:
-    """When the next request may be sent: a given number a minute, and none while the endpoint asks to be left alone."""
+    """Decides when the next request may be sent: a maximum per minute, and none while the endpoint asks to wait."""
 
     def __init__(self, per_minute: float | None, wait: Wait) -> None:
         self._interval = 60 / per_minute if per_minute else 0.0
@@ -66,7 +66,7 @@ class RateLimiter:
         self._wait = wait
 
     async def wait_turn(self) -> None:
-        """Return when it is the caller's turn; turns are given in the order in which they were asked for."""
+        """Return when the caller may send, in the order of the calls."""
         now = time.monotonic()
         send_time = max(now, self._next)
         self._next = send_time + self._interval
@@ -74,17 +74,17 @@ class RateLimiter:
             await self._wait(send_time - now)
 
     def hold(self, seconds: float) -> None:
-        """Give no turn before `seconds` have passed."""
+        """Send no request for `seconds`."""
         self._next = max(self._next, time.monotonic() + seconds)
 
 
 @dataclass
 class EndpointClient:
-    """Asks one model at one endpoint.
+    """Sends requests to one model at one endpoint.
 
-    create: sends one request and gives back the raw response (`with_raw_response.create` of the `openai` library).
-    request: the request's fields, all but the prompt; the model's name and the token limit `max_tokens` among them.
-    secret: never to appear in any text that this gives or raises.
+    create: sends one request and returns the raw response (`with_raw_response.create` of the `openai` library).
+    request: the request's fields without the prompt, with the model's name and the token limit `max_tokens`.
+    secret: must not appear in any returned text or error.
     """
 
     create: Callable[..., Awaitable[Any]]
@@ -101,10 +101,10 @@ class EndpointClient:
     _limit_name: str = "max_tokens"
 
     async def ask(self, text: Content) -> Response | MissingResponse:
-        """The response to one prompt, or why there is none. text: what a message contains; for `completions` a str.
+        """Return the response to one prompt, or why there is none. text: content of a message; a str for `completions`.
 
-        Raises `ModelError` where no prompt would get one: a refused key, no such model, a quota spent, no connection at
-        all, more requests than the endpoint will take.
+        Raises `ModelError` if no prompt would get a response: the key is rejected, the model does not exist, the quota
+        is spent, there is no connection, or the endpoint refuses the rate of requests.
         """
         failed, hold_seconds = 0, 0.0
         while True:
@@ -114,10 +114,10 @@ class EndpointClient:
             except _RetryableError as error:
                 trouble = error
             if trouble.hold:
-                hold_seconds += max(trouble.hold, 1.0)  # so that even the shortest waits come to an end
+                hold_seconds += max(trouble.hold, 1.0)  # so that a series of short waits ends
                 if hold_seconds > LONGEST_HOLD:
                     raise ModelError(
-                        f"{self.where}: {trouble.reason}, and asks to wait {hold_seconds:.0f} s: {_SLOWER}"
+                        f"{self.where}: {trouble.reason}, and asks to wait {hold_seconds:.0f} s in total: {_SLOWER}"
                     )
                 self.pace.hold(trouble.hold)
                 continue
@@ -142,7 +142,7 @@ class EndpointClient:
         except openai.APIStatusError as error:
             words = self._words(error)
             if limit == "max_tokens" and "unsupported" in words.lower() and "max_completion_tokens" in words:
-                # Newer models of the protocol's author know the limit under this name alone.
+                # Newer OpenAI models accept the limit under this name only.
                 self._limit_name = "max_completion_tokens"
                 return await self._try(text)
             return self._refused(error, words)
@@ -166,16 +166,16 @@ class EndpointClient:
         return _RetryableError(f"no response within {self.timeout:g} s")
 
     def _refused(self, error: openai.APIStatusError, words: str) -> MissingResponse:
-        """What a status other than success means for this prompt, or for all."""
+        """Return or raise what an error status means for this prompt, or for all prompts."""
         status = error.status_code
         if status in _STOPS:
             raise ModelError(f"{self.where} answers {status}: {_STOPS[status]}") from None
         if 300 <= status < 400:
-            raise ModelError(f"{self.where} has moved{self._elsewhere(error)}: give the URL that is meant") from None
+            raise ModelError(f"{self.where} has moved{self._elsewhere(error)}: give the new URL") from None
         if error.code == "insufficient_quota":
-            raise ModelError(f"{self.where} answers {status}: the quota is spent: raise it, then run again") from None
+            raise ModelError(f"{self.where} answers {status}: the quota is spent: raise it and run again") from None
         problem = f"status {status}{': ' if words else ''}{words}"
-        if is_retryable(status) or status == 409:  # which endpoints answer to a request that met another one
+        if is_retryable(status) or status == 409:  # returned for conflicting requests
             hold = parse_retry_after(error.response.headers.get("Retry-After")) or 0.0
             raise _RetryableError(problem, hold, advice=_SLOWER if status == 429 else "") from None
         if _is_over_context(error, words):
@@ -185,12 +185,12 @@ class EndpointClient:
         return MissingResponse(f"refused with {problem}", by_endpoint=True)
 
     def _elsewhere(self, error: openai.APIStatusError) -> str:
-        """Where an endpoint sends its askers, who do not follow: prompts and key are for the URL that was given."""
+        """Return where an endpoint redirects to. Redirects are not followed."""
         location = self._clean(error.response.headers.get("Location", ""))
         return f" to {location}" if location else ""
 
     def _words(self, error: openai.APIStatusError) -> str:
-        """What the endpoint itself says of an error, in one short line; a body that is no such message says nothing."""
+        """Return the endpoint's own error message as one short line; empty if the body has none."""
         body = error.body
         message = (body.get("message") or body.get("detail")) if isinstance(body, dict) else None
         return self._clean(message) if isinstance(message, str) else ""
@@ -199,12 +199,12 @@ class EndpointClient:
         return " ".join(self._hidden(text).split())[:200]
 
     def _hidden(self, text: str) -> str:
-        """A text without the key, which some endpoints repeat: errors are shown, answers are kept and published."""
-        # One this short is a placeholder, and may be a common word.
+        """Remove the key, which some endpoints repeat: errors are shown, and responses are stored and published."""
+        # A key this short is a placeholder and may be a common word.
         return text.replace(self.secret, "***") if len(self.secret) >= 8 else text
 
     def _read(self, content: bytes) -> Response | MissingResponse:
-        """The response in a body that may be anything."""
+        """Parse the response from an arbitrary body."""
         try:
             body = json.loads(content)
         except (ValueError, RecursionError):
@@ -212,19 +212,19 @@ class EndpointClient:
         error = body.get("error") if isinstance(body, dict) else None
         if error:
             message = error.get("message") if isinstance(error, dict) else error
-            raise _RetryableError(f"the response is an error: {self._clean(str(message))}")
+            raise _RetryableError(f"the response is an error message: {self._clean(str(message))}")
         try:
             choice = body["choices"][0]
             text = choice["message"]["content"] if self.api == "chat" else choice["text"]
             finish_reason = choice.get("finish_reason") or ""
         except (AttributeError, IndexError, KeyError, TypeError):
-            raise _RetryableError("the response holds no choice of the protocol's shape") from None
+            raise _RetryableError("the response has no valid entry in choices") from None
         if finish_reason == "content_filter":
             return MissingResponse("refused by the content filter", by_endpoint=False)
-        if text is None:  # a model that spent its tokens before it said anything
+        if text is None:  # the model used up its tokens before its answer
             text = ""
         if not isinstance(text, str) or not isinstance(finish_reason, str) or not _is_encodable(text + finish_reason):
-            raise _RetryableError("the response holds something that is not text")
+            raise _RetryableError("the response's content is not text")
         usage = body.get("usage")
         text, finish_reason = self._hidden(text), self._hidden(finish_reason)
         return Response(
@@ -236,7 +236,7 @@ class EndpointClient:
 
 
 def _is_over_context(error: openai.APIStatusError, words: str) -> bool:
-    """The protocol's code for it, and what widely used servers say instead."""
+    """Whether an error is a context overflow, by the OpenAI code or the wording of common servers."""
     if error.code == "context_length_exceeded" or error.type == "exceed_context_size_error":
         return True
     return any(term in words.lower() for term in ("context length", "context window", "context size"))

@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 
 def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, in an event loop of its own thread: the caller's may have one running already (a
-    notebook), and an interrupt reaches the caller at once. An interrupted coroutine is cancelled."""
+    """Run a coroutine to its end in an event loop in its own thread, since the caller may already run a loop (in a
+    notebook). An interrupt reaches the caller at once and cancels the coroutine."""
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)
 
-    ended = Event()  # an interrupted `Thread.join` takes the thread for ended
+    ended = Event()  # after an interrupted `Thread.join` the thread counts as ended
 
     def run() -> None:
         with closing(loop):
@@ -29,7 +29,7 @@ def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
     try:
         ended.wait()
     except BaseException:
-        with suppress(RuntimeError):  # it came to its end meanwhile
+        with suppress(RuntimeError):  # it has ended in the meantime
             loop.call_soon_threadsafe(task.cancel)
         ended.wait()
         raise

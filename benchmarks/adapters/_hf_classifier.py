@@ -15,9 +15,9 @@ from ._hf_tokens import compute_context_length, find_pad_token
 
 
 class TextClassifier:
-    """Asks a network with a classification head. A text over the model's context window is truncated, as in training.
+    """A network with a classification head. A text over the model's context window is truncated, as in training.
 
-    Two inputs are a pair, in the task's order; three or more, or one that is not text, are refused with `ModelError`.
+    Two inputs are a pair, in the task's order; three or more, or one that is not text, raise `ModelError`.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class TextClassifier:
         network.config.pad_token_id = find_pad_token(tokenizer)
 
     def predict(self, batch: Columns) -> Answers:
-        """Answers with scores. Texts of like length are read together."""
+        """Return predictions with class probabilities. Texts are batched by length."""
         import torch
 
         texts = [self._texts(name, batch[name]) for name in self.task.inputs]
@@ -55,15 +55,15 @@ class TextClassifier:
 
     def _texts(self, name: str, values: Any) -> list[str]:
         if values.dtype != object or not all(isinstance(value, str) for value in values):
-            raise ModelError(f"input {name!r} is not text, and a text classifier reads nothing else")
+            raise ModelError(f"input {name!r} is not text, and a text classifier reads only text")
         return list(values)
 
 
 def match_outputs(labels: Mapping[int, str], task: Task, model: str) -> list[int]:
-    """For each class of the task, which of the model's outputs stands for it.
+    """Return, for each class of the task, the index of the model's output.
 
-    By name, case aside, where task and model both name their classes (the model may know more classes than the task:
-    their outputs are left out of the softmax); else by position. `ModelError` where neither fits.
+    By name, ignoring case, if task and model both name their classes (additional outputs of the model are left out of
+    the softmax); else by position. `ModelError` if neither fits.
     """
     known = [str(labels[index]).strip().casefold() for index in sorted(labels)]
     unnamed = all(label in (str(index), f"label_{index}") for index, label in enumerate(known))
@@ -77,5 +77,5 @@ def match_outputs(labels: Mapping[int, str], task: Task, model: str) -> list[int
             )
         return [known.index(name) for name in class_names]
     if len(known) != task.classes:
-        raise ModelError(f"model hf:{model} knows {len(known)} classes, and the task has {task.classes}")
+        raise ModelError(f"model hf:{model} has {len(known)} classes, and the task has {task.classes}")
     return list(range(len(known)))

@@ -1,4 +1,4 @@
-"""A generating model of transformers: greedy continuations of a benchmark's prompts, and the answers read off them."""
+"""A generative model of transformers: greedy continuations of a benchmark's prompts, parsed into predictions."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _TOKENS = ("bos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos
 
 
 class TextGenerator:
-    """Asks a decoder, or an encoder and decoder, for the likeliest token after another.
+    """Greedy decoding with a decoder or an encoder-decoder.
 
-    A row whose prompt leaves no room for `max_tokens` more within the context window is `Failed`, and so is one whose
-    continuation holds no answer. What the weights' own generation settings say of sampling, beams and penalties is not
-    heeded: every model is decoded alike.
+    A row whose prompt leaves fewer than `max_tokens` tokens of the context window is `Failed`, as is one whose
+    continuation has no parsable answer. The weights' own generation settings (sampling, beams, penalties) are ignored:
+    every model is decoded in the same way.
     """
 
     def __init__(self, network: Any, tokenizer: Any, prompt: Prompt, batch_size: int, max_length: int | None) -> None:
         self.network, self.tokenizer, self.prompt, self.batch_size = network, tokenizer, prompt, batch_size
         self.window = compute_context_length(network.config, tokenizer, max_length)
         self.is_encoder_decoder = network.config.is_encoder_decoder
-        """Whether the output is the continuation alone, not the prompt and then the continuation."""
+        """Whether the output is the continuation only, without the prompt."""
         tokenizer.padding_side = "right" if self.is_encoder_decoder else "left"
         own = network.generation_config
         network.generation_config = import_module("transformers").GenerationConfig(
@@ -42,7 +42,7 @@ class TextGenerator:
         )
 
     def predict(self, batch: Columns) -> list[Any]:
-        """One prediction a row, or `Failed`. Prompts of like length are continued together."""
+        """Return one prediction per row, or `Failed`. Prompts are batched by length."""
         texts = self.prompt.texts(batch)
         with silence_transformers():
             lengths = [len(ids) for ids in self.tokenizer(texts)["input_ids"]]
@@ -82,7 +82,7 @@ class TextGenerator:
         return texts
 
     def _stopping(self, start: int) -> Any:
-        """Ends a row as soon as its continuation holds a stop string, in whatever tokens it is spelled."""
+        """Stop a row when its decoded continuation contains a stop string, however it is tokenised."""
         import torch
 
         stops = [stop for stop in self.prompt.pin.stop if stop]

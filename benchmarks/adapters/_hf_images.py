@@ -1,4 +1,4 @@
-"""A vision model's own image processor: encoded pictures to the pixels that the model was trained on."""
+"""A vision model's own image processor: encoded images to pixels as in the model's training."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ FILE = "preprocessor_config.json"
 
 
 class ImageProcessor:
-    """What `preprocessor_config.json` says: the size and crop, the interpolation, mean and deviation.
+    """The preprocessing of `preprocessor_config.json`: size and crop, interpolation, mean and standard deviation.
 
-    Read by transformers' processors over Pillow, which ask for no torchvision. Raises `ModelError` for a folder
+    Uses transformers' Pillow processors, which do not need torchvision. Raises `ModelError` for a folder
     without the file."""
 
     def __init__(self, folder: Path) -> None:
@@ -42,23 +42,21 @@ class ImageProcessor:
 
     @property
     def decides(self) -> list[str]:
-        """What the pixels depend on besides the files of the model."""
+        """Versions that the pixels depend on besides the model's files."""
         return [load_decoder().version, f"transformers {version('transformers')}"]
 
     def __str__(self) -> str:
         return f"processor of {self.name}"
 
     def pixels(self, given: Given) -> NDArray[np.float32]:
-        """Pictures, encoded or as arrays, to (n, channels, height, width). `BadImage` names the first that cannot be
-        decoded."""
-        with (
-            silence_transformers()
-        ):  # says nothing for each picture; its settings are the process's, so once for all threads
+        """Preprocess images, encoded or as arrays, to (n, channels, height, width). `BadImage` names the first that
+        cannot be decoded."""
+        with silence_transformers():  # no message per image; the settings are process-wide, so once for all threads
             return map_images(given, self._process_image)
 
-    def _process_image(self, picture: Image) -> NDArray[np.float32]:
-        batch = np.asarray(self._processor(picture, return_tensors="np")["pixel_values"], np.float32)
+    def _process_image(self, image: Image) -> NDArray[np.float32]:
+        batch = np.asarray(self._processor(image, return_tensors="np")["pixel_values"], np.float32)
         if batch.ndim != 4 or len(batch) != 1:
-            raise ModelError(f"model {self.name} reads a picture in several pieces: give a model that reads it whole")
+            raise ModelError(f"model {self.name} splits an image into several crops: give one that reads it whole")
         array: NDArray[np.float32] = batch[0]
         return array

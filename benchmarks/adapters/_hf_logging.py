@@ -1,4 +1,4 @@
-"""transformers and the Hub's client without progress bars and advice in the wrong place."""
+"""Silence progress bars and advice of transformers and the Hub's client."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from importlib import import_module
 
 @contextmanager
 def silence_transformers() -> Iterator[None]:
-    """While the context lasts transformers reports errors only; afterwards its settings are what they were."""
+    """Within the context transformers logs errors only; its settings are restored afterwards."""
     logging = import_module("transformers.utils.logging")
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     with (
         show_hub_progress(False),
         warnings.catch_warnings(),
-    ):  # outermost: switching bars of transformers switches these too
+    ):  # outermost: switching the bars of transformers switches these too
         warnings.simplefilter("ignore")
         logging.set_verbosity_error()
         logging.disable_progress_bar()
@@ -30,7 +30,7 @@ def silence_transformers() -> Iterator[None]:
 
 @contextmanager
 def show_hub_progress(enabled: bool) -> Iterator[None]:
-    """Whether the Hub's client draws progress bars while the context lasts. What the user switched off stays off."""
+    """Set whether the Hub's client draws progress bars within the context. Bars that the user disabled stay off."""
     bars = import_module("huggingface_hub.utils")
     were_off = bars.are_progress_bars_disabled()
     if not enabled:

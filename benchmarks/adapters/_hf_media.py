@@ -1,4 +1,4 @@
-"""Classifiers of transformers that read pictures or sounds, by their own processors."""
+"""Image and audio classifiers of transformers, with their own processors."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from ._hf_logging import silence_transformers
 
 
 def get_image_column(batch: Columns, task: Task, model: str) -> NDArray[Any]:
-    """The one input of a task that a model of pictures reads: encoded, or uint8 arrays; `ModelError` for others."""
+    """Return the only input of an image task, encoded or as uint8 arrays; `ModelError` for another input."""
     if len(task.inputs) != 1:
-        raise ModelError(f"model {model} reads a picture, and this task has {len(task.inputs)} inputs")
+        raise ModelError(f"model {model} reads a single image, and this task has {len(task.inputs)} inputs")
     column = batch[task.inputs[0]]
     if not (is_encoded(column) and not is_audio(column)) and not is_pixels(column):
-        raise ModelError(f"input {task.inputs[0]!r} is not pictures, and {model} reads nothing else")
+        raise ModelError(f"input {task.inputs[0]!r} is not an image, and {model} reads only images")
     return column
 
 
 def iterate_slices(count: int, size: int) -> Iterator[slice]:
-    """Slices of `size` rows each, over all rows."""
+    """Yield slices of `size` rows that cover `count` rows."""
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
 
 
 class ImageClassifier:
-    """Asks a vision network with a classification head: each picture by the model's own size, crop and moments."""
+    """A vision network with a classification head; images are preprocessed by the model's own processor."""
 
     def __init__(self, network: Any, processor: ImageProcessor, task: Task, name: str, batch_size: int) -> None:
         self.network, self.processor, self.task, self.batch_size = network, processor, task, batch_size
         self.outputs, self.name = match_outputs(network.config.id2label, task, name), name
 
     def predict(self, batch: Columns) -> Answers:
-        """Answers with scores. `BadImage` for a picture that cannot be decoded."""
+        """Return predictions with class probabilities. `BadImage` for an image that cannot be decoded."""
         import torch
 
-        pictures = get_image_column(batch, self.task, f"hf:{self.name}")
-        scores = np.empty((len(pictures), len(self.outputs)), np.float32)
-        for rows in iterate_slices(len(pictures), self.batch_size):
-            pixels = torch.from_numpy(self.processor.pixels(pictures[rows]))
+        images = get_image_column(batch, self.task, f"hf:{self.name}")
+        scores = np.empty((len(images), len(self.outputs)), np.float32)
+        for rows in iterate_slices(len(images), self.batch_size):
+            pixels = torch.from_numpy(self.processor.pixels(images[rows]))
             with silence_transformers(), torch.no_grad():
                 given = pixels.to(self.network.device, self.network.dtype)
                 logits = self.network(pixel_values=given).logits[:, self.outputs]
@@ -57,13 +57,13 @@ class ImageClassifier:
         return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)
 
     def remarks(self) -> dict[str, str]:
-        """What decodes and resizes, for the run card."""
+        """What decodes and resizes images, for the run card."""
         return {"pictures": str(self.processor), "decoder": ", ".join(self.processor.decides)}
 
 
 class AudioClassifier:
-    """Asks a network of sounds with a classification head, each sound alone: most were trained without a mask for
-    padding, and what stands beside a sound must not change its answer."""
+    """An audio network with a classification head. Recordings are passed one by one: most of these networks were
+    trained without a padding mask, and the rest of a batch must not change a prediction."""
 
     def __init__(self, network: Any, folder: Path, task: Task, name: str) -> None:
         from transformers import AutoFeatureExtractor
@@ -74,23 +74,23 @@ class AudioClassifier:
         with wrap_user_errors(f"reading the processor of {folder}"), silence_transformers():
             self.processor = kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         if len(task.inputs) != 1:
-            raise ModelError(f"model hf:{name} reads a sound, and this task has {len(task.inputs)} inputs")
+            raise ModelError(f"model hf:{name} reads a single recording, and this task has {len(task.inputs)} inputs")
         self.network, self.task, self.name = network, task, name
         self.outputs = match_outputs(network.config.id2label, task, name)
         self.rate = int(self.processor.sampling_rate)
-        self.forms = InputFormat(sounds=self.rate)
+        self.forms = InputFormat(audio=self.rate)
         self._least = count_frame_samples(network.config)
 
     def predict(self, batch: Columns) -> Answers:
-        """Answers with scores, to samples at the model's rate. A sound that is shorter than a frame is filled up with
-        silence."""
+        """Return predictions with class probabilities for samples at the model's rate. A recording shorter than a frame
+        is padded with silence."""
         import torch
 
-        sounds = batch[self.task.inputs[0]]
-        if sounds.dtype != object or not all(isinstance(sound, np.ndarray) for sound in sounds):
-            raise ModelError(f"input {self.task.inputs[0]!r} is not sounds, and hf:{self.name} reads nothing else")
-        scores = np.empty((len(sounds), len(self.outputs)), np.float32)
-        for row, heard in enumerate(sounds):
+        recordings = batch[self.task.inputs[0]]
+        if recordings.dtype != object or not all(isinstance(samples, np.ndarray) for samples in recordings):
+            raise ModelError(f"input {self.task.inputs[0]!r} is not audio, and hf:{self.name} reads only audio")
+        scores = np.empty((len(recordings), len(self.outputs)), np.float32)
+        for row, heard in enumerate(recordings):
             padded = np.pad(heard, (0, max(0, self._least - len(heard))))
             given = self.processor(padded, sampling_rate=self.rate, return_tensors="pt")[self.network.main_input_name]
             with silence_transformers(), torch.no_grad():
@@ -100,7 +100,7 @@ class AudioClassifier:
 
 
 def count_frame_samples(config: Any) -> int:
-    """The samples that one frame is made of, by the kernels and strides of a model's convolutions; 1 without them."""
+    """The number of samples per frame, from the kernels and strides of the model's convolutions; 1 without them."""
     sizes = zip(getattr(config, "conv_kernel", ()), getattr(config, "conv_stride", ()), strict=True)
     least = 1
     for kernel, stride in reversed(list(sizes)):

@@ -1,4 +1,4 @@
-"""A vision model's image processor without the model: of the Hub, or of a folder."""
+"""A vision model's image processor without the model, from the Hub or from a folder."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .hugging_face import download_snapshot
 
 
 def processor(model: str) -> ImageProcessor:
-    """What a model's own image processor does to pictures, for `pictures=` of `Part.torch` and of models.
+    """Load the image processor of a model, as the image format of `Part.torch` and of models.
 
-    model: `org/name[@revision]` of the Hub, of which one file is downloaded, or a folder. Raises `MissingExtra` without
-    transformers, `ModelError` for a model without the file, `Unavailable` where the Hub does not give it.
+    model: `org/name[@revision]` on the Hub, from which one file is downloaded, or a folder. Raises `MissingExtra`
+    without transformers, `ModelError` for a model without the file, `Unavailable` if the Hub does not provide it.
 
     >>> import farshift as fs
     >>> fs.processor("./nowhere")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def selects_by_name(estimator: Any) -> bool:
-    """Whether a `ColumnTransformer` in it selects columns by their names or types, as a DataFrame alone has them."""
+    """Whether a `ColumnTransformer` in the estimator selects columns by name or type, which needs a DataFrame."""
     return any(
         isinstance(columns, str) or hasattr(columns, "dtype_include") or bool(_list_column_names(columns))
         for columns in _iterate_selections(estimator)
@@ -23,8 +23,8 @@ def selects_by_name(estimator: Any) -> bool:
 
 
 def _iterate_selections(estimator: Any) -> Iterator[Any]:
-    """What each `ColumnTransformer` in an estimator that reads the inputs themselves selects: the estimator, the first
-    step of a pipeline, the parts of a union, the estimator within a search, or one of several that vote."""
+    """Yield the column selections of each `ColumnTransformer` that reads the inputs themselves: the estimator, the
+    first step of a pipeline, a part of a union, the estimator within a search or one of a voting ensemble."""
     if transformers := getattr(estimator, "transformers", None):
         yield from (columns for _, _, columns in transformers)
     if steps := getattr(estimator, "steps", None):
@@ -47,9 +47,9 @@ def _list_column_names(columns: Any) -> list[str]:
 
 
 def make_frame(columns: Mapping[str, NDArray[Any]], estimator: Any) -> pd.DataFrame:
-    """A DataFrame of n rows with a column for each input, called as the input is: numbers in their own type, texts as
-    objects; a tensor has a column for each of its numbers (`x[0]`, `x[1]` ..). `MissingExtra` without pandas,
-    `ModelError` where the estimator selects a column that is none."""
+    """Return a DataFrame of n rows with a column for each input: numbers in their own type, texts as objects; a tensor
+    has a column for each of its numbers (`x[0]`, `x[1]` ..). `MissingExtra` without pandas, `ModelError` if the
+    estimator selects a column that does not exist."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -58,7 +58,7 @@ def make_frame(columns: Mapping[str, NDArray[Any]], estimator: Any) -> pd.DataFr
     series: dict[str, Any] = {}
     for name, values in columns.items():
         if values.ndim == 1:
-            series[name] = pd.Series(values, dtype=values.dtype)  # an object stays one: pandas would guess another type
+            series[name] = pd.Series(values, dtype=values.dtype)  # keep the object type: pandas would infer another one
         else:
             flat = values.reshape(len(values), -1)
             series |= {f"{name}[{index}]": flat[:, index] for index in range(flat.shape[1])}

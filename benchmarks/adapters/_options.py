@@ -1,4 +1,4 @@
-"""The options of an adapter, as a command line gives them: texts by name, checked against a declaration."""
+"""The options of an adapter, from the command line: strings by name, checked against a declaration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...core.errors import FarshiftError, UnknownName
 
 
 class Options(BaseModel):
-    """Base of an adapter's options: its fields are the options there are, with their defaults and limits."""
+    """Base of an adapter's options: its fields are the options, with their defaults and limits."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -20,8 +20,8 @@ Kind = TypeVar("Kind", bound=Options)
 
 
 def read_options(kind: type[Kind], scheme: str, given: Mapping[str, str]) -> Kind:
-    """The options `given` for an adapter of `scheme`. `FarshiftError` names one that is wrong, never with its value: it
-    may be a secret in the wrong place."""
+    """Parse the options `given` for an adapter of `scheme`. `FarshiftError` names a wrong one, never its value, which
+    may be a misplaced secret."""
     for name in given:
         if name not in kind.model_fields:
             raise UnknownName(f"option of {scheme}:", name, kind.model_fields)

@@ -1,5 +1,5 @@
-"""Responses of language models, kept by all that decided them: asked once, paid for once, and found again by a run that
-was interrupted."""
+"""Cached responses of language models, keyed by all that determines them: each prompt is sent and paid for once, also
+by a run that was interrupted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...core.progress import log_message
 
 @dataclass(frozen=True)
 class Response:
-    """What a model said to one prompt, why it stopped (as the endpoint names it), and the tokens that were billed."""
+    """A model's response to one prompt: its text, why it stopped (as the endpoint names it) and the billed tokens."""
 
     text: str
     finish_reason: str = ""
@@ -25,12 +25,12 @@ class Response:
 
 
 def compute_response_key(request: Mapping[str, Any]) -> str:
-    """The key of the response to `request`: sha256 of the canonical JSON of all that decides it, no secret among it."""
+    """The cache key of a response: sha256 of the canonical JSON of all that determines it, without secrets."""
     return compute_identity(dict(request))
 
 
 def read_cached_response(key: str) -> Response | None:
-    """The response kept under `key`; None where there is none, or its file is damaged or another's, which is told."""
+    """Read the cached response of `key`; None if there is none, or if its file is damaged (which is logged)."""
     path = _get_cache_path(key)
     try:
         content = path.read_text("utf-8", "replace")
@@ -43,12 +43,12 @@ def read_cached_response(key: str) -> Response | None:
             return response
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    log_message(f"{path} was cut off or changed: asking again")
+    log_message(f"{path} is truncated or changed: sending the prompt again")
     return None
 
 
 def cache_response(key: str, response: Response) -> None:
-    """Keep a response, in one piece: another process sees all of it or nothing."""
+    """Store a response atomically: another process sees all of it or nothing."""
     record = {"response": asdict(response), "check": _compute_checksum(key, response)}
     write_atomically(_get_cache_path(key), to_canonical_json(record))
 

@@ -1,4 +1,4 @@
-"""CLIP without training, by the names of classes in prompts: `clip:org/name[@revision]`, or `clip:./folder`."""
+"""Zero-shot classification with CLIP, by class names in prompts: `clip:org/name[@revision]`, or `clip:./folder`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SCHEME = "clip"
 
 
 class ClipOptions(Options):
-    """What `--option` can set. templates: a set of `_clip.TEMPLATES` by name, or templates of one's own, `|` between
-    them. names: of the classes, `|` between them, where the benchmark has none or others fit better. dtype: of the
-    weights. batch_size: pictures at once; answers depend on it by rounding alone."""
+    """Values of `--option`. templates: the name of a set in `_clip.TEMPLATES`, or user-written templates separated by
+    `|`. names: class names separated by `|`, if the benchmark has none or others fit better. dtype: of the weights.
+    batch_size: images per batch; it changes predictions by rounding only."""
 
     templates: str = "single"
     names: str = ""
@@ -35,8 +35,8 @@ class ClipOptions(Options):
 
 
 def from_spec(rest: str, options: Mapping[str, str]) -> ClipFactory:
-    """The factory of `clip:REST`; weights come as those of `hf:REST` do, with the same errors, and `UnknownName` or
-    `FarshiftError` for templates that are none."""
+    """Return the factory of `clip:REST`. Weights are loaded as for `hf:REST`, with the same errors; `UnknownName` or
+    `FarshiftError` for invalid templates."""
     read = read_options(ClipOptions, SCHEME, options)
     templates = parse_templates(read.templates)
     return ClipFactory(hugging_face(rest, {}), read, templates)
@@ -44,7 +44,7 @@ def from_spec(rest: str, options: Mapping[str, str]) -> ClipFactory:
 
 class ClipFactory:
     """Makes zero-shot classifiers of one pinned set of weights; they share the network. `code` is a digest of the
-    weights, the templates and the options that answers depend on."""
+    weights, the templates and the options that change predictions."""
 
     def __init__(self, weights: HuggingFaceFactory, options: ClipOptions, templates: tuple[str, ...]) -> None:
         self.folder, self.name, self.options, self.templates = weights.folder, weights.name, options, templates
@@ -54,13 +54,13 @@ class ClipFactory:
         )
 
     def __call__(self, seed: int, task: Task, device: str, prompt: object = None) -> Model:
-        """A zero-shot classifier; the same whatever the seed. `ModelError` for other tasks, and for classes without
+        """Return a zero-shot classifier; the seed has no effect. `ModelError` for other tasks, and for classes without
         names."""
         if task.type != "classification":
-            raise ModelError(f"model clip:{self.name} classifies pictures, and this is a {task.type} task")
+            raise ModelError(f"model clip:{self.name} classifies images, and this is a {task.type} task")
         names = [name.strip() for name in self.options.names.split("|")] if self.options.names else list(task.names)
         if len(names) != task.classes or not all(names):
-            had = f"{len(names)} names for {task.classes} classes" if names else "no names of the classes"
+            had = f"{len(names)} names for {task.classes} classes" if names else "no class names"
             raise ModelError(f"model clip:{self.name} has {had}: give them in order, --option 'names=cat|dog'")
         network = self._network.to(device)
         features = compute_text_features(network, self.folder, names, self.templates)
@@ -72,26 +72,26 @@ class ClipFactory:
 
 
 class ZeroShotClassifier:
-    """Asks CLIP which of the classes' texts a picture is nearest to."""
+    """Predicts the class whose text features are nearest to the image's."""
 
     def __init__(self, network: Any, texts: Any, processor: ImageProcessor, task: Task, factory: ClipFactory) -> None:
-        """texts: features of the classes, (classes, d)."""
+        """texts: class features, (classes, d)."""
         self.network, self.texts, self.processor, self.task, self._factory = network, texts, processor, task, factory
 
     def predict(self, batch: Columns) -> Answers:
-        """Answers with scores. `BadImage` for a picture that cannot be decoded."""
+        """Return predictions with class probabilities. `BadImage` for an image that cannot be decoded."""
         import torch
 
-        pictures = get_image_column(batch, self.task, f"clip:{self._factory.name}")
-        scores = np.empty((len(pictures), len(self.texts)), np.float32)
+        images = get_image_column(batch, self.task, f"clip:{self._factory.name}")
+        scores = np.empty((len(images), len(self.texts)), np.float32)
         scale = self.network.logit_scale.detach().float().exp()
-        for rows in iterate_slices(len(pictures), self._factory.options.batch_size):
-            features = compute_image_features(self.network, torch.from_numpy(self.processor.pixels(pictures[rows])))
+        for rows in iterate_slices(len(images), self._factory.options.batch_size):
+            features = compute_image_features(self.network, torch.from_numpy(self.processor.pixels(images[rows])))
             logits = scale * features @ self.texts.T
             scores[rows] = logits.double().softmax(dim=1).float().cpu().numpy()
         return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)
 
     def remarks(self) -> dict[str, str | int]:
-        """How it was asked, for the run card."""
+        """Settings of the prediction, for the run card."""
         remarks: dict[str, str | int] = {"pictures": str(self.processor), "decoder": ", ".join(self.processor.decides)}
         return remarks | {"templates": self._factory.options.templates[:100], "prompts": len(self._factory.templates)}

@@ -1,16 +1,16 @@
-"""A model in any language: a command that is asked, and answers, one JSON object a line: `cmd:COMMAND`.
+"""A model in any language: a command that reads and writes one JSON object per line: `cmd:COMMAND`.
 
-On its stdin it finds first `{"task": {..}, "seed": n, "device": ".."}`, then a line for each row,
-`{"id": "17", "inputs": {..}}`: texts as they are, tensors as nested lists, encoded pictures and sounds as
-`{"media_type": "image/jpeg", "base64": ".."}`; with `"prompt"` where the benchmark has one (a text, or a list of texts
-and such files).
-For each row it writes a line on its stdout, in any order, one of
+Its stdin has first a line `{"task": {..}, "seed": n, "device": ".."}`, then a line for each row,
+`{"id": "17", "inputs": {..}}`: texts as strings, tensors as nested lists, encoded images and audio as
+`{"media_type": "image/jpeg", "base64": ".."}`; with `"prompt"` if the benchmark has one (a text, or a list of texts
+and encoded files).
+For each row it writes a line to its stdout, in any order, one of
 
     {"id": "17", "prediction": 3}       optionally with "scores": [..], the probability of each class
-    {"id": "17", "abstained": true}     a row left open on purpose
-    {"id": "17", "failed": "why"}       a row whose answer could not be had
+    {"id": "17", "abstained": true}     the model abstains on purpose
+    {"id": "17", "failed": "why"}       no prediction could be made
 
-It ends when its stdin does. Its stderr is its own; the last lines are repeated if it fails.
+It exits at the end of its stdin. Its stderr is free; the last lines are repeated in an error if it fails.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ SCHEME = "cmd"
 
 
 class CommandOptions(Options):
-    """What `--option` can set. timeout: seconds without a line after which a command that owes answers is given up."""
+    """Values of `--option`. timeout: seconds without a line after which a command with outstanding rows is ended."""
 
     timeout: float = Field(600, gt=0)
 
 
 @dataclass(frozen=True)
 class CommandFactory:
-    """Starts a command, anew for each model. `code` is a digest of its words and of the files among them."""
+    """Starts a process for each model. `code` is a digest of the command's words and of the files among them."""
 
     words: tuple[str, ...]
     options: CommandOptions
     keeps_time = True
-    """It has a `timeout` of its own, and needs no limit for a whole batch."""
+    """It has its own `timeout`, so that no time limit for a whole batch is needed."""
 
     @property
     def name(self) -> str:
-        """The file that the command runs, where one of its words is a file; never its options, which may be secret."""
+        """The file that the command runs, if one of its words is a file; never its options, which may be secret."""
         return Path(next((word for word in self.words[1:] if _is_file(word)), self.words[0])).name
 
     @property
@@ -67,12 +67,12 @@ class CommandFactory:
         return compute_identity({"words": self.words, "files": files})
 
     def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None) -> CommandModel:
-        """A fresh model; its process starts when it is first asked."""
+        """Return a new model; its process starts with the first prediction."""
         return CommandModel(self, {"task": asdict(task), "seed": seed, "device": device}, task, prompt)
 
 
 def from_spec(rest: str, options: Mapping[str, str]) -> CommandFactory:
-    """The factory of `cmd:python my_model.py --flag`: words as a shell splits them, run without a shell."""
+    """Return the factory of `cmd:python my_model.py --flag`. Words are split as by a shell; no shell is run."""
     try:
         words = tuple(shlex.split(rest))
     except ValueError as error:
@@ -85,12 +85,12 @@ def from_spec(rest: str, options: Mapping[str, str]) -> CommandFactory:
 def _is_file(word: str) -> bool:
     try:
         return Path(word).is_file()
-    except OSError:  # such as a word too long for a name
+    except OSError:  # for example a word that is too long for a file name
         return False
 
 
 class CommandModel:
-    """One process of a command. It ends with `close`, with a `with` block, and with this object."""
+    """One process of a command. It ends with `close`, at the end of a `with` block, and with this object."""
 
     def __init__(self, factory: CommandFactory, opening: Mapping[str, Any], task: Task, prompt: Prompt | None) -> None:
         self._factory, self._opening, self._task, self._prompt = factory, opening, task, prompt
@@ -98,10 +98,10 @@ class CommandModel:
         self._rows_sent = 0
 
     def predict(self, batch: Columns) -> list[Prediction | Failed | None] | Answers:
-        """What the command answers to each row, in the rows' order; `Answers` where it gives scores.
+        """Return the command's predictions in the order of the rows; `Answers` if it gives scores.
 
-        Raises `ModelError` where it ends, keeps silent, or writes what is no answer to what it was asked; its process
-        is ended then.
+        Raises `ModelError` if the process exits, does not respond within the timeout, or writes an invalid line; the
+        process is then ended.
         """
         try:
             child = self._child = self._child or self._started()
@@ -138,7 +138,7 @@ class CommandModel:
         return child
 
     def _ask(self, child: ChildProcess, batch: Columns) -> list[str]:
-        """Send the rows of a batch; their ids, running numbers over all batches."""
+        """Send the rows of a batch and return their ids, which are numbered over all batches."""
         count = len(batch[self._task.inputs[0]])
         ids = [str(self._rows_sent + row) for row in range(count)]
         rows: list[dict[str, Any]] = [
@@ -159,7 +159,7 @@ class CommandModel:
             line = child.read(limit)
         except OutputTimeout:
             raise self._error(
-                f"wrote nothing for {limit:g} s after {done}: let it write each answer when it has it, "
+                f"wrote nothing for {limit:g} s after {done}: write each prediction as soon as it is made, "
                 "or allow more time (option timeout)"
             ) from None
         if line is None:
@@ -167,7 +167,7 @@ class CommandModel:
         return line
 
     def _read(self, line: bytes, received: Mapping[str, _Answer | None]) -> tuple[str, _Answer]:
-        """Whose answer a line holds, and what it is."""
+        """Parse the row index and the prediction of a line."""
         excerpt = line.decode("utf-8", "replace").strip()[:80]
         try:
             message = json.loads(line)
@@ -177,7 +177,7 @@ class CommandModel:
             raise self._error(f"wrote a line that is not a JSON object: {excerpt!r} (messages belong on stderr)")
         name = message.get("id")
         if not isinstance(name, str) or name not in received:
-            raise self._error(f"answered id {name!r}, which is none of this batch's: give back each id as it came")
+            raise self._error(f"answered id {name!r}, which is not in this batch: repeat each id unchanged")
         if received[name] is not None:
             raise self._error(f"answered id {name!r} twice")
         try:
@@ -207,29 +207,29 @@ class CommandModel:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What was said of a row: a prediction, None where it was left open, or `Failed`; and class probabilities."""
+    """The result for a row: a prediction, None if the model abstained, or `Failed`; and class probabilities."""
 
     value: Prediction | Failed | None
     scores: list[float] | None = None
 
 
 def _read_answer(message: Mapping[str, Any], task: Task) -> _Answer:
-    """The answer in a message; `ValueError` says what is wrong with it."""
+    """Parse the prediction of a message. `ValueError` says what is wrong with it."""
     given = [key for key in ("prediction", "abstained", "failed") if key in message]
     if len(given) != 1:
         raise ValueError('give one of "prediction", "abstained" and "failed"')
     value = message[given[0]]
     if given == ["abstained"]:
         if value is not True:
-            raise ValueError('"abstained" is true or is not there')
+            raise ValueError('"abstained" must be true or absent')
         return _Answer(None)
     if given == ["failed"]:
         if not isinstance(value, str):
-            raise ValueError('"failed" is a text that says why')
+            raise ValueError('"failed" must be a text with the reason')
         return _Answer(Failed(value))
     if task.names and isinstance(value, str):
         if value not in task.names:
-            raise ValueError(f"{value!r} is none of the classes {shorten_list(task.names)}")
+            raise ValueError(f"{value!r} is not one of the classes {shorten_list(task.names)}")
         value = task.names.index(value)
     if not _is_prediction(value, task):
         raise ValueError(f"a prediction of this task is {_KINDS[task.type]}")
@@ -238,16 +238,16 @@ def _read_answer(message: Mapping[str, Any], task: Task) -> _Answer:
 
 _KINDS = {
     "classification": "the index of a class, or its name where classes have names",
-    "multilabel": "a list of finite numbers, one for each label",
+    "multilabel": "a list of finite numbers, one per label",
     "regression": "a finite number",
     "sequence": "a text",
-    "detection": "a list of boxes, each [x0, y0, x1, y1, score] with or without a class behind it",
+    "detection": "a list of boxes, each [x0, y0, x1, y1, score] optionally followed by a class",
 }
 
 
 def _is_prediction(value: object, task: Task) -> bool:
     if task.type in ("multilabel", "detection"):
-        return isinstance(value, list)  # what is in it is held to the task with all other answers
+        return isinstance(value, list)  # its elements are checked later, with all other predictions
     if isinstance(value, bool):
         return False
     if task.type == "regression":
@@ -265,7 +265,7 @@ def _read_scores(scores: Any, task: Task) -> list[float]:
 
 
 def _to_json_value(value: Any) -> Any:
-    """An input as JSON has it."""
+    """Convert an input to JSON."""
     if isinstance(value, bytes):
         return _encode_file(value)
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
@@ -276,5 +276,5 @@ def _encode_file(content: bytes) -> dict[str, str]:
 
 
 def _encode_message(message: Mapping[str, Any]) -> bytes:
-    # ASCII alone, whatever encoding the command reads with.
+    # ASCII only, so that the encoding in which the command reads does not matter.
     return json.dumps(message, allow_nan=False).encode()

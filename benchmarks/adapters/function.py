@@ -19,12 +19,12 @@ from ..model import Columns, Model, Task
 Predict = Callable[[Columns], NDArray[Any] | Sequence[Any] | Answers]
 
 OFFERED = ("seed", "task", "device", "prompt")
-"""What a factory may ask for by name: a function that requires one of these makes models, and is none itself."""
+"""Arguments that a factory may name. A function that requires one of them makes models and is not a model itself."""
 
 
 class FunctionModel:
-    """A model whose `predict` is a function. `name` and `code` (a digest of its source and of what a `partial` binds)
-    are the function's, and so are the forms that it asks for."""
+    """A model whose `predict` is a function. `name`, `code` (a digest of its source and of the arguments that a
+    `partial` binds) and the requested input formats are those of the function."""
 
     def __init__(self, function: Predict, forms: InputFormat | None = None) -> None:
         self._function = function
@@ -33,19 +33,22 @@ class FunctionModel:
         self.name = str(getattr(source, "__name__", None) or type(source).__name__)
         self.code = _digest_code(function)
         if self.code and self.forms != AS_THEY_ARE:
-            self.code = compute_identity([self.code, str(self.forms)])
+            # In the former names of the fields: runs record this digest, and resume only with the same one.
+            forms = self.forms
+            spec = f"InputFormat(pictures={forms.images!r}, sounds={forms.audio!r}, files_only={forms.files_only!r})"
+            self.code = compute_identity([self.code, spec])
 
     def predict(self, batch: Columns) -> NDArray[Any] | Sequence[Any] | Answers:
         return self._function(batch)
 
 
-def predictor(function: Predict, *, pictures: ImageSpec = "bytes", sounds: AudioSpec = "bytes") -> FunctionModel:
-    """A callable as a model: it is given the batch and answers with one prediction per row, in order.
+def predictor(function: Predict, *, images: ImageSpec = "bytes", audio: AudioSpec = "bytes") -> FunctionModel:
+    """Make a model of a callable that receives a batch and returns one prediction per row, in order.
 
-    Needed only where a callable does not say by its parameters what it is (a callable object, `*args`), or where it
-    asks for a form of pictures or sounds: a function of the batch is a model as it is. pictures: "bytes", "PIL", a side
-    in pixels (uint8 arrays), or a transform ("imagenet"). sounds: "bytes", or a rate. Raises `ModelError` for what
-    cannot be called.
+    Needed only for a callable whose parameters do not show that it is a model (a callable object, `*args`), or that
+    needs decoded images or audio; any other function of the batch is a model already. images: "bytes", "PIL", a side
+    in pixels (uint8 arrays), or a transform ("imagenet"). audio: "bytes", or a sampling rate in Hz. Raises
+    `ModelError` for an object that is not callable.
 
     >>> import farshift as fs
     >>> def add(batch):
@@ -54,14 +57,14 @@ def predictor(function: Predict, *, pictures: ImageSpec = "bytes", sounds: Audio
     'add'
     """
     if not callable(function):
-        raise ModelError(f"predictor: a {type(function).__name__} cannot be called: give a function of the batch")
-    return FunctionModel(function, InputFormat(pictures, sounds))
+        raise ModelError(f"predictor: a {type(function).__name__} is not callable: give a function of the batch")
+    return FunctionModel(function, InputFormat(images, audio))
 
 
 def adapt(thing: Any, task: Task, seed: int) -> Model | None:
-    """A function, method or lambda (also as a `functools.partial`) that requires one argument, the batch.
+    """Return a model for a function, method or lambda (or a `functools.partial`) with one required argument, the batch.
 
-    One that requires `seed`, `task`, `device` or `prompt`, or nothing at all, is a factory, not a model.
+    A function that requires `seed`, `task`, `device` or `prompt`, or nothing at all, is a factory, not a model.
     """
     if hasattr(thing, "predict") or not inspect.isroutine(_unwrap_partial(thing)):
         return None
@@ -83,7 +86,7 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
 def _digest_code(function: Any) -> str:
     if not isinstance(function, partial):
         return compute_fingerprint(function)
-    # A bound object whose text shows its address gives another digest each time: such a run starts anew.
+    # The text of a bound object may show its address, so its digest differs each time: the run then starts anew.
     bound = repr((function.args, sorted(function.keywords.items())))
     source = _digest_code(function.func)
     return source and compute_identity([source, bound])

@@ -1,6 +1,6 @@
-"""A transformers model as a model: `hf:org/name[@revision]` from the Hub, or `hf:./folder` from the disk.
+"""A transformers model as a model: `hf:org/name[@revision]` from the Hub, or `hf:./folder`.
 
-Weights are read from safetensors files alone: nothing is unpickled, and no code that came with a model is ever run.
+Weights are read from safetensors files only: nothing is unpickled, and no code that comes with a model is run.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 SCHEME = "hf"
 
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
-"""What is fetched and digested of a model: configurations, weights, vocabularies. Never pickles, never code."""
+"""The files of a model that are fetched and digested: configurations, weights, vocabularies; no pickles, no code."""
 
 
 class HuggingFaceOptions(Options):
-    """What `--option` can set. dtype: of the weights; `auto` is as they are stored. batch_size: texts or pictures at
-    once; answers depend on it by rounding alone. max_length: the most tokens of a text or prompt, if fewer than the
-    model's own."""
+    """Values of `--option`. dtype: of the weights; `auto` keeps the stored type. batch_size: texts or images per batch;
+    it changes predictions by rounding only. max_length: the maximum tokens of a text or prompt, if below the model's
+    own limit."""
 
     dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
     batch_size: int = Field(32, ge=1)
@@ -47,10 +47,10 @@ class HuggingFaceOptions(Options):
 
 
 def from_spec(rest: str, options: Mapping[str, str]) -> HuggingFaceFactory:
-    """The factory of `hf:REST`; a model of the Hub is downloaded here, once, and pinned to its commit.
+    """Return the factory of `hf:REST`. A model of the Hub is downloaded here, once, and pinned to its commit.
 
-    options: see `HuggingFaceOptions`. Raises `MissingExtra` without transformers, `Unavailable` where the Hub does not
-    give the model, `FarshiftError` for a folder that is not there, a wrong option, or weights that are not safetensors.
+    options: see `HuggingFaceOptions`. Raises `MissingExtra` without transformers, `Unavailable` if the Hub does not
+    provide the model, `FarshiftError` for a missing folder, a wrong option, or weights that are not safetensors.
     """
     read = read_options(HuggingFaceOptions, SCHEME, options)
     if any(importlib.util.find_spec(name) is None for name in ("torch", "transformers")):
@@ -59,7 +59,7 @@ def from_spec(rest: str, options: Mapping[str, str]) -> HuggingFaceFactory:
         folder = Path(rest).expanduser().resolve()
         if not (folder / "config.json").is_file():
             raise FarshiftError(
-                f"model hf:{rest}: {folder} holds no config.json: give a folder that save_pretrained wrote"
+                f"model hf:{rest}: {folder} has no config.json: give a folder written by save_pretrained"
             )
         name, pinned = folder.name, _compute_folder_digest(folder)
     else:
@@ -68,14 +68,15 @@ def from_spec(rest: str, options: Mapping[str, str]) -> HuggingFaceFactory:
         pinned = folder.name
     if not any(folder.glob("*.safetensors")):
         raise FarshiftError(
-            f"model hf:{rest} has no .safetensors weights, and pickled ones are never read: "
+            f"model hf:{rest} has no .safetensors weights, and pickled weights are not read: "
             "save it again with save_pretrained"
         )
     return HuggingFaceFactory(folder, name, pinned, read)
 
 
 def compute_weights_digest(pinned: str) -> str:
-    """How run cards name weights, by the Hub's commit or the digest of a folder: whatever the options."""
+    """Return the name of weights for run cards: the Hub's commit or the digest of a folder, regardless of the
+    options."""
     return compute_identity({"weights": pinned, "dtype": "auto", "max_length": None})
 
 
@@ -85,7 +86,7 @@ def _compute_folder_digest(folder: Path) -> str:
 
 
 def download_snapshot(repository: str, revision: str | None, files: Sequence[str] = FILES) -> Path:
-    """The folder of a model's files at a revision, in the Hub client's cache; the folder is named after the commit."""
+    """Download a model's files at a revision; return their folder in the Hub client's cache, named by the commit."""
     from huggingface_hub import snapshot_download
 
     try:
@@ -94,27 +95,27 @@ def download_snapshot(repository: str, revision: str | None, files: Sequence[str
                 repository,
                 revision=revision,
                 allow_patterns=list(files),
-                ignore_patterns=["*/*"],  # other formats and parts of a repository lie in folders of their own
+                ignore_patterns=["*/*"],  # subfolders have other formats and other parts of a repository
                 local_files_only=is_offline(),
             )
     except list_client_errors() as error:
         if is_disk_error(error):
             raise FarshiftError(
-                f"model hf:{repository}: its files cannot be stored: {error}; set HF_HOME elsewhere"
+                f"model hf:{repository}: its files cannot be stored: {error}; set HF_HOME to another folder"
             ) from error
         reason = get_first_line(error, silent="no message")
         named = f"{repository}@{revision}" if revision else repository
-        advice = "check name and revision; a private or gated model needs a login (hf auth login)"
+        advice = "check the name and the revision; a private or gated model needs a login (hf auth login)"
         if Path(repository).is_dir():
-            advice = f"the folder of this name is written hf:./{repository}"
+            advice = f"write hf:./{repository} for the local folder"
         raise Unavailable(f"model hf:{named}: {type(error).__name__}: {reason} {advice}") from error
     return Path(folder)
 
 
 class HuggingFaceFactory:
-    """Makes models of one pinned set of weights. They share the network, which predicting does not change.
+    """Makes models of one pinned set of weights; they share the network.
 
-    `code` is a digest of the Hub commit (or the folder's files) and of the options that answers depend on.
+    `code` is a digest of the Hub commit (or the folder's files) and of the options that change predictions.
     """
 
     def __init__(self, folder: Path, name: str, pinned: str, options: HuggingFaceOptions) -> None:
@@ -125,10 +126,10 @@ class HuggingFaceFactory:
         self._tokenizer: Any = None
 
     def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None = None) -> Model:
-        """A classifier of texts, pictures or sounds for classification tasks where the weights are one; else a
-        generator, which needs a prompt.
+        """Return a classifier of texts, images or audio if the task is classification and the weights are a classifier;
+        else a generator, which needs a prompt.
 
-        Answers are deterministic, whatever the seed: probabilities, or greedy decoding.
+        Predictions are deterministic whatever the seed: class probabilities, or greedy decoding.
         """
         from transformers import AutoConfig
 
@@ -148,8 +149,8 @@ class HuggingFaceFactory:
             return TextClassifier(network, tokenizer, task, self.name, options.batch_size, options.max_length)
         if prompt is None:
             raise ModelError(
-                f"model hf:{self.name} is a {architecture}: on a {task.type} task it has to be prompted, "
-                "and the benchmark has no prompt"
+                f"model hf:{self.name} is a {architecture}: a {task.type} task needs a prompt, "
+                "and the benchmark has none"
             )
         sort = "AutoModelForSeq2SeqLM" if config.is_encoder_decoder else "AutoModelForCausalLM"
         network, tokenizer = self._load(sort, device)
@@ -186,14 +187,14 @@ class HuggingFaceFactory:
             if lacking:
                 raise ModelError(
                     f"model hf:{self.name} lacks weights for {type(network).__name__} ({', '.join(lacking[:3])}"
-                    f"{' ..' if len(lacking) > 3 else ''}): it was not trained for this"
+                    f"{' ..' if len(lacking) > 3 else ''}): the model was not trained for this"
                 )
             self._loaded = (sort, device), network
         return self._loaded[1]
 
 
 def _is_audio_classifier(architecture: str) -> bool:
-    """Whether an architecture is a classifier of sounds: some are named like those of texts."""
+    """Whether an architecture is an audio classifier; some are named like text classifiers."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING_NAMES
 
     return architecture in MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING_NAMES.values()

@@ -1,4 +1,4 @@
-"""A language model behind an OpenAI-compatible endpoint, asked by a benchmark's prompt: `openai:MODEL[@URL]`."""
+"""A language model behind an OpenAI-compatible endpoint, queried with a benchmark's prompt: `openai:MODEL[@URL]`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SCHEME = "openai"
 
 GIVES_UP_AFTER = 4
-"""Prompts of a batch that the endpoint fails to answer before it has answered any: then the fault is not theirs."""
+"""Failed prompts of a batch, before any success, after which the endpoint itself is taken to be at fault."""
 
 
 def _split_names(text: object) -> object:
@@ -41,10 +41,10 @@ def _split_names(text: object) -> object:
 
 
 class EndpointOptions(Options):
-    """What `--option` can set.
+    """Values of `--option`.
 
-    leave_out: fields, by commas, that are not sent, for models that refuse them. Without `stop` a model says more, and
-    is read up to the first stop string all the same.
+    leave_out: comma-separated request fields that are not sent, for models that reject them. Without `stop` a model may
+    write more, but its output is still cut at the first stop string.
     """
 
     api: Literal["chat", "completions"] = "chat"
@@ -63,11 +63,11 @@ class EndpointOptions(Options):
 
 @dataclass(frozen=True)
 class EndpointFactory:
-    """Makes a model of an endpoint. `code` is a digest of all that decides its answers; no secret is in it.
+    """Makes a model of an endpoint. `code` is a digest of all that determines its predictions, without secrets.
 
-    own_url: whether the user named the URL. Such an endpoint may need no key.
-    keeps_time: it has a `timeout` of its own, and needs no limit for a whole batch.
-    one_candidate: it is not trained, and nothing is chosen.
+    own_url: whether the user gave the URL; such an endpoint may need no key.
+    keeps_time: it has its own `timeout`, so that no time limit for a whole batch is needed.
+    one_candidate: it is not trained, so there is nothing to select.
     """
 
     name: str
@@ -87,21 +87,21 @@ class EndpointFactory:
 
     @cached_property
     def deciding(self) -> dict[str, Any]:
-        """What decides the answers, besides the prompt and the seed."""
+        """What determines the responses, besides the prompt and the seed."""
         named = ("api", "temperature", "top_p", "max_tokens", "leave_out", "system")
         return {"url": self.url, "model": self.name} | self.options.model_dump(include=set(named))
 
     def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None) -> EndpointModel:
-        """A fresh model. The endpoint has its own device. Raises `ModelError` where the benchmark has no prompt."""
+        """Return a new model; the device has no effect. Raises `ModelError` if the benchmark has no prompt."""
         if prompt is None:
             raise ModelError(
-                f"openai:{self.name} is asked by a benchmark's prompt, and this one has none: "
-                "give its definition a table [prompt], or choose another benchmark"
+                f"openai:{self.name} needs a benchmark with a prompt, and this one has none: "
+                "add a table [prompt] to its definition, or choose another benchmark"
             )
         return EndpointModel(self, seed, prompt)
 
     def secret(self) -> str:
-        """The key, read anew each time it is needed and kept nowhere; "none" for an endpoint that needs none."""
+        """The key, read from the environment each time and stored nowhere; "none" for an endpoint without keys."""
         variable = self.options.api_key_env
         key = os.environ.get(variable, "").strip()
         if not key and (not self.own_url or "api_key_env" in self.options.model_fields_set):
@@ -110,14 +110,15 @@ class EndpointFactory:
                 "set OPENAI_API_KEY, or name another with the option api_key_env"
             )
         if not (key.isascii() and key.isprintable()):
-            raise FarshiftError(f"openai:{self.name}: the key in {variable} holds characters that no key has")
+            raise FarshiftError(f"openai:{self.name}: the key in {variable} has characters that a key cannot have")
         return key or "none"
 
 
 def from_spec(rest: str, options: Mapping[str, str]) -> EndpointFactory:
-    """The factory of `openai:MODEL` (at OPENAI_BASE_URL, or the library's default) or `openai:MODEL@http://host/v1`.
+    """Return the factory of `openai:MODEL` (at OPENAI_BASE_URL, or the library's default) or
+    `openai:MODEL@http://host/v1`.
 
-    Raises `FarshiftError` for an option or a URL that is none, `MissingExtra` without the `openai` library.
+    Raises `FarshiftError` for an invalid option or URL, `MissingExtra` without the `openai` library.
     """
     read = read_options(EndpointOptions, SCHEME, options)
     if read.api == "completions" and read.system:
@@ -140,7 +141,7 @@ def _check_url(url: str, name: str) -> str:
         is_complete = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         is_complete = False
-    # A URL stands in errors and digests: nothing in it may be a secret.
+    # The URL appears in errors and digests, so it must not have a secret.
     if not is_complete or "@" in parts.netloc or parts.query or parts.fragment:
         raise FarshiftError(
             f"openai:{name}: its URL must be like http://host:port/v1, with no user, password or query: "
@@ -150,8 +151,8 @@ def _check_url(url: str, name: str) -> str:
 
 
 class EndpointModel:
-    """One model at one endpoint, asked with one seed. Its responses are kept in the cache: an interrupted run goes on
-    where it was, and nothing is paid for twice."""
+    """One model at one endpoint, queried with one seed. Its responses are cached: an interrupted run resumes, and no
+    prompt is paid for twice."""
 
     def __init__(self, factory: EndpointFactory, seed: int, prompt: Prompt, wait: Wait = asyncio.sleep) -> None:
         self._factory, self._prompt = factory, prompt
@@ -173,16 +174,17 @@ class EndpointModel:
         )
 
     def predict(self, batch: Columns) -> list[Prediction | Failed]:
-        """A prediction per row, in order; `Failed` where the endpoint gave none, or none could be read.
+        """Return a prediction per row, in order; `Failed` if the endpoint gave no response, or it could not be parsed.
 
-        Equal prompts are asked once. Raises `ModelError` where the endpoint answers nobody: what it did answer is kept.
+        Equal prompts are sent once. Raises `ModelError` if the endpoint fails for all prompts; responses received
+        before that are cached.
         """
         row_prompts = self._prompt.all_parts(batch)
         if self._factory.options.api == "completions" and any(
             isinstance(part, MediaPart) for row in row_prompts for part in row
         ):
             raise ModelError(
-                f"{self._factory.where}: the prompt shows pictures or sounds, which only the api chat takes: "
+                f"{self._factory.where}: the prompt has images or audio, which only the chat API accepts: "
                 "leave the option api out"
             )
         keys = [self._key(parts) for parts in row_prompts]
@@ -202,8 +204,8 @@ class EndpointModel:
         return [self._prediction(responses[key]) for key in keys]
 
     def remarks(self) -> dict[str, int]:
-        """What the answers cost, for the run card: tokens (those of cached responses too, as they were billed once),
-        requests sent, prompts found in the cache, rows whose response held no answer, and rows without a response."""
+        """Usage for the run card: tokens (also of cached responses, as they were billed once), requests sent, prompts
+        found in the cache, rows whose response could not be parsed, and rows without a response."""
         return dict(self._counts)
 
     def _key(self, parts: Sequence[Part]) -> str:
@@ -216,14 +218,14 @@ class EndpointModel:
         host = urlsplit(self._factory.url).hostname or ""
         if is_offline() and not (host in ("localhost", "::1") or host.startswith("127.")):
             raise Unavailable(
-                f"{self._factory.where}: {left} prompts of a batch have no response in the cache, and FARSHIFT_OFFLINE "
-                "forbids to ask for one: unset it"
+                f"{self._factory.where}: {left} prompts of a batch are not in the cache, and FARSHIFT_OFFLINE "
+                "forbids sending them: unset it"
             )
 
     async def _ask(
         self, prompts: Mapping[str, Sequence[Part]], responses: dict[str, Response | MissingResponse]
     ) -> None:
-        """Ask the endpoint for the prompts that `responses` has no response to, and add them to it."""
+        """Send the prompts without a response in `responses`, and add the new responses to it."""
         options = self._factory.options
         unanswered = [key for key in prompts if key not in responses]
         pending = iter(unanswered)
@@ -258,7 +260,7 @@ class EndpointModel:
             base_url=self._factory.url,
             timeout=openai.Timeout(limit, connect=min(10.0, limit / 2)),
             http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
-            max_retries=0,  # tries are counted, paced and judged in one place, by EndpointClient
+            max_retries=0,  # EndpointClient retries
         )
 
     def _asker(self, client: openai.AsyncOpenAI, secret: str) -> EndpointClient:
@@ -283,8 +285,8 @@ class EndpointModel:
         ]
         if len(lost) == len(responses) and len(lost) >= min(GIVES_UP_AFTER, prompts):
             raise ModelError(
-                f"{self._factory.where} gave no prompt of a batch a response ({lost[-1].reason}): "
-                "check the URL and the options (leave_out, for a field that it refuses), then run again to resume"
+                f"{self._factory.where} failed for every prompt of a batch ({lost[-1].reason}): "
+                "check the URL and the options (leave_out, for a field that it rejects), then run again to resume"
             )
 
     def _prediction(self, outcome: Response | MissingResponse) -> Prediction | Failed:

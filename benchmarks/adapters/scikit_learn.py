@@ -1,6 +1,6 @@
-"""A scikit-learn estimator or pipeline as a model: inputs flattened to one numeric matrix, in the task's order; one
-text column as it is where the estimator begins with a vectoriser; a DataFrame where it selects columns by name, or
-where inputs are numbers and texts."""
+"""A scikit-learn estimator or pipeline as a model: inputs flattened to one numeric matrix, in the task's order; a
+single text column as strings if the estimator begins with a vectoriser; a DataFrame if it selects columns by name, or
+if the inputs are numbers and texts."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from ..model import Budget, Columns, Model, Task, TrainingRows
 from ._named_columns import make_frame, selects_by_name
 
 SIDE = 32
-"""Pixels of the sides that encoded pictures are resized to, unless the estimator has `pictures`."""
+"""Side in pixels to which encoded images are resized, unless the estimator has the attribute `images`."""
 
 _SORTS = {"classification": "classifier", "regression": "regressor"}
 
 
 def adapt(thing: Any, task: Task, seed: int) -> Model | None:
-    """Anything with scikit-learn's `get_params`, `fit` and `predict`. Never imports scikit-learn.
+    """Return a model for an object with scikit-learn's `get_params`, `fit` and `predict`. Does not import scikit-learn.
 
-    Every `random_state` that is None is set by the seed; one that the user fixed stays."""
+    Each `random_state` that is None is set from the seed; one that the user set stays."""
     if isinstance(thing, type) or not all(hasattr(thing, name) for name in ("get_params", "fit", "predict")):
         return None
-    thing = copy.deepcopy(thing)  # the user's own object stays as it is
+    thing = copy.deepcopy(thing)  # the user's object is not changed
     known = thing.get_params(deep=True)
     open_states = [name for name in known if name.split("__")[-1] == "random_state" and known[name] is None]
     thing.set_params(**{name: derive_key(f"{name}/{seed}") % 2**32 for name in open_states})
@@ -39,13 +39,13 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
 
 
 class EstimatorModel:
-    """Fits and asks an estimator: a classifier on classification tasks, a regressor on regression tasks.
+    """A fitted estimator: a classifier for classification tasks, a regressor for regression tasks.
 
-    Tensors are flattened, numbers are columns. A single text input goes as a list of `str` to an estimator whose first
-    step reads raw text. Several inputs with texts among them, and those of an estimator that selects columns by name,
-    are the columns of a DataFrame; any other text is refused. Encoded pictures become uint8 pixels of `SIDE` x `SIDE`,
-    or what the estimator's attribute `pictures` asks for. Class probabilities, where the estimator has them, are the
-    scores.
+    Tensors are flattened, numbers are columns. A single text input is passed as a list of `str` to an estimator whose
+    first step reads raw text. Several inputs with texts among them, and the inputs of an estimator that selects columns
+    by name, become a DataFrame; any other text raises an error. Encoded images become uint8 pixels of `SIDE` x `SIDE`,
+    or the format that the estimator's attribute `images` requests. Scores are class probabilities, if the estimator has
+    them.
     """
 
     def __init__(self, estimator: Any, task: Task) -> None:
@@ -53,20 +53,20 @@ class EstimatorModel:
         given = _get_estimator_type(estimator)
         if sort is None or given not in (sort, None):
             raise ModelError(
-                f"{type(estimator).__name__} is a scikit-learn {given or 'estimator'}, and this is a {task.type} task"
+                f"{type(estimator).__name__} is a scikit-learn {given or 'estimator'}, but this is a {task.type} task"
             )
         self.estimator, self.task = estimator, task
-        own = hasattr(estimator, "pictures")
-        self.forms = InputFormat(estimator.pictures if own else SIDE, getattr(estimator, "sounds", "bytes"), not own)
-        self.reads_objects = (own or hasattr(estimator, "sounds")) and len(task.inputs) == 1
+        own = hasattr(estimator, "images")
+        self.forms = InputFormat(estimator.images if own else SIDE, getattr(estimator, "audio", "bytes"), not own)
+        self.reads_objects = (own or hasattr(estimator, "audio")) and len(task.inputs) == 1
         self.reads_text = _reads_text(estimator)
         self.selects_by_name = selects_by_name(estimator)
         if self.reads_text and len(task.inputs) != 1:
             raise ModelError(f"a vectoriser reads one text input, and this task has {', '.join(task.inputs)}")
 
     def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> None:
-        """Fit on `train`. Weights go in as `sample_weight` where the estimator takes them, else as copies of rows;
-        `ModelError` where they are not whole numbers either. `val` is not looked at."""
+        """Fit on `train`. Weights are passed as `sample_weight` if the estimator accepts it, else rows are repeated;
+        `ModelError` if the weights are not whole numbers either. `val` is not used."""
         columns = train.numpy()
         features = self._features(columns)
         try:
@@ -76,17 +76,18 @@ class EstimatorModel:
                 raise
             texts = [name for name in self.task.inputs if columns[name].dtype == object]
             raise ModelError(
-                f"{type(self.estimator).__name__} reads numbers alone, and {shorten_list(texts)} is text: make a "
-                "ColumnTransformer that selects columns by name the first step of a pipeline, with a OneHotEncoder "
-                "or a vectoriser for it; or write a class with fit and predict"
+                f"{type(self.estimator).__name__} reads only numbers, and {shorten_list(texts)} is text: begin the "
+                "pipeline with a ColumnTransformer that selects columns by name, with a OneHotEncoder or a vectoriser "
+                "for the text; or write a class with fit and predict"
             ) from error
 
     def predict(self, batch: Columns) -> Answers:
-        """What the estimator predicts, with class probabilities where it has them."""
+        """Return the estimator's predictions, with class probabilities if it has them."""
         return predict_answers(self.estimator, self._features(batch), self.task)
 
     def _features(self, columns: Columns) -> Any:
-        """The inputs as what the estimator takes: an (n, k) array, a list of n texts or files, or a DataFrame."""
+        """Return the inputs as the estimator needs them: an (n, k) array, a list of n texts or files, or a
+        DataFrame."""
         given = {name: columns[name] for name in self.task.inputs}
         objects = {name: values for name, values in given.items() if values.dtype == object}
         texts = {name for name, values in objects.items() if len(values) and isinstance(values[0], str)}
@@ -94,7 +95,7 @@ class EstimatorModel:
             if self.reads_text:
                 return list(values)
             if self.reads_objects and name not in texts:
-                return list(values)  # as it asked: images of Pillow, samples of sounds, files
+                return list(values)  # in the requested format: Pillow images, audio samples, files
             if name not in texts or not (self.selects_by_name or len(given) > 1):
                 raise ModelError(f"input {name!r} {_explain_unreadable(values)}")
         if texts or self.selects_by_name:
@@ -106,15 +107,15 @@ class EstimatorModel:
 
 def _explain_unreadable(values: NDArray[Any]) -> str:
     if is_encoded(values) and is_audio(values):
-        return "is encoded sounds: make their reader the first step of a pipeline, and set its `sounds` to a rate"
+        return "is encoded sounds: make their reader the first step of a pipeline, and set its `audio` to a rate"
     return (
         "is text: make a vectoriser the first step of a pipeline, or a ColumnTransformer that selects columns by name"
     )
 
 
 def fit_weighted(estimator: Any, features: Any, label: NDArray[Any], weight: NDArray[Any]) -> None:
-    """Fit an estimator on weighted rows. Weights go in as `sample_weight` where it takes them, else as copies of rows;
-    `ModelError` where they are not whole numbers either.
+    """Fit an estimator on weighted rows. Weights are passed as `sample_weight` if it accepts it, else rows are
+    repeated; `ModelError` if the weights are not whole numbers either.
 
     features: (n, k) array, list of n texts or DataFrame of n rows; label, weight: (n,)."""
     if (weight == weight[0]).all():
@@ -127,12 +128,12 @@ def fit_weighted(estimator: Any, features: Any, label: NDArray[Any], weight: NDA
         repeated = [features[row] for row in copies] if isinstance(features, list) else rows[copies]
         estimator.fit(repeated, label[copies])
     else:
-        raise ModelError(f"{type(estimator).__name__} takes no sample_weight, and the weights are not whole numbers")
+        raise ModelError(f"{type(estimator).__name__} has no sample_weight, and the weights are not whole numbers")
 
 
 def predict_answers(estimator: Any, features: Any, task: Task) -> Answers:
-    """What a fitted estimator predicts for n rows, with class probabilities where it has them. A decision threshold of
-    its own may set the prediction apart from the likeliest class."""
+    """Return a fitted estimator's predictions for n rows, with class probabilities if it has them. An estimator with
+    its own decision threshold may predict another class than the most probable one."""
     prediction = np.asarray(estimator.predict(features))
     if task.type == "regression" or not hasattr(estimator, "predict_proba"):
         return Answers.all_given(prediction)
@@ -142,14 +143,14 @@ def predict_answers(estimator: Any, features: Any, task: Task) -> Answers:
 
 
 def _get_estimator_type(estimator: Any) -> str | None:
-    """`classifier`, `regressor` .., or None where an estimator does not say."""
+    """`classifier`, `regressor` .., or None if the estimator does not declare it."""
     tags = getattr(estimator, "__sklearn_tags__", None)
     sort: str | None = tags().estimator_type if tags else getattr(estimator, "_estimator_type", None)
     return sort
 
 
 def _reads_text(estimator: Any) -> bool:
-    """Whether an estimator begins with a text vectoriser: itself, as a pipeline's first step, as every part of a union,
+    """Whether an estimator begins with a text vectoriser: itself, as a pipeline's first step, as each part of a union,
     or within a parameter search."""
     if steps := getattr(estimator, "steps", None):
         return _reads_text(steps[0][1])

@@ -29,11 +29,11 @@ SCHEME = "torch"
 
 
 def adapt(thing: Any, task: Task, seed: int) -> Model | None:
-    """A `torch.nn.Module` without a `predict` of its own. Never imports torch: who has a module has imported it.
+    """Return a model for a `torch.nn.Module` without a method `predict`. Does not import torch.
 
-    It is copied, with its weights, and predicts on the device that it lies on (or is moved to by `to`). Where it has a
-    `fit(train, val, budget)` it is trained first, on the budget's device, from the weights it has; the seed governs
-    what training draws from torch's generators. For other initial weights with each seed give a factory instead.
+    The module is copied with its weights, and predicts on the device that it is on (or is moved to by `to`). A module
+    with `fit(train, val, budget)` is trained first, on the budget's device, starting from its weights; the seed sets
+    torch's generators during training. For other initial weights with each seed give a factory instead.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(thing, torch.nn.Module) or hasattr(thing, "predict"):
@@ -43,18 +43,18 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
     except RuntimeError as error:
         raise ModelError(
             f"the torch module {type(thing).__name__} cannot be copied ({get_first_line(error, 200)}): "
-            "give a factory that makes it"
+            "give a factory that returns it"
         ) from error
     return TrainableModule(module, task, seed) if hasattr(module, "fit") else ModuleModel(module, task)
 
 
 class ModuleModel:
-    """Asks a module. Input columns become tensors, passed by position: floats as float32, whole numbers and booleans as
-    int64, pixels (uint8 of more than one dimension) as float32 with their raw values 0 .. 255: scaling is the module's.
-    Encoded pictures come in the form that the module's attribute `pictures` asks for: a side in pixels (uint8 as above)
-    or a transform.
+    """Predicts with a module. Input columns become tensors, passed by position: floats as float32, integers and
+    booleans as int64, pixels (uint8 of more than one dimension) as float32 with values 0 .. 255: the module does the
+    scaling. Encoded images come in the format that the module's attribute `images` requests: a side in pixels (uint8 as
+    above) or a transform.
 
-    Classification: the module gives logits (n, classes), whose softmax are the scores. Multilabel: logits (n, classes),
+    Classification: the module returns logits (n, classes); scores are their softmax. Multilabel: logits (n, classes),
     which are the scores. Regression: numbers (n,) or (n, 1).
     """
 
@@ -62,17 +62,17 @@ class ModuleModel:
         if task.in_text:
             what = "texts" if task.type == "sequence" else "boxes"
             raise ModelError(
-                f"the torch module {type(module).__name__} gives tensors, and this is a {task.type} task: "
-                f"wrap it in an object whose predict gives {what}"
+                f"the torch module {type(module).__name__} returns tensors, and this is a {task.type} task: "
+                f"wrap it in an object whose predict returns {what}"
             )
         self.module, self.task, self.forms = module, task, InputFormat.of(module)
 
     def to(self, device: str) -> None:
-        """Move the module to the device that the user named."""
+        """Move the module to the device that the user chose."""
         self.module.to(device)
 
     def predict(self, batch: Columns) -> Answers:
-        """Answers to a batch of n rows; `ModelError` where the module's output is not what the task asks for."""
+        """Return predictions for a batch of n rows; `ModelError` if the module's output does not fit the task."""
         import torch
 
         first = next(itertools.chain(self.module.parameters(), self.module.buffers()), None)
@@ -91,7 +91,7 @@ class ModuleModel:
         if given not in expected_shapes or not output.is_floating_point():
             dtype = f" of {output.dtype}" if isinstance(output, torch.Tensor) else ""
             raise ModelError(
-                f"the torch module {type(self.module).__name__} gave {given}{dtype}, expected "
+                f"the torch module {type(self.module).__name__} returned {given}{dtype}, expected "
                 f"{' or '.join(map(str, expected_shapes))} {'numbers' if numbers else 'logits'}"
             )
         if numbers:
@@ -104,14 +104,14 @@ class ModuleModel:
 
 
 class TrainableModule(ModuleModel):
-    """A module that trains itself."""
+    """A module with its own `fit`."""
 
     def __init__(self, module: torch.nn.Module, task: Task, seed: int) -> None:
         super().__init__(module, task)
         self.seed = seed
 
     def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> object:
-        """Train the module by its own `fit`, on the budget's device; torch's generators outside stay as they are."""
+        """Train the module with its own `fit`, on the budget's device; torch's global generators are restored."""
         import torch
 
         self.module.to(budget.device)
@@ -132,18 +132,18 @@ def _to_tensor(name: str, values: Any) -> torch.Tensor:
 
 def _explain_unreadable(values: Any) -> str:
     if not len(values) or isinstance(values[0], str):
-        return "is text, and a torch module reads numbers: wrap it in an object whose predict encodes text"
+        return "is text, and a torch module reads only numbers: wrap it in an object whose predict encodes text"
     if is_encoded(values) and not is_audio(values):
         return (
-            "is encoded pictures: set the module's attribute `pictures` to a side in pixels (224) or a transform "
+            "is encoded images: set the module's attribute `images` to a side in pixels (224) or a transform "
             "('imagenet')"
         )
-    return "is sounds or images, and a torch module reads numbers: wrap it in an object whose predict reads them"
+    return "is audio or images, and a torch module reads only numbers: wrap it in an object whose predict reads them"
 
 
 @contextmanager
 def _use_eval_mode(module: torch.nn.Module) -> Iterator[None]:
-    """The module in evaluation mode; afterwards each of its parts in the mode it was in (some may be frozen)."""
+    """Set the module to evaluation mode; afterwards restore each submodule's mode (some may be frozen)."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
@@ -154,9 +154,9 @@ def _use_eval_mode(module: torch.nn.Module) -> Iterator[None]:
 
 
 def from_spec(rest: str, options: Mapping[str, str]) -> TorchFactory:
-    """The factory of `torch:weights.pt@file.py:factory`: `factory` gives the module (it may take `seed`, `task` and
-    `device` by name), the file its weights: a state dict as `torch.save` or safetensors write it. Nothing else is ever
-    unpickled. No options. Raises `FarshiftError` where either file is not there."""
+    """Return the factory of `torch:weights.pt@file.py:factory`: `factory` returns the module (it may have the arguments
+    `seed`, `task` and `device`), the file has its weights: a state dict written by `torch.save` or safetensors. Nothing
+    else is unpickled. No options. Raises `FarshiftError` if one of the files is missing."""
     from ..harness.model_spec import find_model
 
     weights, _, factory_spec = rest.rpartition("@")
@@ -188,8 +188,8 @@ class TorchFactory:
         model = make_factory(self.make, task, device)(seed, {})
         if not isinstance(model, ModuleModel):
             raise ModelError(
-                f"the factory for {self.weights} gave a {type(model).__name__}: weights are loaded into a plain "
-                "torch.nn.Module, one without a predict of its own"
+                f"the factory for {self.weights} returned a {type(model).__name__}: weights are loaded into a plain "
+                "torch.nn.Module without a method predict"
             )
         module = model.module
         try:
@@ -197,25 +197,25 @@ class TorchFactory:
         except RuntimeError as error:
             reason = " ".join(str(error).split())[:300]
             raise ModelError(f"weights file {self.weights} does not fit {type(module).__name__}: {reason}") from error
-        # With its weights it is trained: a `fit` of its own is left alone.
+        # With its weights it is already trained, so `fit` is not called.
         return ModuleModel(module.to(device), task)
 
 
 def _load_state_dict(path: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a weights file by name, on the CPU; `ModelError` where it holds anything else."""
-    advice = "save module.state_dict() in it, and nothing else"
+    """Read the tensors of a weights file by name, on the CPU; `ModelError` if it has anything else."""
+    advice = "save only module.state_dict() in it"
     try:
         state = _read_weights_file(path)
     except (FarshiftError, MemoryError):
         raise
-    except OSError as error:  # of the disk, not of what is in the file
+    except OSError as error:  # an error of the disk, not of the content
         raise ModelError(f"weights file {path} cannot be opened: {get_first_line(error)}") from error
-    except Exception as error:  # what a foreign or cut-off file raises is anybody's guess
+    except Exception as error:  # an unknown or truncated file may raise anything
         raise ModelError(
             f"weights file {path} cannot be read as plain tensors ({type(error).__name__}): {advice}"
         ) from error
     if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
-        raise ModelError(f"weights file {path} holds a {type(state).__name__}, not a state dict: {advice}")
+        raise ModelError(f"weights file {path} has a {type(state).__name__}, not a state dict: {advice}")
     return state
 
 

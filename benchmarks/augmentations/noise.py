@@ -15,7 +15,7 @@ REACH = 0.25
 
 def augment(values: NDArray[Any], stream: str, row_ids: NDArray[np.uint64]) -> NDArray[Any]:
     pixels = int(np.prod(values.shape[1:]))
-    # A counter for each pixel of each row: the row's own bits, and the pixel's number on top.
+    # A counter for each pixel of each row: the row's bits plus the pixel's index.
     counters = np.add.outer(draw_bits(stream, row_ids), np.arange(pixels, dtype=np.uint64))
     drawn = draw_uniform(f"{stream}/pixels", counters).reshape(values.shape)
     return clip_to_original(values, values + REACH * compute_pixel_range(values) * (2 * drawn - 1))

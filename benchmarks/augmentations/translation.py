@@ -1,5 +1,5 @@
-"""translation: a row moves by an eighth of its height and width (at least a pixel) in a drawn direction; what it leaves
-is filled with its lowest pixel."""
+"""translation: a row moves by an eighth of its height and width (at least a pixel) in a random direction; the vacated
+area is filled with its lowest pixel."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def augment(values: NDArray[Any], stream: str, row_ids: NDArray[np.uint64]) -> N
 
 
 def _make_shift_slice(step: int, size: int) -> slice:
-    """Where what moved by `step` comes to lie; by `-step`, where it came from."""
+    """The slice to which pixels moved by `step` go; with `-step`, the slice that they come from."""
     return slice(max(0, step), size + min(0, step))

@@ -1,1 +1,1 @@
-"""Blind data: what a model is given, with the labels of evaluation parts left out."""
+"""The inputs that a model receives, without the labels of evaluation parts."""

@@ -1,9 +1,9 @@
-"""What a model is handed: rows without the labels they are scored by, in files of their own.
+"""Model inputs: rows without the labels that they are scored by, in separate files.
 
-The process that trains and asks a model must not hold a test label, not even in a mapped file. So another process
-(`python -m farshift.benchmarks.blind.data data`) opens the split, checks the benchmark against it, and writes one Arrow
-file a part into the cache: row ids and inputs; for training and validation rows also the label as given, weight and
-group. The harness opens these files only.
+The process that trains and queries a model must not hold a test label, not even in a mapped file. Therefore another
+process (`python -m farshift.benchmarks.blind.data data`) opens the split, checks the benchmark against it, and writes
+one Arrow file per part into the cache: row ids and inputs; for training and validation rows also the observed label,
+weight and group. The harness opens only these files.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 CARD = "handout.json"
-"""What blind data are: the definition, the parts, shapes, and the examples of the prompt."""
+"""The card of the model inputs: the definition, the parts, shapes, and the examples of the prompt."""
 
 
 def _get_cache_folder(benchmark: Benchmark) -> Path:
     decides = {"format": FORMAT, "manifest": benchmark.manifest.identity, "definition": _dump_definition(benchmark)}
     if isinstance(benchmark, StreamedBenchmark):
-        decides["streamed"] = True  # wherever from: every row is held to the manifest
+        decides["streamed"] = True  # the address does not matter: each row is checked against the manifest
     return get_cache_root() / "handouts" / f"{benchmark.name.replace('/', '-')}-{compute_identity(decides)[:16]}"
 
 
@@ -53,7 +53,7 @@ def _dump_definition(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def load_model_inputs(benchmark: Benchmark) -> ModelInputs:
-    """A benchmark's blind data, written by another process where it is not in the cache yet (which also pulls and
+    """Return a benchmark's model inputs. If they are not in the cache, another process writes them (and also pulls and
     verifies the split, and checks the benchmark against it)."""
     folder = _get_cache_folder(benchmark)
     cached = _open_cached(folder, benchmark)
@@ -65,13 +65,13 @@ def load_model_inputs(benchmark: Benchmark) -> ModelInputs:
                 cached = _open_cached(folder, benchmark)
     if cached is None:
         raise FarshiftError(
-            f"{folder}: the blind data of {benchmark.name} cannot be read back: remove it and try again"
+            f"{folder}: the model inputs of {benchmark.name} cannot be read: remove the folder and try again"
         )
     return cached
 
 
 def load_cached(benchmark: Benchmark) -> ModelInputs | None:
-    """A benchmark's blind data where they are in the cache; None where `load_model_inputs` would have to write them."""
+    """Return a benchmark's model inputs from the cache; None if `load_model_inputs` would have to write them."""
     return _open_cached(_get_cache_folder(benchmark), benchmark)
 
 
@@ -88,7 +88,7 @@ def _open_cached(folder: Path, benchmark: Benchmark) -> ModelInputs | None:
 
 
 def _write_in_subprocess(benchmark: Benchmark, folder: Path) -> None:
-    """Have a child process write the blind data; its progress is reported here, its errors are raised here."""
+    """Write the model inputs in a child process; its progress is reported and its errors are raised here."""
     address = benchmark.address if isinstance(benchmark, StreamedBenchmark) else ""
     request = {
         "definition": _dump_definition(benchmark),
@@ -100,7 +100,7 @@ def _write_in_subprocess(benchmark: Benchmark, folder: Path) -> None:
 
 
 def write_model_inputs(benchmark: Benchmark, folder: Path) -> None:
-    """Write a benchmark's blind data into `folder`, its card last."""
+    """Write a benchmark's model inputs into `folder`, the card last."""
     benchmark.check()
     definition = benchmark.definition
     touch = definition.protocol.touch
@@ -130,7 +130,7 @@ def write_model_inputs(benchmark: Benchmark, folder: Path) -> None:
             _to_json_row(row) for row in draw_shots(definition.prompt, benchmark.name, shown, benchmark.task)
         ]
     if (folder / f"{CARD}.ok").exists() and not is_intact(folder / CARD):
-        log_message(f"{folder / CARD} was cut off or changed: writing it again")
+        log_message(f"{folder / CARD} is truncated or changed: writing it again")
     store_bytes(folder / CARD, to_canonical_json(card))
 
 
@@ -145,7 +145,7 @@ def _to_json_value(value: Any) -> Any:
 
 
 def _select_input_columns(part: Part, task: Task, training: bool, grouped: bool) -> pa.Table:
-    """The columns of a part that a model may see."""
+    """Return the columns of a part that a model may see."""
     import pyarrow as pa
 
     names = ["row_id", *task.inputs]
@@ -155,7 +155,7 @@ def _select_input_columns(part: Part, task: Task, training: bool, grouped: bool)
     if training and "weight" not in names:
         table = table.append_column("weight", pa.array(np.ones(len(part), np.int64)))
     if grouped and "group" in part.row_metadata:
-        # Which rows belong together, not what their group is called: 0, 1, 2 .. in the order of the names.
+        # Group indices 0, 1, 2 .. in the order of the names, without the names themselves.
         table = table.append_column(
             "asked_group", pa.array(np.unique(part.row_metadata["group"], return_inverse=True)[1])
         )
@@ -163,7 +163,7 @@ def _select_input_columns(part: Part, task: Task, training: bool, grouped: bool)
 
 
 def _write_from_request(request: dict[str, Any], _: Fail) -> None:
-    """The child process."""
+    """Run the child process."""
     definition = BenchmarkDefinition.model_validate(request["definition"])
     benchmark = Benchmark(definition, Path(request["path"]))
     if request["stream"]:

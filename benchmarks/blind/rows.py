@@ -1,4 +1,4 @@
-"""Blind data as a model meets them: inputs when it is asked, inputs and given labels when it is trained."""
+"""Rows as a model receives them: inputs for prediction, inputs and observed labels for training."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FILE = "base64"
-"""What a file of an example is called on the card."""
+"""The key of an example's file on the card."""
 
 SEEN_IN_TRAINING = ("weight", "group")
-"""Columns of training rows beside inputs and label."""
+"""Columns of training rows in addition to inputs and label."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The rows of a part as a model may see them when asked: row ids and inputs. Text columns are Arrow arrays."""
+    """The rows of a part for prediction: row ids and inputs. Text columns are Arrow arrays."""
 
     name: str
     row_ids: NDArray[np.uint64]
@@ -43,12 +43,12 @@ class Inputs:
         return len(self.row_ids)
 
     def batch(self, rows: slice | NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Some rows' inputs, copied: whatever a model does to them, it does to its own."""
+        """Return copies of some rows' inputs, so that a model cannot change the stored ones."""
         return {name: _copy_rows(column, rows) for name, column in self.columns.items()}
 
     @cached_property
     def files(self) -> dict[str, EncodedFiles]:
-        """The columns of encoded files, where they lie."""
+        """The columns of encoded files, memory-mapped."""
         import pyarrow as pa
 
         return {
@@ -67,11 +67,11 @@ class Inputs:
         )
 
     def replaced(self, columns: dict[str, NDArray[Any]], row_ids: NDArray[np.uint64]) -> Inputs:
-        """Other values, under ids of their own."""
+        """Return these rows with other values and new ids."""
         return replace(self, columns=columns, row_ids=row_ids)
 
     def concatenate(self, others: Sequence[Inputs]) -> Inputs:
-        """These rows, then those of the others."""
+        """Return these rows followed by those of the others."""
         every = [self, *others]
         columns = {name: np.concatenate([inputs.batch(slice(None))[name] for inputs in every]) for name in self.columns}
         return Inputs(self.name, np.concatenate([inputs.row_ids for inputs in every]), columns)
@@ -102,21 +102,21 @@ class ModelInputs:
         return pa.ipc.open_file(pa.memory_map(str(self.folder / f"{name}.arrow"))).read_all()
 
     def part(self, name: str) -> Inputs:
-        """A part's row ids and inputs, memory-mapped."""
+        """Return a part's row ids and inputs, memory-mapped."""
         table = self._table(name)
         columns = {key: self._column(table, key) for key in self.task.inputs}
         group = table["asked_group"].to_numpy() if "asked_group" in table.column_names else None
         return Inputs(name, table["row_id"].to_numpy(), columns, group)
 
     def training(self, name: str) -> TrainingTable:
-        """A part's rows as training sees them: tensors and encoded files mapped, the rest copied into memory."""
+        """Return a part's rows for training: tensors and encoded files are mapped, the rest is copied into memory."""
         table = self._table(name)
         columns = {key: self._trained_on(table, key) for key in (*self.task.inputs, self.task.label)}
         columns |= {key: np.array(table[key].to_numpy()) for key in SEEN_IN_TRAINING if key in table.column_names}
         return TrainingTable(columns, np.array(table["row_id"].to_numpy()), self.card["streams"][name])
 
     def unlabelled(self, name: str) -> dict[str, Any]:
-        """The inputs of a part's rows, as `training` gives them."""
+        """Return the inputs of a part's rows, as `training` does."""
         table = self._table(name)
         return {key: self._trained_on(table, key) for key in self.task.inputs}
 
@@ -146,7 +146,7 @@ class ModelInputs:
         return name in self.card["streams"]
 
     def kind(self, name: str) -> pa.DataType:
-        """The Arrow type of an input."""
+        """Return the Arrow type of an input."""
         tables = (self._table(part) for part in self.card["streams"])
         data_type: pa.DataType = next(
             schema_table.schema.field(name).type for schema_table in tables if name in schema_table.column_names
@@ -154,12 +154,12 @@ class ModelInputs:
         return data_type
 
     def stored(self, name: str) -> pa.Table:
-        """All columns of a part's file as they lie there, memory-mapped."""
+        """Return all columns of a part's file, memory-mapped."""
         return self._table(name)
 
     @cached_property
     def prompt(self) -> Prompt | None:
-        """How a language model is asked, its examples drawn; None where the benchmark has no prompt."""
+        """The prompt with its examples; None if the benchmark has no prompt."""
         pin = BenchmarkDefinition.model_validate(self.card["definition"]).prompt
         if pin is None:
             return None
@@ -168,5 +168,5 @@ class ModelInputs:
 
 
 def _decode_value(value: Any) -> Any:
-    """A value of an example as the card has it: files are there in base64."""
+    """Read a value of an example from the card, where files are in base64."""
     return base64.b64decode(value[FILE]) if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""A benchmark whose pictures or sounds stay where they lie, and are read from a stream as they are trained on."""
+"""A benchmark whose images or audio are not cached but streamed during training."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..benchmark import Benchmark, find_benchmark
 
 @dataclass(frozen=True)
 class StreamedBenchmark(Benchmark):
-    """A benchmark on rows at `address`, in which `{part}` stands for a part's name. Identity, parts and truth are the
-    benchmark's; a part has every column but the inputs that are streamed. Without an address it is what the cache
-    kept of one: enough to score a run."""
+    """A benchmark on rows at `address`, in which `{part}` is replaced by a part's name. Identity, parts and true labels
+    are the benchmark's; a part has all columns except the streamed inputs. Without an address only the cached columns
+    are available, which is enough to score a run."""
 
     address: str
 
@@ -27,55 +27,55 @@ class StreamedBenchmark(Benchmark):
         return StreamedSplit.at(self.manifest, self.address)
 
     def published(self, name: str) -> str:
-        """The part of the split whose rows a part of this benchmark has."""
+        """Return the part of the split that has the rows of a part of this benchmark."""
         return next((holdout.part for holdout in self.definition.holdouts if holdout.to == name), name)
 
     def streamed(self, name: str) -> StreamedPart:
-        """The rows of `part(name)` as a stream."""
+        """Return the rows of `part(name)` as a stream."""
         full_part = self.split.stream(self.published(name))
         return full_part.select(np.searchsorted(full_part.row_ids, self.part(name).row_ids))
 
     def read(self, name: str) -> Part:
-        """The rows of `part(name)` with their inputs, read into memory."""
+        """Return the rows of `part(name)` with their inputs, read into memory."""
         rows = self.streamed(name)
         return read_into_memory(
             rows, tuple(dict.fromkeys((*select_light_fields(self.split.source.schema), *self.task.inputs)))
         )
 
     def refuse(self, selection: str | None) -> None:
-        """`FarshiftError` where this cannot be trained on a stream: inputs that are held in memory, or training rows
-        that are also asked for."""
+        """`FarshiftError` if the benchmark cannot be streamed: because of inputs that are held in memory, or training
+        rows that are also predicted."""
         schema, leave = self.split.source.schema, "leave --stream out"
         for name in self.task.inputs:
             if name in select_light_fields(schema):
                 raise FarshiftError(
-                    f"{self.name}: pictures and sounds alone are streamed, and its input {name!r} is "
+                    f"{self.name}: only images and audio can be streamed, and its input {name!r} is "
                     f"{schema[name].type}: {leave}"
                 )
         rule = self.rule(selection)
         if rule.folds is not None:
             raise FarshiftError(
-                f"{self.name}: {rule.name} also trains without some of the training rows and asks for those, which are "
-                "not at hand in a stream: choose another --selection"
+                f"{self.name}: {rule.name} also trains without some of the training rows and predicts those, which a "
+                "stream does not store: choose another --selection"
             )
         if "train" in self.predicted_parts:
-            raise FarshiftError(f"{self.name} also predicts its training rows, which a stream does not keep: {leave}")
+            raise FarshiftError(f"{self.name} also predicts its training rows, which a stream does not store: {leave}")
 
 
 def make_streamed_benchmark(benchmark: Benchmark, address: str) -> StreamedBenchmark:
-    """A benchmark on the rows at an address; nothing is read yet."""
+    """Return a benchmark on the rows at an address; nothing is read yet."""
     own = {field.name: getattr(benchmark, field.name) for field in fields(Benchmark)}
     return StreamedBenchmark(**own, address=address)
 
 
 def find_streamed_benchmark(name: str, address: str) -> Benchmark:
-    """The benchmark of this name, on the rows at an address if one is given."""
+    """Return the benchmark of this name, on the rows at an address if one is given."""
     benchmark = find_benchmark(name)
     return make_streamed_benchmark(benchmark, address) if address else benchmark
 
 
 def use_cached_stream(benchmark: Benchmark) -> Benchmark:
-    """A benchmark by what the cache kept of a stream of it, for scoring; as it is where the cache lacks a part."""
+    """Return a benchmark on its cached stream, for scoring; unchanged if the cache lacks a part."""
     cached = make_streamed_benchmark(benchmark, "")
     needed = {cached.published(name) for name in ("train", *cached.predicted_parts)}
     return cached if all(cached.split.is_kept(name) for name in needed) else benchmark

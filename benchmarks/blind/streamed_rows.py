@@ -1,4 +1,4 @@
-"""Training rows whose pictures or sounds are read from a stream, step by step, and lie nowhere here."""
+"""Training rows whose images or audio are read from a stream, step by step, and not stored."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .streamed import StreamedBenchmark
 from .training_table import TrainingTable
 
 _ROWS = 4096
-"""Whose labels are read at once."""
+"""Rows whose labels are read at once."""
 
 
 def make_streamed_rows(part: StreamedPart, task: Task) -> TrainingTable:
-    """A streamed part as training rows, the same as those of the local part: inputs are read as they are asked for and
-    held to the manifest each time, labels once, here.
+    """Return a streamed part as training rows equal to those of the local part. Inputs are read on demand and checked
+    against the manifest each time; labels are read once, here.
 
-    What a training draws is decided by (seed, step) and the rows' order, which is that of the local part; so losses are
-    those of resident rows, and a training resumes at any step. Raises `FarshiftError` for an input that is neither
-    encoded files nor a tensor of uint8.
+    Random draws in training depend on (seed, step) and the order of the rows, which is that of the local part; the
+    losses are therefore those of local rows, and training resumes at any step. Raises `FarshiftError` for an input that
+    is neither encoded files nor a tensor of uint8.
     """
     columns: dict[str, Any] = dict(find_streamed_inputs(part, task.inputs))
     labels = [batch[task.label] for batch in part.batches(_ROWS, columns=[task.label])]
@@ -40,7 +40,7 @@ def make_streamed_rows(part: StreamedPart, task: Task) -> TrainingTable:
 
 @dataclass(frozen=True)
 class StreamedInputs(ModelInputs):
-    """Blind data whose training rows are read from a stream; those that a model is asked for lie in files."""
+    """Model inputs whose training rows are streamed; the rows to predict are in files."""
 
     benchmark: StreamedBenchmark
 

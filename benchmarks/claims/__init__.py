@@ -1,5 +1,5 @@
-"""Published claims as records: what a claim says, what came of checking it, and both in words.
+"""Published claims as records: the claim, the outcome of checking it, and text that describes both.
 
-Only what is read from files is here, so that whoever shows claims needs nothing that trains. What runs and judges them
-is in `baselines/reproduce/`; the claims and their recorded outcomes lie in `baselines/claims/`.
+This package only reads files, so claims can be shown without the training code. The code that runs and evaluates claims
+is in `baselines/reproduce/`; the claims and their recorded outcomes are in `baselines/claims/`.
 """

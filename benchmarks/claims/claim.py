@@ -1,4 +1,4 @@
-"""What a claim is: one TOML file, checked without importing torch."""
+"""The schema of a claim: one TOML file, validated without importing torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Named = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Setting = bool | int | float | str | list[int]
 Mark = Literal["seen", "from memory"]
 DECIDES = ("runs", "quantities", "published", "premises", "rules")
-"""The tables of a claim that its verdict hangs on, but for what they say of the short form."""
+"""The fields of a claim that determine its verdict, except for settings of the quick form."""
 
 
 class _Strict(BaseModel):
@@ -27,23 +27,23 @@ class _Strict(BaseModel):
 
 
 class PublishedResult(_Strict):
-    """What the paper says: a number, or a finding in words."""
+    """A result reported in a paper: a number, or a finding in words."""
 
     says: str = ""
     value: int | float | str | None = None
     mark: Mark
-    """Whether the number was seen in a source. What is from memory is compared with, and decides nothing."""
+    """Whether the number was seen in a source. A number from memory is compared, but does not decide the verdict."""
     where: str
 
     @model_validator(mode="after")
     def _check_content(self) -> PublishedResult:
         if not self.says and self.value is None:
-            raise ValueError("give value, or says")
+            raise ValueError("value or says is required")
         return self
 
 
 class QuickOverrides(_Strict):
-    """What is otherwise of a run in the quick form."""
+    """Settings of a run that differ in the quick form."""
 
     seeds: Annotated[int, Field(gt=0)] = 2
     steps: Annotated[int, Field(gt=0)] | None = None
@@ -51,29 +51,30 @@ class QuickOverrides(_Strict):
 
 
 class TrainedBaseline(_Strict):
-    """A baseline on a benchmark, trained for the claim; or, `recorded`, the result of it that ships."""
+    """A baseline on a benchmark, trained for the claim; if `recorded`, the recorded result that ships with the
+    package."""
 
     recipe: str
     on: str
     settings: dict[str, Setting] = {}
-    """In which it differs from the recipe."""
+    """Settings that differ from the recipe."""
     budget: Literal["full", "quick"] = "quick"
     steps: Annotated[int, Field(gt=0)] | None = None
     seeds: Annotated[int, Field(gt=0)] = 5
     search: Annotated[int, Field(ge=2)] | None = None
-    """How many settings are tried beside each other: the recipe's, and others drawn from the algorithm's published
-    ranges as by `farshift run --search`. Its `settings` are then those of every draw that names no other."""
+    """How many settings are tried: the recipe's, and others drawn from the algorithm's published ranges as by
+    `farshift run --search`. `settings` then apply to every draw unless the draw overrides them."""
     selection: str | None = None
-    """The rule that chooses among candidates, where a score names no other; by default the protocol's."""
+    """The selection rule, unless a score names another one; by default the protocol's."""
     recorded: bool = False
     quick: QuickOverrides = QuickOverrides()
 
     @model_validator(mode="after")
     def _check_settings(self) -> TrainedBaseline:
         if self.recorded and self.model_fields_set - {"recipe", "on", "recorded"}:
-            raise ValueError("a recorded run has its own settings, budget and seeds: give recipe and on alone")
+            raise ValueError("a recorded run has fixed settings, budget and seeds: give only recipe and on")
         if self.quick.search and not self.search:
-            raise ValueError("quick.search: the run has no search")
+            raise ValueError("quick.search requires search")
         return self
 
 
@@ -86,12 +87,12 @@ class Score(_Strict):
     metric: str = ""
     group: str = ""
     rule: str = ""
-    """The selection rule that chooses among the run's candidates; by default the run's own. `oracle` chooses by the
-    shifted test rows, which no entry may."""
+    """The selection rule that chooses among the run's candidates; by default the run's own. `oracle` selects on the
+    shifted test rows, which is not permitted for entries."""
 
 
 class Difference(_Strict):
-    """One score minus another, or the best of several: paired where both are of the same rows."""
+    """One score minus another, or minus the best of several; paired if both are on the same rows."""
 
     sort: Literal["difference"]
     left: Named
@@ -99,15 +100,15 @@ class Difference(_Strict):
 
 
 class BestScore(_Strict):
-    """For each seed the best of several scores on the same rows: what choosing by these rows' labels gives, as where a
-    few of them say which of two hypotheses is meant."""
+    """The best of several scores on the same rows for each seed: the result of selecting by these rows' labels, such as
+    when a few labels suffice to decide between two hypotheses."""
 
     sort: Literal["best"]
     scores: Annotated[list[Named], Field(min_length=2)]
 
 
 class RecoveredShare(_Strict):
-    """The share of the gap between two scores that a third one closes."""
+    """The share of the gap between two scores that a third score closes."""
 
     sort: Literal["recovered"]
     score: Named
@@ -125,7 +126,7 @@ class Slope(_Strict):
     @model_validator(mode="after")
     def _as_many(self) -> Slope:
         if len(self.x) != len(self.scores) or len(set(self.x)) < 2:
-            raise ValueError("give one x for each score, two different ones at least")
+            raise ValueError("give one x for each score, with at least two different values")
         return self
 
 
@@ -143,21 +144,22 @@ class RankCorrelation(_Strict):
     left: ScoreColumn
     right: ScoreColumn
     without: list[str] = []
-    """Baselines left out, such as those that answer alike whatever is asked."""
+    """Excluded baselines, such as those with constant predictions."""
 
 
 class DiagnosticCorrelation(_Strict):
-    """Kendall's tau-b between what a diagnostic says of recorded baselines and their OOD scores on one benchmark, over
-    the baselines that have both; a loss is turned round, so that above 0 more of it goes with better scores."""
+    """Kendall's tau-b between a diagnostic of recorded baselines and their OOD scores on one benchmark, over the
+    baselines that have both. Losses are negated, so that a positive tau means that higher values go with better
+    scores."""
 
     sort: Literal["diagnostic_correlation"]
     diagnostic: str
-    """Such as `sharpness.worst`, or `disagreement.ood`, which recorded answers have by themselves."""
+    """Such as `sharpness.worst`, or `disagreement.ood`, which is computed from the recorded predictions."""
     on: str
 
 
 class Fact(_Strict):
-    """A measure of a split's rows, which no training enters."""
+    """A property of a split's rows, independent of any training."""
 
     sort: Literal["fact"]
     measure: str
@@ -172,7 +174,7 @@ Quantity = Annotated[
 
 
 class Within(_Strict):
-    """The quantity lies within `by` of the published value."""
+    """The quantity is within `by` of the published value."""
 
     shape: Literal["within"]
     quantity: Named
@@ -181,7 +183,7 @@ class Within(_Strict):
 
 
 class LowerBound(_Strict):
-    """The quantity is `limit` or more."""
+    """The quantity is at least `limit`."""
 
     shape: Literal["at_least"]
     quantity: Named
@@ -189,7 +191,7 @@ class LowerBound(_Strict):
 
 
 class UpperBound(_Strict):
-    """The quantity is `limit` or less."""
+    """The quantity is at most `limit`."""
 
     shape: Literal["at_most"]
     quantity: Named
@@ -204,7 +206,7 @@ class Positive(_Strict):
 
 
 class Equal(_Strict):
-    """A fact is the published value exactly."""
+    """A fact equals the published value exactly."""
 
     shape: Literal["equal"]
     quantity: Named
@@ -212,7 +214,7 @@ class Equal(_Strict):
 
 
 class Order(_Strict):
-    """Each score is greater than the next, by more than `by`."""
+    """Each score exceeds the next by more than `by`."""
 
     shape: Literal["order"]
     quantities: Annotated[list[Named], Field(min_length=2)]
@@ -223,35 +225,35 @@ Rule = Annotated[Within | LowerBound | UpperBound | Positive | Equal | Order, Fi
 
 
 class QuickForm(_Strict):
-    """The short form, which checks the direction only. By default the rules are those of the claim, but `within`."""
+    """The quick form, which only checks the direction. By default its rules are those of the claim except `within`."""
 
     rules: list[Rule] = []
     skip: list[Named] = []
-    """Runs that the short form does without."""
+    """Runs that the quick form omits."""
 
 
 class Cost(_Strict):
-    """Minutes of one CPU core, and of one GPU, that the claim takes in full; the first without a GPU."""
+    """The cost of the full form in minutes: on one CPU core without a GPU, and on one GPU."""
 
     cpu_minutes: Annotated[float, Field(ge=0)]
     gpu_minutes: Annotated[float, Field(ge=0)] | None = None
 
 
 class Claim(_Strict):
-    """A published claim, what is run to check it, and the rule that judges it. Several rules hold together or not."""
+    """A published claim, the runs that check it, and the rules that decide it. All rules must hold."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     title: str
     kind: Kind | Literal["any"]
     citation: str
     notes: str = ""
-    """In which our setting differs; why it fails, where it does, and what was tried."""
+    """How our setting differs; if the claim fails, why, and what was tried."""
     cost: Cost
     published: Annotated[dict[Named, PublishedResult], Field(min_length=1)]
     runs: dict[Named, TrainedBaseline] = {}
     quantities: Annotated[dict[Named, Quantity], Field(min_length=1)]
     premises: list[Rule] = []
-    """What must hold for the setting to be the claim's, such as that training succeeded."""
+    """Conditions that must hold for the setting to be that of the claim, such as successful training."""
     rules: Annotated[list[Rule], Field(min_length=1)]
     quick: QuickForm = QuickForm()
 
@@ -264,7 +266,7 @@ class Claim(_Strict):
                 _check_exists("quantity", other, self.quantities, f"quantities.{name}")
                 parts = Score | BestScore if isinstance(quantity, Difference) else Score
                 if not isinstance(self.quantities[other], parts):
-                    raise ValueError(f"quantities.{name}: {other} is no score")
+                    raise ValueError(f"quantities.{name}: {other} is not a score")
         for rule in (*self.premises, *self.rules, *self.quick.rules):
             for quantity_name in list_judged_quantities(rule):
                 _check_exists("quantity", quantity_name, self.quantities, "rules")
@@ -274,20 +276,20 @@ class Claim(_Strict):
                 if value is None or (isinstance(rule, Within) and isinstance(value, str)):
                     raise ValueError(f"rules: published.{rule.published} has no number to compare with")
             if isinstance(rule, Order) and not all(isinstance(self.quantities[q], Score) for q in rule.quantities):
-                raise ValueError("rules: order is of scores")
+                raise ValueError("rules: order requires scores")
         for run in self.quick.skip:
             _check_exists("run", run, self.runs, "quick.skip")
         if not self.quick_rules():
-            raise ValueError("quick: its rules would all be `within`: give quick.rules that judge the direction")
+            raise ValueError("quick: all rules are `within`: give quick.rules that check the direction")
         return self
 
     def quick_rules(self) -> list[Rule]:
-        """The rules of the short form."""
+        """Return the rules of the quick form."""
         return self.quick.rules or [rule for rule in self.rules if not isinstance(rule, Within)]
 
     @property
     def mark(self) -> Mark:
-        """`from memory` where nothing was seen in a source, or a rule rests on a number that was not."""
+        """`from memory` if nothing was seen in a source, or if a rule depends on a number that was not; else `seen`."""
         named_by = {rule.published for rule in self.rules if isinstance(rule, Within | Equal)}
         decisive = [self.published[name] for name in named_by] or list(self.published.values())
         some_seen = any(published_value.mark == "seen" for published_value in decisive)
@@ -296,14 +298,14 @@ class Claim(_Strict):
 
     @property
     def recorded_only(self) -> bool:
-        """Whether nothing is trained for it."""
+        """Whether the claim needs no training."""
         return all(run.recorded for run in self.runs.values())
 
     @property
     def identity(self) -> str:
-        """sha256 of all that its verdict hangs on: it changes when what is run, or the rule, does."""
+        """sha256 of everything that determines the verdict: it changes if the runs or the rules change."""
         content = self.model_dump(mode="json", include=set(DECIDES), exclude={"runs": {"__all__": {"quick"}}})
-        # Fields that came later count where they say something: what was recorded before them stays as it is.
+        # Fields that were added later count only if set, so that earlier identities do not change.
         for late, table in (("search", content["runs"]), ("rule", content["quantities"])):
             for item in table.values():
                 if not item.get(late):
@@ -313,11 +315,11 @@ class Claim(_Strict):
 
 def _check_exists(what: str, name: str, known: Mapping[str, Any], where: str) -> None:
     if name not in known:
-        raise ValueError(f"{where}: no {what} named {name!r}: there are {', '.join(sorted(known)) or 'none'}")
+        raise ValueError(f"{where}: no {what} named {name!r}; available: {', '.join(sorted(known)) or 'none'}")
 
 
 def iterate_component_scores(quantity: Quantity) -> Iterator[str]:
-    """The scores that a quantity is made of."""
+    """Iterate over the scores that a quantity is computed from."""
     if isinstance(quantity, Difference):
         yield from (quantity.left, quantity.right)
     elif isinstance(quantity, RecoveredShare):
@@ -327,25 +329,25 @@ def iterate_component_scores(quantity: Quantity) -> Iterator[str]:
 
 
 def list_judged_quantities(rule: Rule) -> list[str]:
-    """The quantities that a rule is about."""
+    """Return the quantities that a rule refers to."""
     return list(rule.quantities) if isinstance(rule, Order) else [rule.quantity]
 
 
 def read_claim(file: Path) -> Claim:
-    """The claim in one file; `BadDefinition` naming the file and the first thing wrong in it."""
+    """Read the claim in one file; raises `BadDefinition` with the file and its first error."""
     parsed = read_definition(file, Claim)
     if parsed.name != file.stem:
-        raise BadDefinition(f"{file} names itself {parsed.name!r}: a claim's name is its file's, {file.stem!r}")
+        raise BadDefinition(f"{file}: the name {parsed.name!r} must be the file's name, {file.stem!r}")
     return parsed
 
 
 def load_claims() -> dict[str, Claim]:
-    """Every claim there is, by name, sorted: those of this package and those of FARSHIFT_PATH."""
+    """Return every claim by name, sorted: those of this package and those in FARSHIFT_PATH."""
     return {name: read_claim(file) for name, file in sorted(find_files_by_name(CLAIMS_FOLDER, ".toml").items())}
 
 
 def load_claim(name: str) -> Claim:
-    """The claim called `name`; `UnknownName` offers the nearest."""
+    """Return the claim called `name`; raises `UnknownName`, which suggests the nearest name."""
     known = find_files_by_name(CLAIMS_FOLDER, ".toml")
     if name not in known:
         raise UnknownName("claim", name, known, listed="farshift reproduce --list")

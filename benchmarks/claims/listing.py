@@ -1,4 +1,4 @@
-"""Every claim with its recorded verdict, and what it says in words."""
+"""Listing of claims with their recorded verdicts, and descriptions of their contents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOT_RUN = "not yet run"
 
 @dataclass(frozen=True)
 class ClaimEntry:
-    """A claim and what is recorded of it."""
+    """A claim and its recorded outcome."""
 
     claim: Claim
     outcome: Outcome | None
@@ -57,7 +57,7 @@ class ClaimEntry:
 
 
 def list_claims(kind: str = "") -> list[ClaimEntry]:
-    """Every claim, or those of a kind, sorted by kind and name."""
+    """Return every claim, or those of one kind, sorted by kind and name."""
     entries = [
         ClaimEntry(item, read_recorded_outcome(item)) for item in load_claims().values() if kind in ("", item.kind)
     ]
@@ -65,8 +65,7 @@ def list_claims(kind: str = "") -> list[ClaimEntry]:
 
 
 def list_shipped_claims() -> list[ClaimEntry]:
-    """The claims that come with the package, sorted by kind and name: on every machine the same, whatever
-    `FARSHIFT_PATH` adds."""
+    """Return the claims that ship with the package, sorted by kind and name; `FARSHIFT_PATH` is ignored."""
     entries = [
         ClaimEntry(item, read_recorded_outcome(item))
         for item in map(read_claim, (PACKAGE / CLAIMS_FOLDER).glob("*.toml"))
@@ -75,7 +74,7 @@ def list_shipped_claims() -> list[ClaimEntry]:
 
 
 def describe_quantity(claim: Claim, quantity: Quantity) -> str:
-    """What a quantity of a claim is, in words."""
+    """Describe a quantity of a claim."""
     if isinstance(quantity, Score):
         run = claim.runs[quantity.run]
         what = "gap" if quantity.view == "gap" else f"{quantity.view.upper()} score"
@@ -104,13 +103,13 @@ def describe_quantity(claim: Claim, quantity: Quantity) -> str:
 
 
 def format_cost(claim: Claim) -> str:
-    """Minutes of a core, and of a GPU where that is known."""
+    """Format the cost in minutes of a CPU core, and of a GPU if known."""
     cpu = f"{claim.cost.cpu_minutes:g} min"
     return cpu if claim.cost.gpu_minutes is None else f"{cpu} (GPU {claim.cost.gpu_minutes:g})"
 
 
 def format_published(published: PublishedResult) -> str:
-    """What a paper says, where, and whether it was seen there."""
+    """Format a published result, its source, and whether it was seen there."""
     value = (
         ""
         if published.value is None
@@ -122,7 +121,7 @@ def format_published(published: PublishedResult) -> str:
 
 
 def describe_evidence(claim: Claim, outcome: Outcome) -> str:
-    """On what an outcome rests, in words."""
+    """Describe the evidence for an outcome."""
     shipped = sum("recorded" in run for run in outcome.runs.values())
     own = len(outcome.runs) - shipped
     parts = [f"{own} run{'s' if own > 1 else ''} of its own"] if own else []

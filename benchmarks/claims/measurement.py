@@ -1,4 +1,4 @@
-"""A measured quantity of a claim: a value and its interval, in words and as a record."""
+"""A measured quantity of a claim: a value and its interval, as text and as a record."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ EXACT = "exact: of all rows"
 
 @dataclass(frozen=True)
 class Measurement:
-    """A value, the ends of its interval (its own value where it is exact), and what the interval is over. `why`: where
-    there is none, the reason."""
+    """A value, the ends of its interval (equal to the value if it is exact), and a description of the interval. `why`:
+    the reason if there is no value."""
 
     value: Value
     low: float = nan
@@ -50,13 +50,13 @@ class Measurement:
 
 
 def make_exact(value: Value) -> Measurement:
-    """A value that has no noise."""
+    """Make a measurement of an exact value."""
     at = float(value) if not isinstance(value, str) else nan
     return Measurement(value, at, at, EXACT)
 
 
 def format_measurement(measurement: Measurement) -> str:
-    """A value with its interval."""
+    """Format a value with its interval."""
     if measurement.why:
         return f"n/a ({measurement.why})"
     if isinstance(measurement.value, str | int):

@@ -1,8 +1,8 @@
-"""What came of checking a claim, as a record: verdict, values, runs, environment; and the records that ship.
+"""The outcome of checking a claim as a record: verdict, values, runs and environment.
 
-`baselines/claims/results/CLAIM/verdict.json` is the record of a full reproduction. Beside it, one folder a run, lie the
-predictions that it was judged by, kept as those of recorded baselines are: `farshift reproduce CLAIM --rescore` judges
-them again. A record holds the identity of what decides the claim's verdict: it is not taken for another rule.
+`baselines/claims/results/CLAIM/verdict.json` is the record of a full reproduction. The same folder has one folder per
+run with the predictions on which the verdict is based, in the format of recorded baselines: `farshift reproduce CLAIM
+--rescore` evaluates them again. A record has the identity of the claim's rules, and is ignored if they have changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Verdict = Literal["reproduced", "not reproduced", "inconclusive", "comparison"]
 
 @dataclass(frozen=True)
 class RuleVerdict:
-    """What one rule says, in words."""
+    """The verdict of one rule, as text."""
 
     rule: str
     verdict: Verdict
@@ -41,7 +41,7 @@ class RuleVerdict:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a claim. form: full, quick or rescored; a quick one tells the direction only."""
+    """The outcome of checking a claim. form: full, quick or rescored; the quick form only checks the direction."""
 
     claim: str
     identity: str
@@ -56,11 +56,11 @@ class Outcome:
     date: str
     seconds: float
     quick: Mapping[str, Any] = field(default_factory=dict)
-    """Of a recorded outcome: what its quick form came to."""
+    """In a recorded outcome: the result of its quick form."""
 
     @property
     def holds(self) -> bool:
-        """Whether no rule failed."""
+        """Return whether no rule failed."""
         return all(rule.verdict != "not reproduced" for rule in self.rules)
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Outcome:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Outcome:
-        """What `to_dict` wrote; `KeyError` or `TypeError` where it is something else."""
+        """Read what `to_dict` wrote; raises `KeyError` or `TypeError` for anything else."""
         if record["format"] != FORMAT:
             raise KeyError(f"format {record['format']!r}")
         nested = ("premises", "rules", "quantities")
@@ -98,19 +98,21 @@ class Outcome:
 
 
 def get_outcome_path(claim: str, home: Path = HOME) -> Path:
-    """The file of a claim's recorded outcome."""
+    """Return the file of a claim's recorded outcome."""
     return home / claim / "verdict.json"
 
 
 def read_recorded_outcome(claim: Claim, home: Path = HOME) -> Outcome | None:
-    """The recorded outcome of a claim as it is now; None where there is none. `BadRun` where it cannot be read."""
+    """Return the recorded outcome of a claim; None if there is none with the claim's current identity.
+
+    Raises `BadRun` if it cannot be read."""
     file = get_outcome_path(claim.name, home)
     if not file.is_file():
         return None
     try:
         outcome = Outcome.from_dict(json.loads(file.read_bytes()))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadRun(f"{file} is no recorded outcome of a claim: {get_first_line(error)}") from error
+        raise BadRun(f"{file} is not a recorded outcome of a claim: {get_first_line(error)}") from error
     return outcome if outcome.identity == claim.identity else None
 
 

@@ -1,1 +1,1 @@
-"""Comparing runs: paired differences, relations between runs, detectable differences, variation."""
+"""Comparison of runs: paired differences, relations between runs, detectable differences, sources of variation."""

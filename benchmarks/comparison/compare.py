@@ -1,4 +1,4 @@
-"""Comparing two runs on the same rows."""
+"""Comparison of two runs on the same rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from .record import Comparison
 
 @dataclass(frozen=True)
 class Side:
-    """One of the runs that are compared: its predictions, loaded once, by default as its own selection rule chooses."""
+    """One of the two compared runs. Its predictions are loaded once, by default those chosen by its own selection
+    rule."""
 
     run: Run
 
@@ -52,8 +53,9 @@ class Side:
         return {}
 
     def chosen(self, rule: str = "") -> Chosen:
-        """The candidate of each seed that a selection rule chooses, by default the run's own; `UnknownName` where
-        there is no such rule, `BadRun` where it cannot be applied to the run."""
+        """Return the candidate that a selection rule (by default the run's own) chooses for each seed.
+
+        Raises `UnknownName` for an unknown rule, and `BadRun` if the rule cannot be applied to the run."""
         if rule not in self._chosen:
             self._chosen[rule] = self.scored.choose(self._rule(rule))
         return self._chosen[rule]
@@ -65,12 +67,13 @@ class Side:
         if name not in known:
             raise UnknownName("selection rule", name, known)
         if reason := explain_unavailable(self.scored, known[name]):
-            raise BadRun(f"{self.run.path}: {name} cannot choose: {reason}")
+            raise BadRun(f"{self.run.path}: the selection rule {name} cannot be applied: {reason}")
         return known[name]
 
     def rows(self, view: str, rule: str = "") -> AnsweredRows:
-        """A view's rows with the answers to them, as a selection rule chooses; `UnknownName` for a view that the
-        benchmark lacks."""
+        """Return a view's rows with the predictions of the candidates that a selection rule chooses.
+
+        Raises `UnknownName` for a view that the benchmark does not have."""
         if view not in self.benchmark.definition.views:
             raise UnknownName(f"view of {self.benchmark.name}", view, self.benchmark.definition.views)
         if (view, rule) not in self._views:
@@ -78,16 +81,16 @@ class Side:
         return self._views[view, rule]
 
     def sample(self, view: str) -> Sample:
-        """A view by the primary metric."""
+        """Return a view's scores by the primary metric."""
         return self.rows(view).by(self.metric)
 
 
 def compare(left: Run | Path | str, right: Run | Path | str) -> Comparison:
-    """Left minus right on the same rows: differences in ID, OOD and gap, each with its paired 95 % interval.
+    """Compare two runs on the same rows: left minus right in ID, OOD and gap, each with a paired 95 % interval.
 
-    `distinguishable` says whether the interval excludes zero; it is None where a run has a single seed, since the
-    interval then lacks the noise of training. A difference that is not defined is a `NotAvailable` with its reason.
-    Refuses runs of different entry identity.
+    `distinguishable` says whether the interval excludes zero; it is None if a run has a single seed, since the interval
+    then does not cover training noise. An undefined difference is a `NotAvailable` with the reason. Raises
+    `FarshiftError` for runs with different entry identities.
 
     >>> import farshift as fs
     >>> names = "quadratic-mlp", "quadratic-mlp-weight-decay"
@@ -100,7 +103,7 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> Comparison:
 
 
 def read_sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, Side]:
-    """Both runs, which must be of one entry identity."""
+    """Read both runs; raises `FarshiftError` unless they have the same entry identity."""
     a, b = (run if isinstance(run, Run) else read_run(run) for run in (left, right))
     if compute_entry_identity(a) != compute_entry_identity(b):
         raise FarshiftError(f"these runs cannot be compared: {describe_run(a)}, {describe_run(b)}")
@@ -109,18 +112,16 @@ def read_sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, S
         coverage = " and ".join(
             "all rows" if limit is None else f"{format_count(limit, 'row')} of each part" for limit in (x, y)
         )
-        raise FarshiftError(f"these runs cannot be compared: they were asked {coverage} (--limit)")
+        raise FarshiftError(f"these runs cannot be compared: they were evaluated on {coverage} (--limit)")
     return Side(a), Side(b)
 
 
 def compare_sides(left: Side, right: Side) -> dict[str, Any]:
-    """What `compare` gives as plain JSON, of runs that are loaded."""
+    """Return the result of `compare` as plain JSON, for runs that are already loaded."""
     x, y = ((side.sample("id"), side.sample("ood")) for side in (left, right))
     clusters = describe_clusters({"ID": x[0].clustering, "OOD": x[1].clustering})
     single = has_single_seed(left, right)
-    over = (
-        "rows only: a single seed tells nothing of training noise" if single else "rows and the training seeds of both"
-    )
+    over = "rows only (a single seed: no training noise)" if single else "rows and the training seeds of both"
     return {
         "benchmark": left.run.benchmark,
         "left": left.run.model,
@@ -136,28 +137,30 @@ def compare_sides(left: Side, right: Side) -> dict[str, Any]:
 
 
 def has_single_seed(left: Side, right: Side) -> bool:
-    """Whether one of the runs has a single seed, so that intervals lack the noise of training."""
+    """Return whether one of the runs has a single seed, so that intervals do not cover training noise."""
     return min(len(left.run.seeds), len(right.run.seeds)) == 1
 
 
 def judge_difference(estimate: Estimate, single: bool) -> dict[str, Any]:
-    """A difference as a record, with `distinguishable`: whether its interval excludes zero; None where there is no
-    interval, or where a side has a single seed (`single`) and the interval so lacks the noise of training."""
+    """Return a difference as a record, with `distinguishable`: whether its interval excludes zero.
+
+    It is None if there is no interval, or if a side has a single seed (`single`), so that the interval does not cover
+    training noise."""
     record = estimate.to_dict()
     known = estimate.defined and not single
-    # Of the ends as they are recorded.
+    # Computed from the rounded ends, so that it agrees with the record.
     record["distinguishable"] = not record["low"] <= 0 <= record["high"] if known else None
     return {name: value for name, value in record.items() if name not in ("per_seed", "seeds")}
 
 
 def describe_run(run: Run) -> str:
-    """What a run is of, for a message that says why it does not fit another."""
+    """Describe a run's benchmark and protocol, for messages about runs that cannot be compared."""
     return (
-        f"{run.model} is on {run.benchmark} (budget {run.budget}, chosen by {run.selection}, "
+        f"{run.model} is on {run.benchmark} (budget {run.budget}, selection rule {run.selection}, "
         f"identity {run.entry_identity[:12]}..)"
     )
 
 
 def measure_run_view(run: Run, view: str) -> Sample:
-    """A view of a run by the primary metric, answered as the run's own rule chooses."""
+    """Return a view's scores of a run by the primary metric, for the candidates that the run's own rule chooses."""
     return Side(run).sample(view)

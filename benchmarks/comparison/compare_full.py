@@ -1,8 +1,7 @@
-"""Two runs side by side, in full: what `compare` says, and where along severity and in which groups they differ.
+"""Full comparison of two runs: the result of `compare`, and the differences by severity and by group.
 
-Every number is left minus right on the same rows, with its paired 95 % interval. Points along severity and groups are
-many looks at one pair of runs: each has its own interval, and the p-values of the groups are Holm's, adjusted for how
-many there are.
+Every number is left minus right on the same rows, with its paired 95 % interval. The intervals by severity and by
+group are not adjusted for multiple comparisons; the p-values of the groups are, by Holm's method.
 """
 
 from __future__ import annotations
@@ -27,14 +26,15 @@ VIEWS = ("id", "ood")
 
 
 def compare_in_full(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
-    """All that `compare` gives, and besides
+    """Return the result of `compare`, and in addition
 
-    - `metric`, `better`, `bounds`, `get_severity_unit`: what was measured, and along what;
+    - `metric`, `better`, `bounds`, `severity_unit`: the metric, and the unit of severity;
     - `scores`: ID and OOD of each side;
-    - `test`: for ID and OOD the exact paired test, named, with its p-value, and the t test (statistics/paired_test.py);
-      of a metric that is not a mean of rows the t test alone;
+    - `test`: for ID and OOD the exact paired test, with its name and p-value, and the t test
+      (statistics/paired_test.py); only the t test for a metric that is not a mean over rows;
     - `severity`: the difference at each severity (`view`, `from`, `to`);
-    - `groups`: the difference in each OOD group, with its p-value and that adjusted by Holm (1979) for all groups."""
+    - `groups`: the difference in each OOD group, with its p-value and the p-value adjusted for all groups (Holm
+    1979)."""
     pair = read_sides(left, right)
     benchmark, metric = pair[0].benchmark, pair[0].metric
     return compare_sides(*pair) | {
@@ -53,7 +53,7 @@ def _run_test(left: Sample, right: Sample) -> dict[str, Any]:
 
 
 def _sample_rows(pair: Pair, view: str, rows: NDArray[Any]) -> list[Sample]:
-    """Some rows of a view by the primary metric, of both sides."""
+    """Return the scores of both sides on some rows of a view, by the primary metric."""
     return [side.rows(view).select(rows).by(side.metric) for side in pair]
 
 

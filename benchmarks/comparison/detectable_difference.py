@@ -1,4 +1,4 @@
-"""How small a difference a benchmark can show, from runs on it; where there are none, from what an audit assumes."""
+"""The minimum detectable difference of a benchmark: measured on runs, or without runs from the audit's assumptions."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .compare import describe_run, measure_run_view
 
 VIEWS = ("id", "ood")
 _SHARES = ("accuracy", "exact_match")
-"""The metrics that are shares of right rows, on which two entries can disagree."""
+"""Metrics that are the share of correct rows, so that the assumed disagreement of two entries applies."""
 
 
 def compute_detectable_difference(
     name: str, runs: Sequence[Run | Path | str] = (), seeds: int | None = None
 ) -> dict[str, Any]:
-    """The minimum detectable difference of two entries on the benchmark `name`, on ID and on OOD rows, as plain JSON.
+    """Compute the minimum detectable difference of two entries on the benchmark `name`, for ID and OOD rows.
 
-    From two or more `runs` it is that of their pairs, were each trained with `seeds` where that is given. From none it
-    is assumed that two entries disagree on a tenth of the rows. Refuses runs of another benchmark or of different
-    identities, and a single one."""
+    With two or more `runs`, it is measured on their pairs, as if each had been trained with `seeds` seeds if that is
+    given. Without runs, two entries are assumed to disagree on a tenth of the rows. Returns plain JSON. Raises
+    `FarshiftError` for a single run, and for runs of another benchmark or with different identities."""
     benchmark = find_benchmark(name)
     read = [run if isinstance(run, Run) else read_run(run) for run in runs]
     _check_comparable(name, read)
@@ -49,16 +49,16 @@ def compute_detectable_difference(
 
 def _check_comparable(name: str, runs: list[Run]) -> None:
     if len(runs) == 1:
-        raise FarshiftError("a single run says nothing of differences: name two or more, or none for an assumption")
+        raise FarshiftError("one run is not enough to measure differences: name two or more, or none to assume a rate")
     for run in runs:
         if run.benchmark != name or compute_entry_identity(run) != compute_entry_identity(runs[0]):
             raise FarshiftError(
-                f"these runs are not all of {name} as one table has it: {describe_run(runs[0])}, {describe_run(run)}"
+                f"these runs are not all on {name} with one protocol: {describe_run(runs[0])}, {describe_run(run)}"
             )
 
 
 def _describe_rows(benchmark: Benchmark, view: str) -> dict[str, Any]:
-    """What there is to say of a view's rows."""
+    """Return the number of rows and clusters of a view."""
     part, _ = benchmark.view(view)
     clusters = encode_clusters(part.row_metadata.get("group"))
     return {"rows": len(part), "clusters": count_clusters(clusters), "clusters_are": choose_cluster_treatment(clusters)}
@@ -68,28 +68,24 @@ def _measure_difference(view: str, runs: list[Run], seeds: int | None) -> dict[s
     difference = measure_detectable(
         {f"{number}": measure_run_view(run, view) for number, run in enumerate(runs)}, seeds
     )
-    return (
-        NotAvailable("not defined on these rows and answers").to_dict() if difference is None else difference.to_dict()
-    )
+    return NotAvailable("not defined on these predictions").to_dict() if difference is None else difference.to_dict()
 
 
 def _assume_difference(benchmark: Benchmark, view: str) -> dict[str, Any]:
     metric = benchmark.metrics[0]
     if metric.name not in _SHARES:
-        return NotAvailable(f"nothing can be assumed of {metric.name}: name runs to measure it on").to_dict()
+        return NotAvailable(f"cannot be assumed for {metric.name}: name runs to measure it on").to_dict()
     part, _ = benchmark.view(view)
     return assume_detectable(len(part), encode_clusters(part.row_metadata.get("group"))).to_dict()
 
 
 def _describe_method(runs: list[Run], seeds: int | None) -> str:
     test = (
-        f"the smallest true difference that is found with {POWER:.0%} power by a two-sided {SIZE:.0%} test of a paired "
-        "difference"
+        f"smallest true difference that a two-sided {SIZE:.0%} test of a paired difference detects with {POWER:.0%} "
+        "power"
     )
     if not runs:
-        return f"{test}; assumed: two entries disagree on {DISAGREEMENT:.0%} of the rows; no training noise"
-    trained = (
-        "with the seeds that they have" if seeds is None else f"as if trained with {format_count(seeds, 'seed')} each"
-    )
+        return f"{test}; assumes that two entries disagree on {DISAGREEMENT:.0%} of the rows, without training noise"
+    trained = "with their own seeds" if seeds is None else f"as if trained with {format_count(seeds, 'seed')} each"
     over = f"{format_count(len(runs), 'run')} {trained}"
-    return f"{test}; measured on {over}; [a tenth, nine tenths] of the pairs need no more"
+    return f"{test}; measured on {over}; brackets: 10th and 90th percentile over pairs"

@@ -1,4 +1,4 @@
-"""Which of several runs lead: the best OOD score, and those that do not differ significantly from it."""
+"""The leading runs: the run with the best OOD score, and those that do not differ significantly from it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from .compare import Side
 
 
 def find_leaders(runs: Sequence[Run | Path | str]) -> list[bool]:
-    """For each run whether it is the best by OOD of those that it can be compared with (those of its entry identity),
-    or does not differ significantly from the best: max-t over all their pairs at 5 %, on the joint cluster-robust
-    covariance of their scores on the same rows. Of a run that stands alone, or whose score has no known variance, it
-    is False."""
+    """Return for each run whether it has the best OOD score among the runs with its entry identity, or does not differ
+    significantly from the best.
+
+    The test is max-t over all pairs at 5 %, on the joint cluster-robust covariance of the scores on the same rows. A
+    run that cannot be compared with any other, or whose score has no known variance, gets False."""
     sides = [Side(run if isinstance(run, Run) else read_run(run)) for run in runs]
     by_identity: dict[str, list[int]] = {}
     for index, side in enumerate(sides):

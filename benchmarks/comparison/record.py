@@ -1,4 +1,4 @@
-"""A comparison of two runs as a typed record: what `fs.compare` returns."""
+"""The comparison of two runs as a typed record, as returned by `fs.compare`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ VIEWS = ("id", "ood", "gap")
 
 @dataclass(frozen=True)
 class Difference:
-    """Left minus right, with its paired 95 % interval. distinguishable: whether the interval excludes zero; None where
-    a run has a single seed. detail: the rest of its record, such as the standard errors and the number of rows."""
+    """Left minus right, with its paired 95 % interval. distinguishable: whether the interval excludes zero; None if a
+    run has a single seed. detail: the rest of the record, such as the standard errors and the number of rows."""
 
     value: float
     low: float
@@ -37,14 +37,14 @@ class Difference:
         return dict(self.detail)
 
     def __str__(self) -> str:
-        words = {True: "distinguishable", False: "not distinguishable", None: "more seeds are needed"}
+        words = {True: "distinguishable", False: "not distinguishable", None: "more seeds needed"}
         return f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}], {words[self.distinguishable]}"
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Two runs of one benchmark by its primary metric, left minus right. seeds: how many `left` and `right` have.
-    interval: what the intervals are of, in words."""
+    """Two runs on one benchmark compared by its primary metric, left minus right. seeds: the number of seeds of `left`
+    and `right`. interval: a description of the intervals."""
 
     benchmark: str
     left: str
@@ -82,7 +82,7 @@ class Comparison:
         return render_table(rows, f"{self.left} minus {self.right} on {self.benchmark}", self.interval)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A data frame with a row each for ID, OOD and gap. `MissingExtra` without pandas."""
+        """Return a data frame with one row each for ID, OOD and gap. Raises `MissingExtra` without pandas."""
         named = {"benchmark": self.benchmark, "left": self.left, "right": self.right}
         return to_data_frame([named | {"score": name} | _write_difference(getattr(self, name)) for name in VIEWS])
 

@@ -1,4 +1,4 @@
-"""Mean and standard deviation over replicates, as benchmarks print them: training seeds, or folds of the data."""
+"""Mean and standard deviation over replicates (training seeds or folds of the data), as benchmarks report them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ VIEWS = ("id", "ood")
 
 
 def replicates(*runs: Run | Path | str) -> dict[str, Any]:
-    """ID and OOD by the primary metric: the mean over replicates, and their sample standard deviation (n - 1).
+    """Return the mean and the sample standard deviation (n - 1) over replicates of ID and OOD by the primary metric.
 
-    Of one run the replicates are its training seeds; of several, on the folds of one set (`wilds_poverty/official`,
-    `.._fold_b` ..), each run is one, by its mean over seeds. This is what WILDS prints (mean and `np.std(.., ddof=1)`:
-    p-lambda/wilds, examples/evaluate.py). It says how far replicates differ, and is no interval: `fs.score` has those.
+    The replicates of one run are its training seeds. Several runs, on the folds of one data set
+    (`wilds_poverty/official`, `.._fold_b` ..), are one replicate each, by their mean over seeds. This is what WILDS
+    reports (mean and `np.std(.., ddof=1)`: p-lambda/wilds, examples/evaluate.py). The standard deviation describes the
+    spread of replicates and is not a confidence interval; see `fs.score` for those.
 
-    Raises `FarshiftError` for no run, and for several that are not of one model and metric on different benchmarks.
+    Raises `FarshiftError` without a run, and for several runs unless they are of one model and metric on different
+    benchmarks.
 
     >>> import farshift as fs
     >>> found = fs.replicates(fs.baseline("modadd97/xi35", "quadratic-mlp"))
@@ -31,7 +33,7 @@ def replicates(*runs: Run | Path | str) -> dict[str, Any]:
     ('5 seeds', 5)
     """
     if not runs:
-        raise FarshiftError("replicates: name a run, or the runs on the folds of a set")
+        raise FarshiftError("replicates: name one run, or the runs on the folds of a data set")
     read = [Side(run if isinstance(run, Run) else read_run(run)) for run in runs]
     if len(read) > 1:
         _check_folds(read)
@@ -47,9 +49,9 @@ def replicates(*runs: Run | Path | str) -> dict[str, Any]:
 def _check_folds(read: Sequence[Side]) -> None:
     names = [side.run.benchmark for side in read]
     if len(set(names)) < len(names):
-        raise FarshiftError("replicates: two runs are on one benchmark: name one run, or runs on different folds")
+        raise FarshiftError("replicates: two runs are on the same benchmark: name one run, or runs on different folds")
     if len({(side.run.model, side.metric.signature, side.run.budget, side.run.selection) for side in read}) > 1:
-        raise FarshiftError("replicates: the runs are not one model's by one metric, budget and selection rule")
+        raise FarshiftError("replicates: the runs must have the same model, metric, budget and selection rule")
 
 
 def _list_values(read: Sequence[Side], view: str) -> list[float]:

@@ -1,4 +1,4 @@
-"""The sources of variation of a run's scores, apart: of one run, or of runs on several draws of the same data."""
+"""Variance components of a run's scores: for one run, or for runs on several draws of the same data."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ VIEWS = ("id", "ood")
 
 
 def variation(*runs: Run | Path | str) -> dict[str, Any]:
-    """How much of the variance of a single prediction's score comes from clusters, rows, training seeds, and from what
-    row and seed leave over, on ID and OOD (statistics/variation.py). Several runs are of one model on several draws of
-    one family, such as `mnist/pair_flip_40_draw1` and `.._draw2`, and show the part of the data draw as well.
+    """Return the components of the variance of a single prediction's score, on ID and OOD: clusters, rows, training
+    seeds and the residual (statistics/variation.py).
 
-    Raises `FarshiftError` for runs of a single seed, for a metric that is not a mean of rows, and for several runs that
-    are not one model's on different draws of one family, by one protocol.
+    Several runs must be of one model on several draws of one family, such as `mnist/pair_flip_40_draw1` and
+    `.._draw2`; the component of the data draw is then estimated as well.
+
+    Raises `FarshiftError` for a run with a single seed, for a metric that is not a mean over rows, and for several runs
+    unless they are of one model on different draws of one family, with the same protocol.
 
     >>> import farshift as fs
     >>> found = fs.variation(fs.baseline("modadd97/xi35", "quadratic-mlp"))
@@ -33,7 +35,7 @@ def variation(*runs: Run | Path | str) -> dict[str, Any]:
     ('quadratic-mlp', ['benchmark', 'draws', 'meaning', 'metric', 'model', 'seeds', 'views'])
     """
     if not runs:
-        raise FarshiftError("variation: name a run, or the runs of several draws of one family")
+        raise FarshiftError("variation: name one run, or the runs on several draws of one family")
     read = [run if isinstance(run, Run) else read_run(run) for run in runs]
     _check_one_family(read)
     metric = get_run_benchmark(read[0]).metrics[0]
@@ -43,7 +45,7 @@ def variation(*runs: Run | Path | str) -> dict[str, Any]:
         )
     for run in read:
         if len(run.seeds) < 2:
-            raise FarshiftError(f"variation: {run.path} has a single seed, which shows no training noise: run more")
+            raise FarshiftError(f"variation: {run.path} has a single seed: train more seeds to measure training noise")
     first, is_several = read[0], len(read) > 1
     return {
         "benchmark": strip_draw(first.benchmark) if is_several else first.benchmark,
@@ -76,7 +78,7 @@ def _read_draw(run: Run, view: str) -> Draw:
 
 
 def _check_one_family(runs: Sequence[Run]) -> None:
-    """One line where several runs are not of one model on different draws of one family, by one protocol."""
+    """Raise `FarshiftError` unless the runs are of one model on different draws of one family, with one protocol."""
     first, used_benchmarks = runs[0], {runs[0].benchmark}
     for other in runs[1:]:
         protocols = [
@@ -84,9 +86,9 @@ def _check_one_family(runs: Sequence[Run]) -> None:
         ]
         if protocols[0] != protocols[1]:
             raise FarshiftError(
-                f"variation: several runs must be of one model on draws of one family: {describe_run(first)}, "
+                f"variation: several runs must be of one model on draws of the same family: {describe_run(first)}, "
                 f"{describe_run(other)}"
             )
         if other.benchmark in used_benchmarks:
-            raise FarshiftError(f"variation: two runs are on {other.benchmark}: name one for each draw")
+            raise FarshiftError(f"variation: two runs are on {other.benchmark}: name one run for each draw")
         used_benchmarks.add(other.benchmark)

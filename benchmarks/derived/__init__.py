@@ -1,1 +1,1 @@
-"""Numbers that a benchmark of shift needs beyond a metric's mean: one file each, pure functions of arrays."""
+"""Derived quantities of distribution-shift benchmarks beyond the mean of a metric: one file each, pure functions."""

@@ -1,13 +1,14 @@
-"""Can a model put together what it knows? The compositionality gap (Press et al., Findings of EMNLP 2023).
+"""The compositionality gap (Press et al., Findings of EMNLP 2023).
 
-Of the questions whose parts a model all answers rightly, the share whose whole it answers wrongly:
+Of the questions whose parts a model all answers correctly, the share whose whole it answers incorrectly:
 
     gap = P(whole wrong | all parts right)
 
-A ratio of two counts over the same rows. Its row noise is that of the linearised ratio (Cochran, Sampling Techniques,
-1977, chapter 6): with a_i the wrong wholes and b_i the answers with all parts right of row i, over seeds, it is the
-noise of the sum of a_i - gap b_i, over clusters where rows come in any (clusters.py), with one wholly right and one
-wholly wrong row added; seeds are the other margin of the table, and treated likewise.
+The gap is a ratio of two counts over the same rows. Its row variance is that of the linearised ratio (Cochran, Sampling
+Techniques, 1977, chapter 6): with a_i the number of wrong wholes and b_i the number of predictions with all parts right
+for row i, over seeds, it is the variance of the sum of a_i - gap b_i, over clusters if rows are clustered
+(clusters.py), with one entirely right and one entirely wrong row added. Seeds are the other margin of the table, with
+the same estimator.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from ..statistics.variance_estimate import VarianceEstimate
 
 @dataclass(frozen=True)
 class Compositionality:
-    """`gap`: its `rows` are those where some seed has all parts right; `parts_right`: the share of answers with all
-    parts right."""
+    """The compositionality gap. `gap`: its `rows` are those for which some seed has all parts right; `parts_right`: the
+    share of predictions with all parts right."""
 
     gap: Estimate | NotAvailable
     parts_right: Estimate | NotAvailable
@@ -48,9 +49,9 @@ class Compositionality:
 def estimate_compositionality_gap(
     whole_right: NDArray[np.bool_], parts_right: NDArray[np.bool_], clusters: Codes | None = None
 ) -> Compositionality:
-    """The gap and its 95 % t interval over rows and training seeds.
+    """Estimate the gap and its 95 % t interval over rows and training seeds.
 
-    whole_right: (seeds, n); parts_right: (seeds, n, k), for questions of k parts; clusters: (n,), of the rows.
+    whole_right: (seeds, n); parts_right: (seeds, n, k), for questions with k parts; clusters: (n,), of the rows.
     """
     known: NDArray[np.bool_] = np.all(parts_right, axis=2)
     parts = RowScores(np.asarray(known, np.float64), clusters=clusters)
@@ -60,9 +61,9 @@ def estimate_compositionality_gap(
 def _estimate_gap(
     failed: NDArray[np.bool_], known: NDArray[np.bool_], clusters: Codes | None
 ) -> Estimate | NotAvailable:
-    """The share of `known` that `failed`; both of shape (seeds, n), failed only where known."""
+    """Estimate the share of `known` that `failed`; both of shape (seeds, n), failed only where known."""
     if not known.any():
-        return NotAvailable("no row has all its parts right")
+        return NotAvailable("no row has all parts right")
     seeds = len(known)
     value = int(failed.sum()) / int(known.sum())
     known_rows = known.any(axis=0)
@@ -71,7 +72,7 @@ def _estimate_gap(
         failed[:, known_rows].sum(axis=0), known[:, known_rows].sum(axis=0), seeds, known_clusters
     )
     by_seed = _estimate_ratio_variance(failed.sum(axis=1), known.sum(axis=1)) if seeds > 1 else None
-    # The ratio as a mean of rows, near where it is: the interaction of rows and seeds is estimated as for any mean.
+    # The ratio, linearised, is a mean of rows: the interaction of rows and seeds is estimated as for any mean.
     linear = RowScores(
         (failed - value * known)[:, known_rows] * known_rows.sum() * seeds / known.sum(), _NO_ENDS, known_clusters
     )
@@ -103,8 +104,8 @@ _NO_ENDS = (-inf, inf)
 def _estimate_ratio_variance(
     above: NDArray[np.int64], below: NDArray[np.int64], most: int = 0, clusters: Codes | None = None
 ) -> VarianceEstimate:
-    """The variance of sum(above) / sum(below), over units that were drawn, all of shape (units,); with a unit more at
-    each end where one can be up to `most` above and below."""
+    """Estimate the variance of sum(above) / sum(below) over sampled units, all of shape (units,), with one more unit at
+    each end, which can be up to `most` above and below."""
     ends = 2 if most else 0
     total = float(below.sum() + ends * most)
     ratio = float(above.sum() + most) / total

@@ -1,4 +1,4 @@
-"""The curve of scores over severity, of all rows and seeds or of some of them, and its non-increasing fit."""
+"""The curve of scores over severity, for all rows and seeds or some of them, and its non-increasing fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..statistics.sample import Scores
 @dataclass(frozen=True)
 class Curve:
     """The mean `score` of `rows` rows at each `severity`, ascending, all of shape (K,); and the in-distribution
-    `level`, the mean score of `level_rows` rows (NaN where there are none)."""
+    `level`, the mean score of `level_rows` rows (NaN if there are none)."""
 
     severity: NDArray[np.float64]
     score: NDArray[np.float64]
@@ -26,7 +26,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Tally:
-    """Sums over rows: enough for the curve of any seeds or any groups of rows, without another pass over the rows.
+    """Sums over rows, sufficient for the curve of any seeds or any groups of rows without another pass over the rows.
 
     severity: (K,), ascending; rows: (K, groups), how many; sums: (seeds, K, groups), of their scores;
     level_rows: (groups,), how many in-distribution rows; level_sums: (seeds, groups), of their scores.
@@ -49,15 +49,15 @@ class Tally:
         return sizes
 
     def full_curve(self) -> Curve:
-        """The curve of all rows and seeds."""
+        """Return the curve of all rows and seeds."""
         return self._curve(slice(None), slice(None))
 
     def of_groups(self, groups: NDArray[np.bool_]) -> Curve:
-        """The curve of some groups of rows, shape (groups,)."""
+        """Return the curve of the groups of rows selected by the mask, shape (groups,)."""
         return self._curve(slice(None), groups)
 
     def of_seeds(self, seeds: NDArray[np.bool_]) -> Curve:
-        """The curve of some seeds, shape (seeds,)."""
+        """Return the curve of the seeds selected by the mask, shape (seeds,)."""
         return self._curve(seeds, slice(None))
 
     def _curve(self, seeds: NDArray[np.bool_] | slice, groups: NDArray[np.bool_] | slice) -> Curve:
@@ -72,11 +72,11 @@ class Tally:
 def tally_curve(
     severity: NDArray[Any], scores: Scores, inside: NDArray[np.bool_], groups: NDArray[np.int64], most: int
 ) -> Tally:
-    """The sums over n rows: severity (n,), scores (seeds, n), inside (n,): which rows are in-distribution, groups (n,):
+    """Sum over n rows: severity (n,), scores (seeds, n), inside (n,): which rows are in-distribution, groups (n,):
     integers; at no more than `most` severities.
 
-    Where there are more distinct ones, neighbours are joined into about equal numbers of rows, each at its rows' mean
-    severity."""
+    If there are more distinct severities, neighbours are merged into bins with about equal numbers of rows, each at the
+    mean severity of its rows."""
     points, point = _join_severities(severity, most)
     names, group = np.unique(groups, return_inverse=True)
     shape = (len(points), len(names))
@@ -91,7 +91,7 @@ def tally_curve(
 
 
 def _join_severities(severity: NDArray[Any], most: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The severities of a curve, ascending, and each row's place among them."""
+    """Return the severities of a curve, ascending, and each row's index among them."""
     values, position, counts = np.unique(severity.astype(np.float64), return_inverse=True, return_counts=True)
     if len(values) <= most:
         return values, position
@@ -102,10 +102,10 @@ def _join_severities(severity: NDArray[Any], most: int) -> tuple[NDArray[np.floa
 
 
 def fit_isotonic(score: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The non-increasing curve nearest to `score` in least squares weighted by `rows`, and at each point the number of
-    rows that its value is the mean of; all of shape (K,).
+    """Fit the non-increasing curve nearest to `score` in least squares weighted by `rows`, and return it with the
+    number of rows that each point's value is the mean of; all of shape (K,).
 
-    By pooling adjacent violators (Barlow, Bartholomew, Bremner and Brunk, Statistical Inference under Order
+    Pool-adjacent-violators algorithm (Barlow, Bartholomew, Bremner and Brunk, Statistical Inference under Order
     Restrictions, 1972)."""
     pools: list[tuple[float, int, int]] = []
     for value, weight in zip(score.tolist(), rows.tolist(), strict=True):

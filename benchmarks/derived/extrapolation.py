@@ -1,15 +1,15 @@
-"""How far does a skill carry? Two numbers from the curve of scores over severity.
+"""Extrapolation along severity: two summaries of the curve of scores over severity.
 
-`area`: the mean height of the curve over the span of severities: the trapezoid rule on the mean score at each severity,
-divided by (last - first severity). It is 1 where everything is right.
+`area`: the mean height of the curve over the range of severities: the trapezoid rule on the mean score at each
+severity, divided by (last - first severity). It is 1 if every prediction is right.
 
 `half`: the severity at which the score first falls to half of its in-distribution level, the mean score of the
-in-distribution rows. It is read off the non-increasing fit to the curve, so that one noisy severity does not decide;
-between neighbouring severities the fit is a straight line.
+in-distribution rows. It is computed from the non-increasing fit to the curve, so that a single noisy severity does not
+determine it; between neighbouring severities the fit is linear.
 
-Scores lie in [0, 1], and higher is better. The row noise of `area` comes from leaving out one group of rows at a time,
-that of `half`, which jumps where the fit pools severities, from balanced half-samples; seeds are left out one at a
-time. In simulations the 95 % intervals cover 92 to 97 %.
+Scores lie in [0, 1], and higher is better. The row variance of `area` is estimated by leaving out one group of rows at
+a time, that of `half`, which is discontinuous where the fit pools severities, by balanced half-samples; seeds are left
+out one at a time. In simulations the 95 % intervals cover 92 to 97 %.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from ..statistics.variance_estimate import VarianceEstimate
 from .curve import Curve, Tally, fit_isotonic, tally_curve
 
 FINE, COARSE = 200, 20
-"""The most points of the curves that `area` and `half` are of; where there are more severities, neighbours are joined.
-The ends of a continuous severity then do not move outwards with every row more, and the non-increasing fit, which
-settles slowly where points have few rows, has enough of them for an interval."""
+"""The maximum number of points of the curves for `area` and `half`; with more severities, neighbours are merged. The
+ends of a continuous severity then do not move outwards as rows are added, and each point has enough rows for the
+interval: the non-increasing fit converges slowly if points have few rows."""
 
 ROUNDING = 1e-9
-"""A fit that only rounding keeps above half has fallen to half."""
+"""Tolerance: a fit above half only by rounding error has fallen to half."""
 
 
 @dataclass(frozen=True)
 class Extrapolation:
-    """`area` and `half` of a curve whose points run from severity `first` to `last`; `level` is the in-distribution
-    score, None where no row is in-distribution."""
+    """`area` and `half` of a curve from severity `first` to `last`; `level` is the in-distribution score, None if no
+    row is in-distribution."""
 
     area: Estimate | NotAvailable
     half: Estimate | NotAvailable
@@ -75,11 +75,10 @@ def estimate_extrapolation(
     groups: NDArray[np.int64],
     clustering: Clustering = INDEPENDENT,
 ) -> Extrapolation:
-    """`area` and `half` of n rows, each with its 95 % t interval over rows and training seeds.
+    """Estimate `area` and `half` of n rows, each with its 95 % t interval over rows and training seeds.
 
     severity: (n,), finite; scores: (seeds, n), each in [0, 1]; inside: (n,), which rows are in-distribution;
-    groups: (n,), the group of rows that each row is left out with (`statistics.sample.deal_rows`); clustering: of the
-    rows.
+    groups: (n,), the jackknife group of each row (`statistics.sample.deal_rows`); clustering: of the rows.
     """
     fine, coarse = (tally_curve(severity, scores, inside, groups, most) for most in (FINE, COARSE))
     curve = fine.full_curve()
@@ -92,37 +91,37 @@ def estimate_extrapolation(
 
 
 def compute_mean_height(curve: Curve) -> float:
-    """The mean height of a curve of two points or more, by the trapezoid rule; NaN of a single point."""
+    """Compute the mean height of a curve with at least two points by the trapezoid rule; NaN for a single point."""
     span = float(curve.severity[-1] - curve.severity[0])
     return float(np.trapezoid(curve.score, curve.severity)) / span if span else nan
 
 
 @dataclass(frozen=True)
 class Fall:
-    """Where a curve falls to half, and the variance that is left where no row left out moves it."""
+    """Where a curve falls to half, and the minimum variance if no left-out row moves it."""
 
     severity: float
     ends: VarianceEstimate
 
 
 def find_fall_to_half(curve: Curve) -> Fall | NotAvailable:
-    """Where the non-increasing fit to `curve` first reaches half of its in-distribution level."""
+    """Find where the non-increasing fit to `curve` first reaches half of its in-distribution level."""
     if isnan(curve.level):
         return NotAvailable("no row is in-distribution")
     if curve.level == 0:
-        return NotAvailable("the in-distribution score is 0, which has no half")
+        return NotAvailable("the in-distribution score is 0, so half of it is not defined")
     half = curve.level / 2
     fit, rows = fit_isotonic(curve.score, curve.rows)
     fallen = np.flatnonzero(fit <= half * (1 + ROUNDING))
     if not len(fallen):
-        return NotAvailable(f"never falls to half: last severity {curve.severity[-1]:g} at {fit[-1]:.3f}")
+        return NotAvailable(f"never falls to half: {fit[-1]:.3f} at the last severity, {curve.severity[-1]:g}")
     after = int(fallen[0])
     if after == 0:
-        return NotAvailable(f"not above half anywhere: first severity {curve.severity[0]:g} at {fit[0]:.3f}")
+        return NotAvailable(f"never above half: {fit[0]:.3f} at the first severity, {curve.severity[0]:g}")
     around = slice(after - 1, after + 1)
     above, below = float(fit[after - 1]), min(float(fit[after]), half)
     step, drop = float(np.diff(curve.severity[around])[0]), above - below
-    # Derivatives of the severity by the two fitted scores and by the in-distribution level.
+    # Derivatives of the severity with respect to the two fitted scores and the in-distribution level.
     slopes = step / drop * np.array([(half - below) / drop, (above - half) / drop, -0.5])
     noise = estimate_end_variance(
         np.array([above, below, curve.level]), np.array([*rows[around], curve.level_rows]), slopes
@@ -134,7 +133,7 @@ def _estimate_area(sums: Tally) -> Estimate | NotAvailable:
     curve = sums.full_curve()
     if len(curve.severity) < 2:
         return NotAvailable(f"every row has severity {curve.severity[0]:g}")
-    # A mean over as many rows as it would take if all of them counted alike (Kish, Survey Sampling, 1965).
+    # The effective number of rows of a weighted mean (Kish, Survey Sampling, 1965).
     step = np.diff(curve.severity, prepend=curve.severity[0], append=curve.severity[-1])
     share = (step[:-1] + step[1:]) / 2 / (curve.severity[-1] - curve.severity[0])
     effective = 1 / float(np.sum(share**2 / curve.rows))
@@ -164,7 +163,8 @@ def _estimate_statistic(
     floor: VarianceEstimate,
     bounds: tuple[float, float],
 ) -> Estimate | NotAvailable:
-    """The interval of a statistic of the curve; not available where some part of the rows or seeds has none."""
+    """Estimate the interval of a statistic of the curve; not available if it is undefined without some rows or
+    seeds."""
     if len(sums.group_sizes) < 2:
         return NotAvailable("all rows are in one group: no interval")
     value, each = statistic(sums.full_curve()), np.eye(sums.seeds, dtype=np.bool_)
@@ -174,7 +174,7 @@ def _estimate_statistic(
         seeds = estimate_jackknife_variance(value, without, np.ones(sums.seeds, np.int64))
     low, high, row_se, seed_se = compute_interval(value, rows, [seeds], bounds)
     if isnan(low):
-        return NotAvailable(f"{value:g} on all rows and seeds, but not defined on some of them: no interval")
+        return NotAvailable(f"{value:g} on all rows and seeds, but not defined on some subsets: no interval")
     per_seed = [statistic(sums.of_seeds(mask)) for mask in each]
     known = () if any(map(isnan, per_seed)) else tuple(per_seed)
     return Estimate(value, low, high, row_se, seed_se, int(sums.rows.sum()), sums.seeds, known)

@@ -1,12 +1,12 @@
-"""Does a model find the labels that were corrupted? Detection of label errors.
+"""Detection of label errors: how well a model identifies corrupted labels.
 
-The less probable a model holds a training row's given label, the more suspicious is the label: suspicion is 1 - p(given
-label), the self-confidence of Northcutt, Jiang and Chuang (Confident Learning, JAIR 2021), here of the trained model
-itself rather than of one that has not seen the row. Against the labels truly corrupted, suspicion is judged by
+The suspicion of a training row's observed label is 1 - p(observed label): one minus the self-confidence of Northcutt,
+Jiang and Chuang (Confident Learning, JAIR 2021), here of the trained model itself rather than of a model that has not
+seen the row. It is compared with the labels that are actually corrupted by
 
-- AUROC: whether a corrupted label is more suspicious than an intact one;
-- average precision: the same with most weight on the top of the list, where labels would be looked at again;
-- F1 at the true noise rate: as many labels are flagged as were corrupted, so that precision, recall and F1 are one.
+- AUROC: the probability that a corrupted label is more suspicious than an intact one;
+- average precision: the same with most weight on the top of the ranking, where labels would be reviewed;
+- F1 at the true noise rate: as many labels are flagged as were corrupted, so precision, recall and F1 are equal.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CORRUPTED = Task("classification", inputs=(), label="corrupted", classes=2)
 
 @dataclass(frozen=True)
 class LabelErrors:
-    """How well suspicion finds corrupted labels."""
+    """Measures of how well suspicion identifies corrupted labels."""
 
     auroc: Estimate | NotAvailable
     average_precision: Estimate | NotAvailable
@@ -61,18 +61,17 @@ def estimate_label_error_detection(
     groups: NDArray[np.int64],
     clustering: Clustering = INDEPENDENT,
 ) -> LabelErrors:
-    """Each number with its 95 % t interval over rows, by the delete-a-group jackknife, and over training seeds.
+    """Estimate each measure with its 95 % t interval over rows, by the delete-a-group jackknife, and over training
+    seeds.
 
-    doubt: (seeds, n), finite, higher the more suspicious a training row's given label is; only its order counts. Give
-    -p(given label) rather than 1 - p, which in 32 bits ties every p below 3e-8. corrupted: (n,), which given labels are
-    not the true ones. groups: (n,), the group that each row is left out with (`statistics.sample.assign_row_groups`);
-    clustering: of the rows.
+    doubt: (seeds, n), finite, higher for a more suspicious label; only its order matters. Pass -p(observed label)
+    rather than 1 - p, which in 32 bits ties every p below 3e-8. corrupted: (n,), which observed labels differ from the
+    true ones. groups: (n,), the jackknife group of each row (`statistics.sample.assign_row_groups`); clustering: of the
+    rows.
     """
     corrupted_count = int(corrupted.sum())
     if corrupted_count in (0, len(corrupted)):
-        none = NotAvailable(
-            f"{'every' if corrupted_count else 'no'} label is corrupted: there is nothing to tell apart"
-        )
+        none = NotAvailable(f"{'every' if corrupted_count else 'no'} label is corrupted: label errors cannot be ranked")
         return LabelErrors(none, none, none)
     answers = [_rank_doubts(row) for row in doubt]
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
@@ -102,7 +101,7 @@ Compute = Callable[[State], float]
 
 
 def _rank_doubts(doubt: NDArray[np.floating[Any]]) -> Answers:
-    """Answers to "is this label corrupted?" whose probabilities have the order of `doubt` (n,), ties and all."""
+    """Return predictions of "is this label corrupted?" whose probabilities have the order and ties of `doubt` (n,)."""
     levels, rank = np.unique(doubt, return_inverse=True)
     share = ((rank + 1) / (len(levels) + 1)).astype(np.float32)
     return Answers.all_given(np.zeros(len(doubt), np.int64), np.stack([1 - share, share], axis=1))
@@ -117,9 +116,10 @@ def _merge_doubts(left: State, right: State) -> State:
 
 
 def compute_f1_at_noise_rate(state: State) -> float:
-    """F1 of flagging the labels of most `doubt` (n,), as many as are `corrupted` (n,); NaN where none is.
+    """Compute the F1 of flagging the labels with the highest `doubt` (n,), as many as are `corrupted` (n,); NaN if none
+    is.
 
-    Where equal doubts straddle the cut, the mean over all choices among them."""
+    If tied doubts straddle the cut, it is the mean over all choices among them."""
     doubt, corrupted = state["doubt"], state["corrupted"]
     flags = int(corrupted.sum())
     if not flags:
@@ -131,11 +131,12 @@ def compute_f1_at_noise_rate(state: State) -> float:
 
 
 def _estimate_score(sample: Replicates, fewer: int) -> Estimate | NotAvailable:
-    """`fewer`: how many rows there are of the rarer sort, corrupted or intact: as surely is a perfect number known."""
+    """Estimate a measure from a sample. `fewer`: the number of rows of the rarer kind, corrupted or intact, which
+    limits the certainty of a perfect score."""
     value = fsum(sample.per_seed) / len(sample.per_seed)
     rows = [sample.spread(), estimate_end_variance(value, fewer)]
     low, high, row_se, seed_se = compute_interval(value, rows, [estimate_seed_variance(sample.per_seed)], sample.bounds)
     if isnan(low):
-        return NotAvailable(f"{value:.3f} on all rows, but not defined without some of them: no interval")
+        return NotAvailable(f"{value:.3f} on all rows, but not defined on some subsets: no interval")
     each = tuple(sample.per_seed)
     return Estimate(value, low, high, row_se, seed_se, sample.rows, len(each), each, sample.clustering)

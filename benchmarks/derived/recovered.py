@@ -1,13 +1,15 @@
-"""How much of a gap does a model close? (x - floor) / (ceiling - floor): one algebra for many names.
+"""Gap recovered: the share of the gap between two scores that a model closes, (x - floor) / (ceiling - floor).
 
-- supervision gap recovered (Hase et al., ACL 2024): x trained on easy data, floor without training, ceiling trained on
-  hard data, all on hard rows;
+The same formula has several names:
+
+- supervision gap recovered (Hase et al., ACL 2024): x trained on easy data, floor untrained, ceiling trained on hard
+  data, all evaluated on hard rows;
 - performance gap recovered (Burns et al. 2023): weak-to-strong student, weak supervisor, strong ceiling;
-- under corrupted labels: a method, plain training on the corrupted labels, plain training on the true ones;
-- against a noise ceiling: the ceiling is the best score that noisy labels allow.
+- with corrupted labels: a method, standard training on the corrupted labels, standard training on the true labels;
+- with a noise ceiling: the ceiling is the best score that noisy labels allow.
 
-It is 0 at the floor and 1 at the ceiling, and is never cut off there. The 95 % interval is Fieller's (Journal of the
-Royal Statistical Society B, 1954): the ratios r that a t test of (x - floor) - r (ceiling - floor) = 0 does not reject.
+It is 0 at the floor and 1 at the ceiling, and is not clipped. The 95 % interval is Fieller's (Journal of the Royal
+Statistical Society B, 1954): the ratios r that a t test of (x - floor) - r (ceiling - floor) = 0 does not reject.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ from ..statistics.student_t import find_two_sided_quantile
 from ..statistics.variance_estimate import estimate_seed_variance
 
 FEWEST_SE = 2.0
-"""Below this many of its standard errors, a gap is too small for a share of it to mean anything."""
+"""A gap below this many standard errors is too small for a share of it to be meaningful."""
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """The share of the gap that is closed, its 95 % Fieller interval, and the three scores."""
+    """The recovered share of the gap, its 95 % Fieller interval, and the three scores."""
 
     value: float
     low: float
@@ -49,19 +51,19 @@ class Recovered:
 def compute_gap_recovered(
     values: NDArray[np.float64], covariance: NDArray[np.float64], df: float
 ) -> Recovered | NotAvailable:
-    """The share of the gap, from three scores and their covariance.
+    """Compute the recovered share of the gap from three scores and their covariance.
 
     values: (3,): x, floor, ceiling; higher is better. covariance: (3, 3), of these values: squared standard errors on
-    the diagonal, and zeros elsewhere where they are independent. df: degrees of freedom of the standard errors, such as
-    rows - 1 or seeds - 1.
+    the diagonal, and zeros elsewhere if the scores are independent. df: degrees of freedom of the standard errors, such
+    as rows - 1 or seeds - 1.
     """
     return _compute_fieller_interval(values, _CONTRASTS @ covariance @ _CONTRASTS.T, df)
 
 
 def compute_gap_recovered_on_rows(x: Sample, floor: Sample, ceiling: Sample) -> Recovered | NotAvailable:
-    """The share of the gap, from three models measured on the same rows; higher is better.
+    """Compute the recovered share of the gap from three models evaluated on the same rows; higher is better.
 
-    Rows are paired, so that what makes a row hard for all three cancels; the models' seeds are independent."""
+    Rows are paired, so the common difficulty of a row cancels; the models' seeds are independent."""
     models = (x, floor, ceiling)
     values = np.array([fsum(model.per_seed) / len(model.per_seed) for model in models])
     gain, gap, rest = (
@@ -78,14 +80,14 @@ def compute_gap_recovered_on_rows(x: Sample, floor: Sample, ceiling: Sample) -> 
 
 
 _CONTRASTS = np.array([[1.0, -1.0, 0.0], [0.0, -1.0, 1.0]])
-"""x - floor and ceiling - floor, of x, floor and ceiling."""
+"""The contrasts x - floor and ceiling - floor as a matrix on (x, floor, ceiling)."""
 
 Matrix = NDArray[np.float64]
 
 
 def _compute_df(values: NDArray[np.float64], sources: list[tuple[Matrix, float]]) -> float:
-    """Satterthwaite's degrees of freedom of what Fieller's t test is of, at the ratio found; `sources` are covariance
-    matrices (2, 2), each with its own."""
+    """Return Satterthwaite's degrees of freedom of Fieller's t statistic at the estimated ratio; `sources` are
+    covariance matrices (2, 2), each with its own degrees of freedom."""
     gain, gap = _CONTRASTS @ values
     weights = np.array([gap, -gain])
     parts = [(float(weights @ matrix @ weights), df) for matrix, df in sources]
@@ -96,16 +98,16 @@ def _compute_df(values: NDArray[np.float64], sources: list[tuple[Matrix, float]]
 
 
 def _compute_fieller_interval(values: NDArray[np.float64], covariance: Matrix, df: float) -> Recovered | NotAvailable:
-    """`covariance`: (2, 2), of x - floor and ceiling - floor."""
+    """Compute the share and its interval. `covariance`: (2, 2), of x - floor and ceiling - floor."""
     if not (np.isfinite(values).all() and np.isfinite(covariance).all()):
-        return NotAvailable("a score is not defined, or not without some of the rows")
+        return NotAvailable("a score is not defined, or not defined on some subsets of the rows")
     x, floor, ceiling = values.tolist()
     gain, gap = x - floor, ceiling - floor
     t, se = find_two_sided_quantile(LEVEL, df), sqrt(covariance[1, 1])
-    # Below t standard errors the ratios that are not rejected have no end.
+    # If the gap is below t standard errors, the set of ratios that are not rejected is unbounded.
     if not gap > max(FEWEST_SE, t) * se:
         return NotAvailable(
-            f"the ceiling {ceiling:.3f} is too near the floor {floor:.3f}: "
+            f"the ceiling {ceiling:.3f} is too close to the floor {floor:.3f}: "
             f"a gap of {gap:.3f} with a standard error of {se:.3f}"
         )
     a = gap**2 - t**2 * covariance[1, 1]

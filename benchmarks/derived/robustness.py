@@ -1,17 +1,17 @@
-"""Is a model more robust than its in-distribution accuracy explains? Effective robustness.
+"""Effective robustness: OOD accuracy beyond what in-distribution accuracy predicts.
 
-Over many models OOD accuracy follows ID accuracy along a line on logit axes (Taori et al., NeurIPS 2020; Miller et al.,
-ICML 2021). The line is fitted by least squares over baselines,
+Across models, OOD accuracy is close to a linear function of ID accuracy on logit axes (Taori et al., NeurIPS 2020;
+Miller et al., ICML 2021). The line is fitted by least squares over baselines,
 
     logit(ood) = intercept + slope logit(id)
 
-and a model's effective robustness is what its OOD accuracy has beyond the line: ood - expit(intercept + slope
-logit(id)). Since the logits of 0 and 1 are infinite, every accuracy a over n rows enters a logit as
-(n a + 1/2) / (n + 1), the empirical logit of half a right and half a wrong answer more (Haldane 1956, Anscombe 1956).
+and a model's effective robustness is its OOD accuracy minus the line: ood - expit(intercept + slope logit(id)). Since
+the logits of 0 and 1 are infinite, every accuracy a over n rows is first replaced by (n a + 1/2) / (n + 1), the
+empirical logit with half a right and half a wrong prediction added (Haldane 1956, Anscombe 1956).
 
-The interval has four sources: the OOD rows; the ID rows, by the delta method; the training seeds, by each seed's own
-distance from the line, so that what moves both accuracies cancels; and the line itself at that ID accuracy, by the
-variance of a mean predicted by a regression, with baselines - 2 degrees of freedom.
+The interval has four sources of variance: the OOD rows; the ID rows, by the delta method; the training seeds, by each
+seed's own distance from the line, so that effects common to both accuracies cancel; and the line at that ID accuracy,
+by the variance of a mean predicted by a regression, with baselines - 2 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ..statistics.interval import Estimate, compute_interval
 from ..statistics.variance_estimate import VarianceEstimate, estimate_seed_variance
 
 FEWEST = 3
-"""A line through two points has no residual to tell how far it can be trusted."""
+"""A line through two points has no residuals to estimate its uncertainty from."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A baseline's accuracies, in [0, 1], and how many rows each is a mean of."""
+    """A baseline's accuracies, in [0, 1], and the number of rows of each."""
 
     id: float
     ood: float
@@ -43,7 +43,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """The line of `baselines` points on logit axes, and what its uncertainty at a point depends on.
+    """The line fitted to `baselines` points on logit axes, and the statistics that determine its uncertainty.
 
     `scatter`: standard deviation of the baselines about the line, in logits; `centre`, `spread`: mean of their
     logit(id) and the sum of its squared deviations; `least`, `most`: the range of their ID accuracies.
@@ -59,19 +59,20 @@ class Line:
     most: float
 
     def ood(self, id_logit: float) -> float:
-        """The OOD accuracy on the line."""
+        """Return the OOD accuracy on the line."""
         return _expit(self.intercept + self.slope * id_logit)
 
     def variance(self, id_logit: float) -> float:
-        """The variance of the line's height there, in squared logits."""
+        """Return the variance of the line's height there, in squared logits."""
         return self.scatter**2 * (1 / self.baselines + (id_logit - self.centre) ** 2 / self.spread)
 
 
 @dataclass(frozen=True)
 class Robustness:
-    """`value` = ood - `expected`, its 95 % t interval, and the standard errors that went into it.
+    """`value` = ood - `expected`, its 95 % t interval, and the standard errors of its sources.
 
-    `extrapolated`: the model's ID accuracy lies outside those of the baselines, where the line is a guess."""
+    `extrapolated`: whether the model's ID accuracy is outside the range of the baselines, so that the line is
+    extrapolated."""
 
     value: float
     low: float
@@ -104,12 +105,12 @@ class Robustness:
 
 
 def fit_line(baselines: Sequence[Point]) -> Line:
-    """The line through the baselines; `FarshiftError` where fewer than three differ in ID accuracy."""
+    """Fit the line to the baselines; raises `FarshiftError` if fewer than three differ in ID accuracy."""
     different = len({point.id for point in baselines})
     if different < FEWEST:
         raise FarshiftError(
-            f"effective robustness: {different} of {len(baselines)} baselines differ in ID accuracy, and a line needs "
-            f"{FEWEST}: add baselines"
+            f"effective robustness: {different} of {len(baselines)} baselines differ in ID accuracy, but the line "
+            f"requires {FEWEST}: add baselines"
         )
     x = np.array([_logit(point.id, point.id_rows) for point in baselines])
     y = np.array([_logit(point.ood, point.ood_rows) for point in baselines])
@@ -123,12 +124,12 @@ def fit_line(baselines: Sequence[Point]) -> Line:
 
 
 def compute_effective_robustness(line: Line, id: Estimate, ood: Estimate) -> Robustness:
-    """How far a model's OOD accuracy lies above the line, in accuracy; below it where negative.
+    """Compute how far a model's OOD accuracy is above the line, in units of accuracy; negative if below.
 
-    `id`, `ood`: the model's accuracies, by the same seeds in the same order, on rows that are not the same."""
+    `id`, `ood`: the model's accuracies, for the same seeds in the same order, on different rows."""
     at = _logit(id.value, id.rows)
     expected, adjusted = line.ood(at), _expit(at)
-    # Derivatives of the expected OOD accuracy: by the height of the line in logits, and by the ID accuracy.
+    # Derivatives of the expected OOD accuracy with respect to the line's height in logits and to the ID accuracy.
     by_height = expected * (1 - expected)
     by_id = by_height * line.slope / (adjusted * (1 - adjusted)) * id.rows / (id.rows + 1)
     noise = [
@@ -149,5 +150,5 @@ def _logit(accuracy: float, rows: int) -> float:
 
 
 def _expit(logit: float) -> float:
-    # The same as 1 / (1 + exp(-logit)), which overflows.
+    # Equal to 1 / (1 + exp(-logit)), which would overflow.
     return (1 + tanh(logit / 2)) / 2

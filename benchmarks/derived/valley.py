@@ -1,9 +1,9 @@
-"""At which complexity does generalisation fail most? The generalisation valley and its critical complexity.
+"""The generalisation valley and its critical complexity, at which the gap is largest.
 
 With in-distribution and out-of-distribution rows at the same levels of complexity, the gap ID - OOD first grows with
 complexity and then shrinks, as the in-distribution score falls too; the level of its peak is the critical complexity
-(Qi et al., "Quantifying Generalization Complexity for Large Language Models", ICLR 2025). Unlike there, a gap below
-zero is kept: to cut it off would bias every level whose true gap is small.
+(Qi et al., "Quantifying Generalization Complexity for Large Language Models", ICLR 2025). Unlike in the paper, negative
+gaps are not clipped at zero, which would bias every level with a small true gap.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ..statistics.not_available import KEY, NotAvailable
 from ..statistics.sample import Sample
 
 FEWEST = 3
-"""A valley has a bottom and two sides."""
+"""The minimum number of levels: the peak, and one on each side of it."""
 
 
 @dataclass(frozen=True)
 class Valley:
-    """The gap at each level, ascending, and the level of the largest one.
+    """The gap at each level, ascending, and the level of the largest gap.
 
-    `peak`: the level of the largest gap, the lowest of equals; None where there are fewer than three levels.
-    `resolved`: whether the interval of its gap lies above those of all other levels. That two 95 % intervals do not
-    meet is stricter than a 95 % test of the difference, which makes up for taking the largest of several.
-    `bracketed`: whether there are levels on both sides of the peak; without, the true peak may lie further out.
-    `critical`: the peak where it is resolved.
+    `peak`: the level of the largest gap, ties to the lowest; None with fewer than three levels.
+    `resolved`: whether the interval of its gap is above those of all other levels. Disjoint 95 % intervals are a
+    stricter criterion than a 95 % test of the difference, which compensates for selecting the largest of several.
+    `bracketed`: whether there are levels on both sides of the peak; if not, the true peak may be outside the range.
+    `critical`: the peak if it is resolved.
     """
 
     gaps: dict[float, Estimate]
@@ -39,7 +39,7 @@ class Valley:
     critical: float | NotAvailable
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; six decimals, levels as they were given."""
+        """Return plain JSON with six decimals, levels unrounded."""
         return {
             "levels": [{"level": level, "gap": estimate.to_dict()} for level, estimate in self.gaps.items()],
             "peak": self.peak,
@@ -58,13 +58,13 @@ class Valley:
 
 
 def find_valley(levels: Mapping[float, tuple[Sample, Sample]]) -> Valley:
-    """The valley of one model, from its ID and its OOD sample at each level of complexity; higher scores are better.
+    """Find the valley of a model from its ID and OOD samples at each level of complexity; higher scores are better.
 
-    Levels where the score or its interval is not defined are left out."""
+    Levels at which the score or its interval is not defined are omitted."""
     measured = {level: estimate_gap(*levels[level]) for level in sorted(levels)}
     gaps = {level: estimate for level, estimate in measured.items() if not isnan(estimate.low)}
     if len(gaps) < FEWEST:
-        few = NotAvailable(f"{len(gaps)} levels of complexity have a gap: a valley needs {FEWEST}")
+        few = NotAvailable(f"{len(gaps)} levels of complexity have a gap, but a valley requires {FEWEST}")
         return Valley(gaps, None, False, False, few)
     peak = max(gaps, key=lambda level: gaps[level].value)
     rival = max((level for level in gaps if level != peak), key=lambda level: gaps[level].high)

@@ -1,14 +1,14 @@
-"""Extraction rules: how a prediction is extracted from a language model's output; one file each, versioned.
+"""Extraction rules, which extract a prediction from a language model's output; one file each, versioned.
 
 An extraction module has
 
-    VERSION: int                    raised by any change that extracts something else from some text
-    TASKS: tuple[str, ...]          the task types whose answers it can read
+    VERSION: int                    incremented by any change that extracts something else from some text
+    TASKS: tuple[str, ...]          the supported task types
     extract(text, task) -> prediction | None
-    EARLIER: dict[int, extract]     optional: older versions, which benchmarks that name them still get
+    EARLIER: dict[int, extract]     optional: older versions, for benchmarks that name them
 
-A prediction is a class (its index) for classification, a finite number for regression, a text for sequences; None
-if the text has no answer.
+A prediction is a class (its index) for classification, a finite number for regression, a text for sequences; None if
+the text has no answer.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ Prediction = str | int | float
 Extract = Callable[[str, Task], Prediction | None]
 
 _INDEX = re.compile(r"[-+]?[0-9]{1,18}")
-"""A whole number in ASCII digits, short enough for every Python to read."""
+"""An integer in ASCII digits, short enough for Python's limit on integer conversion."""
 
 
 def load_extraction(name: str, version: int, task: Task) -> Extract:
-    """The extraction called `name`; raises if the version is not there, or if it does not support the task."""
+    """Load an extraction rule by name; raises `BadDefinition` for a missing version or an unsupported task."""
     plugin = load_module("benchmarks/extraction", name, "extraction")
     versions: dict[int, Extract] = {**getattr(plugin, "EARLIER", {}), plugin.VERSION: plugin.extract}
     if version not in versions:
-        raise BadDefinition(f"the extraction {name}@{version} is asked for; here it is version {plugin.VERSION}")
+        raise BadDefinition(f"extraction {name}@{version} is required, but version {plugin.VERSION} is installed")
     if task.type not in plugin.TASKS:
-        raise BadDefinition(f"the extraction {name} cannot read answers to {task.type} tasks")
+        raise BadDefinition(f"extraction {name} does not support {task.type} tasks")
     return versions[version]
 
 
 def parse_prediction(text: str, task: Task) -> Prediction | None:
-    """The prediction in `text`, which is an answer and nothing else; None if it is not a valid answer to the task.
+    """Parse `text`, which contains only an answer; None if it is not a valid answer to the task.
 
-    A class is given by its name (in any case), or by its index where no name is itself a number. White space around
-    the answer, and the asterisks and full stop that chat models put there, do not count for classes and numbers.
+    A class is given by its name (in any case), or by its index if no name is itself a number. White space around the
+    answer, and the asterisks and full stop that chat models add, are ignored for classes and numbers.
     """
     text = text.strip()
     if task.type == "sequence":

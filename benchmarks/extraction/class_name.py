@@ -1,4 +1,4 @@
-"""The only class that the text mentions is the answer."""
+"""The answer is the only class that the text mentions."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _FOLD = str.maketrans(
     | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", None)  # what is not seen
 )
 _APART = r"[\s_\-\u2012-\u2015\ufe58]"
-"""What stands between the words of a name: spaces, underscores, and dashes of any length."""
+"""Separators between the words of a name: spaces, underscores, and dashes of any length."""
 _BETWEEN_LETTERS = re.compile(rf"(?<=[^\W\d]){_APART}+(?=[^\W\d])")
 
 _NEGATIONS = ("not", "non", "no", "never", "neither", "nor", "cannot", "hardly")
 _TIGHT = "a|an|the|at|all|in|any|way|really|very|be|being|considered|classified|labell?ed|as"
 """Words between a negation and what it negates."""
 _TURNS = "only|just|merely|simply|but|and|so|rather|instead|doubt|question|wonder"
-"""Words after which a negation negates no more, or never did."""
+"""Words that end the scope of a negation, or show that there is none."""
 _QUOTES = r"[\s*\"'\u201c\u201d`(\[_\-\u2012-\u2015\ufe58]"
 _NEAR = 80
-"""Characters before a name in which a negation of it is looked for."""
+"""The number of characters before a name that are searched for a negation."""
 
 
 def extract(text: str, task: Task) -> int | None:
-    """The class whose name stands in the text as a whole word, in any case; None if none or several are mentioned.
+    """Extract the class whose name occurs in the text as a whole word, in any case; None if none or several do.
 
-    A name within a longer name that is mentioned ("cat" in "wild cat") is not mentioned itself. The words of a name may
-    be apart by spaces, underscores, hyphens or dashes of any kind ("non-toxic", "non toxic"; and "nontoxic"). A name
-    that is negated ("not toxic", "isn't really toxic", "neither toxic nor ..") is not mentioned; where another class is
-    its negation by name ("non-toxic", "not_toxic"), that one is, as long as nothing but an article or the like stands
-    between. Classes without names are called 0, 1, 2 ..
+    A name within a longer name that is mentioned ("cat" in "wild cat") does not count. The words of a name may be
+    separated by spaces, underscores, hyphens or dashes of any kind ("non-toxic", "non toxic"; also "nontoxic"). A
+    negated name ("not toxic", "isn't really toxic", "neither toxic nor ..") does not count; if another class is its
+    negation by name ("non-toxic", "not_toxic"), that class counts, provided that only an article or a similar word is
+    in between. Classes without names are called 0, 1, 2 ..
     """
     names = _Names.of(tuple(task.names or map(str, range(task.classes or 0))))
     text = text.translate(_FOLD).casefold()
@@ -55,13 +55,13 @@ def extract(text: str, task: Task) -> int | None:
 
 
 class _Names:
-    """How classes are called. `pattern` has a group for each name, longest first; `first` is the class of each, None
-    where several are called so."""
+    """The names of the classes. `pattern` has a group for each name, longest first; `first` is the class of each, None
+    if several have that name."""
 
     def __init__(self, given: Sequence[str]) -> None:
         folded = [name.translate(_FOLD).casefold() for name in given]
         keys = [_BETWEEN_LETTERS.sub("-", name) for name in folded]
-        alike = len(set(keys)) < len(set(folded))  # names that differ by what stands between their words
+        alike = len(set(keys)) < len(set(folded))  # names that differ only in their separators
         ordered = sorted(set(folded if alike else keys), key=lambda name: (-len(name), name))
         own = folded if alike else keys
         self.first = [own.index(name) if own.count(name) == 1 else None for name in ordered]
@@ -86,14 +86,14 @@ class _Names:
 
 
 def _make_name_pattern(name: str) -> str:
-    """A pattern of a name, however its words are apart."""
+    """Return the pattern of a name with any separators between its words."""
     words = _BETWEEN_LETTERS.split(name)
     joined = f"{_APART}+".join(map(re.escape, words))
     return f"non{_APART}*" + joined.removeprefix(f"non{_APART}+") if words[0] == "non" and len(words) > 1 else joined
 
 
 def _extract_1(text: str, task: Task) -> int | None:
-    """Version 1: negations are not looked at, and names are matched to the letter."""
+    """Version 1: negations are ignored, and names are matched literally."""
     names = [name.casefold() for name in task.names or map(str, range(task.classes or 0))]
     longest_first = sorted(set(names), key=lambda name: (-len(name), name))
     pattern = "|".join(map(re.escape, longest_first))

@@ -1,4 +1,4 @@
-"""The first line that is not blank is the answer."""
+"""The answer is the first line that is not blank."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ TASKS = ("classification", "sequence", "regression")
 
 
 def extract(text: str, task: Task) -> Prediction | None:
-    """The first line that is not blank; what follows it (an explanation, a further example) does not count."""
+    """Extract the answer from the first line that is not blank; the rest (an explanation, another example) is
+    ignored."""
     lines = text.strip().splitlines()
     return parse_prediction(lines[0], task) if lines else None

@@ -1,4 +1,4 @@
-"""The last number in the text is the answer: for models that write out their computation."""
+"""The answer is the last number in the text, for models that write out their computation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ VERSION = 2
 TASKS = ("classification", "sequence", "regression")
 
 _SIGN = r"[+\u2010-\u2013\u2212\ufe63\uff0d-]"
-"""Plus; minus, and the hyphens and short dashes that are written for it."""
+"""Plus; minus, and the hyphens and short dashes that are used in its place."""
 _NUMBER_1 = (
-    r"(?P<sign>(?<![\w)\].])[-+\u2212])?"  # after a word, a number or a bracket it is an operator
+    r"(?P<sign>(?<![\w)\].])[-+\u2212])?"  # after a word, a number or a bracket, it is an operator
     r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+|(?<![\w.])(?=\.[0-9]))"
     r"(?:\.(?P<decimals>[0-9]+))?"
     r"(?P<exponent>[eE][-+]?[0-9]{1,3}(?!\w))?"
@@ -23,11 +23,11 @@ _NUMBER = _NUMBER_1.replace(r"[-+\u2212])?", f"{_SIGN})?", 1)
 
 
 def extract(text: str, task: Task) -> Prediction | None:
-    """The last number: an optional sign (a minus may be any hyphen or short dash), digits (in thousands by commas, or
-    without), decimals, an exponent.
+    """Extract the last number: an optional sign (a minus may be any hyphen or short dash), digits (optionally with
+    commas between thousands), decimals, an exponent.
 
-    It is normalised: a plus sign, commas, leading zeros and trailing zeros of the decimals are removed. So for
-    sequences "+1,234.50" gives "1234.5".
+    It is normalised: a plus sign, commas, leading zeros and trailing zeros of the decimals are removed. For sequences,
+    "+1,234.50" gives "1234.5".
     """
     return _extract_last(_NUMBER, text, task)
 
@@ -45,4 +45,4 @@ def _extract_last(pattern: str, text: str, task: Task) -> Prediction | None:
 
 
 EARLIER = {1: partial(_extract_last, _NUMBER_1)}
-"""Version 1: of dashes, the hyphen and the minus sign alone are signs."""
+"""Version 1: only the hyphen and the minus sign are accepted as minus."""

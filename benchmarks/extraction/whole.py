@@ -1,4 +1,4 @@
-"""The whole text is the answer."""
+"""The answer is the whole text."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ TASKS = ("classification", "sequence", "regression")
 
 
 def extract(text: str, task: Task) -> Prediction | None:
-    """The text without the white space around it."""
+    """Extract the answer from the whole text, without surrounding white space."""
     return parse_prediction(text, task)

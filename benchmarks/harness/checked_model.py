@@ -1,4 +1,4 @@
-"""A model under check: made, trained and asked as the harness does it, on a few rows of its own."""
+"""A model under test: made, trained and queried as by the harness, on a few rows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 ROWS = 64
 
 BUDGET = Budget("quick", steps=3)
-"""Enough to run through every line of a `fit`; nothing has to be learned."""
+"""Enough to execute a `fit`; nothing has to be learned."""
 
 TOLERANCE = 1e-3
-"""How far a probability, or a number relative to its size, may move with the batch that it is computed in."""
+"""How much a probability, or a number relative to its size, may differ between batches."""
 
 TASKS = (
     Task("classification", ("a", "b"), "label", classes=5),
@@ -36,7 +36,7 @@ TASKS = (
     Task("regression", ("x", "y"), "target"),
     Task("sequence", ("text",), "answer"),
 )
-"""Small tasks of every type, for a model whose own task is not given."""
+"""Small tasks of each type, for a model whose task is not given."""
 
 _WORDS = {"whitespace": ("walk", "look", "run", "jump", "left", "right", "twice", "and"), "character": ("0", "1")}
 _BLANK = {"whitespace": " ", "character": ""}
@@ -46,9 +46,9 @@ ALL = slice(None)
 
 
 def make_columns(task: Task, rows: int = ROWS) -> dict[str, NDArray[Any]]:
-    """Rows for a task, inputs and label, drawn by their names alone.
+    """Return rows for a task, inputs and label, drawn at random by the names of the columns.
 
-    Inputs of sequence tasks are texts of 1 to 9 tokens, of regression tasks numbers in [0, 1), of classification tasks
+    Inputs are texts of 1 to 9 tokens for sequence tasks, numbers in [0, 1) for regression, and for classification
     whole numbers in [0, classes) or, for an input called `pixels`, uint8[8,8] images. For labels see `make_labels`.
     """
     inputs = {name: _make_input(task, name, rows) for name in task.inputs}
@@ -56,7 +56,7 @@ def make_columns(task: Task, rows: int = ROWS) -> dict[str, NDArray[Any]]:
 
 
 def make_labels(task: Task, inputs: Columns) -> NDArray[Any]:
-    """A label for each row, shape (n,): the first input's tokens backwards, or a number or class drawn at random."""
+    """Return a label for each row, shape (n,): the first input's tokens reversed, or a random number or class."""
     first = inputs[task.inputs[0]]
     numbers = np.arange(len(first), dtype=np.uint64)
     if task.type == "sequence":
@@ -74,7 +74,7 @@ def make_labels(task: Task, inputs: Columns) -> NDArray[Any]:
 
 
 def change_labels(task: Task, label: NDArray[Any]) -> NDArray[Any]:
-    """Another label for each row that could be its own, shape (n,); only a text that reads alike backwards stays."""
+    """Return another valid label for each row, shape (n,); only a palindrome keeps its text."""
     if task.type == "sequence":
         return _reverse_texts(label, task)
     if task.type == "detection":
@@ -110,7 +110,7 @@ def _to_object_array(texts: Iterable[str]) -> NDArray[Any]:
 
 @dataclass
 class CheckedModel:
-    """What a user calls a model, on one task. `columns` holds the inputs, n rows each, and perhaps label and weight."""
+    """A user's model on one task. `columns` has the inputs, n rows each, and optionally label and weight."""
 
     given: Any
     task: Task
@@ -126,19 +126,19 @@ class CheckedModel:
         return np.arange(len(self), dtype=np.uint64)
 
     def make(self) -> Model:
-        """A fresh model."""
+        """Make a new model."""
         with wrap_user_errors("the model's factory"):
             return make_factory(self.given, self.task, prompt=self.prompt)(self.seed, {})
 
     def train(self) -> TrainingTable:
-        """Fresh copies of the training rows: the checked ones, with their label or a drawn one."""
+        """Copy the training rows: the checked rows, with their label or a random one."""
         drawn = {self.task.label: make_labels(self.task, self.columns), "weight": np.ones(len(self), np.int64)}
         names = (*self.task.inputs, *drawn)
         given = {name: np.array(self.columns[name]) for name in names if name in self.columns}
         return TrainingTable(drawn | given, self.row_ids, "conformance")
 
     def fit(self, model: Model, train: TrainingTable) -> None:
-        """Train a model; nothing where it has no `fit`."""
+        """Train a model if it has `fit`."""
         fit = getattr(model, "fit", None)
         if fit is None:
             return
@@ -148,26 +148,26 @@ class CheckedModel:
             fit(train, None, BUDGET, **{name: None for name in ("ood_val", "unlabelled") if name in takes})
 
     def train_model(self) -> Model:
-        """A fresh model, trained."""
+        """Make and train a new model."""
         model = self.make()
         self.fit(model, self.train())
         return model
 
     def batch(self, rows: Rows = ALL) -> dict[str, NDArray[Any]]:
-        """Fresh copies of some rows' inputs."""
+        """Copy some rows' inputs."""
         return {name: np.array(self.columns[name][rows]) for name in self.task.inputs}
 
     def ask(self, model: Model, rows: Rows = ALL) -> Answers:
-        """What a model answers to some rows, checked against the task; `ModelError` says what is wrong with it."""
+        """Return a model's predictions for some rows, checked against the task; `ModelError` says what is wrong."""
         return read_answer(self.predict(model, self.make_batch(model, rows), rows), self._locate_rows(rows), self.task)
 
     def make_batch(self, model: Model, rows: Rows = ALL) -> Columns:
-        """Fresh copies of some rows' inputs in the form that a model asks for."""
+        """Copy some rows' inputs in the format that the model requests."""
         with wrap_user_errors(f"predict on {self._locate_rows(rows)}"):
             return InputFormat.of(model).given(self.batch(rows))
 
     def predict(self, model: Model, batch: Columns, rows: Rows = ALL) -> Any:
-        """What a model gives for a batch of some rows as `handed`, whatever it is."""
+        """Return a model's unchecked output for a batch of `make_batch`."""
         with wrap_user_errors(f"predict on {self._locate_rows(rows)}"):
             return model.predict(batch)
 
@@ -176,24 +176,25 @@ class CheckedModel:
 
     @cached_property
     def shared_model(self) -> Model:
-        """One trained model, shared by the checks that only ask."""
+        """One trained model, shared by the checks that only predict."""
         return self.train_model()
 
     @cached_property
     def answers(self) -> Answers:
-        """What `asked` answers to all rows at once, the first time."""
+        """The first predictions of `shared_model` for all rows in one batch."""
         return self.ask(self.shared_model)
 
     def find_changed_rows(self, rows: Rows = ALL, model: Model | None = None) -> NDArray[np.int64]:
-        """The rows for which a model (`asked` by default), asked for `rows` alone, answers otherwise than first."""
+        """Return the rows whose predictions differ from `answers` if a model (default `shared_model`) predicts `rows`
+        only."""
         first = self.answers[rows]
         answers = self.ask(self.shared_model if model is None else model, rows)
         return np.arange(len(self))[rows][find_differences(first, answers, self.task)]
 
 
 def find_differences(left: Answers, right: Answers, task: Task) -> NDArray[np.bool_]:
-    """Which rows have other answers, shape (n,). Rounding is not a difference: probabilities and numbers may be
-    `TOLERANCE` apart, and a class may be another where the two are that close to equally probable."""
+    """Return which rows have different predictions, shape (n,), apart from rounding: probabilities and numbers may
+    differ by `TOLERANCE`, and classes may differ if the two are that close to equally probable."""
     if task.type == "regression":
         unequal = ~np.isclose(left.prediction, right.prediction, rtol=TOLERANCE, atol=1e-6)
     else:
@@ -208,6 +209,6 @@ def find_differences(left: Answers, right: Answers, task: Task) -> NDArray[np.bo
 
 
 def compute_shortfall(scores: NDArray[np.float32], classes: NDArray[np.int64]) -> NDArray[np.float32]:
-    """How much less probable each row's class is than its likeliest one, shape (n,)."""
+    """Return how much less probable each row's class is than its most probable one, shape (n,)."""
     gap: NDArray[np.float32] = scores.max(axis=1) - np.take_along_axis(scores, classes[:, None], axis=1)[:, 0]
     return gap

@@ -1,4 +1,4 @@
-"""Does a model keep its contract? The checks on which the meaning of its scores rests, for those who write models.
+"""Checks that a model fulfils its contract, on which the meaning of its scores depends; for authors of models.
 
     from farshift.benchmarks.harness.conformance import check_model, checks
 
@@ -8,8 +8,8 @@
     def test_my_model(name, check):
         check()
 
-A model is whatever `evaluate` takes: an object, an estimator, a module, a function, or a factory. It may leave rows
-open (`None`) or lost (`Failed`), give probabilities or not, and print what it likes.
+A model is anything that `evaluate` accepts: an object, an estimator, a module, a function, or a factory. It may abstain
+from rows (`None`) or fail on them (`Failed`), return probabilities or not, and print anything.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 def check_model(
     model: Any, task: Task | None = None, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
 ) -> None:
-    """Check a model against its contract; `ModelError` lists every problem found, one a line.
+    """Check a model against its contract; `ModelError` lists all problems, one per line.
 
-    task: what it is to predict from what. Without one it is checked on each of four small tasks (two whole numbers or
-      an image to a class, numbers to a number, a text to a text) that it can answer at all.
-    batch: the rows to ask it for, by input, first axis the row. Drawn where there is none: texts for sequence tasks,
-      numbers elsewhere (`make_columns`). A model with `fit` is trained on the same rows; their label may be among the
-      columns, and is drawn where it is not. When asked, a model sees inputs alone.
-    prompt: how a language model is asked.
+    task: its inputs and label. Without one the model must be able to predict on at least one of four small tasks (two
+      integers or an image to a class, numbers to a number, a text to a text), and is checked on those that it can do.
+    batch: the rows to predict, by input, first axis the row. By default drawn at random: texts for sequence tasks,
+      numbers otherwise (`make_columns`). A model with `fit` is trained on the same rows; their label may be among the
+      columns, and is drawn at random otherwise. For prediction a model receives the inputs only.
+    prompt: the prompt for a language model.
 
     >>> import farshift as fs
     >>> fs.check_model(fs.predictor(lambda batch: (batch["a"] + batch["b"]) % 97), fs.benchmark("modadd97/xi35").task)
@@ -62,16 +62,16 @@ def check_model(
         except ModelError as error:
             problems += str(error).splitlines()
     if problems:
-        lines = [f"{get_model_name(model)} does not keep the contract of a model:", *dict.fromkeys(problems)]
+        lines = [f"{get_model_name(model)} does not fulfil the contract of a model:", *dict.fromkeys(problems)]
         raise ModelError("\n- ".join(lines))
 
 
 def checks(
     model: Any, task: Task | None = None, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
 ) -> list[tuple[str, Callable[[], None]]]:
-    """The checks of `check_model` as (name, function) pairs, for a test runner; a function raises `ModelError`.
+    """Return the checks of `check_model` as (name, function) pairs for a test runner; a function raises `ModelError`.
 
-    Nothing is made, trained or asked before the first function is called; those that only ask share a trained model.
+    No model is made before the first function is called; the checks that only predict share a trained model.
     """
     if batch is not None:
         _check_batch(task, batch)
@@ -87,15 +87,15 @@ def checks(
 
 def _check_batch(task: Task | None, batch: Columns) -> None:
     if task is None:
-        raise FarshiftError("a batch to check a model with needs a task: give task too")
+        raise FarshiftError("a batch to check a model needs a task: give task too")
     lacking = [name for name in task.inputs if name not in batch]
     if lacking or not len(batch[task.inputs[0]]):
-        raise FarshiftError(f"the batch to check a model with has no rows of {', '.join(lacking or task.inputs)}")
+        raise FarshiftError(f"the batch to check the model has no rows of {', '.join(lacking or task.inputs)}")
 
 
 @dataclass
 class _CheckedTasks:
-    """A model on the tasks that it is held to; `only_able`: on those of them that it can answer."""
+    """A model on the tasks to check; `only_able`: only on those that it can predict."""
 
     tried: list[CheckedModel]
     only_able: bool
@@ -123,7 +123,7 @@ class _CheckedTasks:
                 reasons.append(f"{_describe_task(model.task)}: {error}")
         if not able:
             raise ModelError(
-                "\n".join([*reasons, "none of the tasks tried is one it can do: give its task and a batch"])
+                "\n".join([*reasons, "the model can do none of the tasks tried: give its task and a batch"])
             )
         return able
 
@@ -133,7 +133,7 @@ def _describe_task(task: Task) -> str:
 
 
 def _raise_if_any(rows: NDArray[np.int64], of: CheckedModel, problem: str) -> None:
-    """`ModelError` where there are rows to which a problem belongs."""
+    """Raise `ModelError` if there are rows with a problem."""
     if len(rows):
         raise ModelError(f"{problem}: {len(rows)} of {len(of)} rows, the first is row {rows.min()}")
 
@@ -147,23 +147,23 @@ def every_row_gets_an_answer_of_the_right_kind(model: CheckedModel) -> None:
 
 
 def a_batch_may_be_one_row(model: CheckedModel) -> None:
-    model.find_changed_rows(slice(1))  # that it answers; the next checks compare what it answers
+    model.find_changed_rows(slice(1))  # only that it works; the next checks compare the predictions
 
 
 def asked_again_it_answers_alike(model: CheckedModel) -> None:
-    _raise_if_any(model.find_changed_rows(), model, "the same rows a second time get other answers")
+    _raise_if_any(model.find_changed_rows(), model, "predictions differ when the same rows are predicted again")
 
 
 def batches_do_not_matter(model: CheckedModel) -> None:
     for size in (1, 7):
         departing = [model.find_changed_rows(slice(start, start + size)) for start in range(0, len(model), size)]
-        problem = f"in batches of {size} it answers otherwise than in one of {len(model)}"
+        problem = f"predictions in batches of {size} differ from those in one batch of {len(model)}"
         _raise_if_any(np.concatenate(departing), model, problem)
 
 
 def the_order_of_rows_does_not_matter(model: CheckedModel) -> None:
     departing = model.find_changed_rows(draw_permutation("conformance/order", model.row_ids))
-    _raise_if_any(departing, model, "with its rows in another order it answers otherwise")
+    _raise_if_any(departing, model, "predictions differ when the rows are in another order")
 
 
 def predict_leaves_its_input_alone(model: CheckedModel) -> None:
@@ -176,7 +176,7 @@ def probabilities_agree_with_predictions(model: CheckedModel) -> None:
     answers = model.answers
     if answers.scores is not None and model.task.type == "classification":
         unlikely = answers.answered & (compute_shortfall(answers.scores, answers.prediction) > TOLERANCE)
-        _raise_if_any(np.flatnonzero(unlikely), model, "the predicted class is not the likeliest one by the scores")
+        _raise_if_any(np.flatnonzero(unlikely), model, "the predicted class is not the most probable one by the scores")
 
 
 def fit_leaves_the_training_rows_alone(model: CheckedModel) -> None:
@@ -187,7 +187,7 @@ def fit_leaves_the_training_rows_alone(model: CheckedModel) -> None:
 
 def the_same_seed_gives_the_same_model(model: CheckedModel) -> None:
     departing = model.find_changed_rows(model=model.train_model())
-    _raise_if_any(departing, model, f"made again with seed {model.seed}, it answers otherwise")
+    _raise_if_any(departing, model, f"predictions differ when it is made again with seed {model.seed}")
 
 
 def one_model_does_not_change_another(model: CheckedModel) -> None:
@@ -195,13 +195,13 @@ def one_model_does_not_change_another(model: CheckedModel) -> None:
     before = model.ask(first)
     other = model.make()
     if other is first and other is not model.given:
-        raise ModelError("the factory gave the same object twice: make a fresh one each time")
+        raise ModelError("the factory returned the same object twice: return a new one each time")
     train, label = model.train(), model.task.label
     model.fit(other, train.replaced({label: change_labels(model.task, train.columns[label])}))
     model.ask(other, slice(None, None, -1))
     departing = np.flatnonzero(find_differences(before, model.ask(first), model.task))
     _raise_if_any(
-        departing, model, "once another was made it answers otherwise: they share state (of the class, or global)"
+        departing, model, "predictions differ after another model was made: they share state (class or global)"
     )
 
 
@@ -209,7 +209,7 @@ def _check_unchanged(now: Columns, before: Columns, who: str) -> None:
     changed = [name for name in sorted(before) if name not in now or not _is_same_array(now[name], before[name])]
     changed += sorted(now.keys() - before.keys())
     if changed:
-        raise ModelError(f"{who} changed the columns it was given ({', '.join(changed)}): work on a copy")
+        raise ModelError(f"{who} changed the columns that it received ({', '.join(changed)}): work on a copy")
 
 
 def _is_same_array(left: NDArray[Any], right: NDArray[Any]) -> bool:
@@ -217,11 +217,11 @@ def _is_same_array(left: NDArray[Any], right: NDArray[Any]) -> bool:
         return False
     if left.dtype == object:
         return all(map(_is_same_value, left.tolist(), right.tolist()))
-    return left.tobytes() == right.tobytes()  # NaN is not equal to itself
+    return left.tobytes() == right.tobytes()  # as bytes, since NaN is not equal to itself
 
 
 def _is_same_value(left: Any, right: Any) -> bool:
-    """Whether two texts, files, pictures or rows of samples are the same."""
+    """Whether two texts, files, images or arrays of samples are equal."""
     return bool(left == right) if isinstance(left, str | bytes) else np.array_equal(left, right)
 
 

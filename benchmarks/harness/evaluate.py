@@ -1,8 +1,8 @@
-"""The harness: the one way in which a model meets a benchmark.
+"""The harness, which evaluates a model on a benchmark.
 
-Per seed and setting: a fresh model, trained (if it can be) on the inputs and given labels of `train`, then each of its
-checkpoints asked for every part, in batches of inputs alone. The labels that it is scored by are not in this process:
-everything is read from the benchmark's blind data.
+Per seed and setting: a new model is trained (if it can be) on the inputs and observed labels of `train`, then each of
+its checkpoints predicts every part, in batches of inputs only. The labels that it is scored by are not in this process:
+everything is read from the benchmark's model inputs.
 """
 
 from __future__ import annotations
@@ -59,23 +59,26 @@ def evaluate(
     """Evaluate a model on a benchmark and write a run folder.
 
     model: an object with `predict` (and optionally `fit`), a scikit-learn estimator, a torch module, a function from a
-      batch to predictions, or a factory: a class or function called once per seed with those of `seed`, `task`,
-      `device` and `prompt` that it takes. What `predict` and `fit` get and give: benchmarks/model.py, docs/evaluate.md.
-    on: the benchmark's name. seeds: how many (0, 1, 2 ..) or which; the protocol's number by default.
-    out: the run folder (a new temporary one by default). An unfinished run found there goes on.
-    budget: "full", or "quick" for the protocol's declared short form. steps: given to `fit` as it is.
+      batch to predictions, or a factory: a class or function that is called once per seed with those of the arguments
+      `seed`, `task`, `device` and `prompt` that it has. The contract of `predict` and `fit`: benchmarks/model.py,
+      docs/evaluate.md.
+    on: the benchmark's name. seeds: a number of seeds (0, 1, 2 ..) or a list; the protocol's number by default.
+    out: the run folder (a new temporary one by default). An unfinished run in it is resumed.
+    budget: "full", or "quick" for the protocol's short form. steps: passed to `fit` unchanged.
     name: the model's name on the run card. Predictions do not depend on `batch_size` unless the model's do.
-    selection: the rule that chooses among candidates, one that the protocol allows; its first by default.
-    settings: named values for the factory (or for an estimator's parameters); each is trained and kept as candidates.
-    time_limit: seconds for one batch, 0 for none; 600 by default, none for a model that keeps time itself (endpoints,
-      commands). on_hang: called where native code does not come back (time_limit.py).
-    blind: the files that the model is given; by default those of the benchmark.
-    limit: ask only so many rows of each part, drawn by their ids. Such a run is scored, and no board takes it.
-    code: a digest of the model's code; taken of its source by default. An unfinished run goes on only with the same.
+    selection: the selection rule, one that the protocol permits; its first by default.
+    settings: named values for the factory (or for an estimator's parameters); each is trained and yields candidates.
+    time_limit: seconds for one batch, 0 for none; 600 by default, none for models with their own timeout (endpoints,
+      commands). on_hang: called if native code does not return (time_limit.py).
+    blind: the model inputs; by default those of the benchmark.
+    limit: predict only this many rows of each part, drawn by their ids. The run is scored, but boards reject it.
+    code: a digest of the model's code; computed from its source by default. An unfinished run is resumed only with the
+      same digest.
 
-    Under `torchrun` every process calls this alike; each predicts its share, and the run is the same to the byte.
+    Under `torchrun` all processes call this with the same arguments; each predicts its share of the rows, and the run
+    is identical to that of a single process.
 
-    Raises `ModelError` where the model answers wrongly, naming part, batch and row ids; what was answered is kept.
+    Raises `ModelError` with part, batch and row ids if a prediction is invalid; earlier predictions are stored.
 
     >>> import farshift as fs
     >>> def add(batch):
@@ -111,7 +114,7 @@ def evaluate(
         card["limit"] = _check_limit(limit, benchmark, selection)
     if left_out := [] if settings else _list_left_out_parts(model, benchmark, selection):
         card["left_out"] = left_out
-        log_message(f"{benchmark.name}: {' and '.join(left_out)} is not asked: nothing is chosen by it")
+        log_message(f"{benchmark.name}: {' and '.join(left_out)} is not predicted: the selection rule does not use it")
     if settings:
         card["settings"] = {key: to_card_values(values) for key, values in named.items()}
     query = Predictor.of(benchmark, batch_size, _choose_time_limit(time_limit, model), on_hang, together)
@@ -124,20 +127,21 @@ def evaluate(
 
 
 def _check_limit(limit: int, benchmark: Benchmark, selection: str | None) -> int:
-    """A limit, checked and told."""
+    """Check a limit, and log what it means."""
     rule = benchmark.rule(selection)
     if rule.folds is not None:
-        raise FarshiftError(f"limit: {rule.name} asks for rows of its own: choose another selection, or no limit")
+        raise FarshiftError(f"limit: {rule.name} predicts additional rows: choose another selection, or no limit")
     limit = _to_positive_integer("limit", limit)
     log_message(
-        f"{benchmark.name}: asked {format_count(limit, 'row')} of each part, the same each time: a trial that no "
-        "board takes"
+        f"{benchmark.name}: predicting {format_count(limit, 'row')} of each part, the same each time: a trial that "
+        "boards reject"
     )
     return limit
 
 
 def _list_left_out_parts(model: Any, benchmark: Benchmark, selection: str | None) -> list[str]:
-    """The validation parts that a model of one candidate is not asked: those that the run's rule does not judge by."""
+    """List the validation parts that a model with a single candidate need not predict: the run's rule does not use
+    them."""
     if not getattr(model, "one_candidate", False):
         return []
     part = benchmark.rule(selection).part
@@ -151,14 +155,14 @@ def _choose_time_limit(time_limit: float | None, model: Any) -> float:
 
 
 def _read_code_digest(model: Any) -> str:
-    """The digest of its code that a model brings along; a model may also keep something else under this name."""
+    """The digest of the code if the model has one; a user's attribute of this name may be something else."""
     code = getattr(model, "code", None)
     return code if isinstance(code, str) else ""
 
 
 def _list_pretrained_weights(model: Any) -> list[dict[str, str]]:
-    """The pretrained weights that an adapter's factory says it starts from, `name` and `digest` of each; what else a
-    model may call so is none of it."""
+    """The pretrained weights that an adapter's factory declares, `name` and `digest` of each; other values of a user's
+    attribute of this name are ignored."""
     weights = getattr(model, "pretrained", None)
     known = isinstance(weights, list) and all(
         isinstance(item, dict) and set(item) == {"name", "digest"} for item in weights
@@ -167,7 +171,7 @@ def _list_pretrained_weights(model: Any) -> list[dict[str, str]]:
 
 
 def _to_positive_integer(name: str, value: Any) -> int:
-    """A number that counts something, from wherever it comes (NumPy has whole numbers of its own)."""
+    """Check a positive integer, which may be one of NumPy's."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -178,7 +182,7 @@ def _to_positive_integer(name: str, value: Any) -> int:
 
 
 def list_seeds(seeds: int | Sequence[int] | None, benchmark: Benchmark, budget: str) -> list[int]:
-    """The seeds to run, sorted."""
+    """Return the seeds to run, sorted."""
     if seeds is None:
         seeds = benchmark.seeds(budget)
     try:
@@ -200,12 +204,12 @@ def begin_run(
     selection: str | None = None,
     together: World = SINGLE_PROCESS,
 ) -> AbstractContextManager[RunFolder]:
-    """The run folder of a plan, new or taken up again; its lock is held while the context lasts."""
+    """Open the run folder of a plan, new or resumed; its lock is held within the context."""
     problem = find_name_problem(model["name"])
     if problem:
         raise FarshiftError(problem)
     if out is None and together.size > 1:
-        raise FarshiftError("under torchrun name a run folder (out=..) that all processes share")
+        raise FarshiftError("under torchrun give a run folder (out=..) that all processes share")
     path = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="farshift-run-"))
     spend: dict[str, Any] = {"name": budget.name, "device": budget.device}
     if budget.steps is not None:
@@ -229,11 +233,12 @@ def begin_run(
 
 
 def finish_run(folder: RunFolder, together: World = SINGLE_PROCESS) -> Run:
-    """The run of a folder whose seeds are done: the first process finishes it, the others wait until it has."""
+    """Return the run of a folder whose seeds are done. The first process finishes it while the others wait."""
     return folder.finish() if together.rank == 0 else folder.wait_for_finish()
 
 
 def _choose_identity(benchmark: Benchmark, path: Path, budget: Budget, rule: str) -> str:
-    """The entry identity; that under an earlier scorer where the folder holds a run begun so, for it to go on."""
+    """Return the entry identity; that of an earlier scorer if the folder has a run begun with it, so that it
+    resumes."""
     stated, known = read_stated_identity(path), benchmark.identities(budget.name, budget.steps, rule)
     return stated if stated in known else benchmark.identity(budget.name, budget.steps, rule)

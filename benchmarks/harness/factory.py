@@ -1,4 +1,4 @@
-"""Making models: from what a user hands over, an object, an estimator or a factory, to a fresh model per seed."""
+"""Making models: from a user's object, estimator or factory to a new model per seed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..model import Model, Task
 from ..prompting.prompt import Prompt
 
 Factory = Callable[[int, Mapping[str, Any]], Model]
-"""From a seed and a setting's values to a fresh model."""
+"""A function from a seed and a setting's values to a new model."""
 
 
 def make_factory(model: Any, task: Task, device: str = "cpu", prompt: Prompt | None = None) -> Factory:
-    """A function from (seed, setting) to a fresh model. Raises `ModelError` for what is neither model nor factory."""
+    """Return a function from (seed, setting) to a new model. `ModelError` for an object of another kind."""
     offered = {"task": task, "device": device, "prompt": prompt}
 
     def make(seed: int, setting: Mapping[str, Any]) -> Model:
@@ -30,12 +30,12 @@ def make_factory(model: Any, task: Task, device: str = "cpu", prompt: Prompt | N
         if isinstance(model, type) or not hasattr(model, "predict"):
             return _make_model(model, {"seed": seed, **offered}, setting, task, seed)
         if setting:
-            raise ModelError(f"a {type(model).__name__} takes no settings: give a factory that does")
+            raise ModelError(f"a {type(model).__name__} does not accept settings: give a factory that does")
         ready: Model = copy.deepcopy(model) if hasattr(model, "fit") else model
         return ready
 
     if not callable(model) and not hasattr(model, "predict") and adapt_model(model, task, 0) is None:
-        raise ModelError(f"a {type(model).__name__} is not a model: it has no predict, and is not a factory")
+        raise ModelError(f"a {type(model).__name__} is not a model: it has no predict and is not a factory")
     return make
 
 
@@ -44,7 +44,7 @@ def _has_parameters(model: Any) -> bool:
 
 
 def _apply_setting(estimator: Any, setting: Mapping[str, Any]) -> Any:
-    """A copy of an estimator with a setting's values; the user's own stays as it is."""
+    """Copy an estimator and set a setting's values; the user's estimator is not changed."""
     if not setting:
         return estimator
     known = estimator.get_params(deep=True)
@@ -64,20 +64,20 @@ def _make_model(
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     for name in setting:
         if name in offered:
-            raise ModelError(f"{name!r} comes from the harness, and a setting cannot give it")
+            raise ModelError(f"{name!r} is set by the harness and cannot be in a setting")
         if not open_ended and name not in parameters:
-            raise ModelError(f"the factory takes no {name!r}, which a setting gives")
+            raise ModelError(f"the factory has no argument {name!r}, which is in a setting")
     instance = make(
         **{key: value for key, value in (offered | dict(setting)).items() if open_ended or key in parameters}
     )
     ready = adapt_model(instance, task, seed) or instance
     if not isinstance(ready, Model):
-        raise ModelError(f"the factory gave a {type(instance).__name__}, which has no predict")
+        raise ModelError(f"the factory returned a {type(instance).__name__}, which has no predict")
     return ready
 
 
 def get_model_name(model: Any) -> str:
-    """A name for the run card: the function's, class's or object's own; a pipeline's steps."""
+    """Return a name for the run card: the function's, class's or object's name, or a pipeline's steps."""
     if isinstance(own := getattr(model, "name", None), str) and own:
         return own[:100]
     steps = getattr(model, "steps", None)

@@ -1,7 +1,7 @@
-"""The evaluation loop, the one way from models to a run's predictions: train them on a set of rows, ask each checkpoint
-for every part, keep the answers. User's models, baselines and answers to sealed draws all go through it.
+"""The evaluation loop: train models on a set of rows, predict every part with each checkpoint, and store the
+predictions. Users' models, baselines and predictions of sealed tests all use it.
 
-A run has a training set for its candidates, and one for each fold of a selection rule that trains models of its own.
+A run has a training set for its candidates, and one for each fold of a selection rule that trains its own models.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .training import FittedModel, TrainedModels, Trainer, TrainingSet, check_ad
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A set of rows to train on, and what the models trained on it are asked for. suffix: of its jobs' file names."""
+    """A training set, and what its models predict. suffix: of its jobs' file names."""
 
     rows: TrainingSet
     parts: list[Inputs]
@@ -40,17 +40,17 @@ class TrainingRun:
 
     @property
     def fold(self) -> bool:
-        """Whether its models serve a selection rule alone: then only their last checkpoint is asked."""
+        """Whether its models serve only a selection rule; then only their last checkpoint predicts."""
         return self.rows.fold is not None
 
 
 _Jobs = dict[tuple[int, str], list[Job]]
-"""By seed and setting: the job of its candidates, then those of its folds."""
+"""By seed and setting: the job of the candidates, then those of the folds."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A run under way: where its answers are kept, how its models are trained, and how they are asked."""
+    """A run in progress: where predictions are stored, how models are trained, and how they predict."""
 
     folder: RunFolder
     benchmark: Benchmark
@@ -61,9 +61,9 @@ class Evaluation:
     settings: Settings
 
     def run(self, seeds: Sequence[int], keep_going: bool = False) -> dict[int, FarshiftError]:
-        """Train the models of some seeds together, ask them, and keep what they answer; what is there already is
-        not done again. The seeds that failed, each with its first error: with `keep_going` the others go on then,
-        without it the first error ends the loop. No labels can be opened meanwhile."""
+        """Train the models of some seeds together, predict, and store the predictions; finished jobs are not repeated.
+        Return the failed seeds, each with its first error: with `keep_going` the others continue, without it the first
+        error ends the loop. Labels cannot be opened meanwhile."""
         with hide_labels():
             return self._run(seeds, keep_going)
 
@@ -102,7 +102,7 @@ class Evaluation:
     def _execute(
         self, training_run: TrainingRun, seeds: list[int], jobs: _Jobs
     ) -> Iterator[tuple[int, FarshiftError | None]]:
-        """Train on one set of rows and ask; each seed when it is done, with its error where it failed."""
+        """Train on one set of rows and predict; yield each seed when it is done, with its error if it failed."""
         pending: dict[int, list[str]] = {}
         for seed in seeds:
             for setting in self.settings:
@@ -134,11 +134,11 @@ class Evaluation:
                 yield seed, None
 
     def _ask(self, trained: FittedModel, jobs: list[Job], setting: str, training_run: TrainingRun) -> None:
-        """Ask a trained model's checkpoints for a round's parts, and finish its job, the last of `jobs`."""
+        """Predict a training run's parts with each checkpoint, and finish the job, the last of `jobs`."""
         job, prefix = jobs[-1], f"{setting}/" if setting else ""
         only = (
             jobs[0].answered()[-1] if training_run.fold else ""
-        )  # the candidate for which a fold's last checkpoint stands
+        )  # the candidate that a fold's last checkpoint represents
         model, spent = trained.model, _filter_remarks(trained.remarks)
         spent |= InputFormat.of(model).remarks(training_run.parts[0].batch(slice(8)))
         measured: dict[str, float] = {}
@@ -180,7 +180,7 @@ class Evaluation:
     def _say_untrained(self, seed: int) -> None:
         seeds, name = self.folder.plan["seeds"], self.folder.plan["model"]["name"]
         if seed == seeds[0] and len(seeds) > 1:
-            log_message(f"{name} has no fit: it is not trained, and each seed evaluates it as it is made")
+            log_message(f"{name} has no fit: it is not trained, and each seed evaluates it as created")
 
     def _checkpoints(self, model: Any, seed: int, only_last: bool) -> Iterable[tuple[str, Model]]:
         if getattr(model, "checkpoints", None) is None:
@@ -191,7 +191,7 @@ class Evaluation:
         return _iterate_checkpoints(checkpoints, where, only_last)
 
     def _check_ceiling(self, seed: int, spent: Mapping[str, Any]) -> None:
-        """A model that spent more than the protocol allows, by the clock or by its own remarks, is stopped here."""
+        """Raise `ModelError` if training used more than the protocol allows, by the clock or by the model's remarks."""
         ceiling = self.benchmark.definition.protocol.ceiling
         for name, most, used in (
             ("steps", ceiling.steps, spent.get("steps", 0)),
@@ -199,12 +199,12 @@ class Evaluation:
             ("device_seconds", ceiling.device_seconds, spent.get("fit_seconds", 0)),
         ):
             if most is not None and isinstance(used, int | float) and used > most:
-                raise ModelError(f"{self._where(seed)}: fit spent {used:g} {name}, and the protocol allows {most:g}")
+                raise ModelError(f"{self._where(seed)}: fit used {used:g} {name}, and the protocol allows {most:g}")
 
 
 def _make_file_name(setting: str) -> str:
-    """A name for a setting's files. A setting may be called anything and a file may not, so a digest tells them apart,
-    also where a file system takes upper and lower case for the same."""
+    """Return a file name for a setting. Names of settings are arbitrary and file names are not, so a digest
+    distinguishes them, also on a file system that ignores case."""
     if not setting:
         return "main"
     return f"{re.sub('[^a-z0-9]+', '-', setting.lower())[:30]}-{sha256(setting.encode()).hexdigest()[:12]}"
@@ -219,7 +219,7 @@ def _iterate_checkpoints(checkpoints: Any, where: str, only_last: bool) -> Itera
             if item is None:
                 break
             name, ready = item
-        if problem := find_name_problem(name, "its name") or ("the name was given before" if name in names else ""):
+        if problem := find_name_problem(name, "its name") or ("the name was used before" if name in names else ""):
             raise ModelError(f"{where}: checkpoint {name!r}: {problem}")
         names.add(name)
         if len(names) > MAX_CANDIDATES:
@@ -228,13 +228,13 @@ def _iterate_checkpoints(checkpoints: Any, where: str, only_last: bool) -> Itera
         if not only_last:
             yield last
     if last is None:
-        raise ModelError(f"{where}: checkpoints gave none")
+        raise ModelError(f"{where}: checkpoints() returned no checkpoint")
     if only_last:
         yield last
 
 
 def _filter_remarks(remarks: object) -> dict[str, Any]:
-    """What a model remarks, without the names of what is measured here."""
+    """Return a model's remarks without the keys that the harness measures."""
     return {name: value for name, value in clean_remarks(remarks).items() if name not in _MEASURED}
 
 

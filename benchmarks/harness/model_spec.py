@@ -1,5 +1,5 @@
-"""A model named on the command line: what an adapter makes a model of, `scheme:rest`, or the user's own code,
-`file.py:factory` or `package.module:attribute`."""
+"""A model named on the command line: `scheme:rest` for an adapter, or the user's own code, `file.py:factory` or
+`package.module:attribute`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def find_model(name: str, options: Mapping[str, str] = NO_OPTIONS) -> tuple[Any, str]:
-    """What `name` stands for, an object or a factory, and a digest of the code that decides its answers.
+    """Return the object or factory of `name`, and a digest of the code that determines its predictions.
 
-    `scheme:rest` goes to the adapter of that scheme, with the options. Anything else is the user's own code, which
-    takes none. `FarshiftError`, in one line, where there is no such thing.
+    `scheme:rest` goes to the adapter of that scheme, with the options. Anything else is the user's own code, which has
+    no options. `FarshiftError`, in one line, if it does not exist.
     """
     adapters = load_schemes()
     scheme, _, rest = name.partition(":")
@@ -40,14 +40,14 @@ def find_model(name: str, options: Mapping[str, str] = NO_OPTIONS) -> tuple[Any,
         raise FarshiftError(f"model {name!r}: write it as file.py:factory, package.module:attribute, or {spelled}")
     if options:
         raise FarshiftError(
-            f"model {name!r} takes no options, and was given {', '.join(sorted(options))}: set them in it"
+            f"model {name!r} has no options, but {', '.join(sorted(options))} is given: set it in the code"
         )
     return _load_own_model(name, source, attribute, adapters)
 
 
 def read_options(texts: Sequence[str]) -> dict[str, str]:
-    """Options by name, from texts `key=value`. `FarshiftError` says which one is not, without repeating it: a value may
-    be a secret."""
+    """Parse options from texts `key=value`. `FarshiftError` says which one is invalid, without repeating it: a value
+    may be a secret."""
     options: dict[str, str] = {}
     for number, text in enumerate(texts, 1):
         key, equals, value = text.partition("=")
@@ -60,18 +60,18 @@ def read_options(texts: Sequence[str]) -> dict[str, str]:
 
 
 def load_schemes() -> dict[str, ModuleType]:
-    """The adapters that make a model of a text, by the scheme it begins with, sorted.
+    """Load the adapters that make a model from a text, by scheme, sorted.
 
-    Such an adapter module has `SCHEME` and `from_spec(rest, options) -> factory`: `rest` is what follows the scheme and
-    its colon, `options` texts by name. `factory(seed, task, device, prompt)` gives a fresh model. It has `name`, for
-    the run card, and `code`, a digest of all that decides the answers, with no secret in it.
+    Their modules have `SCHEME` and `from_spec(rest, options) -> factory`: `rest` is the text after the scheme and its
+    colon, `options` are strings by name. `factory(seed, task, device, prompt)` returns a new model. The factory has
+    `name`, for the run card, and `code`, a digest of all that determines predictions, without secrets.
     """
     known: dict[str, ModuleType] = {}
     for name in sorted(find_files_by_name("benchmarks/adapters", ".py")):
         adapter = load_module("benchmarks/adapters", name, "adapter")
         scheme = getattr(adapter, "SCHEME", None)
         if scheme in known:
-            raise BadDefinition(f"{adapter.__file__}: the scheme {scheme!r} is there already: {known[scheme].__file__}")
+            raise BadDefinition(f"{adapter.__file__}: the scheme {scheme!r} is used by {known[scheme].__file__}")
         if scheme is not None:
             known[scheme] = adapter
     return dict(sorted(known.items()))
@@ -98,7 +98,7 @@ def _load_own_model(name: str, source: str, attribute: str, adapters: Mapping[st
 
 def _import_module(name: str) -> Any:
     if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # as `python -m` would
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
     return importlib.import_module(name)
 
 
@@ -110,6 +110,6 @@ def _import_file(path: Path) -> Any:
         raise FarshiftError(f"model file {path} cannot be imported")
     loaded = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(path.stem, loaded)
-    sys.path.insert(0, str(path.parent.resolve()))  # so that it can import its neighbours
+    sys.path.insert(0, str(path.parent.resolve()))  # so that it can import modules of its folder
     spec.loader.exec_module(loaded)
     return loaded

@@ -1,4 +1,4 @@
-"""Asking a model: batch by batch, within its time, and keeping what it answered in shards as it goes."""
+"""Prediction: batch by batch, within a time limit, with the predictions stored in shards meanwhile."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from .time_limit import PredictTimeout, TimeLimit
 
 BATCH = 512
 TIME_LIMIT = 600.0
-"""Rows that a model is asked at once, and seconds that it may take over them, unless set otherwise."""
+"""Rows per batch, and seconds allowed for one, by default."""
 
 ANNOUNCE = "farshift_announce"
-"""A method of models that make the files of a part ready before they are asked, batch by batch; all columns of them by
-name."""
+"""An optional method of models that prepares the encoded files of a part before they are predicted batch by batch; it
+receives all their columns by name."""
 
 _PROGRESS_SECONDS = 0.1
-"""Between two reports of progress."""
+"""Seconds between two reports of progress."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One batch: its number, its place in the order of asking, its rows, and whether the model is reset before it."""
+    """One batch: its number, its position in prediction order, its rows, and whether the model is reset before it."""
 
     number: int
     start: int
@@ -52,7 +52,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Predictor:
-    """How every model of a run is asked."""
+    """How the models of a run predict."""
 
     task: Task
     batch_size: int
@@ -69,13 +69,13 @@ class Predictor:
         on_hang: Callable[[], None] | None = None,
         world: World = SINGLE_PROCESS,
     ) -> Predictor:
-        """How a benchmark's protocol has models asked; `seconds` for one batch, 0 for no limit."""
+        """Return the predictor for a benchmark's protocol; `seconds` for one batch, 0 for no limit."""
         adaptation = benchmark.definition.protocol.touch.adaptation
         return cls(benchmark.task, batch_size, TimeLimit(seconds, on_hang), adaptation, world)
 
     def predict_all(self, model: Any, candidate: str, inputs: Inputs, job: Job, label: str) -> None:
-        """Ask `model` for every row of `inputs` that is this process's and has no answer in `job` yet, and keep the
-        answers in its shards. What was answered before an error stays kept."""
+        """Predict the rows of `inputs` that are this process's share and have no prediction in `job` yet, and store the
+        predictions in its shards. Predictions made before an error are stored."""
         adapts = self.adaptation is not None and getattr(model, "reset", None) is not None
         job.asks(candidate, inputs)
         covered = job.covered(candidate, inputs)
@@ -85,7 +85,7 @@ class Predictor:
         if not adapts:
             self._walk(model, self._plain(covered), Shard(job, candidate, inputs), label, int(covered.sum()))
         elif self.world.rank == 0 and not covered.all():
-            # What the model answers depends on what it saw before: one process, from the first row on.
+            # An adaptive model depends on the rows that it saw before: one process, from the first row on.
             self._walk(
                 model,
                 _iterate_adaptation_steps(inputs, self.adaptation),
@@ -94,7 +94,8 @@ class Predictor:
             )
 
     def _plain(self, covered: NDArray[np.bool_]) -> Iterator[Step]:
-        """The batches of this process's share that are not covered yet; the grid never depends on the share."""
+        """Yield the batches of this process's share that are not stored yet; their limits do not depend on the
+        share."""
         for number in self.world.share(-(-len(covered) // self.batch_size)):
             start = number * self.batch_size
             stop = min(start + self.batch_size, len(covered))
@@ -116,8 +117,8 @@ class Predictor:
                     reported = time.monotonic()
 
     def _answers(self, model: Any, inputs: Inputs, step: Step, location: BatchLocation) -> Answers:
-        """What `model` answers to a batch; a row whose picture or sound cannot be decoded is lost, and the others are
-        asked without it."""
+        """Return predictions for a batch. A row whose image or audio cannot be decoded is marked as lost, and the
+        others are predicted without it."""
         batch = inputs.batch(step.rows)
         try:
             return self._predict_batch(model, batch, location)
@@ -126,7 +127,7 @@ class Predictor:
             if decodable.all():
                 raise
             lost = format_count(int((~decodable).sum()), "file")
-            log_message(f"{location.part}: {lost} of a batch cannot be decoded, which counts as wrong: {error}")
+            log_message(f"{location.part}: {lost} of a batch cannot be decoded and counts as wrong: {error}")
         remaining = replace(location, rows=location.rows[decodable])
         answers = (
             self._predict_batch(model, select_rows(batch, decodable), remaining)
@@ -144,13 +145,13 @@ class Predictor:
             except PredictTimeout:
                 raise ModelError(
                     f"predict took more than {self.limit.seconds:g} s on {location}: allow more time (--time-limit), "
-                    "or ask for smaller batches (--batch-size)"
+                    "or use smaller batches (--batch-size)"
                 ) from None
         return read_answer(answer, location, self.task)
 
 
 def _make_empty_answers(task: Task) -> Answers:
-    """The answers to no rows."""
+    """Return answers without rows."""
     kinds = {"regression": np.float64, "classification": np.int64, "multilabel": np.int64}
     return Answers.all_given(np.empty(0, kinds.get(task.type, object)))
 
@@ -164,7 +165,7 @@ class _PredictContext:
 
 
 def _iterate_adaptation_steps(inputs: Inputs, adaptation: Adaptation | None) -> Iterator[Step]:
-    """Every row in the order, batches and resets of a protocol that allows adaptation."""
+    """Yield batches in the order and with the resets of a protocol that permits adaptation."""
     assert adaptation is not None
     count = len(inputs)
     order: NDArray[np.int64] = np.arange(count)

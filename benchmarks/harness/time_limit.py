@@ -1,4 +1,4 @@
-"""A limit on how long a model may take over one batch, so that a model that hangs is named and nothing is lost."""
+"""A time limit for one batch, so that a model that hangs is reported and no prediction is lost."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 GRACE = 5.0
-"""Seconds that native code, which no exception reaches, gets on top before the process is given up."""
+"""Additional seconds for native code, which no exception can interrupt, before the process is ended."""
 
 
 class PredictTimeout(BaseException):
-    """Raised inside the model's code. Not an `Exception`: a model's own `except Exception` must not swallow it."""
+    """Raised inside the model's code. Not an `Exception`, so that the model's own `except Exception` does not catch
+    it."""
 
 
 class TimeLimit:
-    """`with limit.watching():` around a model's batches, and `with limit:` around each. The inner one raises
-    `PredictTimeout` after `seconds` in the main thread's Python code.
+    """`with limit.watching():` around a model's batches, and `with limit:` around each of them, which raises
+    `PredictTimeout` after `seconds` in Python code of the main thread.
 
-    Code that never comes back to Python (a native loop, a lock) cannot be interrupted; where `give_up` is set it is
-    called, from another thread, `GRACE` seconds later: it should end the process. Outside the main thread, and where
-    the system has no interval timers, only `give_up` is left. `seconds` of 0 is not a limit.
+    Code that does not return to Python (a native loop, a lock) cannot be interrupted; `give_up`, if set, is called from
+    another thread `GRACE` seconds later and should end the process. Outside the main thread, and on systems without
+    interval timers, only `give_up` applies. `seconds` of 0 means no limit.
     """
 
     def __init__(self, seconds: float, give_up: Callable[[], None] | None = None) -> None:
@@ -38,7 +39,7 @@ class TimeLimit:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Answer to the alarm signal while the context lasts; once for all batches, since it costs a while."""
+        """Handle the alarm signal within the context; once for all batches, since setting a handler takes time."""
         if not self._alarms:
             yield
             return

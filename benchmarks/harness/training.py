@@ -1,7 +1,7 @@
-"""How the models of a run are trained: one at a time, as a user's own are, or many together, as replicas are.
+"""How the models of a run are trained: one at a time, as users' models, or many together, as replicas.
 
-A `Trainer` takes a set of rows and a budget, and gives the models trained on them. The evaluation loop (`loop.py`)
-asks each one: whether it was trained alone or among others makes no difference there.
+A `Trainer` receives a set of rows and a budget, and returns the trained models. The evaluation loop (`loop.py`) treats
+both kinds in the same way.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from .factory import Factory
 @dataclass(frozen=True)
 class TrainingSet:
     """The rows of one training: the benchmark's training rows, or those of a fold of a selection rule. They are read
-    when they are asked for."""
+    on demand."""
 
     benchmark: Benchmark
     blind: ModelInputs
     fold: Fold | None = None
     forms: InputFormat = AS_THEY_ARE
-    """In what form pictures and sounds are given."""
+    """The format in which images and audio are returned."""
 
     def train(self) -> TrainingTable:
         return self._part("train") if self.fold is None else replace(self.fold.train, forms=self.forms)
 
     def val(self) -> TrainingTable | None:
-        """Validation rows; None where the benchmark has none, and for a fold."""
+        """Return validation rows; None if the benchmark has none, and for a fold."""
         return self._part("id_val") if self.fold is None and self.blind.has_part("id_val") else None
 
     def _part(self, name: str) -> TrainingTable:
         return replace(self.blind.training(name), forms=self.forms)
 
     def opened(self, takes: Callable[[str], bool]) -> dict[str, Any]:
-        """What a training takes by name beyond training and validation rows, `ood_val` and `unlabelled`: given where
-        the protocol opens it, None where it does not."""
+        """Return what a training requests by name beyond training and validation rows, `ood_val` and `unlabelled`: the
+        data where the protocol permits them, else None."""
         touch = self.benchmark.definition.protocol.touch
         opened: dict[str, Any] = {}
         if takes("ood_val"):
@@ -61,21 +61,21 @@ class TrainingSet:
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A model that can be asked, and what its training came to."""
+    """A trained model, and facts about its training."""
 
     model: Any
     remarks: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
-    """Of its training; its share where it was trained with others. None for a model that is not trained here."""
+    """Seconds of its training; its share if trained with others. None for a model that is not trained here."""
     touched: Sequence[str] = ()
-    """What the protocol opens and the training took, by name."""
+    """Additional data that the protocol permits and the training used, by name."""
 
 
 class TrainedModels(Protocol):
     """The models of some seeds and settings, trained on one set of rows."""
 
     def trained(self, seed: int, values: Mapping[str, Any]) -> AbstractContextManager[FittedModel]:
-        """The model of a seed and a setting's values, open while the context lasts. `ModelError` where its training
+        """Open the model of a seed and a setting's values within the context. `ModelError` if its training
         failed."""
 
 
@@ -84,7 +84,7 @@ Trainer = Callable[[TrainingSet, Budget], TrainedModels]
 
 @dataclass(frozen=True)
 class SequentialTrainer:
-    """Models that a factory makes: each is made, trained if it has `fit`, and closed before the next one."""
+    """Models of a factory: each is made, trained if it has `fit`, and closed before the next one."""
 
     make: Factory
     rows: TrainingSet
@@ -111,27 +111,27 @@ class SequentialTrainer:
 
 
 def make_sequential_trainer(make: Factory) -> Trainer:
-    """A trainer of the models that a factory makes."""
+    """Return a trainer of a factory's models."""
     return lambda rows, budget: SequentialTrainer(make, rows, budget)
 
 
 def list_used_data(opened: Mapping[str, Any]) -> list[str]:
-    """What a training took of what it asked for by name."""
+    """List the additional data that a training used."""
     return [name for name, value in opened.items() if value is not None]
 
 
 def check_adaptation(model: Any, benchmark: Benchmark) -> None:
-    """`ModelError` for a model that adapts while it is asked, where the protocol does not allow it."""
+    """Raise `ModelError` for a model that adapts at test time if the protocol does not permit it."""
     if getattr(model, "reset", None) is not None and benchmark.definition.protocol.touch.adaptation is None:
         raise ModelError(
             f"the model {type(model).__name__} has reset(), so it adapts at test time, and the protocol of "
-            f"{benchmark.name} does not allow that: evaluate it without, or on a benchmark that does"
+            f"{benchmark.name} does not permit that: remove reset(), or choose a benchmark that permits it"
         )
 
 
 @contextmanager
 def _close_after_use(model: Any, what: str) -> Iterator[None]:
-    """Close a model that can be closed; an error before it says more than one from closing."""
+    """Close a model that can be closed; an earlier error takes precedence over one from closing."""
     close = getattr(model, "close", None)
     try:
         yield

@@ -1,12 +1,12 @@
-"""Other runners of language models: a benchmark written as their task, and their log read back as a run. One file each.
+"""Other runners of language models: export a benchmark as their task, and import their log as a run. One file each.
 
 A module has
 
-    command(exported, folder) -> str                what to type to run the exported benchmark, MODEL left open
+    command(exported, folder) -> str                the command that runs the exported benchmark, MODEL left open
     files(exported) -> dict[str, bytes]             the folder of an `ExportedBenchmark` (_sheets.py), by path
-    logs(paths) -> Sequence[Log]                    what it recorded (_logs.py); `BadRun` says what is wrong
+    logs(paths) -> Sequence[Log]                    the runner's logs (_logs.py); `BadRun` says what is wrong
 
-A runner's scores are never read: only what the model said, which is graded here as there (prompting/grading.py).
+A runner's scores are not read: only the model's output, which is graded here by the same code (prompting/grading.py).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _FOLDER = "benchmarks/interop"
 def export_benchmark(name: str, to: str, out: Path) -> dict[str, Any]:
     """Write a benchmark as a task of another runner (`lm-eval`, `inspect`) into the folder `out`.
 
-    Every row that a run predicts becomes a sample with its row id, its part, its whole prompt and its true label: the
-    folder holds labels, as runners need them. The same benchmark gives the same bytes.
+    Each row that a run predicts becomes a sample with its row id, its part, its whole prompt and its true label: the
+    folder has labels, which runners need. The export is deterministic.
 
-    Returns `rows` (how many), `files` (their paths within the folder, sorted) and `command` (what to type next).
-    Raises `FarshiftError` where the benchmark cannot be put as texts, or `out` holds something else.
+    Returns `rows` (their number), `files` (their paths within the folder, sorted) and `command` (the next one to run).
+    Raises `FarshiftError` if the benchmark cannot be written as texts, or `out` has other content.
     """
     tool = _load_runner(to)
     task = make_export(find_benchmark(name))
@@ -46,26 +46,26 @@ def export_benchmark(name: str, to: str, out: Path) -> dict[str, Any]:
 
 
 def import_run(files: Sequence[Path], source: str, on: str, out: Path, name: str = "") -> Run:
-    """Make a run, in the folder `out`, of the logs that another runner wrote of an exported benchmark.
+    """Make a run, in the folder `out`, from another runner's logs of an exported benchmark.
 
-    files: the runner's logs of every sample. source: the runner, as in `export_benchmark`. on: the benchmark's name.
-    name: the model's on the run card, by default the one in the logs.
+    files: the runner's logs of all samples. source: the runner, as in `export_benchmark`. on: the benchmark's name.
+    name: the model's name on the run card, by default the one in the logs.
 
-    The logs are put together as seeds 0, 1, 2 .. like this: logs that the runner wrote in one sitting (a call of it for
-    one model; for repeated samples, one repetition) belong together; each sitting, in the order of `files`, goes to the
-    first seed that has none of its rows. So tasks that were run one by one complete one seed, and the second log of a
-    task begins the next.
+    The logs are combined into seeds 0, 1, 2 .. by session: the logs of one call of the runner for one model (for
+    repeated samples, of one repetition) are a session; each session, in the order of `files`, goes to the first seed
+    that has none of its rows. Tasks that were run one by one thus complete one seed, and the second log of a task
+    begins the next.
 
-    What the model said is read by the benchmark's own extraction; where that finds no answer, the row's status is
-    FAILED, and it counts as wrong. Raises `BadRun` where a log cannot be read, or is not of every row of this very
-    benchmark, asked by its prompt.
+    Predictions are extracted from the model's output by the benchmark's own extraction; where it finds none, the row's
+    status is FAILED, and it counts as wrong. Raises `BadRun` if a log cannot be read, or does not have every row of
+    this version of the benchmark with its prompt.
     """
     tool = _load_runner(source)
     benchmark = find_benchmark(on)
     prompt = require_prompt(benchmark)
     paths = [Path(path) for path in files]
     if not paths:
-        raise BadRun("no log is named: give the runner's log of every sample")
+        raise BadRun("no log is given: give the runner's logs of all samples")
     read = compute_digests(paths)
     runner_logs = tool.logs(paths)
     conversation = make_transcript(benchmark, prompt, runner_logs)

@@ -1,4 +1,4 @@
-"""Writing an export: a folder that is there whole or not at all, the same bytes every time, never over another's."""
+"""Writing an export: a folder is written atomically and deterministically, and never replaces other content."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _ADVICE = "name another --out"
 
 
 def write_folder(out: Path, files: Mapping[str, bytes]) -> None:
-    """Write `files`, by their path within it, as the folder `out`; nothing is done where they are all there already.
+    """Write `files`, by their path within it, as the folder `out`; nothing is done if all are there already.
 
-    What a runner adds to such a folder (compiled code, logs) is left alone. Raises `FarshiftError` where `out` is a
-    file, or a folder that holds anything but these files.
+    Files that a runner adds to the folder (compiled code, logs) are not touched. Raises `FarshiftError` if `out` is a
+    file, or a folder with anything but these files.
     """
     with hold_lock(get_lock_path(out), str(out)), translate_os_errors(out, _ADVICE):
         if _has_files(out, files):
             return
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise FarshiftError(f"{out} holds something else than this export: choose another --out, or remove it")
+            raise FarshiftError(f"{out} has other content than this export: choose another --out, or remove it")
         target = out.resolve()
         beside = target.with_name(f".{target.name}.tmp")
-        shutil.rmtree(beside, ignore_errors=True)  # a process was killed as it wrote
+        shutil.rmtree(beside, ignore_errors=True)  # left by a process that was killed while writing
         try:
             for name, content in files.items():
                 path = beside / name

@@ -36,9 +36,9 @@ All tasks together make a run, the ones that no score is taken of included: they
 
 
 def write_readme(exported: ExportedBenchmark, tool: str, run: str, read: str) -> bytes:
-    """What the folder holds and what to do with it.
+    """Return the README: the content of the folder and how to use it.
 
-    tool: the runner's name. run, read: the commands that ask the model and import the logs, as typed in the folder.
+    tool: the runner's name. run, read: the commands that run the model and import the logs, for use in the folder.
     """
     grader = exported.grader
     pin = grader.prompt.pin

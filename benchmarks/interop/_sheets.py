@@ -1,4 +1,4 @@
-"""What is exported of a benchmark: every row that a run predicts, as one sample; the samples in sheets."""
+"""The exported form of a benchmark: each row that a run predicts is a sample; samples are grouped in sheets."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ..prompting.prompt import Prompt
 
 @dataclass(frozen=True)
 class Sample:
-    """One row, ready to be asked.
+    """One row with its prompt.
 
-    row_id: 16 hexadecimal digits. view: the sheet it is on. prompt: all that the model is given, examples included.
-    target: the true label as text. label: the true label as a metric takes it (a class by its index). entry_identity:
-    the benchmark's, so that a log says what it is of. canary: the benchmark's; no model sees it.
+    row_id: 16 hexadecimal digits. view: its sheet. prompt: the model's whole input, with the examples. target: the true
+    label as text. label: the true label as a metric reads it (a class by its index). entry_identity: the benchmark's,
+    to identify a log. canary: the benchmark's; no model sees it.
     """
 
     row_id: str
@@ -40,21 +40,21 @@ class Sample:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Samples that make one task. scored: whether they are the rows of a view, so that their mean is that view's score;
-    else they are rows of a part that a run must predict too."""
+    """The samples of one task. scored: whether they are the rows of a view, so that their mean is that view's score;
+    else they are additional rows of a part, which a run must predict too."""
 
     name: str
     scored: bool
     samples: tuple[Sample, ...]
 
     def jsonl(self) -> bytes:
-        """One sample a line, in canonical JSON."""
+        """Return one sample per line, in canonical JSON."""
         return b"".join(to_canonical_json(asdict(sample)) + b"\n" for sample in self.samples)
 
 
 @dataclass(frozen=True)
 class ExportedBenchmark:
-    """A benchmark as other runners take it. name: of letters, digits and underscores, for a task."""
+    """A benchmark in the form for other runners. name: its task name, of letters, digits and underscores."""
 
     name: str
     title: str
@@ -68,11 +68,11 @@ class ExportedBenchmark:
 
     @property
     def tasks(self) -> list[str]:
-        """What the sheets are called as tasks, in their order."""
+        """The task names of the sheets, in order."""
         return [f"{self.name}_{sheet.name}" for sheet in self.sheets]
 
     def metadata(self) -> dict[str, str]:
-        """What a task says of itself in a log."""
+        """Return the metadata of a task for its log."""
         grader = self.grader
         return {
             "benchmark": grader.benchmark,
@@ -83,22 +83,22 @@ class ExportedBenchmark:
 
 
 def require_prompt(benchmark: Benchmark) -> Prompt:
-    """The benchmark's prompt; `FarshiftError` where other runners cannot ask for it as texts and average over rows."""
+    """Return the benchmark's prompt; `FarshiftError` if other runners cannot send it as text and average over rows."""
     task, primary = benchmark.task, benchmark.metrics[0]
     if benchmark.definition.prompt is None:
         have = [name for name, other in load_benchmarks().items() if other.definition.prompt is not None]
         raise FarshiftError(f"{benchmark.name} has no prompt to export: benchmarks with one are {shorten_list(have)}")
     if task.type == "regression":
-        raise FarshiftError(f"{benchmark.name} is a regression task: other runners are given classes and texts only")
+        raise FarshiftError(f"{benchmark.name} is a regression task: only classes and texts can be exported")
     if primary.per_row is None or primary.needs != "prediction":
         raise FarshiftError(
-            f"{benchmark.name} is scored by {primary.signature}, which is not a mean over rows of what a text says: "
+            f"{benchmark.name} is scored by {primary.signature}, which is not a mean over rows of a score per text: "
             "other runners cannot compute it; use farshift evaluate"
         )
     if benchmark.rule(None).folds is not None:
         raise FarshiftError(
-            f"{benchmark.name} is scored by {benchmark.rule(None).name}, which trains models of its own: other runners "
-            "train none; use farshift evaluate"
+            f"{benchmark.name} is scored by {benchmark.rule(None).name}, which trains additional models: other runners "
+            "cannot train; use farshift evaluate"
         )
     prompt = load_model_inputs(benchmark).prompt
     assert prompt is not None
@@ -106,7 +106,7 @@ def require_prompt(benchmark: Benchmark) -> Prompt:
 
 
 def iterate_prompts(benchmark: Benchmark, prompt: Prompt) -> Iterator[tuple[str, NDArray[np.uint64], list[str]]]:
-    """For each predicted part its name, row ids (n,) and n prompts."""
+    """Yield for each predicted part its name, row ids (n,) and n prompts."""
     blind = load_model_inputs(benchmark)
     for name in benchmark.predicted_parts:
         inputs = blind.part(name)
@@ -114,8 +114,8 @@ def iterate_prompts(benchmark: Benchmark, prompt: Prompt) -> Iterator[tuple[str,
 
 
 def make_export(benchmark: Benchmark) -> ExportedBenchmark:
-    """Every row that a run predicts, once: a sheet per view that is scored against the true label and has no rows of an
-    earlier one (ID and OOD first), then a sheet per part for the rows that are on none."""
+    """Export each predicted row once: a sheet per view that is scored against the true label and shares no rows with an
+    earlier one (ID and OOD first), then a sheet per part for the remaining rows."""
     grader = Grader.of(benchmark, require_prompt(benchmark))
     remaining = {sample.row_id: sample for sample in _iterate_samples(benchmark, grader)}
     sheets = []
@@ -130,8 +130,8 @@ def make_export(benchmark: Benchmark) -> ExportedBenchmark:
     names = [sheet.name for sheet in sheets]
     if len({*names} - {""}) < len(names):
         raise BadDefinition(
-            f"{benchmark.path}: as tasks its views and parts would be called {', '.join(names)}: rename views so that "
-            "each has letters or digits, and no two the same"
+            f"{benchmark.path}: the task names of its views and parts would be {', '.join(names)}: rename views so "
+            "that each has letters or digits and the names differ"
         )
     return ExportedBenchmark(
         _to_identifier(f"farshift_{benchmark.name}"),

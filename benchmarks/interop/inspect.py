@@ -1,4 +1,4 @@
-"""Inspect: a benchmark as a task file, and its logs (`.eval` or `.json`), read by its own reader.
+"""Inspect: a benchmark as a task file, and Inspect's logs (`.eval` or `.json`), read by Inspect's reader.
 
 Written for and tested with inspect_ai 0.3.285.
 """
@@ -77,7 +77,7 @@ def {task}():
 
 
 def command(exported: ExportedBenchmark, folder: Path) -> str:
-    """What to type to run the exported benchmark: from any folder, its logs beside the exported one."""
+    """Return the command that runs the exported benchmark from any folder; its logs are written beside it."""
     return _format_run_command(exported, f"{folder}/task.py", f"{folder}-logs")
 
 
@@ -86,7 +86,7 @@ def _format_run_command(exported: ExportedBenchmark, file: str, logs: str) -> st
 
 
 def files(exported: ExportedBenchmark) -> dict[str, bytes]:
-    """The exported folder: a task file, and the samples of each sheet."""
+    """Return the exported folder: a task file, and the samples of each sheet."""
     read = f"farshift benchmarks import ../logs/*.eval --from inspect --on {exported.grader.benchmark} --out ../run"
     contents = {
         "README.md": write_readme(exported, "Inspect", _format_run_command(exported, "task.py", "../logs"), read),
@@ -107,18 +107,18 @@ def _format_task_code(exported: ExportedBenchmark) -> str:
 
 
 def _format_literal(text: str) -> str:
-    """A Python literal: JSON's, as long as it leaves letters beyond ASCII alone."""
+    """Format a Python literal; JSON's format is one, without escapes for letters beyond ASCII."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def logs(paths: Sequence[Path]) -> list[Log]:
-    """Inspect's logs: those of one call for one model belong together, each epoch on its own. `MissingExtra` where
-    Inspect is not installed."""
+    """Read Inspect's logs: those of one call for one model belong together, separately for each epoch. `MissingExtra`
+    if Inspect is not installed."""
     try:
         from inspect_ai.log import read_eval_log
     except ImportError as error:
         raise replace_error_message(
-            MissingExtra, "reading Inspect's logs needs inspect_ai: import them where Inspect is installed"
+            MissingExtra, "reading Inspect's logs needs inspect_ai: import them in an environment with Inspect"
         ) from error
     return [log for path in paths for log in _split_epochs(path, _open_log(read_eval_log, path))]
 
@@ -126,16 +126,16 @@ def logs(paths: Sequence[Path]) -> list[Log]:
 def _open_log(read: Any, path: Path) -> Any:
     try:
         return read(str(path), resolve_attachments="core", exclude_fields={"events", "store"})
-    except MemoryError:  # says nothing of the file
+    except MemoryError:  # does not mean that the file is damaged
         raise
-    except Exception as error:  # whatever its reader meets in a file that is damaged, or is none of its logs
+    except Exception as error:  # its reader may raise anything for a damaged or foreign file
         first = get_first_line(error, 200)
         raise BadRun(f"{path} cannot be read as a log of Inspect: {first}") from error
 
 
 def _split_epochs(path: Path, log: Any) -> list[Log]:
     if log.status != "success":
-        # Its samples that were cut off would pass for answers that could not be had.
+        # Its unfinished samples would count as failed predictions.
         raise BadRun(f"{path} is unfinished (status {log.status}): finish it by `inspect eval-retry` first")
     epochs: dict[int, list[LogSample]] = {}
     for sample in log.samples or ():
@@ -149,7 +149,7 @@ def _split_epochs(path: Path, log: Any) -> list[Log]:
 
 
 def _read_sample(sample: Any, where: str) -> LogSample:
-    """What the model was sent is all that stands in the conversation before its answer."""
+    """The model's input is all of the conversation before its answer."""
     sent = [message.text for message in sample.messages if message.role != "assistant"]
     output = sample.output.completion if sample.output.choices else None
     return LogSample(where, sample.metadata.get("row_id"), sample.metadata.get("entry_identity"), sent, output)

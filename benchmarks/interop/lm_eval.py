@@ -1,4 +1,4 @@
-"""lm-evaluation-harness: a benchmark as a group of its tasks, and its logs of samples (`--log_samples`).
+"""lm-evaluation-harness: a benchmark as a group of tasks, and the harness's sample logs (`--log_samples`).
 
 Written for and tested with version 0.4.13. Its logs are read without it.
 """
@@ -46,7 +46,7 @@ _LOG_NAME = re.compile(r"samples_.*_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.
 
 
 def command(exported: ExportedBenchmark, folder: Path) -> str:
-    """What to type to run the exported benchmark: from any folder, its logs beside the exported one."""
+    """Return the command that runs the exported benchmark from any folder; its logs are written beside it."""
     where, logs = shlex.quote(str(folder)), shlex.quote(f"{folder}-logs")
     return f"{_format_run_command(exported, where)} --output_path {logs}"
 
@@ -59,7 +59,7 @@ def _format_run_command(exported: ExportedBenchmark, include: str) -> str:
 
 
 def files(exported: ExportedBenchmark) -> dict[str, bytes]:
-    """The exported folder: a group, a task and the samples for each sheet, and the code that grades."""
+    """Return the exported folder: a group, a task and the samples for each sheet, and the grading code."""
     read = "farshift benchmarks import ../logs/*/samples_*.jsonl --from lm-eval"
     version = exported.grader.prompt.pin.version
     contents = {
@@ -82,17 +82,17 @@ def files(exported: ExportedBenchmark) -> dict[str, bytes]:
 
 
 class _Function(str):
-    """A name of a function in utils.py, which the tool looks up."""
+    """The name of a function in utils.py, which the tool imports."""
 
 
 def _format_task(exported: ExportedBenchmark, name: str, sheet: Sheet) -> bytes:
-    """A task of the tool: prompts as they stand, greedy answers up to a stop string, graded one by one."""
+    """A task of the tool: unchanged prompts, greedy decoding up to a stop string, each output graded by itself."""
     grader = exported.grader
     return _format_yaml(
         {
             "task": name,
-            # The tool opens relative paths from where it is called: a function finds its files from anywhere, and
-            # reads every text as a text (a JSON loader takes some for dates).
+            # The tool resolves relative paths from its working directory: a function finds its files from anywhere, and
+            # reads every text as text (a JSON loader parses some as dates).
             "custom_dataset": _Function("utils.samples"),
             "dataset_kwargs": {"sheet": sheet.name},
             "test_split": "test",
@@ -120,21 +120,21 @@ def _format_task(exported: ExportedBenchmark, name: str, sheet: Sheet) -> bytes:
 
 
 def _format_yaml(fields: dict[str, Any]) -> bytes:
-    """YAML with a field a line; values in the form that YAML shares with JSON."""
+    """Format YAML with one field per line; values in the syntax that YAML shares with JSON."""
     return "".join(f"{name}: {_format_value(value)}\n" for name, value in fields.items()).encode()
 
 
 def _format_value(value: Any) -> str:
     if isinstance(value, _Function):
         return f"!function {value}"
-    # YAML takes JSON's escapes one by one, where JSON puts a letter beyond 16 bits as two.
+    # JSON escapes a character beyond 16 bits as two, which YAML reads as two characters.
     text = json.dumps(value, ensure_ascii=False)
     return "".join(letter if letter.isascii() and letter != "\x7f" else f"\\U{ord(letter):08x}" for letter in text)
 
 
 def logs(paths: Sequence[Path]) -> list[Log]:
-    """The tool's `samples_<task>_<time>.jsonl`: all of one call of it have one time, and lie beside its
-    `results_<time>.json`, which says the model's name and the tool's version."""
+    """Read the tool's `samples_<task>_<time>.jsonl`: all files of one call have one time, and are beside its
+    `results_<time>.json`, which has the model's name and the tool's version."""
     return [_read_log(path) for path in paths]
 
 
@@ -152,7 +152,7 @@ def _read_log(path: Path) -> Log:
 
 
 def _read_results(folder: Path, time: str) -> dict[str, Any]:
-    """What the tool says of a call; empty where that file is not there, or is none of the tool's."""
+    """Read the tool's record of a call; empty if the file is missing or not the tool's."""
     for path in sorted(folder.glob(f"*_{time}.json")):
         try:
             content = json.loads(path.read_bytes())
@@ -167,13 +167,13 @@ def _iterate_samples(path: Path) -> Iterator[LogSample]:
     try:
         lines = path.read_text("utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadRun(f"{path} cannot be read as text: name the tool's samples_*.jsonl ({error})") from error
+        raise BadRun(f"{path} cannot be read as text: give the tool's samples_*.jsonl ({error})") from error
     for number, line in enumerate(lines, 1):
         where = f"{path}, line {number}"
         try:
             sample = json.loads(line)
         except (ValueError, RecursionError) as error:
-            last = "the file was cut off" if number == len(lines) else "the file was edited"
+            last = "the file is truncated" if number == len(lines) else "the file was edited"
             raise BadRun(f"{where}, is not JSON: {last}, or it is not a samples_*.jsonl") from error
         yield _read_sample(sample, where)
 
@@ -185,12 +185,12 @@ def _read_sample(sample: Any, where: str) -> LogSample:
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         texts, output = [], None
     if not texts or not all(isinstance(text, str) for text in (*texts, output)):
-        raise BadRun(f"{where}, is not one prompt with one response: name the samples_*.jsonl of an exported task")
+        raise BadRun(f"{where}, is not one prompt with one response: give the samples_*.jsonl of an exported task")
     return LogSample(where, row_id, identity, texts, output)
 
 
 def _extract_texts(sent: Any) -> list[Any]:
-    """The texts of what was sent: a prompt, or for a chat endpoint messages, written as JSON in a list of one."""
+    """The texts sent: a prompt, or for a chat endpoint its messages as JSON in a list of one."""
     if isinstance(sent, str):
         return [sent]
     (messages,) = sent

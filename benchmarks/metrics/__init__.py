@@ -1,8 +1,8 @@
-"""Metrics: one file each, pure NumPy, versioned, and mergeable: scores do not depend on how rows were sharded.
+"""Metrics, one file each: pure NumPy, versioned and mergeable, so that scores do not depend on how rows were sharded.
 
 A metric module has
 
-    VERSION: int                             raised by any change that alters a value
+    VERSION: int                             incremented by any change that alters a value
     TASKS: tuple[str, ...]                   the task types it can score
     NEEDS: "prediction" | "scores"           whether it uses predictions, or class probabilities (label scores)
     BETTER: "higher" | "lower"
@@ -18,24 +18,24 @@ any other statistic has a state, a dictionary of arrays that is sufficient to co
     merge(left, right) -> State              combines the states of disjoint rows; associative and commutative
     compute(state) -> float                  NaN if it is undefined
 
-`answers` are settled (`Answers.fill_missing`): every row has an answer; a row that the model abstained on or failed has
-a wrong one.
+`answers` are complete (`Answers.fill_missing`): a row without a prediction, because the model abstained or failed, has
+a wrong answer.
 
-A statistic may let the benchmark say more (`options` of its pin), and read fields of the rows beside answer and label:
+A statistic may have options that the benchmark sets, and may read fields of the rows other than the label:
 
-    OPTIONS: type[BaseModel]                 what may be said
-    fields(options) -> tuple[str, ...]       the fields that it reads, whatever their role
+    OPTIONS: type[BaseModel]                 the schema of its options
+    fields(options) -> tuple[str, ...]       the fields that it reads, of any role
     update(answers, truth, task, columns, options) -> State
     compute(state, options) -> float
 
-`columns` holds those fields by name, arrays of shape (rows,); the task's label is not in it, since `truth` is what rows
-are held against. A statistic over groups of rows (`_groups.py`) also says what its groups are to an interval:
+`columns` has those fields by name, as arrays of shape (rows,); it does not include the task's label, which is `truth`.
+A statistic over groups of rows (`_groups.py`) also declares how an interval treats its groups:
 
-    GROUPS: "fixed" | "drawn"                these groups and no others; or a sample of groups like them
-    SMOOTH = False                           it picks some of the groups (the worst, a quantile), so that a few rows
-                                             more or less may move it by a jump
+    GROUPS: "fixed" | "drawn"                a fixed set of groups, or a random sample of groups
+    SMOOTH = False                           it selects some of the groups (the worst, a quantile), so that it is not
+                                             a smooth function of the rows
 
-and any metric what guessing scores, where the task fixes that:
+and any metric may give the score of guessing, if the task determines it:
 
     chance(task) -> float
 """
@@ -64,9 +64,9 @@ NO_COLUMNS: Columns = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric module with a uniform interface, `update`, `merge` and `compute`, whichever form it has.
+    """A metric module with a uniform interface for both forms: `update`, `merge` and `compute`.
 
-    fields: what `update` must be given of the rows, by name. groups, smooth: see `GROUPS` and `SMOOTH` above."""
+    fields: the names of the row fields that `update` requires. groups, smooth: see `GROUPS` and `SMOOTH` above."""
 
     name: str
     version: int
@@ -86,23 +86,25 @@ class Metric:
 
     @property
     def signature(self) -> str:
-        """Such as `accuracy@1`."""
+        """The name and version, such as `accuracy@1`."""
         return f"{self.name}@{self.version}"
 
     def value(self, answers: Answers, truth: NDArray[Any], task: Task, columns: Columns = NO_COLUMNS) -> float:
-        """The value of the metric on settled answers."""
+        """Compute the metric on complete answers."""
         return self.compute(self.update(answers, truth, task, columns))
 
     def memberships(self, truth: NDArray[Any], task: Task, columns: Columns) -> NDArray[np.str_]:
-        """The groups of each row, by name, (n, K), of a metric over groups (`_groups.find_memberships`)."""
+        """Return the names of each row's groups, shape (n, K), for a metric over groups
+        (`_groups.find_memberships`)."""
         return find_memberships(self.options, truth, task, columns)
 
 
 def find_metric(name: str, version: int | None = None, options: Mapping[str, Any] | None = None) -> Metric:
-    """The metric called `name`; raises if the installed version is another, or does not take these `options`."""
+    """Return the metric called `name`; raises an error for another version than the installed one, or invalid
+    options."""
     metric_module = load_module("benchmarks/metrics", name, "metric")
     if version is not None and version != metric_module.VERSION:
-        raise FarshiftError(f"the metric {name}@{version} is asked for; here it is version {metric_module.VERSION}")
+        raise FarshiftError(f"metric {name}@{version} is required, but version {metric_module.VERSION} is installed")
     parsed = _parse_options(metric_module, name, options or {})
     per_row = getattr(metric_module, "per_row", None)
     if per_row is not None:
@@ -132,19 +134,19 @@ def find_metric(name: str, version: int | None = None, options: Mapping[str, Any
 
 
 def _parse_options(metric_module: ModuleType, name: str, options: Mapping[str, Any]) -> Any:
-    """What the benchmark says, held to the module's `OPTIONS`; None of a metric without any."""
+    """Validate the benchmark's options against the module's `OPTIONS`; None for a metric without options."""
     from pydantic import ValidationError
 
     model = getattr(metric_module, "OPTIONS", None)
     if model is None:
         if options:
-            raise BadDefinition(f"the metric {name} takes no options, and is given {', '.join(sorted(options))}")
+            raise BadDefinition(f"metric {name} accepts no options, got {', '.join(sorted(options))}")
         return None
     try:
         return model.model_validate(dict(options))
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}".lstrip(": ") for item in error.errors())
-        raise BadDefinition(f"options of the metric {name}: {wrong}") from error
+        raise BadDefinition(f"options of metric {name}: {wrong}") from error
 
 
 def _make_sum_update(per_row: Callable[[Answers, NDArray[Any], Task], NDArray[np.float64]]) -> Callable[..., State]:

@@ -1,7 +1,7 @@
-"""Groups of rows that a metric is taken over: which rows are in which, and sums by group.
+"""Groups of rows for metrics over groups: the groups of each row, and sums by group.
 
-Groups are made of fields of the rows (a region, a user), which need not be what the split groups its rows by, and of
-the label. A row may be in no group, in one, or in several: the eight identities of CivilComments overlap.
+Groups are defined by fields of the rows (a region, a user), which may differ from the groups of the split, and by the
+label. A row may be in no group, in one, or in several: the eight identities of CivilComments overlap.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HAS = 0.5
-"""From which value on a row has what a field of `of` says: the threshold of WILDS' CivilComments, on shares of raters;
-of fields of 0 and 1 it is 1."""
+"""A row has the attribute of a field of `of` if its value is at least this: the threshold of WILDS' CivilComments for
+shares of raters; for binary fields it is equivalent to 1."""
 
 
 class Grouping(Protocol):
-    """What groups are made of (`Groups`)."""
+    """The interface of group options (`Groups`)."""
 
     @property
     def by(self) -> list[str]: ...
@@ -33,8 +33,8 @@ class Grouping(Protocol):
 
 
 class Groups(BaseModel):
-    """`by`: fields; there is a group for each combination of their values, which is its name ("Asia"; "1, 0").
-    `without`: names of groups that do not count."""
+    """`by`: fields; each combination of their values is a group, named by the values ("Asia"; "1, 0"). `without`: names
+    of groups that are excluded."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -43,8 +43,8 @@ class Groups(BaseModel):
 
 
 class OverlappingGroups(Groups):
-    """`of`: fields each of which is a group of the rows that have it (a value of `HAS` or more), crossed with the
-    groups of `by` ("male, 1")."""
+    """`of`: fields that each define a group of the rows with a value of at least `HAS`, crossed with the groups of `by`
+    ("male, 1")."""
 
     by: list[str] = []
     of: list[str] = []
@@ -52,19 +52,19 @@ class OverlappingGroups(Groups):
     @model_validator(mode="after")
     def _some(self) -> OverlappingGroups:
         if not self.by and not self.of:
-            raise ValueError("groups are made of the fields of `by`, of those of `of`, or of both: name one")
+            raise ValueError("groups require fields in `by`, in `of`, or in both")
         return self
 
 
 def list_group_fields(options: Grouping) -> tuple[str, ...]:
-    """The fields that these groups are made of."""
+    """Return the fields that define these groups."""
     return (*getattr(options, "of", ()), *options.by)
 
 
 def find_memberships(options: Grouping, truth: NDArray[Any], task: Task, columns: Columns) -> NDArray[np.str_]:
-    """The groups of each row, by name, shape (n, K), "" where there is none; K is the most that a row may be in.
+    """Return the names of each row's groups, shape (n, K), padded with ""; K is the maximum number of groups of a row.
 
-    A field that is the task's label is the label that rows are held against."""
+    A field that is the task's label is read from `truth`."""
 
     def column(name: str) -> NDArray[Any]:
         return np.asarray(truth if name == task.label else columns[name])
@@ -81,12 +81,12 @@ def find_memberships(options: Grouping, truth: NDArray[Any], task: Task, columns
 
 
 def _format_names(values: NDArray[Any]) -> NDArray[np.str_]:
-    """Values as texts, shape (n,)."""
+    """Return values as strings, shape (n,)."""
     return np.asarray([str(value) for value in values.tolist()], np.str_)
 
 
 def _join_texts(parts: list[NDArray[np.str_]]) -> NDArray[np.str_]:
-    """The texts of each row with ", " between, shape (n,). Put together once for each combination that occurs."""
+    """Join the strings of each row with ", ", shape (n,), once for each combination that occurs."""
     radix = np.zeros(len(parts[0]), np.int64)
     for part in parts:
         values, inverse = np.unique(part, return_inverse=True)
@@ -97,8 +97,8 @@ def _join_texts(parts: list[NDArray[np.str_]]) -> NDArray[np.str_]:
 
 
 def sum_by_group(values: NDArray[np.float64], groups: NDArray[np.str_]) -> State:
-    """Of values (n,) in `groups` (n, K): `group`, the names of those that occur, sorted, shape (G,); the `sum` of the
-    values in each, float64, and its `rows`, int64. A row counts in each of its groups."""
+    """Sum values (n,) over `groups` (n, K): `group`, the sorted names of groups that occur, shape (G,); the `sum` of
+    the values in each, float64, and its number of `rows`, int64. A row counts in each of its groups."""
     row, column = np.nonzero(groups != "")
     names, codes = np.unique(groups[row, column], return_inverse=True)
     return {
@@ -109,7 +109,7 @@ def sum_by_group(values: NDArray[np.float64], groups: NDArray[np.str_]) -> State
 
 
 def add_group_sums(left: State, right: State) -> State:
-    """The sums of both."""
+    """Merge two states of sums by group."""
     names, codes = np.unique(np.concatenate([left["group"], right["group"]]), return_inverse=True)
     return {
         "group": names,
@@ -119,21 +119,21 @@ def add_group_sums(left: State, right: State) -> State:
 
 
 def compute_group_means(state: State) -> NDArray[np.float64]:
-    """The mean of each group's rows, shape (G,)."""
+    """Compute the mean of each group's rows, shape (G,)."""
     group_means: NDArray[np.float64] = state["sum"] / state["rows"]
     return group_means
 
 
 def split_by_group(groups: NDArray[np.str_], update: Callable[[NDArray[np.int64]], State]) -> State:
-    """The state of each group's rows, `update(positions)`, stacked by the groups' names, sorted: `group` (G,), and each
-    array of the states with an axis for the group in front."""
+    """Stack the state of each group's rows, `update(positions)`, by sorted group name: `group` (G,), and each array of
+    the states with a leading axis for the group."""
     names = sorted(set(groups[groups != ""].tolist()))
     states = [update(np.flatnonzero((groups == name).any(axis=1))) for name in names]
     return _stack_states(names, states)
 
 
 def merge_group_states(left: State, right: State, merge: Callable[[State, State], State]) -> State:
-    """Two such states put together, by a `merge` of the states of one group."""
+    """Merge two states by group, with `merge` for the states of one group."""
     first, second = _split_by_name(left), _split_by_name(right)
     names = sorted({*first, *second})
     states = [
@@ -157,5 +157,5 @@ def _split_by_name(state: State) -> dict[str, State]:
 
 
 def compute_by_group(state: State, compute: Callable[[State], float]) -> NDArray[np.float64]:
-    """What `compute` gives for each group of such a state, shape (G,)."""
+    """Return the result of `compute` for each group of a state by group, shape (G,)."""
     return np.array([compute(group_state) for group_state in _split_by_name(state).values()])

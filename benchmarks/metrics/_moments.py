@@ -1,4 +1,4 @@
-"""Means and comoments of numbers, in one pass and mergeable, without cancellation where values are far from zero.
+"""Means and comoments of numbers, in one pass and mergeable, without cancellation if values are far from zero.
 
 Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (American Statistician 37(3), 1983), for any
 number of variables: means, and sums of products of deviations from them.
@@ -15,12 +15,12 @@ from ._tally import State
 
 
 def compute_moments(values: NDArray[Any]) -> State:
-    """Of k variables on n rows, `values` (k, n): the number of `rows`, shape (); the `mean` of each, shape (k,); their
-    `comoment`, the sums of products of deviations, shape (k, k). Infinite or NaN where values are too large to
-    square."""
+    """Compute moments of k variables on n rows, `values` (k, n): the number of `rows`, shape (); the `mean` of each,
+    shape (k,); their `comoment`, the sums of products of deviations, shape (k, k). Infinite or NaN if values are too
+    large to square."""
     values = values.astype(np.float64)
     rows = values.shape[1]
-    # Relative to the first row, a constant has deviations of exactly 0.
+    # Subtracting the first row makes the deviations of a constant exactly 0.
     origin = values[:, 0] if rows else np.zeros(len(values))
     with np.errstate(over="ignore", invalid="ignore"):
         from_origin = values - origin[:, None]
@@ -30,7 +30,7 @@ def compute_moments(values: NDArray[Any]) -> State:
 
 
 def merge_moments(left: State, right: State) -> State:
-    """The moments of both: Chan et al.'s pairwise update. They agree with those of the whole to 1e-12 of the
+    """Merge two moments by Chan et al.'s pairwise update; the result agrees with that of all rows to 1e-12 of the
     variances."""
     rows = left["rows"] + right["rows"]
     share = right["rows"] / max(rows, 1)

@@ -1,4 +1,4 @@
-"""The class probabilities that a metric of `NEEDS = "scores"` reads."""
+"""Class probabilities for metrics with `NEEDS = "scores"`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..answers import Answers
 
 
 def get_probabilities(answers: Answers) -> NDArray[np.float32]:
-    """The probabilities, shape (rows, classes); `FarshiftError` if the model gave none."""
+    """Return the probabilities, shape (rows, classes); raises `FarshiftError` if the model returned none."""
     if answers.scores is None:
         raise FarshiftError(
-            "the model gave classes and no probabilities, which this metric reads: let `predict` give an (n, classes) "
-            "array of them, or score another metric"
+            "this metric requires class probabilities, but the model returned classes: let `predict` return an (n, "
+            "classes) array, or use another metric"
         )
     return answers.scores

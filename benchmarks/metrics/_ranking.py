@@ -1,4 +1,4 @@
-"""Rows ranked by the probability of a class: the state and the curve shared by AUROC and average precision.
+"""Ranking of rows by the probability of a class: the state and the curve shared by AUROC and average precision.
 
 Each class is ranked against all others (one-vs-rest); with two classes only class 1, since class 0 is symmetric.
 A row without an answer loses every comparison: if it is of the class it is never retrieved, otherwise it is ranked
@@ -26,16 +26,16 @@ _NEVER, _FIRST = 0, 2**31 - 1
 
 
 def rank_rows(answers: Answers, truth: NDArray[Any], task: Task) -> State:
-    """`rank_rows`, uint32, shape (rankings, rows): for each ranked class the rows' levels in ascending order, each
-    level doubled, and one more where the row is of the class.
+    """Rank rows: `rank_rows`, uint32, shape (rankings, rows), has for each ranked class the rows' levels in ascending
+    order, each level doubled, plus one if the row is of the class.
 
-    The level rises with the probability, equal for equal ones. It takes the place of the float so that level and
-    class sort as one number: nothing but sorting is needed to build a state, or to merge two.
+    The level increases with the probability; equal probabilities have equal levels. It replaces the float so that level
+    and class sort as one number: a state is built, and two are merged, by sorting alone.
     """
     scores = get_probabilities(answers)
     classes = np.array([1]) if scores.shape[1] == 2 else np.arange(scores.shape[1])
     own = truth == classes[:, None]
-    # The bits of floats from zero up are in the order of the floats; doubling drops the sign that -0.0 has.
+    # The bits of non-negative floats have the order of the floats; doubling drops the sign of -0.0.
     level = np.ascontiguousarray(scores.T[classes], np.float32).view(np.uint32) + 1
     unanswered = answers.prediction == -1
     level[:, unanswered] = np.where(own[:, unanswered], _NEVER, _FIRST)
@@ -46,17 +46,17 @@ def rank_rows(answers: Answers, truth: NDArray[Any], task: Task) -> State:
 
 
 def merge_rankings(left: State, right: State) -> State:
-    """The rankings of both."""
+    """Merge two rankings."""
     return {"ranked": np.sort(np.concatenate([left["ranked"], right["ranked"]], axis=1), axis=1)}
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What is retrieved for a class as the threshold falls from one distinct probability to the next.
+    """Counts of retrieved rows of a class as the threshold falls from one distinct probability to the next.
 
-    true, false: int64, shape (thresholds,): the rows at or above each threshold that are of the class, and that are
-      not.
-    positives, negatives: how many there are in all.
+    true, false: int64, shape (thresholds,): the number of rows at or above each threshold that are of the class, and
+      that are not.
+    positives, negatives: the total numbers of each.
     """
 
     true: NDArray[np.int64]
@@ -66,15 +66,15 @@ class Curve:
 
 
 def compute_macro_area(state: State, area: Callable[[Curve], float | None]) -> float:
-    """The mean of `area` over the ranked classes for which it is defined (not None); NaN if there are none."""
+    """Compute the mean of `area` over the ranked classes for which it is defined (not None); NaN if there are none."""
     areas = [value for ranked in state["ranked"] if (value := area(_make_curve(ranked))) is not None]
     return fsum(areas) / len(areas) if areas else float("nan")
 
 
 def _make_curve(ranked: NDArray[np.uint32]) -> Curve:
     level, own = ranked[::-1] >> 1, ranked[::-1] & 1
-    # Rows of equal probability are retrieved together: a threshold is where the level falls. It ends at that of the
-    # rows never retrieved, which therefore give no threshold.
+    # Rows of equal probability are retrieved together: thresholds are where the level falls. The last level is that of
+    # the rows that are never retrieved, and gives no threshold.
     last = np.flatnonzero(np.diff(level, append=np.uint32(_NEVER)))
     true = np.cumsum(own, dtype=np.int64)[last]
     positives = int(np.count_nonzero(own))

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from ..model import Task
 
 State = dict[str, NDArray[Any]]
-"""What is enough to compute a metric: arrays by name."""
+"""A sufficient statistic of a metric: arrays by name."""
 
 
 def count_classes(classes: NDArray[Any], task: Task) -> NDArray[np.int64]:
-    """How often each class occurs, shape (task.classes,); the -1 of a row without an answer is not counted."""
+    """Count how often each class occurs, shape (task.classes,); the -1 of a row without an answer is not counted."""
     return np.bincount(classes[classes >= 0], minlength=task.classes or 0)
 
 
 def add_states(left: State, right: State) -> State:
-    """The merged state, if each of its arrays is a sum over rows."""
+    """Merge two states whose arrays are all sums over rows."""
     return {name: left[name] + right[name] for name in left}

@@ -1,4 +1,4 @@
-"""The tokens of a text, by which sequences are compared."""
+"""Tokenisation of sequences for comparison."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..model import Task
 
 
 def split_tokens(text: str, task: Task) -> Sequence[str]:
-    """The tokens of `text`: split at whitespace, or single characters, as the task defines."""
+    """Split `text` at whitespace or into characters, as the task defines."""
     return text.split() if task.tokens == "whitespace" else text
 
 
 def compute_similarities(
     answers: Answers, truth: NDArray[Any], task: Task, similarity: Callable[[Sequence[str], Sequence[str]], float]
 ) -> NDArray[np.float64]:
-    """`similarity` of each text and the expected one as tokens, shape (rows,): 1 if the texts are equal, 0 for a
-    text that was never given."""
+    """Compute the `similarity` of each text and the expected one as tokens, shape (rows,): 1 if the texts are equal, 0
+    for a missing text."""
     values = np.zeros(len(truth))
     for row, (given, expected) in enumerate(zip(answers.prediction, truth, strict=True)):
         if given == expected:

@@ -24,5 +24,5 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
 
 
 def chance(task: Task) -> float:
-    """Each class named equally often is right one time in `classes`."""
+    """Return 1 / classes, the expected accuracy of uniform random guessing."""
     return 1 / (task.classes or 1)

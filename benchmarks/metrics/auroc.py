@@ -1,6 +1,6 @@
-"""AUROC: the probability that a row of a class gets a higher probability of that class than a row of another.
+"""AUROC: the probability that a row of a class has a higher predicted probability of that class than other rows.
 
-Equal probabilities count one half (Hanley and McNeil, Radiology 1982). Of two classes it is that of class 1; of more
+Equal probabilities count one half (Hanley and McNeil, Radiology 1982). For two classes it is that of class 1; for more,
 the unweighted mean of one-vs-rest over the classes that occur, unless all rows are of one class. Exact: pairs are
 counted in integers. A row without an answer loses every pair that it is in.
 """
@@ -30,12 +30,12 @@ def compute(state: State) -> float:
 def _compute_area(curve: Curve) -> float | None:
     if not curve.positives or not curve.negatives:
         return None
-    # Each row of another class loses to the rows of the class retrieved before it, and half to those with it.
+    # A row of another class loses to each row of the class retrieved before it, and counts half for those at its level.
     others = np.diff(curve.false, prepend=0)
     before = curve.true - np.diff(curve.true, prepend=0)
     return int(others @ (before + curve.true)) / (2 * curve.positives * curve.negatives)
 
 
 def chance(task: Task) -> float:
-    """Half of the pairs."""
+    """Return 0.5, the expected value of random scores."""
     return 0.5

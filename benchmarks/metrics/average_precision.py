@@ -1,9 +1,9 @@
 """Average precision: precision at every threshold, weighted by the recall gained there, without interpolation.
 
-AP = sum_k (R_k - R_(k-1)) P_k over the distinct probabilities, falling, as scikit-learn takes it. Of two classes it is
-that of class 1; of more the unweighted mean of one-vs-rest over the classes that occur. A row of the class without an
-answer is never retrieved and adds nothing, as in TREC's measure (Buckley and Voorhees, SIGIR 2000); one of another
-class is retrieved before all others.
+AP = sum_k (R_k - R_(k-1)) P_k over the distinct probabilities in descending order, as in scikit-learn. For two classes
+it is that of class 1; for more, the unweighted mean of one-vs-rest over the classes that occur. A row of the class
+without an answer is never retrieved and adds nothing, as in TREC's measure (Buckley and Voorhees, SIGIR 2000); a row of
+another class without an answer is retrieved before all others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Balanced accuracy: the mean over classes of the share of a class's rows that are correct (recall).
+"""Balanced accuracy: the mean recall over classes.
 
 Brodersen et al., "The balanced accuracy and its posterior distribution" (ICPR 2010), for any number of classes.
 """
@@ -36,5 +36,5 @@ def compute(state: State) -> float:
 
 
 def chance(task: Task) -> float:
-    """Each class named equally often is right one time in `classes`."""
+    """Return 1 / classes, the expected value of uniform random guessing."""
     return 1 / (task.classes or 1)

@@ -1,7 +1,7 @@
 """Brier score: the squared distance between the predicted probabilities and the true class.
 
-Brier, "Verification of forecasts expressed in terms of probability" (1950): summed over all classes, so from 0 to 2;
-for two classes it is twice the form with one probability.
+Brier, "Verification of forecasts expressed in terms of probability" (1950): summed over all classes, in [0, 2]; for two
+classes it is twice the form with one probability.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
     scores = get_probabilities(answers)
     own = scores[np.arange(len(scores)), truth].astype(np.float64)
     squares = np.einsum("ij,ij->i", scores, scores, dtype=np.float64)
-    # (p - 1)^2 = p^2 + 1 - 2p. Neither rounding nor a row that sums to a little more than one may leave the bounds.
+    # (p - 1)^2 = p^2 + 1 - 2p. Clipped, as rounding or a row with a sum slightly above 1 could exceed the bounds.
     distance: NDArray[np.float64] = np.clip(squares + (1 - 2 * own), *BOUNDS)
     return distance
 
 
 def chance(task: Task) -> float:
-    """Of probabilities that are all equal, 1 - 1/classes."""
+    """Return 1 - 1/classes, the score of uniform probabilities."""
     return 1 - 1 / (task.classes or 1)

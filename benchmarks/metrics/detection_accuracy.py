@@ -1,12 +1,12 @@
-"""Detection accuracy: the mean over pictures of TP / (TP + FP + FN), of boxes of one class.
+"""Detection accuracy: the mean over images of TP / (TP + FP + FN), for boxes of one class.
 
-Boxes with a score above 0.5 count as found. Each is of the true box that it overlaps most, where that is an
-intersection over union of 0.5 or more; TP true boxes are found, FN are not, and FP found boxes are of none or of one
-found already. A picture without boxes, true or found, is 1; one without true boxes and with found ones is 0.
+Predicted boxes with a score above 0.5 count. Each is matched to the true box that it overlaps most, if their
+intersection over union is at least 0.5. TP true boxes are matched, FN are not, and FP predicted boxes match none, or
+one that is already matched. An image without true and predicted boxes scores 1; one with predicted boxes only scores 0.
 
 The accuracy of the Global Wheat challenge 2021 (David et al., arXiv:2105.07660) and of GlobalWheat-WILDS (Koh et al.,
-"WILDS", ICML 2021), which takes its mean over domains (`domain_detection_accuracy`). Held against
-`DetectionAccuracy` in wilds/common/metrics/all_metrics.py of p-lambda/wilds. A row without an answer is 0.
+"WILDS", ICML 2021), which averages it over domains (`domain_detection_accuracy`). Checked against `DetectionAccuracy`
+in wilds/common/metrics/all_metrics.py of p-lambda/wilds. A row without an answer scores 0.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCORE, OVERLAP = 0.5, 0.5
 
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
-    """The accuracy of each picture, shape (n,)."""
+    """Compute the accuracy of each image, shape (n,)."""
     pairs = zip(answers.prediction, truth, strict=True)
     return np.array([0.0 if given is None else _score_image(given, true) for given, true in pairs], np.float64)
 
@@ -47,5 +47,5 @@ def _score_image(given: str, true: str) -> float:
 
 
 def chance(task: Task) -> float:
-    """A box is never guessed."""
+    """Return 0: boxes cannot be guessed."""
     return 0.0

@@ -1,8 +1,8 @@
-"""Detection accuracy, averaged over domains: the mean over groups of the mean over their pictures.
+"""Detection accuracy, averaged over domains: the mean over groups of the mean over their images.
 
-Each domain counts once, however many pictures it has: the measure of GlobalWheat-WILDS, whose domains are sessions of
-acquisition (Koh et al., "WILDS", ICML 2021). Held against `eval` in wilds/datasets/globalwheat_dataset.py of
-p-lambda/wilds. Only domains with pictures count; without any there is no value.
+Each domain counts once, regardless of its number of images: the metric of GlobalWheat-WILDS, whose domains are
+acquisition sessions (Koh et al., "WILDS", ICML 2021). Checked against `eval` in wilds/datasets/globalwheat_dataset.py
+of p-lambda/wilds. Only domains with images count; NaN if there are none.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ merge = _groups.add_group_sums
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.Groups) -> State:
-    """The sums of the pictures' accuracies by domain (`_groups.sum_by_group`)."""
+    """Sum the images' accuracies by domain (`_groups.sum_by_group`)."""
     return _groups.sum_by_group(
         _accuracy(answers, truth, task), _groups.find_memberships(options, truth, task, columns)
     )

@@ -1,4 +1,4 @@
-"""Expected calibration error: how far a model's confidence lies from its accuracy, over bins of equal confidence.
+"""Expected calibration error: the mean distance between confidence and accuracy over equal-width confidence bins.
 
 Guo et al., "On Calibration of Modern Neural Networks" (ICML 2017), eq. 3: ECE = sum_b |B_b|/n |acc(B_b) - conf(B_b)|
 over 15 bins (0, 1/15], .. (14/15, 1] of the highest probability, with ties going to the first class.
@@ -39,7 +39,7 @@ def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
     scores = get_probabilities(answers)
     confidence = np.minimum(scores.max(axis=1).astype(np.float64), 1.0)
     right = scores.argmax(axis=1) == truth
-    # A float32 times 15 is exact in float64, so no row falls on the wrong side of an edge.
+    # A float32 times 15 is exact in float64, so no row is assigned to the wrong bin.
     bin_index = np.maximum(np.ceil(confidence * BINS).astype(np.int64) - 1, 0)
     bin_index[answers.prediction == -1] = BINS
     return {

@@ -1,8 +1,8 @@
-"""Edit similarity: one minus the Levenshtein distance between two sequences by the length of the longer.
+"""Edit similarity: one minus the Levenshtein distance between two sequences, divided by the length of the longer.
 
 The distance is the minimum number of tokens to insert, delete or replace (Levenshtein, Soviet Physics Doklady 1966). It
-is computed a whole row of the table at a time, as differences between neighbours held in the bits of two integers
-(Myers, J. ACM 46(3), 1999, in the form of Hyyrö, 2003), so that even the longest texts take only seconds.
+is computed one row of the dynamic programming table at a time, as differences between neighbours in the bits of two
+integers (Myers, J. ACM 46(3), 1999, in the form of Hyyrö, 2003), so that even the longest texts need only seconds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _compute_distance(short: Sequence[str], long: Sequence[str]) -> int:
     """The distance of two non-empty sequences.
 
     The table's entry (i, j) is the distance of the first i tokens of `long` and the first j of `short`; after j of them
-    bit i - 1 of `up` (`down`) says that entry (i, j) is one more (less) than (i - 1, j), of `rise` (`fall`) than
+    bit i - 1 of `up` (`down`) means that entry (i, j) is one more (less) than (i - 1, j), of `rise` (`fall`) than
     (i, j - 1), and of `level` that it equals (i - 1, j - 1).
     """
     where = dict.fromkeys(short, 0)
@@ -73,5 +73,5 @@ def _compute_distance(short: Sequence[str], long: Sequence[str]) -> int:
 
 
 def chance(task: Task) -> float:
-    """A text is never guessed, nor are its tokens."""
+    """Return 0: texts cannot be guessed."""
     return 0.0

@@ -36,5 +36,5 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
 
 
 def chance(task: Task) -> float:
-    """A text is never guessed."""
+    """Return 0: texts cannot be guessed."""
     return 0.0

@@ -1,11 +1,10 @@
-"""The accuracy that a share of the groups (users) do not reach: a percentile over the groups' own accuracies.
+"""Percentile of the accuracy over groups (users).
 
 acc_g is the share of group g's rows whose class is correct; the value is the `percentile` (10 by default) of the acc_g,
-each group counting once, between two groups by linear interpolation (NumPy's default; Hyndman and Fan 1996, type 7).
+in which each group counts once, with linear interpolation (NumPy's default; Hyndman and Fan 1996, type 7).
 
-The "10th percentile accuracy" over reviewers of Amazon-WILDS: Koh et al., "WILDS" (ICML 2021). Held against
-`eval` in wilds/datasets/amazon_dataset.py of p-lambda/wilds. Only groups with rows count; without any there is no
-value.
+The "10th percentile accuracy" over reviewers of Amazon-WILDS: Koh et al., "WILDS" (ICML 2021). Checked against `eval`
+in wilds/datasets/amazon_dataset.py of p-lambda/wilds. Only groups with rows count; NaN if there are none.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ merge = _groups.add_group_sums
 
 
 class Options(_groups.Groups):
-    """The groups, and which percentile of theirs."""
+    """The groups, and the percentile over groups."""
 
     percentile: float = Field(default=10, ge=0, le=100)
 
@@ -45,7 +44,7 @@ OPTIONS = Options
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
-    """Correct and all rows of each group (`_groups.sum_by_group`)."""
+    """Count the correct rows and all rows of each group (`_groups.sum_by_group`)."""
     return _groups.sum_by_group(_right(answers, truth, task), _groups.find_memberships(options, truth, task, columns))
 
 

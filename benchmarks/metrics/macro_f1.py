@@ -1,8 +1,8 @@
 """Macro F1: the mean over classes of the harmonic mean of precision and recall.
 
-It is the averaged F1 of Opitz and Burst, "Macro F1 and Macro F1" (arXiv:1911.03347), over the classes that occur in
-the truth or among the predictions, as in scikit-learn. A row without an answer is a false negative of its true class:
-it lowers the recall of that class and no precision, since no class was predicted. A wrong class lowers both.
+It is the averaged F1 of Opitz and Burst, "Macro F1 and Macro F1" (arXiv:1911.03347), over the classes that occur in the
+true labels or in the predictions, as in scikit-learn. A row without an answer is a false negative of its true class: it
+lowers the recall of that class but no precision, since no class was predicted. A wrong class lowers both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ merge = add_states
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
-    """How often each class is `true`, `named` and both (`hits`), int64, shape (classes,)."""
+    """Count how often each class is `true`, `named` (predicted) and both (`hits`), int64, shape (classes,)."""
     return {
         "true": count_classes(truth, task),
         "named": count_classes(answers.prediction, task),
@@ -43,5 +43,5 @@ def compute(state: State) -> float:
 
 
 def chance(task: Task) -> float:
-    """One in `classes`, where the classes are evenly distributed."""
+    """Return 1 / classes, the score of uniform random guessing on balanced classes."""
     return 1 / (task.classes or 1)

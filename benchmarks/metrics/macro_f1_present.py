@@ -1,10 +1,10 @@
-"""Macro F1 over the classes that are there: the mean over the classes of the truth of 2 TP / (true + named).
+"""Macro F1 over the classes that occur in the true labels: the mean of 2 TP / (true + predicted).
 
-TP of the `true` rows of a class and the rows `named` so are both. Unlike `macro_f1`, a class that is named and never
-occurs is not in the mean: naming it costs only the classes whose rows are missed. It is the F1 of iWildCam-WILDS, which
-evaluates on the species that a part has: Koh et al., "WILDS" (ICML 2021). Held against `F1` in
-wilds/common/metrics/all_metrics.py of p-lambda/wilds, which is scikit-learn's `f1_score` with the labels of the truth.
-A row without an answer is a false negative of its class, and lowers no precision.
+TP is the number of rows whose true and predicted label are both the class. Unlike in `macro_f1`, a class that is
+predicted but never occurs is not in the mean: predicting it only lowers the F1 of the classes whose rows are missed. It
+is the F1 of iWildCam-WILDS, which evaluates on the species that occur in a part: Koh et al., "WILDS" (ICML 2021).
+Checked against `F1` in wilds/common/metrics/all_metrics.py of p-lambda/wilds, which is scikit-learn's `f1_score` with
+the labels that occur. A row without an answer is a false negative of its class, and lowers no precision.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Mean average precision of boxes (mAP): the mean over classes and thresholds of overlap of interpolated precision.
+"""Mean average precision of boxes (mAP): the mean interpolated precision over classes and overlap thresholds.
 
-At each threshold (by default an intersection over union of .50, .55 .. .95) the boxes of a picture and class, from the
-highest score down, each take the true box not yet taken that they overlap most, at the threshold or above; a box that
-takes none is wrong. Over all pictures, as the score falls, that gives recall and precision; the interpolated precision
-at a recall is the highest there or further on, and its mean over the recalls 0, .01 .. 1 is the average precision.
-Boxes of equal score are retrieved together. Of a picture and class the 100 boxes of the highest scores count.
+At each threshold (by default an intersection over union of .50, .55 .. .95), the boxes of an image and class, in
+descending order of score, are each matched to the unmatched true box that they overlap most, if the overlap reaches the
+threshold; an unmatched box is wrong. Over all images, this gives recall and precision as the score falls; the
+interpolated precision at a recall is the highest precision at that recall or above, and its mean over the recalls 0,
+.01 .. 1 is the average precision. Boxes of equal score are retrieved together. For each image and class, the 100 boxes
+with the highest scores count.
 
-The measure of COCO (Lin et al., ECCV 2014; PASCAL VOC's, Everingham et al., IJCV 2010, at `overlaps` = [0.5]),
-without its regions that are not judged. Held against `COCOeval` of pycocotools. A row without an answer has no boxes.
-Classes without a true box do not count; no value where there is none.
+The metric of COCO (Lin et al., ECCV 2014; that of PASCAL VOC, Everingham et al., IJCV 2010, with `overlaps` = [0.5]),
+without ignored regions. Checked against `COCOeval` of pycocotools. A row without an answer has no boxes. Classes
+without a true box do not count; NaN if there are no true boxes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _RECALLS = np.arange(101) / 100
 
 
 class Options(BaseModel):
-    """The thresholds of overlap."""
+    """The overlap thresholds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -54,8 +55,8 @@ def fields(options: Options) -> tuple[str, ...]:
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
-    """Of each box that counts its `class`, `score` and at which overlaps it is `right`, (k, thresholds); of each true
-    box its class, `true` (m,)."""
+    """Collect for each counted box its `class`, its `score` and the thresholds at which it is `right`, (k, thresholds);
+    for each true box its class, `true` (m,)."""
     thresholds = np.array(options.overlaps)
     classes, scores, right, true = [], [], [np.empty((0, len(thresholds)), bool)], []
     for given, expected in zip(answers.prediction, truth, strict=True):
@@ -77,7 +78,7 @@ def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, 
 
 
 def _select_highest(boxes: Boxes, box_class: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Corners and scores of the boxes of a class, by falling score."""
+    """Return corners and scores of the boxes of a class, in descending order of score."""
     assert boxes.scores is not None
     own = np.flatnonzero(boxes.classes == box_class)
     own = own[np.argsort(-boxes.scores[own], kind="stable")][:MOST]
@@ -85,7 +86,7 @@ def _select_highest(boxes: Boxes, box_class: int) -> tuple[NDArray[np.float64], 
 
 
 def _match_boxes(overlap: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether each of k boxes takes one of the m true ones, at each threshold, (k, thresholds)."""
+    """Return whether each of k boxes matches one of the m true boxes at each threshold, (k, thresholds)."""
     matches = np.zeros((len(overlap), len(thresholds)), bool)
     for at, threshold in enumerate(thresholds.tolist()):
         left = overlap.copy()
@@ -98,7 +99,7 @@ def _match_boxes(overlap: NDArray[np.float64], thresholds: NDArray[np.float64]) 
 
 
 def merge(left: State, right: State) -> State:
-    """The boxes of both."""
+    """Merge the boxes of both states."""
     return {name: np.concatenate([left[name], right[name]]) for name in left}
 
 
@@ -110,7 +111,7 @@ def compute(state: State, options: Options) -> float:
 
 
 def _average_class_precision(state: State, box_class: int) -> float:
-    """The mean over thresholds of a class's average precision."""
+    """Compute the mean over thresholds of a class's average precision."""
     own = state["class"] == box_class
     order = np.argsort(-state["score"][own], kind="stable")
     scores, right = state["score"][own][order], state["right"][own][order]

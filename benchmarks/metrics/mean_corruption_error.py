@@ -1,15 +1,14 @@
-"""Mean corruption error: the mean over corruptions of the error, in units of a reference model's.
+"""Mean corruption error: the mean over corruptions of the error, relative to that of a reference model.
 
-With E_sc the share of wrong rows under corruption c at severity s, and R_c the reference's mean error over severities,
+With E_sc the error rate under corruption c at severity s, and R_c the reference's mean error over severities,
 
     CE_c = mean_s E_sc / R_c      mCE = mean_c CE_c
 
 (Hendrycks and Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations", ICLR 2019,
-where the reference is AlexNet and the value is printed times 100). `reference` gives R_c by corruption, and says which
-corruptions are averaged over; without it R_c is 1 and all of them are, as is the custom for CIFAR-10-C. Rows whose
-corruption is `clean` do not count. No value where a corruption of the reference has no rows. Held against
-`compute_mce` in imagenet.py of google-research/augmix. Where rows have no severity, E_c is the error
-under c. A row without an answer is wrong.
+where the reference is AlexNet and the value is multiplied by 100). `reference` gives R_c for each corruption to average
+over; without it, R_c is 1 and all corruptions are averaged, as is common for CIFAR-10-C. Rows whose corruption is
+`clean` do not count. NaN if a corruption of the reference has no rows. Checked against `compute_mce` in imagenet.py of
+google-research/augmix. If rows have no severity, E_c is the error under c. A row without an answer is wrong.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ merge = _groups.add_group_sums
 
 
 class Options(BaseModel):
-    """The fields that say how each row was corrupted, and the errors of the reference."""
+    """The fields with the corruption and severity of each row, and the errors of the reference."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -60,19 +59,19 @@ OPTIONS = Options
 
 
 def fields(options: Options) -> tuple[str, ...]:
-    """Those that say how a row was corrupted."""
+    """Return the fields with corruption and severity."""
     return tuple(options.by)
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
-    """Wrong and all rows of each corruption and severity (`_groups.sum_by_group`)."""
+    """Count the wrong rows and all rows of each corruption and severity (`_groups.sum_by_group`)."""
     return _groups.sum_by_group(
         1 - _right(answers, truth, task), _groups.find_memberships(options, truth, task, columns)
     )
 
 
 def compute_corruption_errors(state: State) -> dict[str, float]:
-    """The error under each corruption: the mean of those at its severities."""
+    """Compute the error under each corruption: the mean over its severities."""
     at: dict[str, list[float]] = {}
     for name, error in zip(state["group"].tolist(), _groups.compute_group_means(state).tolist(), strict=True):
         at.setdefault(name.rsplit(", ", 1)[0], []).append(error)
@@ -80,7 +79,7 @@ def compute_corruption_errors(state: State) -> dict[str, float]:
 
 
 def compute(state: State, options: Options) -> float:
-    """The mean over corruptions; NaN where one of them has no rows."""
+    """Compute the mean over corruptions; NaN if one of them has no rows."""
     known_errors = {name: error for name, error in compute_corruption_errors(state).items() if name != options.clean}
     reference = options.reference or dict.fromkeys(known_errors, 1.0)
     if not reference or not reference.keys() <= known_errors.keys():

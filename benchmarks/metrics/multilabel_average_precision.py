@@ -1,13 +1,13 @@
-"""Average precision over labels, some of them missing: the mean over labels of each one's average precision.
+"""Multi-label average precision: the mean over labels of the average precision, with missing labels.
 
-For each label the rows that have it (1 or 0, not NaN) are ranked by its score:
+For each label, the rows for which it is known (1 or 0, not NaN) are ranked by its score:
 
     AP = sum_k (R_k - R_(k-1)) P_k
 
-over the distinct scores, falling. A label counts where it has rows with 1 and rows with 0. This is `ap` of the Open
-Graph Benchmark (Hu et al., NeurIPS 2020), the measure of OGB-MolPCBA in WILDS. Held against `_eval_ap` in
-ogb/graphproppred/evaluate.py of snap-stanford/ogb. The true labels of a row without an answer are never retrieved, and
-its others before all (as in `average_precision`).
+over the distinct scores in descending order. A label counts if it has rows with 1 and rows with 0. This is `ap` of the
+Open Graph Benchmark (Hu et al., NeurIPS 2020), the metric of OGB-MolPCBA in WILDS. Checked against `_eval_ap` in
+ogb/graphproppred/evaluate.py of snap-stanford/ogb. The positive labels of a row without an answer are never retrieved,
+and its negative labels are retrieved before all others (as in `average_precision`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
 
 
 def merge(left: State, right: State) -> State:
-    """The rows of both."""
+    """Merge the rows of both states."""
     return {name: np.concatenate([left[name], right[name]]) for name in left}
 
 
@@ -55,7 +55,7 @@ def _compute_label_precision(score: NDArray[np.float32], true: NDArray[np.bool_]
         return None
     order = np.argsort(-score, kind="stable")
     score, true = score[order], true[order]
-    # Rows of equal score are retrieved together; those of minus infinity never.
+    # Rows of equal score are retrieved together; rows with a score of minus infinity are never retrieved.
     last = np.flatnonzero(np.append(score[1:] != score[:-1], True) & (score > -np.inf))
     hits = np.cumsum(true)[last]
     gained = np.diff(hits, prepend=0)

@@ -1,7 +1,7 @@
 """Negative log-likelihood: minus the natural logarithm of the probability given to the true class (log loss).
 
-Probabilities below float32's epsilon count as epsilon: full confidence in a wrong class costs at most 15.9 nats, so
-that no single row can make a mean infinite.
+Probabilities are clipped at float32's epsilon: full confidence in a wrong class costs at most 15.9 nats, so no single
+row makes the mean infinite.
 """
 
 from __future__ import annotations
@@ -33,5 +33,5 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
 
 
 def chance(task: Task) -> float:
-    """Of probabilities that are all equal, ln(classes) nats."""
+    """Return ln(classes) nats, the score of uniform probabilities."""
     return float(np.log(task.classes or 1))

@@ -1,4 +1,4 @@
-"""Pearson's correlation of predictions and truth, from their moments (`_moments.py`): nothing cancels far from zero."""
+"""Pearson's correlation of predictions and true values, from their moments without cancellation (`_moments.py`)."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ merge = _moments.merge_moments
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
-    """The moments of prediction and truth; numbers too large to square have no correlation: NaN."""
+    """Compute the moments of predictions and true values; numbers too large to square give NaN."""
     return _moments.compute_moments(np.stack([answers.prediction, truth]))
 
 
 def compute(state: State) -> float:
-    """The correlation; NaN if predictions or truth do not vary, or if a row has no answer."""
+    """Compute the correlation; NaN if predictions or true values are constant, or if a row has no answer."""
     (own, shared), (_, true) = state["comoment"].tolist()
     spread = sqrt(own) * sqrt(true)
     return min(1.0, max(-1.0, shared / spread)) if 0 < spread < inf else float("nan")
 
 
 def chance(task: Task) -> float:
-    """Numbers that know nothing of the row are not correlated with its truth."""
+    """Return 0, the expected correlation of independent predictions."""
     return 0.0

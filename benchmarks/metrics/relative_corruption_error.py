@@ -1,17 +1,17 @@
-"""Relative corruption error: how much error corruptions add, in units of what they add to a reference model's.
+"""Relative corruption error: the error that corruptions add, relative to the error that they add to a reference model.
 
 With E_c a model's error under corruption c (the mean over severities), E its error on clean rows, and R_c and R those
 of the reference,
 
     relative mCE = mean_c (E_c - E) / (R_c - R)
 
-(Hendrycks and Dietterich, ICLR 2019; printed times 100). It is a difference of two numbers, each linear in the model's
-errors: mean_c E_c / (R_c - R) of corrupted rows and E mean_c 1 / (R_c - R) of clean ones. Rows of both kinds give the
-whole, rows of one kind their own term: where ID rows are clean and OOD rows corrupted, the relative mCE is OOD minus
-ID, the gap with the sign turned.
+(Hendrycks and Dietterich, ICLR 2019; there multiplied by 100). It is a difference of two terms, each linear in the
+model's errors: mean_c E_c / (R_c - R) on corrupted rows and E mean_c 1 / (R_c - R) on clean rows. Rows of both kinds
+give the difference, rows of one kind the respective term: if ID rows are clean and OOD rows corrupted, the relative mCE
+is OOD minus ID, the negative gap.
 
-`reference` gives R_c by corruption and `reference_clean` R. Clean rows are those whose corruption is `clean`. No value
-where a corruption of the reference has no rows, unless all are clean. A row without an answer is wrong.
+`reference` gives R_c by corruption and `reference_clean` R. Clean rows are those whose corruption is `clean`. NaN if a
+corruption of the reference has no rows, unless all rows are clean. A row without an answer is wrong.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ merge = _groups.add_group_sums
 
 
 class Options(_mean.Options):
-    """The same, with the reference's error on clean rows, which is below all others."""
+    """The options of mean_corruption_error, and the reference's error on clean rows, which must be below all others."""
 
     reference: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(min_length=1)
     reference_clean: float = Field(ge=0, lt=1)
@@ -47,7 +47,7 @@ class Options(_mean.Options):
     def _worse(self) -> Options:
         better = sorted(name for name, error in self.reference.items() if error <= self.reference_clean)
         if better:
-            raise ValueError(f"the reference is no worse under {better[0]} than on clean rows: no unit to measure by")
+            raise ValueError(f"the error of the reference under {better[0]} must be above its error on clean rows")
         return self
 
 
@@ -55,7 +55,7 @@ OPTIONS = Options
 
 
 def compute(state: State, options: Options) -> float:
-    """The mean over corruptions; NaN where one of them has no rows and others have."""
+    """Compute the mean over corruptions; NaN if some of them have no rows and others have."""
     known_errors = _mean.compute_corruption_errors(state)
     clean = known_errors.pop(options.clean, None)
     added = {name: error - options.reference_clean for name, error in sorted(options.reference.items())}

@@ -1,4 +1,4 @@
-"""Root mean squared error, in the label's unit."""
+"""Root mean squared error, in the unit of the label."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ merge = add_states
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
-    """The sum of `squares` (float64) and the number of `rows` (int64), both of shape (). A merged sum agrees with that
-    of the whole to 1e-12 of itself."""
+    """Compute the sum of `squares` (float64) and the number of `rows` (int64), both of shape (). A merged sum agrees
+    with the sum over all rows to a relative 1e-12."""
     with np.errstate(over="ignore"):  # an error too large to square is infinite
         squares = np.square(answers.prediction - truth.astype(np.float64)).sum()
     return {"squares": np.array(squares), "rows": np.array(len(answers))}
 
 
 def compute(state: State) -> float:
-    """The error; NaN if a row has no answer, since no number is wrong enough to replace it, or if there are no rows."""
+    """Compute the error; NaN if there are no rows, or if a row has no answer, since no finite penalty is defined."""
     return sqrt(state["squares"] / state["rows"]) if state["rows"] else float("nan")

@@ -1,5 +1,5 @@
-"""Spearman's rank correlation of predictions and truth: Pearson's, of their ranks, equal values at their mean rank
-(Spearman, American Journal of Psychology 1904)."""
+"""Spearman's rank correlation of predictions and true values: Pearson's correlation of their ranks, with ties at their
+mean rank (Spearman, American Journal of Psychology 1904)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ BOUNDS = (-1.0, 1.0)
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
-    """`pairs`, shape (2, rows): predictions and truths, by prediction and then truth, so that no order of rows or
-    shards matters. Ranks need them all."""
+    """Collect `pairs`, shape (2, rows): predictions and true values, sorted by prediction and then by true value, so
+    that the order of rows and shards does not matter. Ranks require all pairs."""
     return _sort_pairs(np.stack([answers.prediction, truth]).astype(np.float64))
 
 
@@ -35,7 +35,7 @@ def _sort_pairs(pairs: NDArray[np.float64]) -> State:
 
 
 def compute(state: State) -> float:
-    """The correlation; NaN if predictions or truth do not vary, or if a row has no answer."""
+    """Compute the correlation; NaN if predictions or true values are constant, or if a row has no answer."""
     pairs = state["pairs"]
     if not pairs.shape[1] or np.isnan(pairs).any():
         return float("nan")
@@ -45,7 +45,8 @@ def compute(state: State) -> float:
 
 
 def _compute_centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks less their mean; equal values have the mean of theirs. Half numbers, so that no order of rows matters."""
+    """Return centred ranks, ties at their mean rank. These are multiples of one half, so sums do not depend on
+    order."""
     _, position, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     middle = last - (count - 1) / 2
@@ -54,5 +55,5 @@ def _compute_centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def chance(task: Task) -> float:
-    """What guessing scores: nothing is ranked."""
+    """Return 0, the expected correlation of independent predictions."""
     return 0.0

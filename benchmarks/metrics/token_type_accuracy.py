@@ -1,12 +1,12 @@
-"""Token accuracy over tokens of some types: of all tokens of the types that `count` names, the share that is correct.
+"""Token accuracy over some token types: the share of correct tokens among all tokens of the types in `count`.
 
-Every token of the expected sequence has a type: the word at the same place of the field `types`. All tokens count
-alike, however the rows have them. It is the accuracy on class and method names of Py150-WILDS, `count` = ["class",
-"method"], where a model names the next token at each place: Koh et al., "WILDS" (ICML 2021). Held against
+Every token of the expected sequence has a type: the word at the same position of the field `types`. All tokens have
+equal weight, regardless of their row. It is the accuracy on class and method names of Py150-WILDS, `count` = ["class",
+"method"], where a model predicts the next token at each position: Koh et al., "WILDS" (ICML 2021). Checked against
 `eval` in wilds/datasets/py150_dataset.py of p-lambda/wilds.
 
-A token that the prediction lacks is wrong, as is every token of a row without an answer; superfluous ones do not count.
-No value where no token is of these types.
+A token missing from the prediction is wrong, as is every token of a row without an answer; superfluous tokens are
+ignored. NaN if no token is of these types.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ merge = add_states
 
 
 class Options(BaseModel):
-    """The field of types, and those that count."""
+    """The field with the token types, and the types that count."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,17 +46,18 @@ OPTIONS = Options
 
 
 def fields(options: Options) -> tuple[str, ...]:
-    """The field of types."""
+    """Return the field with the token types."""
     return (options.types,)
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
-    """`right` and all `split_tokens` of these types, int64; `BadData` where a row has not one type for each token."""
+    """Count the `right` tokens and all tokens of these types, int64; raises `BadData` unless each token has one
+    type."""
     counted, right, total = frozenset(options.count), 0, 0
     for given, expected, types in zip(answers.prediction, truth, columns[options.types], strict=True):
         true_tokens, kinds = split_tokens(expected, task), types.split()
         if len(true_tokens) != len(kinds):
-            raise BadData(f"{options.types!r}: {len(kinds)} types of {len(true_tokens)} tokens: {expected[:60]!r}")
+            raise BadData(f"{options.types!r}: {len(kinds)} types for {len(true_tokens)} tokens: {expected[:60]!r}")
         at = [position for position, kind in enumerate(kinds) if kind in counted]
         predicted_tokens = () if given is None else split_tokens(given, task)
         right += sum(
@@ -67,5 +68,5 @@ def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, 
 
 
 def compute(state: State, options: Options) -> float:
-    """The share of these tokens that is right; NaN if there are none."""
+    """Compute the share of these tokens that are right; NaN if there are none."""
     return float(state["right"] / state["tokens"]) if state["tokens"] else float("nan")

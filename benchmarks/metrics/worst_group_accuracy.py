@@ -1,15 +1,15 @@
-"""Accuracy of the worst group of rows: min over groups g of the share of g's rows whose class is correct.
+"""Worst-group accuracy: the minimum over groups g of the share of g's rows whose class is correct.
 
-Groups are made of fields of the rows (`by`, and `of` where a row may be in several; `_groups.py`), those named in
-`without` left out:
+Groups are defined by fields of the rows (`by`, and `of` if a row may be in several groups; `_groups.py`), except those
+in `without`:
 
 - CivilComments-WILDS: `of` the eight identities, `by` the label: 16 overlapping groups;
 - FMoW-WILDS: `by` region, `without` "Other";
 - Waterbirds, CelebA: `by` the background (or sex) and the label.
 
 Koh et al., "WILDS" (ICML 2021); Sagawa et al., "Distributionally Robust Neural Networks for
-Group Shifts" (ICLR 2020). Held against `eval` in wilds/datasets/civilcomments_dataset.py and
-fmow_dataset.py of p-lambda/wilds. A group without rows does not count; without any group there is no value.
+Group Shifts" (ICLR 2020). Checked against `eval` in wilds/datasets/civilcomments_dataset.py and
+fmow_dataset.py of p-lambda/wilds. A group without rows does not count; NaN if there are no groups.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ merge = _groups.add_group_sums
 def update(
     answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
 ) -> State:
-    """Correct and all rows of each group (`_groups.sum_by_group`)."""
+    """Count the correct rows and all rows of each group (`_groups.sum_by_group`)."""
     return _groups.sum_by_group(_right(answers, truth, task), _groups.find_memberships(options, truth, task, columns))
 
 
 def compute(state: State, options: _groups.OverlappingGroups) -> float:
-    """The lowest accuracy of a group; NaN if there is none."""
+    """Compute the lowest accuracy of a group; NaN if there are no groups."""
     return float(_groups.compute_group_means(state).min()) if len(state["group"]) else float("nan")

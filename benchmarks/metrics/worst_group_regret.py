@@ -1,23 +1,24 @@
-"""Regret of the worst group of rows: how much more often wrong than the best constant answer to just these rows.
+"""Worst-group regret: the maximum over groups of the error rate above that of the best constant prediction.
 
-With err_g the error rate on group g's rows, and s_g the share of the commonest class among their true ones, 1 - s_g is
-the least error rate that one class, named for all of them, comes to in hindsight:
+With err_g the error rate on group g's rows, and s_g the share of the most frequent true class, 1 - s_g is the lowest
+error rate of a constant prediction on the group in hindsight:
 
     regret_g = err_g - (1 - s_g)        the value: max over groups g of regret_g
 
-Less is better; below 0 every group is predicted better than by its own best constant. An accuracy says which group is
-hard; a regret says on which group the model does worse than little knowledge of that group alone would allow.
+Lower is better; if it is below 0, every group is predicted better than by its own best constant. The worst accuracy
+identifies the hardest group; the worst regret identifies a group on which the model is worse than a simple predictor
+for that group alone.
 
 Regret on each of several groups, which may overlap, against the best in hindsight on that group: Acharya et al.,
 "Oracle Efficient Algorithms for Groupwise Regret" (ICLR 2024, arXiv:2310.04652). The worst regret instead of the worst
 risk: Agarwal and Zhang, "Minimax Regret Optimization for Robust Learning under Distribution Shift" (COLT 2022,
-arXiv:2202.05436). Two things differ. What a group is compared with here is the constants, not a class of models (a
-metric trains none), so that a model that has learnt anything about a group is below 0 on it. And rows are scored at
-once, not round by round as in the online setting: no label is shown before the next row, the sum over rounds becomes a
-mean over rows, and no bound of that literature applies.
+arXiv:2202.05436). There are two differences. The comparators here are constants, not a class of models (a metric trains
+none), so a model that has learnt anything about a group has a regret below 0 on it. And this is batch regret, not the
+regret of online learning: no label is revealed before the next row, the sum over rounds becomes a mean over rows, and
+the bounds of that literature do not apply.
 
-Groups are made as for `worst_group_accuracy`. One without rows does not count; without any group there is no value.
-The error rate of a small group is noisy: prefer groups of some hundred rows.
+Groups are defined as in `worst_group_accuracy`. A group without rows does not count; NaN if there are no groups. The
+error rate of a small group is noisy: prefer groups with some hundred rows.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ fields = _groups.list_group_fields
 def update(
     answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
 ) -> State:
-    """Of each group (`_groups.split_by_group`): how many rows are `wrong`, shape (), and how often each class is the
-    true one, `classes` (task.classes,), both int64."""
+    """Count for each group (`_groups.split_by_group`) the `wrong` rows, shape (), and the rows of each true class,
+    `classes` (task.classes,), both int64."""
     truth = np.asarray(truth)
     wrong = answers.prediction != truth
 
@@ -59,12 +60,12 @@ def update(
 
 
 def merge(left: State, right: State) -> State:
-    """The counts of both, group by group."""
+    """Merge the counts of both states by group."""
     return _groups.merge_group_states(left, right, add_states)
 
 
 def compute(state: State, options: _groups.OverlappingGroups) -> float:
-    """The greatest regret of a group; NaN if there is none."""
+    """Compute the largest regret of a group; NaN if there are no groups."""
     regrets = _groups.compute_by_group(state, _compute_regret)
     return float(regrets.max()) if len(regrets) else float("nan")
 

@@ -1,16 +1,17 @@
-"""Regret of the worst group of rows, of numbers: how much larger the squared error than the best constant's.
+"""Worst-group squared regret: the maximum over groups of the squared error above that of the best constant.
 
-With mse_g the mean squared error on group g's rows, the least that one number, said to all of them, comes to in
-hindsight is the variance of their truth, at its mean:
+With mse_g the mean squared error on group g's rows, the lowest mean squared error of a constant prediction in hindsight
+is the variance of the true values, attained by their mean:
 
-    regret_g = mse_g - var_g            the value: max over groups g of regret_g, in squares of the label's unit
+    regret_g = mse_g - var_g            the value: max over groups g of regret_g, in the squared unit of the label
 
-var_g divides by the number of rows. Less is better; below 0 every group is predicted better than by its own mean: of
-one group, regret = -R^2 var. It is not divided by var_g, so that groups whose truth hardly varies do not decide.
+var_g divides by the number of rows. Lower is better; if it is below 0, every group is predicted better than by its own
+mean: for one group, regret = -R^2 var. It is not divided by var_g, so that groups with almost constant true values do
+not dominate.
 
-The sources, what a group is compared with (constants alone), and what differs from the online setting are those of
-`worst_group_regret`, which is the same for classes. No value where a row of a group has no answer, since no number is
-wrong enough to replace it; one without rows does not count.
+References, the comparators (constants) and the differences from the online setting are those of `worst_group_regret`,
+the corresponding metric for classes. NaN if a row of a group has no answer, since no finite penalty is defined; a group
+without rows does not count.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ fields = _groups.list_group_fields
 def update(
     answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
 ) -> State:
-    """Of each group (`_groups.split_by_group`): the sum of the `squares` of the errors, shape (), and the moments of
-    the truth (`_moments.py`), of one variable."""
+    """Compute for each group (`_groups.split_by_group`) the sum of the `squares` of the errors, shape (), and the
+    moments of the true values (`_moments.py`), of one variable."""
     truth = np.asarray(truth).astype(np.float64)
     with np.errstate(over="ignore"):  # an error too large to square is infinite
         squares = np.square(answers.prediction - truth)
@@ -54,7 +55,7 @@ def update(
 
 
 def merge(left: State, right: State) -> State:
-    """The sums and moments of both, group by group."""
+    """Merge the sums and moments of both states by group."""
     return _groups.merge_group_states(left, right, _merge_group)
 
 
@@ -63,11 +64,11 @@ def _merge_group(left: State, right: State) -> State:
 
 
 def compute(state: State, options: _groups.OverlappingGroups) -> float:
-    """The greatest regret of a group; NaN if there is none, or one has none."""
+    """Compute the largest regret of a group; NaN if there are no groups, or if one has no regret."""
     regrets = _groups.compute_by_group(state, _compute_regret)
     return float(regrets.max()) if len(regrets) else float("nan")
 
 
 def _compute_regret(state: State) -> float:
-    with np.errstate(invalid="ignore"):  # infinite less infinite is no number
+    with np.errstate(invalid="ignore"):  # infinity minus infinity is NaN
         return float((state["squares"] - state["comoment"][0, 0]) / state["rows"])

@@ -1,7 +1,7 @@
-"""Pictures of score records: one file each, found by its name, so that a new picture is a new file.
+"""Plots of score records, one file each. To add a plot, add a file.
 
-A picture module has `picture(records) -> Figure`. Its docstring says what the picture shows. It is called under the
-house's style and sees records that are whole; it raises `FarshiftError` where they cannot be drawn together.
+A plot module has `picture(records) -> Figure`, whose docstring describes the plot. It is called with the common style,
+and the records it receives are complete; it raises `FarshiftError` if they cannot be drawn together.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ SUFFIXES = (".pdf", ".png", ".svg")
 
 
 def list_plots() -> list[str]:
-    """The names of the pictures there are, sorted."""
+    """Return the names of the available plots, sorted."""
     return sorted(find_files_by_name("benchmarks/plot", ".py"))
 
 
 def make_figure(records: Sequence[Score], what: str, *, title: str = "", note: bool = True) -> Figure:
-    """The picture `what` as a matplotlib `Figure`, laid out, to show or to change. `title`: above all of it; `note`:
-    whether what the bars and brackets mean stands beneath (`get_plot_note` has it for a caption).
+    """Make the plot `what` as a matplotlib `Figure`, already laid out. `title`: above the figure; `note`: whether to
+    print the explanation of bars and brackets below it (`get_plot_note` returns it for use in a caption).
 
-    Raises `UnknownName` for a picture there is not, `MissingExtra` without matplotlib, and `FarshiftError` where these
-    records cannot be drawn together: no severity, no class probabilities, another kind of shift, different metrics."""
+    Raises `UnknownName` for an unknown plot, `MissingExtra` without matplotlib, and `FarshiftError` if the records
+    cannot be drawn together: no severity, no class probabilities, another kind of shift, different metrics."""
     drawing = load_module("benchmarks/plot", what, "picture")
     check_records(records)
     with use_plot_settings(SETTINGS):
         plot: Figure = drawing.picture(records)
         finish_figure(plot, title, note)
-        # Ticks are made when first laid out: now, while the settings hold.
+        # Ticks are created by the first layout, which must run while the style is active.
         plot.draw_without_rendering()
     return plot
 
 
 def finish_figure(plot: Figure, title: str, note: bool) -> None:
-    """Give a picture its title, and take its note away where none is wanted; its panels keep their size."""
+    """Add the title to a figure, and remove its note unless `note`; panels keep their size."""
     wide, inches = plot.get_size_inches().tolist()
     if not note:
         inches -= compute_note_height(plot.get_supxlabel().splitlines()) / 72
@@ -68,15 +68,15 @@ def finish_figure(plot: Figure, title: str, note: bool) -> None:
 
 
 def get_plot_note(records: Sequence[Score], what: str) -> str:
-    """What stands beneath the picture `what` of these records, as one text. Raises as `make_figure`."""
+    """Return the note below the plot `what` of these records as one text. Raises as `make_figure`."""
     return make_figure(records, what).get_supxlabel().replace("\n", " ")
 
 
 def draw_plot(records: Sequence[Score], what: str, out: Path | str, *, title: str = "", note: bool = True) -> Path:
-    """Write the picture `what` to `out` as PNG (300 dots an inch), SVG or PDF, by its suffix, whole or not at all.
+    """Write the plot `what` atomically to `out` as PNG (300 dpi), SVG or PDF, by its suffix.
 
-    The same records give the same bytes under one version of matplotlib. Raises as `make_figure`, and `FarshiftError`
-    for another suffix or where `out` cannot be written."""
+    The same records give the same bytes with the same version of matplotlib. Raises as `make_figure`, and
+    `FarshiftError` for another suffix or if `out` cannot be written."""
     out = check_plot_path(out)
     plot = make_figure(records, what, title=title, note=note)
     of = "; ".join(f"{r.model} on {format_protocol(r)}, identity {r.entry_identity}" for r in records)
@@ -84,16 +84,16 @@ def draw_plot(records: Sequence[Score], what: str, out: Path | str, *, title: st
 
 
 def check_plot_path(out: Path | str) -> Path:
-    """The place of a picture; `FarshiftError` where its suffix names no format that pictures have."""
+    """Return the path of a figure file; raises `FarshiftError` if its suffix is not a supported format."""
     out = Path(out)
     if out.suffix.lower() not in SUFFIXES:
-        raise FarshiftError(f"{out}: a picture is written as {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+        raise FarshiftError(f"{out}: a figure is written as {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     return out
 
 
 def save_figure(plot: Figure, out: Path | str, title: str, description: str) -> Path:
-    """Write a figure in the format of the suffix of `out`, whole or not at all; its file says `title` and what it was
-    drawn from."""
+    """Write a figure atomically in the format given by the suffix of `out`; `title` and `description` are stored in the
+    file's metadata."""
     out = check_plot_path(out)
     kind = out.suffix.lower()
     content = BytesIO()
@@ -104,7 +104,7 @@ def save_figure(plot: Figure, out: Path | str, title: str, description: str) -> 
 
 
 def _make_metadata(kind: str, title: str, description: str) -> dict[str, Any]:
-    """What the file says of itself: no date and no version, which would change its bytes."""
+    """Return the file's metadata, without date and version, which would change its bytes."""
     if kind == ".png":
         return {"Title": title, "Description": description, "Software": None}
     if kind == ".svg":

@@ -1,4 +1,4 @@
-"""The axis of a score: limits that hold what is drawn, and ticks in percent."""
+"""Score axes: limits that include everything drawn, and ticks in percent."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def set_score_axis(
     axes: Axes, along: Literal["x", "y"], values: Sequence[float], bounds: Sequence[float | None] | None, percent: bool
 ) -> None:
-    """Limits that hold all `values` (of a score and of its intervals) and at least a tenth of its scale, and ticks, in
-    percent where the score is shown so."""
+    """Set limits that include all `values` (scores and interval ends) and at least a tenth of the scale, and ticks, in
+    percent if the score is shown in percent."""
     from matplotlib.ticker import MaxNLocator
 
     low, high = compute_axis_window(values, bounds)
@@ -30,15 +30,15 @@ def set_score_axis(
 
 
 def set_percent_ticks(axis: Axis) -> None:
-    """Ticks of a share, written in percent."""
+    """Set ticks for a share, labelled in percent."""
     from matplotlib.ticker import FuncFormatter
 
     axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share + 0.0:.4g}"))
 
 
 def compute_axis_window(values: Sequence[float], bounds: Sequence[float | None] | None) -> tuple[float, float]:
-    """The range of the values, widened to a tenth of the scale (of the largest value, where the metric has no scale),
-    but not beyond what the metric can be: no tick says 101 %."""
+    """Return the range of the values, widened to a tenth of the scale (of the largest value, if the metric has no
+    finite bounds), but not beyond the metric's bounds, so that no tick reads 101 %."""
     low, high = min(values), max(values)
     floor, ceiling = bounds or (None, None)
     floor, ceiling = -inf if floor is None else floor, inf if ceiling is None else ceiling
@@ -51,5 +51,5 @@ def compute_axis_window(values: Sequence[float], bounds: Sequence[float | None] 
 
 
 def list_interval_ends(estimates: Iterable[HasInterval]) -> list[float]:
-    """The ends of the intervals: what the limits of an axis must hold."""
+    """Return the ends of the intervals, which the limits of an axis must include."""
     return [end for estimate in estimates for end in (estimate.low, estimate.high)]

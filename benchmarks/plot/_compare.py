@@ -1,4 +1,4 @@
-"""The picture of `farshift compare`: where two runs differ, overall, along severity, and in each group."""
+"""The figure of `farshift compare`: differences between two runs overall, along severity, and in each group."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 GAP = Look("#000000", "s", "-")
 MOST_GROUPS = 40
-"""Groups that a picture shows: those that differ most, by the middle of their intervals."""
+"""The maximum number of groups shown: those with the largest absolute difference."""
 
 
 def draw_comparison(comparison: Mapping[str, Any], out: Path | str, *, title: str = "", note: bool = True) -> Path:
-    """Write the picture of a comparison (`compare_full.compare_in_full`) to `out`, as PNG, SVG or PDF by its suffix;
-    `title` and `note` as of `figure`.
+    """Write the figure of a comparison (`compare_full.compare_in_full`) to `out`, as PNG, SVG or PDF by its suffix;
+    `title` and `note` as in `make_figure`.
 
-    Raises as `draw`."""
+    Raises as `draw_plot`."""
     with use_plot_settings(SETTINGS):
         plot = make_comparison_figure(comparison)
         finish_figure(plot, title, note)
@@ -52,8 +52,8 @@ def draw_comparison(comparison: Mapping[str, Any], out: Path | str, *, title: st
 
 
 def make_comparison_figure(comparison: Mapping[str, Any]) -> Figure:
-    """Up to three panels, left minus right with paired 95 % t intervals: ID, OOD and gap; the difference along
-    severity (hollow: ID rows; filled: OOD rows); and each OOD group. Zero is not a difference."""
+    """Make up to three panels of left minus right with paired 95 % t intervals: ID, OOD and gap; the difference along
+    severity (hollow: ID rows; filled: OOD rows); and each OOD group. A line marks zero."""
     percent = list(comparison["bounds"] or ()) == [0, 1]
     groups = _select_groups(comparison["groups"])
     panels = 1 + bool(comparison["severity"]) + bool(groups)
@@ -68,7 +68,7 @@ def make_comparison_figure(comparison: Mapping[str, Any]) -> Figure:
     )
     widths = [1.0, *([1.3] if comparison["severity"] else []), *([1.2] if groups else [])]
     axes = figure.subplots(1, panels, width_ratios=widths, squeeze=False)[0].tolist()
-    unit = "points of percent" if percent else comparison["metric"]
+    unit = "percentage points" if percent else comparison["metric"]
     _draw_overall(axes.pop(0), comparison["difference"], percent, unit)
     if comparison["severity"]:
         _draw_severities(axes.pop(0), comparison["severity"], comparison["severity_unit"], percent)
@@ -85,7 +85,7 @@ def _scale_interval(record: Mapping[str, Any], percent: bool) -> Interval:
 
 
 def make_comparison_note(comparison: Mapping[str, Any]) -> str:
-    """What stands beneath the picture of a comparison."""
+    """Return the note below the figure of a comparison."""
     return _format_note(
         comparison, list(comparison["bounds"] or ()) == [0, 1], len(_select_groups(comparison["groups"]))
     )
@@ -95,9 +95,9 @@ def _format_note(comparison: Mapping[str, Any], percent: bool, groups: int) -> s
     left_out = len(comparison["groups"]) - groups
     sentences = [
         f"Bars: {comparison['interval']}.",
-        "Above zero the left scores more" + (", which is worse." if comparison["better"] == "lower" else "."),
-        "Each group and each severity has an interval of its own." if comparison["severity"] or groups else "",
-        f"Left out: {format_count(left_out, 'group')}, where they differ less." if left_out else "",
+        "Above zero: the left run scores higher" + (" (worse)." if comparison["better"] == "lower" else "."),
+        "Intervals by severity and group are unadjusted." if comparison["severity"] or groups else "",
+        f"Not shown: {format_count(left_out, 'group')} with smaller differences." if left_out else "",
     ]
     return " ".join(filter(None, sentences))
 
@@ -157,21 +157,21 @@ def _fold_group_names(groups: Sequence[tuple[str, Any]]) -> dict[str, str]:
 
 
 def _select_groups(groups: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The groups that have an interval, the highest difference first; of many those that differ most."""
+    """Return the groups that have an interval, largest difference first; at most the `MOST_GROUPS` that differ most."""
     known = [(name, record) for name, record in groups.items() if isinstance(read_interval(record), Interval)]
     most = sorted(known, key=lambda item: (-abs(item[1]["value"]), item[0]))[:MOST_GROUPS]
     return sorted(most, key=lambda item: (-item[1]["value"], item[0]))
 
 
 def _compute_limits(records: Sequence[Any], percent: bool) -> tuple[float, float]:
-    """Ends of an axis of differences: every interval and zero, and some room."""
+    """Return the limits of an axis of differences: every interval and zero, with a margin."""
     values = [0.0, *list_interval_ends(_scale_interval(record, percent) for record in records)]
     room = 0.06 * (max(values) - min(values)) or 1.0
     return min(values) - room, max(values) + room
 
 
 def _compute_severity_limits(points: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """Ends of the axis of severity, with room for bars beside their severity."""
+    """Return the limits of the severity axis, with a margin for bars that are offset from their severity."""
     low, high = min(point["from"] for point in points), max(point["to"] for point in points)
     room = 0.06 * (high - low) or 1.0
     return low - room, high + room

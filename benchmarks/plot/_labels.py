@@ -1,4 +1,4 @@
-"""Names beside what they name, where there are few: at the ends of lines, or next to points, never over anything."""
+"""Direct labels: names at the ends of lines or next to points, without overlaps, if there are few of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def label_ends(axes: Axes, ends: Mapping[str, tuple[float, float, Look]]) -> None:
-    """Each name right of the axes, at the height of its line's end (x, y) or as near as the others let it."""
+    """Write each name to the right of the axes, as near as possible to the height of its line's end (x, y)."""
     labels = [
         axes.annotate(
             name,
@@ -42,10 +42,11 @@ def label_ends(axes: Axes, ends: Mapping[str, tuple[float, float, Look]]) -> Non
 
 
 def spread_positions(targets: Sequence[float], least: float, low: float, high: float) -> list[float]:
-    """The positions nearest to `targets`, by least squares, in the same order, at least `least` apart and between `low`
-    and `high` (from `low` upwards where there is no room for all).
+    """Return the positions nearest to `targets` by least squares, in the same order, at least `least` apart and between
+    `low` and `high` (from `low` upwards if they do not fit).
 
-    With k * least taken from the k-th, this is isotonic regression with bounds: pool adjacent violators, then clip."""
+    After subtracting k * least from the k-th, this is isotonic regression with bounds: pool adjacent violators, then
+    clip."""
     order = sorted(range(len(targets)), key=lambda index: targets[index])
     pools: list[list[float]] = []
     for rank, index in enumerate(order):
@@ -61,12 +62,13 @@ def spread_positions(targets: Sequence[float], least: float, low: float, high: f
 
 
 SIDES = ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1), (0, -1))
-"""Where a label may stand, seen from its point: right, left, the corners, above, below; the first that is free."""
+"""Label positions relative to the point, in order of preference: right, left, the corners, above, below."""
 
 
 def label_points(axes: Axes, points: Mapping[str, tuple[float, float, Look]]) -> bool:
-    """Each name next to its point (x, y), where it hides no line, bar, point or other label and crosses no edge of the
-    axes. Returns False, and writes nothing, where there is no room for one of them. The axes must be laid out."""
+    """Write each name next to its point (x, y), where it overlaps no line, bar, point, other label or edge of the axes.
+
+    Returns False, and writes nothing, if one of them does not fit. The axes must be laid out already."""
     from matplotlib.transforms import Bbox
 
     figure = axes.get_figure(root=True)
@@ -98,7 +100,7 @@ def label_points(axes: Axes, points: Mapping[str, tuple[float, float, Look]]) ->
 
 
 def _is_free(box: Bbox, frame: Bbox, boxes: Sequence[Bbox], paths: Sequence[Path], air: float) -> bool:
-    """Whether the box lies inside the frame, off every other box, and at least `air` from every path."""
+    """Return whether the box is inside the frame, overlaps no other box, and is at least `air` from every path."""
     inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
     around = box.padded(air)
     clear = not any(box.overlaps(other) for other in boxes)

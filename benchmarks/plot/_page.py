@@ -1,4 +1,4 @@
-"""The page of a picture: its size, the legend above the panels, and the note beneath that says what is what."""
+"""Figure layout: its size, the legend above the panels, and the explanatory note below."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def make_page(wide: float, body: float, note: str, keys: Sequence[Line2D] = ()) -> Figure:
-    """An empty figure, `wide` inches wide, with `body` inches of height for its panels, the legend of `keys` above them
-    and the wrapped `note` beneath: its height is what these need together."""
+    """Make an empty figure, `wide` inches wide, with `body` inches of height for its panels, the legend of `keys` above
+    them and the wrapped `note` below; its height is the sum of these."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -35,27 +35,27 @@ def make_page(wide: float, body: float, note: str, keys: Sequence[Line2D] = ()) 
 
 
 def compute_note_height(lines: Sequence[str]) -> float:
-    """The height of the note's lines, in points."""
+    """Return the height of the note's lines in points."""
     return 1.25 * NOTE * len(lines)
 
 
 def compute_extra_height(titles: Iterable[str], size: float = TITLE) -> float:
-    """Inches that the titles of panels, one above the other, take beyond a line each."""
+    """Return the height in inches that the titles of stacked panels need in addition to one line each."""
     return sum(1.25 * size * text.count("\n") for text in titles) / 72
 
 
 def _fit_legend(labels: Sequence[str], wide: float, handle: float) -> tuple[int, int]:
-    """How many columns and rows of legend entries, with handles of `handle` em, fit into `wide` points."""
+    """Return how many columns and rows of legend entries, with handles of `handle` em, fit into `wide` points."""
     if not labels:
         return 0, 0
-    # Beside its handle and its label an entry has a space (0.8 em) and its share of what parts columns (1.2 em).
+    # In addition to handle and label, an entry has a space (0.8 em) and its share of the column spacing (1.2 em).
     widest = max(measure_width(line, BODY) for label in labels for line in label.splitlines()) + (handle + 2) * BODY
     columns = max(1, min(len(labels), int(wide // widest)))
     return columns, -(-len(labels) // columns)
 
 
 def make_axes_grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
-    """`panels` axes in rows of `columns`."""
+    """Make `panels` axes in rows of `columns`."""
     axes = figure.subplots(-(-panels // columns), columns, squeeze=False).ravel().tolist()
     for unused in axes[panels:]:
         unused.remove()

@@ -1,7 +1,7 @@
-"""What may stand side by side: scores sorted into panels, and the words that name them.
+"""Panels of comparable scores, and their labels.
 
-Two scores are comparable where they share an entry identity: benchmark version, protocol with its selection rule, and
-scorer. Only such records share a panel; two panels of one benchmark say in their titles what sets them apart.
+Two scores are comparable if they have the same entry identity: benchmark version, protocol with its selection rule, and
+scorer. Only comparable records share a panel; the titles of two panels of one benchmark state how they differ.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..statistics.interval import Estimate, HasInterval
 
 @dataclass(frozen=True)
 class Panel:
-    """Comparable records of one metric; `names` has a distinct name for each."""
+    """Comparable records with one metric; `names` has a distinct name for each."""
 
     title: str
     records: tuple[Score, ...]
@@ -31,7 +31,7 @@ class Panel:
         return is_percent(self.records[0])
 
     def by(self, view: str) -> Panel:
-        """The same panel, the best score of `view` first."""
+        """Return the panel sorted by the score on `view`, best first."""
         sign = -1.0 if self.records[0].better == "higher" else 1.0
         pairs = zip(self.records, self.names, strict=True)
         ordered = sorted(pairs, key=lambda pair: (sign * get_estimate(pair[0], view).value, pair[1]))
@@ -44,16 +44,16 @@ class Panel:
 
 
 def check_records(records: Sequence[Score]) -> Sequence[Score]:
-    """The scores as they are; refuses none at all."""
+    """Return the records unchanged; raises `FarshiftError` if there are none."""
     if not records:
         raise FarshiftError("no score records given: name at least one finished run")
     return records
 
 
 def make_panels(records: Sequence[Score]) -> list[Panel]:
-    """The records in comparable sets, in the order in which they are given.
+    """Group the records into comparable sets, in the given order.
 
-    Raises `FarshiftError` where two records of one set are scored by different metrics."""
+    Raises `FarshiftError` if two records of one set are scored by different metrics."""
     sets: dict[tuple[str, str], list[Score]] = {}
     rules: dict[str, set[str]] = {}
     for record, entry in zip(records, name_entries(records), strict=True):
@@ -65,7 +65,7 @@ def make_panels(records: Sequence[Score]) -> list[Panel]:
             if other.metric != members[0].metric:
                 raise FarshiftError(
                     f"{entry}: {members[0].model} is scored by {members[0].metric} and {other.model} by "
-                    f"{other.metric}, and one panel has one metric: draw them apart"
+                    f"{other.metric}, but a panel has one metric: draw them separately"
                 )
         title = entry if rules[members[0].benchmark] == {"last"} else f"{entry}, selected by {rule}"
         panel_list.append(
@@ -75,8 +75,8 @@ def make_panels(records: Sequence[Score]) -> list[Panel]:
 
 
 def name_entries(records: Sequence[Score]) -> list[str]:
-    """For each record its benchmark and budget, and the head of its entry identity where one benchmark, budget and
-    selection rule have several."""
+    """Return for each record its benchmark and budget, and the start of its entry identity if one benchmark, budget and
+    selection rule have several identities."""
     identities: dict[tuple[str, str], set[str]] = {}
     for record in records:
         identities.setdefault((format_protocol(record), record.selection), set()).add(record.entry_identity)
@@ -89,14 +89,14 @@ def name_entries(records: Sequence[Score]) -> list[str]:
 
 
 def format_protocol(record: Score) -> str:
-    """The benchmark, and its budget where it is not the full one: `scan/length (quick, 500 steps)`."""
+    """Return the benchmark, and its budget if it is not the full one: `scan/length (quick, 500 steps)`."""
     budget = [] if record.budget == "full" else [record.budget]
     steps = [] if record.steps is None else [format_count(record.steps, "step")]
     return f"{record.benchmark} ({', '.join(budget + steps)})" if budget or steps else str(record.benchmark)
 
 
 def _number_duplicates(names: list[str]) -> list[str]:
-    """The names, those that occur more than once with a number: `lstm (1)`, `lstm (2)`."""
+    """Return the names, numbered if they occur more than once: `lstm (1)`, `lstm (2)`."""
     often, used = Counter(names), set(names)
     distinct = []
     for name in names:
@@ -108,33 +108,34 @@ def _number_duplicates(names: list[str]) -> list[str]:
 
 
 def collapse_whitespace(text: object) -> str:
-    """The text with every run of white space as one space."""
+    """Return the text with every run of white space replaced by one space."""
     return " ".join(str(text).split())
 
 
 def is_percent(record: Score) -> bool:
-    """Whether the primary metric lies in [0, 1], and so is shown in percent."""
+    """Return whether the primary metric lies in [0, 1] and is therefore shown in percent."""
     return list(record.bounds or ()) == [0, 1]
 
 
 def format_metric(record: Score) -> str:
-    """The primary metric with its unit and direction: `accuracy@1 (%)`, or `rmse@1, lower is better`."""
+    """Return the primary metric with its unit and direction: `accuracy@1 (%)`, or `rmse@1, lower is better`."""
     unit = " (%)" if is_percent(record) else ""
     direction = ", lower is better" if record.better == "lower" else ""
     return f"{record.metric}{unit}{direction}"
 
 
 def get_estimate(score: Score, name: str) -> Estimate:
-    """The estimate `name`: "id", "ood", "gap" or a view. `FarshiftError` says why where there is none."""
+    """Return the estimate `name`: "id", "ood", "gap" or a view. Raises `FarshiftError` with the reason if there is
+    none."""
     score_estimate = {**score.views, "id": score.id, "ood": score.ood, "gap": score.gap}.get(name)
     if isinstance(score_estimate, Estimate):
         return score_estimate
     why = "" if score_estimate is None else f": {score_estimate.reason}"
-    raise FarshiftError(f"{score.model} on {score.benchmark} has no score {name!r}{why}: leave it out")
+    raise FarshiftError(f"{score.model} on {score.benchmark} has no score {name!r}{why}: omit this run")
 
 
 def format_estimate(score_estimate: HasInterval, percent: bool) -> str:
-    """A value and its interval: `95.3 [94.1, 96.5]` in percent, else with two digits of the interval's width."""
+    """Format a value and its interval: `95.3 [94.1, 96.5]` in percent, else with two digits of the interval's width."""
     scale = 100 if percent else 1
     wide = score_estimate.high - score_estimate.low
     digits = 1 if percent else min(6, max(0, 1 - floor(log10(wide)))) if wide > 0 else 3
@@ -150,7 +151,7 @@ def _round_value(value: float, digits: int) -> str:
 
 
 def describe_intervals(records: Sequence[Score]) -> str:
-    """What the intervals are, in the records' own words; where they differ, for which of the records."""
+    """Describe the intervals as the records do; if the descriptions differ, name the records of each."""
     meanings: dict[str, list[Score]] = {}
     for record in records:
         meanings.setdefault(record.interval.removeprefix("[low, high]: "), []).append(record)
@@ -159,7 +160,7 @@ def describe_intervals(records: Sequence[Score]) -> str:
 
 
 def _name_records(members: Sequence[Score], records: Sequence[Score]) -> str:
-    """The records in few words: by their benchmark where all of its records are meant, else by their models."""
+    """Name the records: by their benchmark if all of its records are included, else by their models."""
     complete = {r.benchmark for r in members} - {r.benchmark for r in records if r.interval != members[0].interval}
     has_several = len({record.benchmark for record in records}) > 1
     words = [
@@ -172,9 +173,9 @@ def _name_records(members: Sequence[Score], records: Sequence[Score]) -> str:
 
 
 def describe_incomparable(records: Sequence[Score]) -> str:
-    """A sentence on the benchmarks whose records are of several entry identities; empty where there are none."""
+    """Return a sentence on the benchmarks whose records have several entry identities; empty if there are none."""
     identities: dict[str, set[str]] = {}
     for record in records:
         identities.setdefault(record.benchmark, set()).add(record.entry_identity)
     ambiguous = [name for name, members in identities.items() if len(members) > 1]
-    return f"{', '.join(ambiguous)}: entries of different identities are not comparable." if ambiguous else ""
+    return f"{', '.join(ambiguous)}: entries with different identities are not comparable." if ambiguous else ""

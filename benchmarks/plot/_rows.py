@@ -1,4 +1,4 @@
-"""Pictures with one row per model: names at the left, a score axis beneath, and, where wanted, words at the right."""
+"""Plots with one row per model: names on the left, a score axis below, and optional text on the right."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def make_row_axes(
     keys: Sequence[Line2D],
     beside: Sequence[Sequence[str]] = (),
 ) -> tuple[Figure, list[Axes]]:
-    """Axes for each panel, one above the other: its k-th model is the row at height k, counted downwards, `pitch`
-    inches each, and the score axis holds its `views` with their intervals. `beside` has for each panel a head and a
-    text for each row."""
+    """Make one axes per panel, stacked: the k-th model is the row at height k, counted downwards, `pitch` inches each,
+    and the score axis includes its `views` with their intervals. `beside` has for each panel a header and a text for
+    each row."""
     names = [name for panel in panels for name in panel.names]
     heads = 1 if beside else 0
     most = 60 if beside else 90
     fits = max(measure_width(name, BODY) for name in names) <= most
     short = fold_names(names, BODY, most if fits else 190)
     wide = COLUMN if fits else PAGE
-    # A title begins where the names end, and has the rest of the figure.
+    # A title starts where the names end, and extends to the right edge of the figure.
     room = 72 * wide - max(measure_width(line, BODY) for name in short.values() for line in name.splitlines()) - 16
     titles = fold_names([panel.title for panel in panels], TITLE, room)
     pitch = max(pitch, (1.25 * BODY * count_most_lines(short.values()) + 4) / 72)
-    # A panel's title and score axis take 0.55 inches beside its rows.
+    # A panel's title and score axis need 0.55 inches in addition to its rows.
     heights = [pitch * (len(panel.names) + heads) + 0.1 for panel in panels]
     figure = make_page(wide, sum(heights) + 0.55 * len(panels) + compute_extra_height(titles.values()), note, keys)
     places = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights).ravel().tolist()

@@ -1,7 +1,7 @@
-"""How every picture looks: sizes, colours, markers, and how points are drawn with their intervals.
+"""The common style of plots: sizes, colours, markers, and points with their intervals.
 
-Colours are those of Okabe and Ito (Color Universal Design, 2008) without the yellow, which is too pale for a line on
-white; no two models differ by colour alone. Nothing here touches pyplot or leaves a setting behind.
+Colours are those of Okabe and Ito (Color Universal Design, 2008) without yellow, which is too pale for a line on white;
+no two models differ by colour alone. This module does not use pyplot or change global settings.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Transform
 
 COLUMN, PAGE = 3.3, 6.9
-"""Widths in inches: one column of a two-column paper, and both."""
+"""Widths in inches: one column of a two-column paper, and both columns."""
 
 TITLE, BODY, NOTE = 9.0, 8.0, 7.0
 """Font sizes in points."""
 
 NAME, HEAD = 170.0, 185.0
-"""The widest name in a legend and the widest title or label of a panel one column wide, in points."""
+"""Maximum widths in points: a name in a legend, and a title or label of a panel one column wide."""
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -61,11 +61,11 @@ SETTINGS: dict[str, Any] = {
     "errorbar.capsize": 1.5,
     "figure.dpi": 100,
     "savefig.dpi": 300,
-    # Glyphs as wide as they are designed, at every resolution: what was measured to fit does fit.
+    # Without hinting, glyph widths do not depend on the resolution, so text that was measured to fit does fit.
     "text.hinting": "none",
-    # A model may be called "$x$"; it is a name, not mathematics.
+    # A model's name may be "$x$", which must not be parsed as mathematics.
     "text.parse_math": False,
-    # TrueType outlines, which journals accept, and identifiers that do not change from run to run.
+    # TrueType outlines, which journals accept, and identifiers that are the same in every run.
     "pdf.fonttype": 42,
     "svg.hashsalt": "farshift",
 }
@@ -73,7 +73,7 @@ SETTINGS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Look:
-    """How one series is drawn. Up to twelve series differ by their markers alone."""
+    """Colour and marker of one series. Up to twelve series differ by their markers alone."""
 
     colour: str
     marker: str
@@ -81,18 +81,18 @@ class Look:
 
 
 VIEWS = {"id": Look(BLUE, "o", "-"), "ood": Look(VERMILION, "D", "--")}
-"""ID and OOD, where these two are what colours distinguish; ID is hollow besides."""
+"""The looks of ID and OOD in plots where colours distinguish these two; ID is also hollow."""
 
 
 def assign_looks(names: Sequence[str]) -> dict[str, Look]:
-    """A look for each name, in their order; a name has the same look in every panel."""
+    """Assign a look to each name, in order; a name has the same look in every panel."""
     unique = list(dict.fromkeys(names))
     styles = (islice(cycle(these), len(unique)) for these in (COLOURS, MARKERS, LINES))
     return {name: Look(*look) for name, *look in zip(unique, *styles, strict=True)}
 
 
 def make_legend_key(look: Look, label: str, *, hollow: bool = False, line: bool = True) -> Line2D:
-    """The legend's entry for a look: its marker, and its line where one is drawn."""
+    """Make the legend entry for a look: its marker, and its line if `line`."""
     from matplotlib.lines import Line2D
 
     line_style = look.line if line else "none"
@@ -102,7 +102,7 @@ def make_legend_key(look: Look, label: str, *, hollow: bool = False, line: bool 
 
 
 def get_marker_face(look: Look, hollow: bool) -> dict[str, Any]:
-    """The fill of a marker."""
+    """Return the fill of a marker."""
     return {"markerfacecolor": "white" if hollow else look.colour, "markeredgecolor": look.colour}
 
 
@@ -116,8 +116,8 @@ def draw_marks(
     hollow: bool = False,
     nudge: tuple[float, float] = (0.0, 0.0),
 ) -> None:
-    """Points with their intervals. Each coordinate is a number, or an estimate that gets bars along that axis.
-    `nudge`: see `nudge_transform`."""
+    """Draw points with their intervals. Each coordinate is a number, or an estimate that is drawn with error bars along
+    that axis. `nudge`: see `nudge_transform`."""
     axes.errorbar(
         [_get_value(item) for item in x],
         [_get_value(item) for item in y],
@@ -134,8 +134,8 @@ def draw_marks(
 
 
 def nudge_transform(axes: Axes, nudge: tuple[float, float]) -> Transform:
-    """Data coordinates, moved on the page by `nudge` points, so that bars at one place do not hide each other; no
-    coordinate is changed."""
+    """Return the transform of data coordinates, offset by `nudge` points on the page, so that bars at the same position
+    do not overlap; the data are not changed."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = axes.get_figure(root=True)

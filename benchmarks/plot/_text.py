@@ -1,4 +1,4 @@
-"""Text that fits: measured in points (1/72 inch) in the pictures' own font, and broken into lines of a width."""
+"""Text measurement in points (1/72 inch) in the font of the figures, and line breaking."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 FONT = "DejaVu Sans"
-"""Comes with matplotlib, so that a picture is the same on every machine."""
+"""Distributed with matplotlib, so that a figure is the same on every machine."""
 
 
 def measure_width(text: str, size: float) -> float:
-    """The width of one line of text, in points."""
+    """Return the width of one line of text in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -20,8 +20,8 @@ def measure_width(text: str, size: float) -> float:
 
 
 def wrap_text(text: str, size: float, limit: float) -> list[str]:
-    """The text in lines of at most `limit` points, broken at its spaces, though not at the non-breaking ones; a
-    longer word stands alone, shortened."""
+    """Break the text at its spaces, except non-breaking ones, into lines of at most `limit` points; a longer word is
+    shortened and gets its own line."""
     lines: list[str] = []
     for word in filter(None, text.split(" ")):
         if lines and measure_width(f"{lines[-1]} {word}", size) <= limit:
@@ -32,24 +32,25 @@ def wrap_text(text: str, size: float, limit: float) -> list[str]:
 
 
 LINES = 6
-"""Lines of a name; only what needs more is cut."""
+"""The maximum number of lines of a name; longer names are shortened."""
 
 
 def fold_names(names: Iterable[str], size: float, limit: float) -> dict[str, str]:
-    """For each name its text in lines of at most `limit` points, broken after a hyphen, an underscore, a slash or a
-    blank where there is one. A name that needs more than `LINES` lines is cut in its middle first; different names keep
-    different texts."""
+    """Return each name broken into lines of at most `limit` points, preferably after a hyphen, underscore, slash or
+    blank.
+
+    A name that needs more than `LINES` lines is first shortened in the middle; different names have different texts."""
     unique = list(dict.fromkeys(names))
     lines = {name: _fold_text(name, size, limit) for name in unique}
     if max(map(len, lines.values()), default=0) > LINES:
-        # A line that is broken where it may be is fuller than half.
+        # A line broken at a permitted position is more than half full.
         short = shorten_names(unique, size, limit * LINES / 2)
         lines = {name: _fold_text(short[name] if len(lines[name]) > LINES else name, size, limit) for name in unique}
     return {name: "\n".join(line.strip() for line in broken) for name, broken in lines.items()}
 
 
 def count_most_lines(texts: Iterable[str]) -> int:
-    """The lines of the highest of some texts."""
+    """Return the largest number of lines of the texts."""
     return max((text.count("\n") + 1 for text in texts), default=0)
 
 
@@ -71,9 +72,10 @@ def _fold_text(text: str, size: float, limit: float) -> list[str]:
 
 
 def shorten_names(names: Iterable[str], size: float, limit: float) -> dict[str, str]:
-    """For each name a text of at most `limit` points, cut in its middle where it must be. Different names keep
-    different texts: where the balanced cut removes what sets two of them apart, the cut moves, and at last they are
-    numbered."""
+    """Return for each name a text of at most `limit` points, shortened in the middle if necessary.
+
+    Different names have different texts: if the balanced cut removes the part in which two of them differ, the cut
+    moves, and as a last resort they are numbered."""
     unique = list(dict.fromkeys(names))
     for head in (0.5, 0.25, 0.75, 0.0, 1.0):
         short = [_cut_middle(name, size, limit, head) for name in unique]
@@ -87,7 +89,7 @@ def shorten_names(names: Iterable[str], size: float, limit: float) -> dict[str, 
 
 
 def _cut_middle(text: str, size: float, limit: float, head: float) -> str:
-    """The longest `start…end` of the text that fits, `head` the start's share of the characters kept."""
+    """Return the longest `start…end` of the text that fits; `head` is the start's share of the remaining characters."""
 
     def join_ends(count: int) -> str:
         start = round(count * head)

@@ -1,4 +1,4 @@
-"""Reliability diagrams: how often a model is right where it is so confident, on ID and on OOD rows."""
+"""Reliability diagrams: accuracy as a function of confidence, on ID and on OOD rows."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TALL, LOW = 2.6, 2.3
-"""Inches of a row of diagrams, with names and bars: of one or two rows, and of more, which must fit on a page."""
+"""Height in inches of a row of diagrams with names and bars: for one or two rows, and for more, to fit on a page."""
 
 NOTE = (
-    "Points: accuracy against mean confidence, bin by bin; below the dotted line a model is overconfident. Beneath: "
-    "the share of the rows in each bin, over all seeds. ECE: expected calibration error as the score has it (the mean "
-    "over seeds), or of the bins shown where it has none. n: answered rows, counted over all seeds."
+    "Points: accuracy against mean confidence in each bin; below the dotted line a model is overconfident. Bottom: "
+    "the share of rows in each bin, over all seeds. ECE: expected calibration error from the score (mean over seeds), "
+    "or of the bins shown if the score has none. n: number of predictions, over all seeds."
 )
 
 
 def picture(records: Sequence[Score]) -> Figure:
-    """For each model the accuracy against the mean confidence of each bin (DeGroot and Fienberg 1983; Guo et al., ICML
-    2017), for ID (hollow) and OOD (filled), with the expected calibration error and the number of rows; beneath, the
-    share of the rows in each bin.
+    """Plot for each model the accuracy against the mean confidence of each bin (DeGroot and Fienberg 1983; Guo et al.,
+    ICML 2017), for ID (hollow) and OOD (filled), with the expected calibration error and the number of rows; below, the
+    share of rows in each bin.
 
     Raises `FarshiftError` for a run without class probabilities."""
     if lacking := [f"{record.model} on {record.benchmark}" for record in records if not _get_views(record)]:
         raise FarshiftError(
-            f"{', '.join(lacking)}: no class probabilities, so no calibration: leave it out (recorded baselines keep "
-            "none: farshift run gives them)"
+            f"{', '.join(lacking)}: calibration requires class probabilities: omit this run (recorded baselines have "
+            "none; train with farshift run)"
         )
     drawn = [
         (panel.title, name, record)
@@ -55,10 +55,10 @@ def picture(records: Sequence[Score]) -> Figure:
         max(heads[first : first + columns], key=lambda head: head.count("\n"))
         for first in range(0, len(drawn), columns)
     ]
-    # Two lines have their place in the height of a row.
+    # The height of a row has space for two lines.
     tall = height * rows + compute_extra_height(tallest, BODY) - 1.25 * BODY * rows / 72
     figure = make_page(COLUMN if columns == 1 else PAGE, tall, f"{NOTE} {describe_incomparable(records)}", keys)
-    # One grid for all, so that every diagram has the same size.
+    # One grid for all panels, so that every diagram has the same size.
     cells = figure.add_gridspec(2 * rows, columns, height_ratios=[3, 1] * rows)
     for number, (_, _, record) in enumerate(drawn):
         row, column = divmod(number, columns)
@@ -85,7 +85,7 @@ def _format_legend(record: Score, views: Mapping[str, Calibration]) -> list[str]
 
 
 def _get_calibration_error(record: Score, view: str, calibration: Calibration) -> float:
-    """The expected calibration error of a view: one number for one run, on the picture as in its score."""
+    """Return the expected calibration error of a view, the same number as in the run's score."""
     for name, scored in record.metrics.items():
         estimate = getattr(scored, view)
         if name.partition("@")[0] == "ece" and isinstance(estimate, Estimate):
@@ -94,7 +94,7 @@ def _get_calibration_error(record: Score, view: str, calibration: Calibration) -
 
 
 def _get_views(record: Score) -> dict[str, Calibration]:
-    """The calibration of each view that has one."""
+    """Return the calibration of each view that has one."""
     calibrations = record.calibration or {}
     return {view: calibrations[view] for view in VIEWS if view in calibrations}
 
@@ -143,7 +143,7 @@ def _draw_bars(axes: Axes, views: Mapping[str, Calibration]) -> None:
 
 
 def _list_filled_bins(calibration: Calibration) -> list[CalibrationBin]:
-    """The bins that hold rows: an empty one has no accuracy."""
+    """Return the bins that contain rows; an empty bin has no accuracy."""
     return [part for part in calibration.bins if part.rows]
 
 

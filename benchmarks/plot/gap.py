@@ -1,4 +1,4 @@
-"""The gap: each model's ID and OOD scores, joined, and the gap between them with its own interval."""
+"""The gap plot: each model's ID and OOD scores, connected by a line, and the gap with its own interval."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def picture(records: Sequence[Score]) -> Figure:
-    """One row per model, the best OOD score on top: ID (hollow circle) and OOD (filled diamond), joined, with 95 % t
-    intervals, and at the right the gap, in points of percent where the metric is in percent, with its interval."""
+    """Plot one row per model, the best OOD score on top: ID (hollow circle) and OOD (filled diamond), connected, with
+    95 % t intervals, and on the right the gap with its interval, in percentage points if the metric is in percent."""
     panel_list = [panel.by("ood") for panel in make_panels(records)]
-    note = f"Bars and brackets: {describe_intervals(records)}. The gap, ID to OOD, has an interval of its own."
+    note = f"Bars and brackets: {describe_intervals(records)}. The gap is ID minus OOD, with its own interval."
     keys = [make_legend_key(VIEWS[view], view.upper(), hollow=view == "id", line=False) for view in VIEWS]
     beside = [
         [_format_heading(panel), *(_format_gap(record, panel) for record in panel.records)] for panel in panel_list

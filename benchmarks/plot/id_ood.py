@@ -1,5 +1,5 @@
-"""OOD against ID on logit axes, where the scores of many models tend to lie on a line (Taori et al., NeurIPS 2020;
-Miller et al., ICML 2021): a model above the line carries its skill further than its ID score lets expect."""
+"""OOD against ID scores on logit axes, where many models tend to fall on a line (Taori et al., NeurIPS 2020; Miller et
+al., ICML 2021): a model above the line is more robust than its ID score predicts."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 FEW, SHORT = 4, 80.0
-"""So many points can be named beside themselves, where no name is wider (in points) and there is room; otherwise there
-is a legend."""
+"""Points are labelled directly if there are at most this many, no name is wider (in points), and the labels fit;
+otherwise there is a legend."""
 
 SPACE = 0.13
-"""Ticks stand at least this share of an axis apart."""
+"""Minimum distance between ticks, as a share of the axis."""
 
 TICKS = (0.5, 0.1, 0.9, 0.01, 0.99, 0.001, 0.999, 0.2, 0.8, 0.05, 0.95, 0.3, 0.7, 0.02, 0.98, 0.005, 0.995, 0.4, 0.6)
-"""In order of preference."""
+"""Tick positions, in order of preference."""
 
 
 def picture(records: Sequence[Score]) -> Figure:
-    """One point per model with 95 % t intervals both ways, the line y = x, and, from three different ID scores on, the
-    least-squares line logit(ood) = a + b logit(id) through the values.
+    """Plot one point per model with 95 % t intervals on both axes, the line y = x, and, with at least three different
+    ID scores, the least-squares line logit(ood) = a + b logit(id) through the values.
 
-    The logit of 0 and 1 is infinite: such a score is drawn half a row inside, and an interval that ends there runs off
-    the axes. Raises `FarshiftError` for a metric that does not lie in [0, 1]."""
+    The logit of 0 and 1 is infinite: such a score is drawn half a row inside, and an interval that ends there extends
+    beyond the axes. Raises `FarshiftError` for a metric that does not lie in [0, 1]."""
     if others := sorted({f"{r.metric} of {r.benchmark}" for r in records if not is_percent(r)}):
-        raise FarshiftError(f"{', '.join(others)} does not lie in [0, 1], so it has no logit: leave it out")
+        raise FarshiftError(f"{', '.join(others)} does not lie in [0, 1], so it has no logit: omit this run")
     panel_list = make_panels(records)
     look = assign_looks([name for panel in panel_list for name in panel.names])
     if len(panel_list) == 1 and len(look) <= FEW and max(measure_width(name, BODY) for name in look) <= SHORT:
@@ -48,7 +48,7 @@ def picture(records: Sequence[Score]) -> Figure:
         figure.draw_without_rendering()
         if label_points(axes, _locate_points(panel_list[0], look)):
             return figure
-    # Many names stand in two columns, of 1.28 inches each.
+    # Many names are set in two columns of 1.28 inches each.
     short = fold_names(look, BODY, NAME if len(panel_list) > 1 or len(look) <= 6 else 92)
     return _draw_panels(
         panel_list, look, [make_legend_key(each, short[name], line=False) for name, each in look.items()]
@@ -110,7 +110,7 @@ def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) 
 
 
 def _locate_points(panel: Panel, look: Mapping[str, Look]) -> dict[str, tuple[float, float, Look]]:
-    """Where the point of each name lies."""
+    """Return the position of each name's point."""
     points = {}
     for name, record in zip(panel.names, panel.records, strict=True):
         on_id, on_ood = map(clip_to_logit, _get_both_estimates(record))
@@ -119,8 +119,8 @@ def _locate_points(panel: Panel, look: Mapping[str, Look]) -> dict[str, tuple[fl
 
 
 def clip_to_logit(score_estimate: Estimate) -> Interval:
-    """The value and the ends of the interval, moved to where a logit is finite: at least 0.5 / (rows + 1) from 0 and 1,
-    whose empirical logits are those of the line's fit."""
+    """Return the value and the ends of the interval, clipped to at least 0.5 / (rows + 1) from 0 and 1, where the logit
+    is finite; the same empirical logits are used to fit the line."""
     half = 0.5 / (score_estimate.rows + 1)
     return Interval(
         *(min(max(end, half), 1 - half) for end in (score_estimate.value, score_estimate.low, score_estimate.high))
@@ -136,15 +136,15 @@ def expit(logit: float) -> float:
 
 
 def fit_panel_line(panel: Panel) -> Line | None:
-    """The least-squares line through the panel's models; None for fewer than three different ID scores."""
+    """Fit the least-squares line through the panel's models; None for fewer than three different ID scores."""
     pairs = [_get_both_estimates(record) for record in panel.records]
     points = [Point(on_id.value, on_ood.value, on_id.rows, on_ood.rows) for on_id, on_ood in pairs]
     return fit_line(points) if len({point.id for point in points}) >= FEWEST else None
 
 
 def clip_line(line: Line, low: float, high: float) -> tuple[float, float]:
-    """Between which logit(id) the line runs inside the square from `low` to `high` logits. It does so somewhere, for it
-    runs through the mean of the points."""
+    """Return the range of logit(id) in which the line is inside the square from `low` to `high` logits. The range is
+    not empty, since the line passes through the mean of the points."""
     if line.slope == 0:
         return low, high
     first, last = sorted(((low - line.intercept) / line.slope, (high - line.intercept) / line.slope))
@@ -152,8 +152,8 @@ def clip_line(line: Line, low: float, high: float) -> tuple[float, float]:
 
 
 def compute_limits(estimates: Sequence[Estimate]) -> tuple[float, float]:
-    """The range of both axes: every value, and every end of an interval that is not that of the scale, with a margin of
-    a third of a logit, and at least two logits in all."""
+    """Return the range of both axes: every value, and every interval end that is not an end of the scale, with a margin
+    of a third of a logit, and at least two logits in total."""
     values = [clip_to_logit(each).value for each in estimates]
     values += [clip_to_logit(each).low for each in estimates if 0 < each.low < 1]
     values += [clip_to_logit(each).high for each in estimates if 0 < each.high < 1]
@@ -163,7 +163,7 @@ def compute_limits(estimates: Sequence[Estimate]) -> tuple[float, float]:
 
 
 def choose_ticks(low: float, high: float) -> list[float]:
-    """The roundest shares between `low` and `high` that stand clear of each other on a logit axis, ascending."""
+    """Return round shares between `low` and `high` that are far enough apart on a logit axis, ascending."""
     span = logit(high) - logit(low)
     chosen: list[float] = []
     for tick in TICKS:

@@ -1,4 +1,4 @@
-"""Corrupted labels: what a model memorised of them, what it put right, and what it learnt from the rest."""
+"""Corrupted labels: how many of them a model memorised, how many it corrected, and how well it fits the clean rows."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ LOOKS = {
     "id": Look(BLUE, "o"),
 }
 WORDS = {
-    "memorised": "memorised (wrong labels given back)",
-    "restored": "restored (wrong labels put right)",
-    "fit_clean": "fit_clean (right labels learnt)",
-    "id": "ID (rows never seen)",
+    "memorised": "memorised (wrong labels predicted)",
+    "restored": "restored (true label predicted)",
+    "fit_clean": "fit_clean (correct labels fitted)",
+    "id": "ID (unseen rows)",
 }
 
 
 def picture(records: Sequence[Score]) -> Figure:
-    """One row per model, the most restored on top: the share of wrong labels memorised, of wrong labels restored, of
-    rightly labelled training rows fitted, and the ID score, with 95 % t intervals.
+    """Plot one row per model, the most restored on top: the share of wrong labels memorised, of wrong labels restored,
+    of correctly labelled training rows fitted, and the ID score, with 95 % t intervals.
 
-    Raises `FarshiftError` for a benchmark of another kind."""
+    Raises `FarshiftError` for a benchmark with another kind of shift."""
     if others := sorted({f"{r.benchmark} ({r.kind})" for r in records if r.kind != KIND}):
-        raise FarshiftError(f"{', '.join(others)}: the picture noise is of {KIND} benchmarks alone: leave it out")
+        raise FarshiftError(f"{', '.join(others)}: the plot noise requires {KIND} benchmarks: omit the others")
     panel_list = [panel.by("restored") for panel in make_panels(records)]
     keys = [make_legend_key(look, WORDS[view], hollow=view == "id", line=False) for view, look in LOOKS.items()]
     note = f"Bars: {describe_intervals(records)}. {describe_incomparable(records)}"

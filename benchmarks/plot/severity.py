@@ -1,4 +1,4 @@
-"""The score along severity: how fast skill falls as rows lie further from training. One line per model."""
+"""Score against severity: how fast scores fall with the distance from the training set. One line per model."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEW, SHORT = 4, 64.0
-"""So many lines can be named at their ends, where no name is wider (in points); otherwise there is a legend."""
+"""Lines are labelled directly if there are at most this many and no name is wider (in points); otherwise there is a
+legend."""
 
 
 def picture(records: Sequence[Score]) -> Figure:
-    """Scores in the middle of each bucket of severity, with 95 % t intervals: hollow points for ID rows, filled ones
-    for OOD rows. The severities of the ID rows, which are distributed like training, are shaded.
+    """Plot scores at the middle of each severity bucket, with 95 % t intervals: hollow points for ID rows, filled ones
+    for OOD rows. The range of severities of the ID rows, which are distributed as the training set, is shaded.
 
-    Raises `FarshiftError` where a benchmark gives its rows no severity."""
+    Raises `FarshiftError` if the rows of a benchmark have no severity."""
     if lacking := sorted({record.benchmark for record in records if not record.severity}):
-        raise FarshiftError(f"{', '.join(lacking)}: rows have no severity, so there is no curve: leave it out")
+        raise FarshiftError(f"{', '.join(lacking)}: rows have no severity, so there is no curve: omit this run")
     panel_list = make_panels(records)
     names = list(dict.fromkeys(name for panel in panel_list for name in panel.names))
     look = assign_looks(names)
@@ -74,7 +75,7 @@ def _format_note(records: Sequence[Score]) -> str:
         f"Bars: {describe_intervals(records)}.",
         "Hollow: ID rows; filled: OOD rows.",
         "Shaded, up to the dotted line: the severities of the ID rows (the training range).",
-        "A point stands in the middle of its bucket of severities." if buckets else "",
+        "Points are drawn at the middle of their severity bucket." if buckets else "",
         describe_incomparable(records),
     ]
     return " ".join(filter(None, sentences))
@@ -89,7 +90,7 @@ def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) 
         axes.axvline(edge, color=GREY, lw=0.8, ls=(0, (2, 2)), zorder=1)
     middle = (len(panel.records) - 1) / 2
     for number, (name, record) in enumerate(zip(panel.names, panel.records, strict=True)):
-        # Buckets are the same for every model, so its bars stand beside the others', a little apart.
+        # Buckets are the same for every model, so the bars of different models are drawn side by side.
         nudge = ((number - middle) * min(2.0, 14 / len(panel.records)), 0.0)
         for path in _list_paths(record):
             axes.plot(
@@ -121,8 +122,8 @@ def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) 
 
 
 def _set_severity_axis(axes: Axes, points: Sequence[SeverityPoint]) -> None:
-    """Limits that leave room for bars beside their severity; ticks at the severities there are, where they are few and
-    clear of each other."""
+    """Set limits with a margin for bars that are offset from their severity, and ticks at the occurring severities if
+    they are few and far enough apart."""
     from matplotlib.ticker import FixedLocator, MaxNLocator
 
     values = sorted({float(end) for point in points for end in (point.first, point.last)})
@@ -139,8 +140,8 @@ def _list_points(record: Score, view: str) -> list[SeverityPoint]:
 
 
 def _list_paths(record: Score) -> list[list[tuple[float, float]]]:
-    """The lines through the points: one through all where OOD begins beyond ID, else one for each view, for at one
-    severity rows of the two views differ in more than severity."""
+    """Return the lines through the points: one through all if OOD starts beyond ID, else one per view, since rows of
+    the two views with the same severity differ in more than severity."""
     views = [points for view in ("id", "ood") if (points := _list_points(record, view))]
     if len(views) == 2 and max(point.last for point in views[0]) < min(point.first for point in views[1]):
         views = [views[0] + views[1]]

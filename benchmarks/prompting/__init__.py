@@ -1,1 +1,1 @@
-"""Prompts for language models, and the grading of their answers."""
+"""Prompts for language models, and the grading of their outputs."""

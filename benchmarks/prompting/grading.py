@@ -1,7 +1,7 @@
 """Grading: answers extracted from a language model's output by a benchmark's prompt, scored by its primary metric.
 
-Outputs from this harness and from other runners (through an exported task) are graded here, so their scores cannot
-differ.
+Outputs from this harness and from other runners (through an exported task) are graded by the same code, so that their
+scores are the same.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _LOST = Failed("no answer could be read")
 
 
 def extract_answers(texts: Sequence[str | None], prompt: Prompt, part: str, row_ids: NDArray[np.uint64]) -> Answers:
-    """Answers extracted from n texts to the n rows of these ids; a row without a text or an answer is failed."""
+    """Extract predictions from n outputs for the n rows of these ids; a row without an output or a prediction fails."""
     predictions = [_LOST if text is None else _extract_prediction(text, prompt) for text in texts]
     return read_answer(predictions, BatchLocation(part, 0, row_ids), prompt.task)
 
 
 def _extract_prediction(text: str, prompt: Prompt) -> Any:
-    # What JSON can say and UTF-8 cannot (half of a surrogate pair) is not text that anyone could store.
+    # JSON may have half of a surrogate pair, which cannot be encoded in UTF-8 and so not stored.
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         return _LOST
     prediction = prompt.read(text)
@@ -45,9 +45,9 @@ def _extract_prediction(text: str, prompt: Prompt) -> Any:
 
 @dataclass(frozen=True)
 class Grader:
-    """Grades one text at a time by a benchmark's own extraction and primary metric, without the benchmark's data.
+    """Grades one output at a time by a benchmark's extraction and primary metric, without the benchmark's data.
 
-    metric: a mean over rows of what it gives for each of them.
+    metric: a metric that is a mean over rows.
     """
 
     benchmark: str
@@ -61,8 +61,8 @@ class Grader:
 
     @classmethod
     def read(cls, path: Path) -> Grader:
-        """A grader from the file that `record` was written to. Raises `BadDefinition` where it is of another format, or
-        names a metric or an extraction that is not here in that version."""
+        """Read a grader from a file with the content of `record`. Raises `BadDefinition` for another format, or for a
+        metric or an extraction that is not available in that version."""
         card = json.loads(path.read_text("utf-8"))
         if card["format"] != FORMAT:
             raise BadDefinition(f"{path}: format {card['format']!r} is not {FORMAT}: export the benchmark again")
@@ -72,7 +72,7 @@ class Grader:
         return cls(card["benchmark"], card["entry_identity"], prompt, measure)
 
     def record(self) -> dict[str, Any]:
-        """All that decides a grade, as plain JSON."""
+        """Return all that determines a grade, as plain JSON."""
         return {
             "format": FORMAT,
             "benchmark": self.benchmark,
@@ -83,7 +83,7 @@ class Grader:
         }
 
     def value(self, text: str, label: str | int) -> float:
-        """What the metric gives for a row whose true label is `label` (a class by its index), answered by `text`."""
+        """Return the metric for a row with the true label `label` (a class by its index) and the output `text`."""
         assert self.metric.per_row is not None
         task = self.prompt.task
         truth = np.array([label], object if task.type == "sequence" else np.int64)

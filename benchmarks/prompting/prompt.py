@@ -2,8 +2,8 @@
 
 A prompt is the instruction, k examples of the training part, and the query, joined by the separator. In the templates
 of example and query `{field}` is replaced by a field's value, and `{{` and `}}` by a brace; there is no other syntax,
-so that a template has access to nothing but the fields it names. The instruction is used literally. A field that
-holds an encoded picture or sound stands in a prompt as that file, for models that can be shown it.
+so that a template has access only to the fields it names. The instruction is used literally. A field with an encoded
+image or recording is that file in the prompt, for models that accept files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class MediaPart:
-    """An encoded picture or sound in a prompt. type: its media type, such as image/jpeg."""
+    """An encoded image or recording in a prompt. type: its media type, such as image/jpeg."""
 
     content: bytes
     type: str
@@ -48,7 +48,7 @@ _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 @dataclass(frozen=True)
 class Template:
-    """A template, parsed: literal texts and fields in turn.
+    """A parsed template: alternating literal texts and fields.
 
     literals: one more than there are fields; the i-th field stands between literals i and i + 1.
     """
@@ -58,7 +58,7 @@ class Template:
 
     @classmethod
     def parse(cls, text: str, known: tuple[str, ...], where: str) -> Template:
-        """`BadDefinition` where `text` names a field that is not `known`, or holds a brace that belongs to none."""
+        """Parse a template. `BadDefinition` if `text` names a field that is not `known`, or has a single brace."""
         literals, fields, end = [""], [], 0
         for piece in _PIECE.finditer(text):
             literals[-1] += text[end : piece.start()]
@@ -68,7 +68,7 @@ class Template:
             elif piece[1] is None:
                 raise BadDefinition(f"prompt: {where} has a single {piece[0]!r}: write {piece[0] * 2} for a brace")
             elif piece[1] not in known:
-                raise BadDefinition(f"prompt: {where} names {piece[0]}, and may name {', '.join(known)}")
+                raise BadDefinition(f"prompt: {where} names {piece[0]}, but may only name {', '.join(known)}")
             else:
                 fields.append(piece[1])
                 literals.append("")
@@ -76,7 +76,7 @@ class Template:
         return cls(tuple(literals), tuple(fields))
 
     def filled(self, values: Mapping[str, Part]) -> list[Part]:
-        """The template with each field's text or file in its place, in pieces."""
+        """Return the template with each field replaced by its text or file, in pieces."""
         parts: list[Part] = [self.literals[0]]
         for field, literal in zip(self.fields, self.literals[1:], strict=True):
             parts += (values[field], literal)
@@ -85,12 +85,12 @@ class Template:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A benchmark's prompt, its examples drawn.
+    """A benchmark's prompt with its examples.
 
-    shots: k training rows, as `draw_shots` gives them: inputs and label by name.
+    shots: k training rows, as `draw_shots` returns them: inputs and label by name.
 
-    Raises `BadDefinition` for a template that cannot be filled, and where the extraction is not there in the pinned
-    version or cannot read answers to such a task.
+    Raises `BadDefinition` for an invalid template, and if the extraction is not available in the pinned version or does
+    not support the task.
     """
 
     pin: PromptPin
@@ -98,12 +98,12 @@ class Prompt:
     shots: tuple[Row, ...]
 
     def __post_init__(self) -> None:
-        # A definition that is wrong is refused here, not at the first of many rows.
+        # Detect an invalid definition here, not at the first of many rows.
         _ = self._lead, self._query, self._extract
 
     @cached_property
     def _lead(self) -> tuple[Part, ...]:
-        """All that comes before the query."""
+        """The prompt before the query."""
         example = _parse_example(self.pin, self.task)
         pieces: list[Part] = [self.pin.instruction, self.pin.separator] if self.pin.instruction else []
         for shot in self.shots:
@@ -120,30 +120,30 @@ class Prompt:
 
     @cached_property
     def signature(self) -> str:
-        """The prompt's version, and a digest of all that decides what a model is asked and how its answer is read."""
+        """The prompt's version, and a digest of all that determines the prompts and how outputs are parsed."""
         decides = {"pin": self.pin.model_dump(), "task": asdict(self.task), "lead": to_digest_form(self._lead)}
         return f"prompt@{self.pin.version}:{compute_identity(decides)[:16]}"
 
     def parts(self, row: Row) -> tuple[Part, ...]:
-        """The prompt for one row, given by its inputs: a text, or texts and the files between them."""
+        """Return the prompt for one row, given its inputs: a text, or texts and the files between them."""
         return _join_texts([*self._lead, *self._query.filled(_format_fields(row, self._query.fields, self.task))])
 
     def text(self, row: Row) -> str:
-        """The prompt for one row, given by its inputs. `BadDefinition` where it shows a picture or sound."""
+        """Return the prompt for one row, given its inputs. `BadDefinition` if it has an image or recording."""
         parts = self.parts(row)
         if any(isinstance(part, MediaPart) for part in parts):
             raise BadDefinition(
-                "prompt: it shows pictures or sounds, which no text can: ask a model that reads them, at an endpoint "
-                "(openai:MODEL@URL) or by a command (cmd:COMMAND)"
+                "prompt: it has images or audio, which cannot be sent as text: use a model that reads them, at an "
+                "endpoint (openai:MODEL@URL) or as a command (cmd:COMMAND)"
             )
         return "".join(part for part in parts if isinstance(part, str))
 
     def texts(self, batch: Columns) -> list[str]:
-        """The prompts for a batch of inputs, one per row, in order; `BadDefinition` as of `text`."""
+        """Return the prompts for a batch of inputs, one per row, in order; `BadDefinition` as for `text`."""
         return [self.text(row) for row in self._rows(batch)]
 
     def all_parts(self, batch: Columns) -> list[tuple[Part, ...]]:
-        """`parts` for a batch of inputs, one per row, in order."""
+        """Return `parts` for a batch of inputs, one per row, in order."""
         return [self.parts(row) for row in self._rows(batch)]
 
     def _rows(self, batch: Columns) -> Iterable[Row]:
@@ -151,24 +151,24 @@ class Prompt:
         return ({name: batch[name][row] for name in self._query.fields} for row in range(count))
 
     def read(self, text: str) -> str | int | float | None:
-        """The prediction in a model's output (up to the first stop string): a class, a number or a text, as the task
-        requires; None if there is no answer."""
+        """Extract the prediction from a model's output (up to the first stop string): a class, a number or a text,
+        depending on the task; None if there is none."""
         ends = [index for stop in self.pin.stop if stop and (index := text.find(stop)) >= 0]
         return self._extract(text[: min(ends, default=len(text))], self.task)
 
 
 def to_digest_form(parts: Sequence[Part]) -> str | list[Any]:
-    """A prompt for a digest: its text; with files in it a list, each file by its digest."""
+    """Convert a prompt for hashing: its text; or a list if it has files, each replaced by its digest."""
     if any(isinstance(part, MediaPart) for part in parts):
         return [part if isinstance(part, str) else {"file": part.digest} for part in parts]
     return "".join(part for part in parts if isinstance(part, str))
 
 
 def draw_shots(pin: PromptPin, name: str, columns: Columns, task: Task) -> tuple[Row, ...]:
-    """The k examples of a prompt: training rows drawn by their ids, the same on every platform and in every order.
+    """Draw the k examples of a prompt: training rows by their ids, the same on every platform and in every order.
 
-    name: the benchmark's. columns: the training part's inputs, label and `row_id`, first axis the row. A row given back
-    has the fields that the example shows. Raises `BadDefinition` where there are fewer than k rows.
+    name: the benchmark's. columns: the training part's inputs, label and `row_id`, first axis the row. The returned
+    rows have the fields that the example uses. Raises `BadDefinition` if there are fewer than k rows.
     """
     ids = columns["row_id"]
     _check_count(pin, name, len(ids))
@@ -178,8 +178,8 @@ def draw_shots(pin: PromptPin, name: str, columns: Columns, task: Task) -> tuple
 
 
 def check_prompt(pin: PromptPin, name: str, task: Task, trained: int) -> None:
-    """`BadDefinition` where the prompt of the benchmark `name` cannot be made: its templates name other fields than the
-    task's, its extraction does not read such answers, or training has fewer rows (`trained`) than it shows."""
+    """`BadDefinition` if the prompt of the benchmark `name` cannot be made: its templates name other fields than the
+    task's, its extraction does not support the task, or training has fewer rows (`trained`) than examples."""
     Prompt(pin, task, ())
     _parse_example(pin, task)
     _check_count(pin, name, trained)
@@ -188,7 +188,7 @@ def check_prompt(pin: PromptPin, name: str, task: Task, trained: int) -> None:
 def _check_count(pin: PromptPin, name: str, trained: int) -> None:
     if trained < pin.k:
         raise BadDefinition(
-            f"prompt: {pin.k} examples are asked for, and the training part of {name} has {trained} rows: lower its `k`"
+            f"prompt: {pin.k} examples are requested, and the training part of {name} has {trained} rows: lower its `k`"
         )
 
 
@@ -197,7 +197,7 @@ def _parse_example(pin: PromptPin, task: Task) -> Template:
 
 
 def _join_texts(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """The same, texts beside each other as one."""
+    """Merge adjacent texts."""
     merged: list[Part] = []
     for part in parts:
         if isinstance(part, str) and merged and isinstance(merged[-1], str):
@@ -225,15 +225,15 @@ def _format_label(value: Any, task: Task) -> str:
 
 
 def _format_text(value: Any, field: str) -> str:
-    """A value as people write it: numbers in the fewest digits that give them back; a vector with spaces between its
+    """Format a value: numbers in the fewest digits that read back as the same number; a vector with spaces between its
     numbers, a matrix with a line per row."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
-        raise BadDefinition(f"prompt: the field {field!r} holds bytes, which no text can show")
+        raise BadDefinition(f"prompt: the field {field!r} is of bytes, which cannot be shown as text")
     values = np.asarray(value)
     if values.ndim:
-        # Tensors of a source hold float32 at most; as JSON they come back in double precision.
+        # Tensors of a source are float32 at most; read back from JSON they are in double precision.
         values = values.astype(np.float32) if values.dtype.kind == "f" else values
         between = " " if values.ndim == 1 else "\n" * (values.ndim - 1)
         return between.join(_format_text(part, field) for part in values)

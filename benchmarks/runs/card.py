@@ -1,4 +1,4 @@
-"""The run card: what run.toml says of a run. What was run and on what, in which environment, what it spent."""
+"""The run card, run.toml: the model and benchmark of a run, its environment, and its usage."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ...core.errors import BadRun
 
 @dataclass(frozen=True)
 class BenchmarkTable:
-    """The benchmark that a run is on. identity of its entry under the scorer of then; selection: the rule that the
-    entry is scored by; more: what else the card says of it (its split, the manifest's identity)."""
+    """The benchmark of a run. identity: that of its entry, under the scorer of the time; selection: the rule that the
+    entry is scored by; more: other keys of the card (its split, the manifest's identity)."""
 
     name: str
     entry_identity: str
@@ -23,7 +23,7 @@ class BenchmarkTable:
 @dataclass(frozen=True)
 class ModelTable:
     """The model. candidates: every checkpoint x setting, in order; finals: the last checkpoint of each setting; more:
-    what else the card says of it (its settings, its batch size, the tool that asked it)."""
+    other keys of the card (its settings, its batch size, the runner)."""
 
     name: str
     candidates: tuple[str, ...]
@@ -32,7 +32,7 @@ class ModelTable:
 
     @property
     def kind(self) -> str:
-        """`own`, `baseline`, or where else the predictions come from."""
+        """`own`, `baseline`, or another origin of the predictions."""
         return str(self.extra.get("kind", ""))
 
     @property
@@ -43,7 +43,7 @@ class ModelTable:
 
 @dataclass(frozen=True)
 class BudgetTable:
-    """The budget. steps: set by hand instead of the budget's."""
+    """The budget. steps: set by the user instead of the budget's."""
 
     name: str
     seeds: tuple[int, ...]
@@ -53,8 +53,8 @@ class BudgetTable:
 
 @dataclass(frozen=True)
 class UsageTable:
-    """What a run spent. finished: when; seconds: of training and predicting; touched: parts that training looked at
-    besides its own; by_seed: what the model reported, by `seed_0`, `seed_1` .."""
+    """The usage of a run. finished: when; seconds: of training and predicting; touched: additional data that training
+    used; by_seed: the model's report, by `seed_0`, `seed_1` .."""
 
     finished: str
     seconds: float
@@ -64,7 +64,7 @@ class UsageTable:
 
 @dataclass(frozen=True)
 class DigestTable:
-    """sha256 of predictions.parquet, and of all that the card says."""
+    """sha256 of predictions.parquet, and of the content of the card."""
 
     predictions: str
     run: str
@@ -72,7 +72,7 @@ class DigestTable:
 
 @dataclass(frozen=True)
 class RunCard:
-    """What run.toml says, one field for each of its tables."""
+    """The content of run.toml, one field for each of its tables."""
 
     format: int
     benchmark: BenchmarkTable
@@ -84,7 +84,7 @@ class RunCard:
 
     @classmethod
     def from_dict(cls, card: Mapping[str, Any]) -> RunCard:
-        """The card of a run.toml as it is parsed. `BadRun` where it lacks what a run writes."""
+        """Make a card from a parsed run.toml. `BadRun` if required keys are missing."""
         benchmark, model, budget = dict(card["benchmark"]), dict(card["model"]), card["budget"]
         spent, digests = card["spent"], card["digests"]
         try:
@@ -115,10 +115,10 @@ class RunCard:
                 digests=DigestTable(digests["predictions"], digests["run"]),
             )
         except (KeyError, TypeError) as error:
-            raise BadRun(f"a run card that no run writes: {error}") from error
+            raise BadRun(f"an invalid run card: {error}") from error
 
     def to_dict(self) -> dict[str, Any]:
-        """The card as run.toml has it."""
+        """Return the card in the form of run.toml."""
         benchmark, model, budget, spent = self.benchmark, self.model, self.budget, self.spent
         return {
             "format": self.format,

@@ -1,7 +1,7 @@
-"""What of a benchmark a model was asked: all of it, by default.
+"""The rows of a benchmark that a run predicts: all of them, by default.
 
-A run card may say under `model` that it was less. `limit = N`: N rows of each part, a trial that no board takes.
-`left_out`: validation parts that its rule does not judge by, which a model of one candidate needs no answers to.
+A run card may say under `model` that there are fewer. `limit = N`: N rows of each part, a trial that boards reject.
+`left_out`: validation parts that the run's rule does not use, which a model with a single candidate need not predict.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..benchmark import VALIDATION, Benchmark
 
 @dataclass(frozen=True)
 class LimitedBenchmark(Benchmark):
-    """A benchmark of which `limit` rows of each part are asked and scored."""
+    """A benchmark limited to `limit` rows of each part."""
 
     limit: int
 
@@ -35,20 +35,20 @@ def limit_benchmark(benchmark: Benchmark, limit: int) -> LimitedBenchmark:
 
 
 def select_limited_rows(benchmark: str, part: str, row_ids: NDArray[np.uint64], limit: int) -> NDArray[np.int64]:
-    """Which rows of a part are asked under a limit: their places, ascending. Drawn by their ids: the same each time,
-    and among those of any larger limit."""
+    """Return the indices of the rows of a part under a limit, ascending. They are drawn by row ids: the same each time,
+    and a subset of those of any larger limit."""
     return np.sort(draw_permutation(f"limit/{benchmark}/{part}", row_ids)[:limit])
 
 
 def read_limit(model: Mapping[str, Any]) -> int | None:
-    """The limit that a run card's table `model` states; None for a whole run."""
+    """Return the limit in a run card's table `model`; None for a complete run."""
     stated = model.get("limit")
     return stated if type(stated) is int and stated > 0 else None
 
 
 def list_predicted_parts(benchmark: Benchmark, model: Mapping[str, Any]) -> list[str]:
-    """The parts that a run's candidates predict, by its card's table `model`. A part that it may not leave out is among
-    them, whatever the card says."""
+    """List the parts that a run's candidates predict, by its card's table `model`. A part that must not be left out is
+    always among them."""
     stated = model.get("left_out")
     left_out = {*map(str, stated)} if isinstance(stated, list) else set()
     return [
@@ -57,6 +57,6 @@ def list_predicted_parts(benchmark: Benchmark, model: Mapping[str, Any]) -> list
 
 
 def list_selection_only_parts(benchmark: Benchmark) -> list[str]:
-    """The validation parts that no view shows: they serve selection rules alone."""
+    """List the validation parts that are in no view: only selection rules use them."""
     shown = {view.part for view in benchmark.definition.views.values()}
     return [name for name in VALIDATION if benchmark.has_part(name) and name not in shown]

@@ -1,4 +1,4 @@
-"""How far the training of a run under way is: small files in its folder, which `farshift status` reads.
+"""The training progress of an unfinished run: small files in its folder, which `farshift status` reads.
 
 training/steps-0.json      the replica group whose first seed is 0
 """
@@ -14,14 +14,14 @@ from ...core.canonical import to_canonical_json
 from ...core.files import write_atomically
 
 TRAINING = "training"
-"""The folder, in a run folder under way, of checkpoints and of these files."""
+"""The folder of checkpoints and of these files, in an unfinished run's folder."""
 
 
 @dataclass(frozen=True)
 class FitProgress:
-    """What one process has trained of its replicas. done: optimiser steps, of all replicas together (of an estimator,
-    replicas), out of `steps`; `first` of them were there when it began. seconds: of wall clock since then. loss: the
-    mean over the replicas that are trained now; None before there is one."""
+    """The training progress of one process. done: optimiser steps of all its replicas together (for an estimator,
+    replicas), out of `steps`; `first` of them were done before it started. seconds: wall-clock time since then. loss:
+    the mean over the replicas in training; None before the first one is known."""
 
     done: int
     steps: int
@@ -31,7 +31,7 @@ class FitProgress:
 
     @property
     def remaining_seconds(self) -> float | None:
-        """Seconds still to go at the pace so far; None where it is not known, or all is done."""
+        """Estimated remaining seconds at the current pace; None if unknown, or if all is done."""
         steps_taken = self.done - self.first
         return (
             self.seconds / steps_taken * (self.steps - self.done)
@@ -45,7 +45,7 @@ class FitProgress:
 
 
 def get_fit_file(run: Path, seeds: Sequence[int]) -> Path:
-    """Where the process that trains these seeds says how far it is."""
+    """Return the progress file of the process that trains these seeds."""
     return run / TRAINING / f"steps-{seeds[0]}.json"
 
 
@@ -54,7 +54,7 @@ def list_fit_files(run: Path) -> list[Path]:
 
 
 def read_fit_progress(path: Path) -> FitProgress | None:
-    """What a file says; None where it is gone."""
+    """Read a progress file; None if it no longer exists."""
     try:
         return FitProgress(**json.loads(path.read_bytes()))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Merging: from the jobs of all seeds to a run's one table of predictions, its candidates, and what it spent."""
+"""Merging the jobs of all seeds into a run's table of predictions, its candidates, and its usage."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Jobs = dict[int, list[dict[str, Any]]]
 
 
 def merge_shards(shards: Path, jobs: Jobs, candidates: list[str]) -> pa.Table:
-    """All shards as one table, ordered by seed, part, candidate and row id, the same whatever wrote them. Class
-    probabilities are kept where every row of every candidate has them."""
+    """Merge all shards into one table, ordered by seed, part, candidate and row id, independent of which process wrote
+    them. Class probabilities are included if every row of every candidate has them."""
     import pyarrow as pa
 
     tables_by_key: dict[tuple[int, str, int], list[pa.Table]] = {}
@@ -47,7 +47,7 @@ def _concatenate_shards(shards: list[pa.Table]) -> pa.Table:
 
 
 def list_candidates(jobs: Jobs, path: Path) -> tuple[list[str], list[str]]:
-    """All candidates, and each setting's last one, both in order; the same for every seed, or refused."""
+    """List all candidates, and each setting's last one, in order; `BadRun` if they differ between seeds."""
     names_by_seed = {
         seed: (
             [name for job in done for name in job["candidates"] if not job["fold"]],
@@ -59,14 +59,14 @@ def list_candidates(jobs: Jobs, path: Path) -> tuple[list[str], list[str]]:
     for seed, names in names_by_seed.items():
         if names != first:
             raise BadRun(
-                f"{path}: seed {seed} has the candidates {', '.join(names[0])}, and not those of the other seeds "
-                f"({', '.join(first[0])}): a model must name the same checkpoints for every seed"
+                f"{path}: seed {seed} has the candidates {', '.join(names[0])}, but another seed has "
+                f"{', '.join(first[0])}: a model must use the same checkpoint names for every seed"
             )
     return first
 
 
 def sum_job_usage(cards: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a seed spent: seconds and steps added over its jobs, of any other remark the last."""
+    """Sum a seed's usage over its jobs: seconds and steps are added, for other remarks the last value is used."""
     usage: dict[str, Any] = {}
     for card in cards:
         for key, value in card["spent"].items():
@@ -79,10 +79,10 @@ _ADDED = ("fit_seconds", "predict_seconds", "steps", "epochs")
 
 
 def encode_parquet(table: pa.Table) -> bytes:
-    """A table as the bytes of a Parquet file, the same however it was put together."""
+    """Encode a table as a Parquet file; the bytes do not depend on the table's chunks."""
     import pyarrow.parquet as pq
 
     sink = io.BytesIO()
-    # In one piece: where a Parquet file's pages end depends on the pieces that it is written from.
+    # Combine chunks: the page boundaries of a Parquet file depend on them.
     pq.write_table(table.combine_chunks(), sink, compression="zstd")
     return sink.getvalue()

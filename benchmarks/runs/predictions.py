@@ -1,13 +1,13 @@
 """The table of predictions: one row per evaluated row, seed and candidate.
 
-part        string    the part, or the name of a selection rule that asks for rows of its own
+part        string    the part, or the name of a selection rule that needs additional rows
 row_id      uint64
 seed        int32
 candidate   string
-prediction  int64 (classification; of labels, how many are likely) | double (regression) | string (sequence; boxes,
-            as in boxes.py); null where there is none
+prediction  int64 (classification; for multilabel tasks, the number of likely labels) | double (regression) | string
+            (sequence; boxes, as in boxes.py); null if there is none
 status      int8      0 answered, 1 abstained, 2 failed
-scores      fixed-size list of float, one per class or label; only where the model gave them
+scores      fixed-size list of float, one per class or label; only if the model gave them
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ARROW_TYPES = {
 
 
 def make_answers_table(row_ids: NDArray[np.uint64], answers: Answers, task: Task) -> pa.Table:
-    """Answers as a table of row_id, prediction, status and, where there are any, scores; `row_ids` has shape (n,)."""
+    """Convert answers to a table of row_id, prediction, status and, if there are any, scores; `row_ids`: (n,)."""
     import pyarrow as pa
 
     lost = ~answers.answered
@@ -49,7 +49,7 @@ def make_answers_table(row_ids: NDArray[np.uint64], answers: Answers, task: Task
 
 
 def add_run_columns(table: pa.Table, part: str, seed: int, candidate: str) -> pa.Table:
-    """A table of answers as predictions: of which part, seed and candidate."""
+    """Add the columns part, seed and candidate to a table of answers."""
     import pyarrow as pa
 
     count = table.num_rows
@@ -63,7 +63,7 @@ def add_run_columns(table: pa.Table, part: str, seed: int, candidate: str) -> pa
 
 
 def read_answers(table: pa.Table, task: Task) -> Answers:
-    """The answers of a table of predictions, in its order."""
+    """Read the answers of a table of predictions, in its order."""
     status = table["status"].to_numpy()
     column = table["prediction"]
     if column.null_count:
@@ -82,7 +82,7 @@ def _read_scores(table: pa.Table) -> NDArray[np.float32] | None:
 
 
 def concatenate_answers(answers: list[Answers]) -> Answers:
-    """Answers to consecutive rows, put together; without scores where any of them has none."""
+    """Concatenate answers; without scores if one of them has none."""
     if len(answers) == 1:
         return answers[0]
     scores = [batch.scores for batch in answers if batch.scores is not None]
@@ -94,6 +94,6 @@ def concatenate_answers(answers: list[Answers]) -> Answers:
 
 
 def sort_by_row_id(table: pa.Table) -> pa.Table:
-    """The rows by ascending row id."""
+    """Sort the rows by row id."""
     ids = table["row_id"].to_numpy()
     return table if (ids[1:] > ids[:-1]).all() else table.take(np.argsort(ids, kind="stable"))

@@ -1,4 +1,4 @@
-"""A run of answers that are there already: no model is asked."""
+"""A run from existing predictions, without a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .run import Run
 from .shards import Shard
 
 ONLY = "last"
-"""The candidate of a model that has one."""
+"""The name of the candidate of a model with a single one."""
 
 
 def write_recorded_run(
@@ -29,21 +29,21 @@ def write_recorded_run(
     seeds: Sequence[int] | None = None,
     selection: str | None = None,
 ) -> Run:
-    """Write a finished run into the folder `out`; one that holds this very run is given back.
+    """Write a finished run into the folder `out`; if the folder already has this run, return it.
 
-    model: what the run card says of the model: `name`, `kind`, `code` (a digest), and whatever else there is to say.
-    answers: for each of `seeds` (0, 1, 2 .. where not given) and candidate the answers to every predicted part, by its
-    name, in the order of its rows; under the name of the run's selection rule, where it asks for rows of its own, those
-    to its ballot. Each candidate is the last checkpoint of a setting.
+    model: the run card's description of the model: `name`, `kind`, `code` (a digest), and other keys. answers: for each
+    of `seeds` (by default 0, 1, 2 ..) and candidate the predictions for each predicted part, by its name, in the order
+    of its rows; if the run's selection rule needs additional rows, also those for its selection data, by the rule's
+    name. Each candidate is the last checkpoint of a setting.
 
-    Raises `FarshiftError` for a name that no run card takes or more seeds than a run may have, `BadRun` where the
-    folder holds anything else, or a part has no answers.
+    Raises `FarshiftError` for an invalid name or too many seeds, `BadRun` if the folder has other content, or a part
+    has no predictions.
     """
     blind = load_model_inputs(benchmark)
     rows = list_predicted_inputs(benchmark, blind, selection)
     for part_inputs in rows:
         if any(part_inputs.name not in parts for each in answers for parts in each.values()):
-            raise BadRun(f"{benchmark.name}: there are no answers to {part_inputs.name}")
+            raise BadRun(f"{benchmark.name}: there are no predictions for {part_inputs.name}")
     numbers = list_seeds(len(answers) if seeds is None else seeds, benchmark, budget.name)
     with begin_run(benchmark, out, model, budget, numbers, selection) as folder:
         for seed in folder.missing():
@@ -61,12 +61,12 @@ def write_recorded_run(
 
 
 def list_predicted_inputs(benchmark: Benchmark, blind: ModelInputs, selection: str | None) -> list[Inputs]:
-    """The rows that a candidate answers: those of every predicted part, and those that a selection rule asks for in a
-    part of its own (its folds), whose inputs are left out."""
+    """List the rows that a candidate predicts: those of each predicted part, and the additional rows of a selection
+    rule (its folds), without their inputs."""
     inputs = [blind.part(name) for name in benchmark.predicted_parts]
     rule = benchmark.rule(selection)
     if rule.folds is not None:
         ballot = rule.ballot(benchmark)
-        assert ballot is not None  # a rule with folds judges what they answer
+        assert ballot is not None  # a rule with folds has selection data
         inputs.append(Inputs(rule.part, ballot.row_ids, {}))
     return inputs

@@ -1,11 +1,11 @@
-"""The run: what evaluating one model on one benchmark writes, read back and checked against its digests.
+"""The run: the predictions of one model on one benchmark, read back and checked against their digests.
 
-    run.toml              what was run, in which environment, what it spent, and the digests
+    run.toml              model, benchmark, environment, usage, and the digests
     predictions.parquet   part, row_id, seed, candidate, prediction, status, scores (predictions.py)
-    log.jsonl             what happened when
+    log.jsonl             events with their times
 
-While a run is under way what was answered lies in `shards/`, and `plan.json` says what the run is. A killed run goes on
-where it stopped; a finished one is immutable: its digests show any change.
+Until a run is finished its predictions are in `shards/`, and `plan.json` describes it. A killed run resumes where it
+stopped; a finished one is immutable: its digests reveal any change.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _TABLES = ("benchmark", "model", "budget", "environment", "spent", "digests")
 
 @dataclass(frozen=True)
 class RunLike:
-    """Whatever has a run card: a finished run on disk, an entry of a submission. Its properties are short
-    names for what is needed most often."""
+    """Anything with a run card: a finished run on disk, an entry of a submission. Its properties are short names for
+    the most used values."""
 
     card: RunCard
 
@@ -54,7 +54,7 @@ class RunLike:
 
     @property
     def steps(self) -> int | None:
-        """Steps set by hand instead of the budget's."""
+        """Steps set by the user instead of the budget's."""
         return self.card.budget.steps
 
     @property
@@ -92,8 +92,8 @@ class Run(RunLike):
         return self.card.benchmark.name
 
     def predictions(self, named: bool = False) -> pa.Table:
-        """Every prediction, a row each, as docs/formats.md has them. `named`: with a column `name`, what the predicted
-        class is called; `FarshiftError` where the benchmark's classes have no names."""
+        """Return all predictions, one per row, in the format of docs/formats.md. `named`: with a column `name`, the
+        name of the predicted class; `FarshiftError` if the benchmark's classes have no names."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -107,7 +107,7 @@ class Run(RunLike):
 
 
 def read_run(path: Path | str) -> Run:
-    """A finished run. Raises `BadRun` where it is not one, is unfinished, or was edited.
+    """Read a finished run. Raises `BadRun` if the path is not a run, or the run is unfinished or was edited.
 
     >>> import farshift as fs
     >>> run = fs.baseline("modadd97/xi35", "quadratic-mlp")
@@ -120,7 +120,7 @@ def read_run(path: Path | str) -> Run:
             done = len(list((path / "shards").glob("seed-*.json")))
             raise BadRun(
                 f"{path} is unfinished ({format_count(done, 'seed')} done): repeat the command that started it to "
-                "resume it"
+                "resume"
             )
         raise BadRun(f"{path} is not a run: {_suggest_runs(path)}")
     card = read_card(path / "run.toml")
@@ -131,24 +131,24 @@ def read_run(path: Path | str) -> Run:
 
 
 _DEEP = 3
-"""How deep below a folder runs are looked for: a suite's lie in it by benchmark and baseline."""
+"""Folder depth to which runs are searched: a suite has folders by benchmark and baseline."""
 
 
 def _suggest_runs(path: Path) -> str:
-    """Why a path is no run's folder, and which runs lie in it."""
+    """Return why a path is not a run folder, and which runs are in it."""
     if not path.is_dir():
-        return "it is a file" if path.exists() else "there is no such folder"
+        return "it is a file" if path.exists() else "the folder does not exist"
     inside = sorted(file.parent for deep in range(1, _DEEP + 1) for file in path.glob(f"{'*/' * deep}run.toml"))
     if not inside:
         return "it has no run.toml"
     return (
-        f"it holds {format_count(len(inside), 'run')}: name one of them, "
+        f"it has {format_count(len(inside), 'run')}: give one of them, "
         f"{shorten_list([str(folder) for folder in inside])}"
     )
 
 
 def read_card(path: Path) -> RunCard:
-    """The run card in a run.toml, checked against its digest. Raises `BadRun` where it is not whole or was edited."""
+    """Read the run card of a run.toml and check its digest. Raises `BadRun` if it is incomplete or was edited."""
     card = read_toml(path)
     if problem := find_card_problem(card):
         raise BadRun(f"{path}: {problem}")
@@ -159,7 +159,7 @@ def read_card(path: Path) -> RunCard:
 
 
 def find_card_problem(card: dict[str, Any]) -> str:
-    """What is wrong with the content of a run.toml; empty if it is whole and its digest fits."""
+    """Return what is wrong with the content of a run.toml; empty if it is complete and its digest matches."""
     if card.get("format") != FORMAT:
         return f"format {card.get('format')!r} is not {FORMAT}"
     missing = [name for name in _TABLES if not isinstance(card.get(name), dict)]
@@ -170,19 +170,19 @@ def find_card_problem(card: dict[str, Any]) -> str:
         return "lacks its digests"
     try:
         fits = digests["run"] == compute_card_digest(card)
-    except (TypeError, ValueError):  # a date, NaN: nothing that a run writes
+    except (TypeError, ValueError):  # a date or NaN, which no run writes
         fits = False
-    return "" if fits else "was edited: its digest does not fit what it says"
+    return "" if fits else "was edited: its digest does not match its content"
 
 
 def compute_card_digest(card: dict[str, Any]) -> str:
-    """sha256 over all that run.toml says except this digest itself."""
+    """Return sha256 over the content of run.toml without this digest."""
     rest = {key: value for key, value in card.items() if key != "digests"}
     return compute_identity(rest | {"digests": {"predictions": card["digests"]["predictions"]}})
 
 
 def describe_environment() -> dict[str, Any]:
-    """What may explain a difference: versions and platform. Never a name, a path or a secret."""
+    """Return versions and platform, which may explain differences; no names, paths or secrets."""
     import numpy
     import pyarrow
 

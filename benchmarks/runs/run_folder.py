@@ -1,8 +1,8 @@
-"""A run under way: what is finished is kept, a killed run goes on where it stopped.
+"""An unfinished run: finished jobs are stored, and a killed run resumes where it stopped.
 
-plan.json                        what the run is
-shards/seed-0/<job>/*.arrow      what a model answered (shards.py)
-shards/seed-0/<job>.json         a finished job: one model trained (or not) and asked for everything
+plan.json                        the description of the run
+shards/seed-0/<job>/*.arrow      predictions (shards.py)
+shards/seed-0/<job>.json         a finished job: one model, trained (or not), with all its predictions
 shards/seed-0.json               a finished seed
 """
 
@@ -48,11 +48,11 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 _LEADER = "leader"
 _STALE_SECONDS = 3600.0
-"""Without news from the other processes of a world for so long, one gives up waiting for them."""
+"""Seconds after which a process stops waiting for other processes of a world that make no progress."""
 
 
 class RunFolder:
-    """A run under way. Finished seeds are kept; other processes may add theirs."""
+    """An unfinished run. Finished seeds are stored; other processes may add theirs."""
 
     def __init__(self, path: Path, plan: dict[str, Any]) -> None:
         self.path, self.plan = path, plan
@@ -61,9 +61,9 @@ class RunFolder:
     @classmethod
     @contextmanager
     def begin(cls, path: Path, plan: dict[str, Any], world: World = SINGLE_PROCESS) -> Iterator[RunFolder]:
-        """Start a run, or go on with one of the same plan, and hold its lock while the context lasts. A finished run of
-        the same plan is there already; a folder with anything else is refused. In a world of several processes the
-        first one begins, the others join it."""
+        """Start a run, or resume one of the same plan, and hold its lock within the context. A finished run of the same
+        plan is returned; a folder with other content raises `BadRun`. In a world of several processes the first one
+        begins, the others join it."""
         plan = json.loads(to_canonical_json(plan))
         if world.rank > 0:
             yield _join_run(cls(path, plan), world)
@@ -76,7 +76,7 @@ class RunFolder:
             if (path / "run.toml").exists():
                 folder.run = _read_finished_run(path, plan)
                 folder._tidy()
-                log_message(f"{path} holds this run already, finished: nothing to do")
+                log_message(f"{path} has this run already, finished: nothing to do")
             else:
                 discard_useless(path / "shards")
                 folder._resume()
@@ -89,7 +89,7 @@ class RunFolder:
                 (path / _LEADER).unlink(missing_ok=True)
 
     def _resume(self) -> None:
-        """Make the folder this plan's."""
+        """Write the plan into the folder."""
         here = self.path / "plan.json"
         if here.exists():
             try:
@@ -99,11 +99,11 @@ class RunFolder:
             if begun != self.plan:
                 _replace_plan(self.path, begun, self.plan)
             return
-        for leftover in self.path.glob(".plan.json.*.tmp"):  # a process was killed as it began
+        for leftover in self.path.glob(".plan.json.*.tmp"):  # left by a process that was killed while starting
             leftover.unlink()
         foreign = sorted(item.name for item in self.path.iterdir())
         if foreign:
-            raise BadRun(f"{self.path} is not empty (it holds {foreign[0]}): choose another --out")
+            raise BadRun(f"{self.path} is not empty (it has {foreign[0]}): choose another --out")
         write_atomically(here, to_canonical_json(self.plan), ADVICE)
 
     def missing(self) -> list[int]:
@@ -111,25 +111,25 @@ class RunFolder:
         return [] if self.run is not None else [seed for seed in self.plan["seeds"] if self._seed_card(seed) is None]
 
     def job(self, seed: int, name: str, task: Task, fold: bool = False) -> Job:
-        """The job called `name` of a seed; `fold` for one that only serves a selection rule."""
+        """Return the job `name` of a seed; `fold` for one that only serves a selection rule."""
         return Job(self.path / "shards" / f"seed-{seed}" / name, seed, task, fold)
 
     def finish_job(self, job: Job, spent: dict[str, Any], touched: list[str]) -> None:
-        """Note that a job is done, once the other processes of this world have done their share of it."""
-        _wait_until_ready(job.is_covered, self.path, "the other processes to answer")
+        """Mark a job as done, once the other processes of this world have done their share of it."""
+        _wait_until_ready(job.is_covered, self.path, "the predictions of the other processes")
         job.finish(spent, touched)
 
     def finish_seed(self, seed: int, jobs: list[Job]) -> None:
-        """Note that all jobs of a seed are done."""
+        """Mark all jobs of a seed as done."""
         cards = [read_job_card(get_card_path(job.path)) for job in jobs]
         content = json.dumps({"seed": seed, "jobs": cards}).encode()
         write_atomically(self.path / "shards" / f"seed-{seed}.json", content, ADVICE)
         spent = sum_job_usage([card for card in cards if card is not None])
-        # A model may remark on anything: its seed, an event.
+        # The remarks of a model may have any key, also `seed` or `event`.
         self.log("seed done", spent | {"seed": seed})
 
     def _seed_card(self, seed: int) -> dict[str, Any] | None:
-        """What a finished seed's card says, if every shard it vouches for is there and whole."""
+        """Return the card of a finished seed, if all shards that it lists exist and are complete."""
         card = read_job_card(self.path / "shards" / f"seed-{seed}.json")
         if card is None:
             return None
@@ -147,7 +147,7 @@ class RunFolder:
             file.write(line)
 
     def wait_for_finish(self) -> Run:
-        """What a process that joined does at the end: wait until the first one has finished the run."""
+        """Wait, in a process that joined, until the first one has finished the run."""
         _wait_until_ready(lambda: (self.path / "run.toml").exists(), self.path, "the run to be finished")
         return read_run(self.path)
 
@@ -158,7 +158,7 @@ class RunFolder:
         cards = {seed: self._seed_card(seed) for seed in self.plan["seeds"]}
         absent = [seed for seed, card in cards.items() if card is None]
         if absent:
-            raise BadRun(f"{self.path}: seeds {absent} are not done")
+            raise BadRun(f"{self.path}: seeds {absent} are not finished")
         jobs = {seed: card["jobs"] for seed, card in cards.items() if card is not None}
         candidates, finals = list_candidates(jobs, self.path)
         content = encode_parquet(merge_shards(self.path / "shards", jobs, candidates))
@@ -186,7 +186,7 @@ class RunFolder:
         return read_run(self.path)
 
     def _tidy(self) -> None:
-        """Remove what a finished run no longer needs, and what killed processes left."""
+        """Remove the files that a finished run no longer needs, and those left by killed processes."""
         for folder in ("shards", ".shards.gone"):
             shutil.rmtree(self.path / folder, ignore_errors=True)
         (self.path / "plan.json").unlink(missing_ok=True)
@@ -196,13 +196,13 @@ class RunFolder:
 
 
 def _join_run(folder: RunFolder, world: World) -> RunFolder:
-    """The folder that the first process of this launch has begun, once it has, or finished before this one came."""
+    """Wait for the folder that the first process of this launch begins (or has already finished)."""
     leader, card = folder.path / _LEADER, folder.path / "run.toml"
 
     def begun() -> bool:
         if card.exists():
             return True
-        # The lock tells a living leader from what a killed one left behind.
+        # The lock distinguishes a running first process from the files of a killed one.
         try:
             return leader.read_text("utf-8") == world.launch and is_locked(folder.path)
         except OSError:
@@ -215,7 +215,7 @@ def _join_run(folder: RunFolder, world: World) -> RunFolder:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds a run folder's lock: the run is under way."""
+    """Whether a process holds a run folder's lock, so that the run is in progress."""
     lock = FileLock(f"{get_lock_path(path)}.lock")
     free = try_lock(lock)
     if free:
@@ -224,29 +224,29 @@ def is_locked(path: Path) -> bool:
 
 
 def _wait_until_ready(ready: Any, path: Path, what: str) -> None:
-    """Wait for other processes; give up where nothing in the folder has changed for an hour."""
+    """Wait for other processes; raise `BadRun` if nothing in the folder has changed for an hour."""
     since, seen = time.monotonic(), -1
     while not ready():
         shards = len(list_shards(path / "shards"))
         if shards != seen:
             since, seen = time.monotonic(), shards
         if time.monotonic() - since > _STALE_SECONDS:
-            raise BadRun(f"{path}: waited an hour for {what} and nothing happened: see what the other processes say")
+            raise BadRun(f"{path}: waited an hour for {what} without progress: see the other processes' output")
         time.sleep(0.05)
 
 
 def read_stated_identity(path: Path) -> str:
-    """The entry identity that the run in a folder was begun under; empty where there is none that can be read."""
+    """Return the entry identity with which the run in a folder was begun; empty if it cannot be read."""
     for name, read in (("run.toml", tomllib.loads), ("plan.json", json.loads)):
         try:
             return str(read((path / name).read_text("utf-8"))["benchmark"]["entry_identity"])
-        except (OSError, ValueError, KeyError, TypeError):  # whoever takes the folder up says what is wrong with it
+        except (OSError, ValueError, KeyError, TypeError):  # resuming the folder reports what is wrong with it
             continue
     return ""
 
 
 def _read_finished_run(path: Path, plan: dict[str, Any]) -> Run:
-    """The finished run in a folder, if it is the run of this plan."""
+    """Return the finished run in a folder, if it is the run of this plan."""
     run = read_run(path)
     card = run.card.to_dict()
     model = {key: value for key, value in card["model"].items() if key in plan["model"]}
@@ -258,19 +258,19 @@ def _read_finished_run(path: Path, plan: dict[str, Any]) -> Run:
     }
     differing = _compare_plans(done, planned)
     if differing:
-        raise BadRun(f"{path} holds a finished run (other {differing}), which is never changed: choose another --out")
+        raise BadRun(f"{path} has a finished run (other {differing}), which cannot be changed: choose another --out")
     return run
 
 
 def _replace_plan(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> None:
-    """Put a new plan in the place of one under which nothing was kept; else refuse."""
+    """Replace a plan without stored predictions by a new one; else raise `BadRun`."""
     shards = path / "shards"
     done = len(list(shards.glob("seed-*.json")))
     answers = sum(stop - start for start, stop in map(parse_row_range, list_shards(shards)))
     if done or answers:
-        existing = f"{format_count(done, 'seed')} done" if done else f"{format_count(answers, 'answer')} kept"
+        existing = f"{format_count(done, 'seed')} done" if done else f"{format_count(answers, 'prediction')} stored"
         raise BadRun(
-            f"{path} holds an unfinished run of another plan ({existing}; other {_compare_plans(begun, plan)}): "
+            f"{path} has an unfinished run of another plan ({existing}; other {_compare_plans(begun, plan)}): "
             "choose another --out or remove it"
         )
     if shards.exists():
@@ -279,7 +279,7 @@ def _replace_plan(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> No
 
 
 def _compare_plans(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """What differs between two plans, by name: `model code`, `seeds` .."""
+    """Return the differences between two plans, by name: `model code`, `seeds` .."""
     names = []
     for key in sorted({*old, *new}):
         a, b = old.get(key), new.get(key)

@@ -1,7 +1,7 @@
-"""Shards: what a model answered so far, in files that are there whole or not at all.
+"""Shards: the predictions so far, in files that are written atomically.
 
-A job is one model of a seed (one setting, or one fold of a selection rule). Its folder holds shards, each named
-`<part>.<candidate's key>.<start>-<stop>.<head of its sha256>.arrow`, positions in the order of asking.
+A job is one model of a seed (one setting, or one fold of a selection rule). Its folder has shards, each named
+`<part>.<candidate's key>.<start>-<stop>.<head of its sha256>.arrow`, with positions in prediction order.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from .predictions import concatenate_answers, make_answers_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ADVICE = "name another --out"
+ADVICE = "choose another --out"
 FLUSH_SECONDS = 5.0
 FLUSH_ROWS = 262_144
 _TRAINED = "trained"
-"""A file that says: this job's model was trained, so what it answered is of no use to another process."""
+"""A file that marks a job whose model was trained, so that another process cannot complete its predictions."""
 
 
 def compute_candidate_key(candidate: str) -> str:
-    """What stands for a candidate in the names of its shards: of its name alone, so that a model that a later process
-    makes may name its candidates in another order."""
+    """Return the key of a candidate in the names of its shards. It depends on the name only, so that a model made by a
+    later process may list its candidates in another order."""
     return sha256(candidate.encode()).hexdigest()[:12]
 
 
 class Job:
-    """One model of a seed: trained (or not), and asked for the parts of all its candidates."""
+    """One model of a seed: trained (or not), with predictions of all its candidates."""
 
     def __init__(self, path: Path, seed: int, task: Task, fold: bool = False) -> None:
         self.path, self.seed, self.task, self.fold = path, seed, task, fold
@@ -53,21 +53,21 @@ class Job:
         return self.path.name
 
     def is_done(self) -> bool:
-        """Whether the job has its card, and every shard that the card names is whole."""
+        """Whether the job has its card, and every shard that the card names is complete."""
         return _is_done(self.path)
 
     def answered(self) -> list[str]:
-        """The candidates that were asked, in order, here or by the process that finished the job."""
+        """The candidates that predicted, in order, here or in the process that finished the job."""
         card = read_job_card(get_card_path(self.path))
         return list(card["candidates"]) if card else self.candidates
 
     def mark_trained(self) -> None:
-        """Note that what follows comes from a model that was trained here."""
+        """Mark that the following predictions are from a model that was trained here."""
         write_atomically(self.path / _TRAINED, b"", ADVICE)
 
     def covered(self, candidate: str, inputs: Inputs) -> NDArray[np.bool_]:
-        """Which rows have an answer of the candidate, in the order of asking, shape (n,). A shard that was damaged has
-        none, and is removed."""
+        """Return which rows have a prediction of the candidate, in prediction order, shape (n,). A damaged shard is
+        removed and does not count."""
         covered = np.zeros(len(inputs), bool)
         for shard in self._shards(candidate, inputs.name):
             if is_complete(shard):
@@ -80,17 +80,17 @@ class Job:
         return sorted(self.path.glob(f"{part}.{compute_candidate_key(candidate)}.*.arrow"))
 
     def asks(self, candidate: str, inputs: Inputs) -> None:
-        """Note that a candidate is asked for rows."""
+        """Record that a candidate must predict these rows."""
         if candidate not in self.candidates:
             self.candidates.append(candidate)
         self._requests.append((candidate, inputs))
 
     def is_covered(self) -> bool:
-        """Whether all rows that were asked for have their answers, from this process or others."""
+        """Whether all recorded rows have predictions, from this process or others."""
         return all(self.covered(candidate, inputs).all() for candidate, inputs in self._requests)
 
     def finish(self, spent: dict[str, Any], touched: list[str]) -> None:
-        """Write the job's card: its candidates, shards, and what it spent."""
+        """Write the job's card: its candidates, shards and usage."""
         shards = [path.name for candidate, inputs in self._requests for path in self._shards(candidate, inputs.name)]
         card = {
             "job": self.name,
@@ -104,9 +104,9 @@ class Job:
 
 
 class Shard:
-    """Answers on their way to the disk: written every few seconds, and when the context ends, with or without an error.
+    """Predictions to be stored: written every few seconds, and when the context ends, with or without an error.
 
-    With `in_one` nothing is written unless every row was answered."""
+    With `in_one` nothing is written unless every row has a prediction."""
 
     def __init__(self, job: Job, candidate: str, inputs: Inputs, in_one: bool = False) -> None:
         self.inputs = inputs
@@ -116,7 +116,7 @@ class Shard:
         self._rows, self._flushed = 0, time.monotonic()
 
     def add(self, start: int, stop: int, row_ids: NDArray[np.uint64], answers: Answers) -> None:
-        """Keep the answers to the rows at [start, stop) of the order of asking."""
+        """Add the predictions of the rows at [start, stop) in prediction order."""
         if self._pending and self._pending[-1][1] != start:
             self._flush()
         self._pending.append((start, stop, row_ids, answers))
@@ -145,7 +145,7 @@ class Shard:
 
 
 def is_complete(shard: Path) -> bool:
-    """Whether a shard is what its name says."""
+    """Whether a shard matches the digest in its name."""
     try:
         return sha256(shard.read_bytes()).hexdigest()[:16] == shard.name.split(".")[3]
     except (OSError, IndexError):
@@ -153,7 +153,7 @@ def is_complete(shard: Path) -> bool:
 
 
 def read_job_card(path: Path) -> dict[str, Any] | None:
-    """A card of this folder; None where there is none that can be read."""
+    """Read a card; None if it is missing or unreadable."""
     try:
         card = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
@@ -162,21 +162,21 @@ def read_job_card(path: Path) -> dict[str, Any] | None:
 
 
 def get_card_path(job: Path) -> Path:
-    """Where the card of the job in a folder lies: beside it."""
+    """Return the path of the card of the job in a folder, beside the folder."""
     return job.with_name(f"{job.name}.json")
 
 
 def parse_row_range(shard: Path) -> tuple[int, int]:
-    """The rows [start, stop) of the order of asking that a shard answers, by its name."""
+    """Return the rows [start, stop) in prediction order of a shard, from its name."""
     start, stop = map(int, shard.name.split(".")[2].split("-"))
     return start, stop
 
 
 def list_shards(folder: Path) -> list[Path]:
-    """The shards anywhere in a folder, sorted; fewer where another process removes it meanwhile."""
+    """List the shards anywhere in a folder, sorted; fewer if another process removes the folder meanwhile."""
     shards: list[Path] = []
     for root, inner, names in os.walk(folder):
-        inner[:] = [name for name in inner if not name.startswith(".")]  # on its way out (`discard_folder`)
+        inner[:] = [name for name in inner if not name.startswith(".")]  # being removed (`discard_folder`)
         shards += [Path(root) / name for name in names if name.endswith(".arrow")]
     return sorted(shards)
 
@@ -187,8 +187,8 @@ def _is_done(job: Path) -> bool:
 
 
 def discard_useless(shards: Path) -> None:
-    """Remove the jobs of trained models that are half done, or were damaged since: another training may not give the
-    same model, so what is left of them cannot be completed."""
+    """Remove incomplete or damaged jobs of trained models: repeated training may not give the same model, so their
+    predictions cannot be completed."""
     for marker in sorted(shards.glob(f"*/[!.]*/{_TRAINED}")):
         job = marker.parent
         if not _is_done(job):
@@ -197,7 +197,7 @@ def discard_useless(shards: Path) -> None:
 
 
 def discard_folder(folder: Path) -> None:
-    """Remove a folder, at once for whoever looks: a process that is killed meanwhile leaves no half of it behind."""
+    """Remove a folder atomically: a process that is killed meanwhile leaves no part of it visible."""
     gone = folder.with_name(f".{folder.name}.gone")
     shutil.rmtree(gone, ignore_errors=True)
     folder.rename(gone)
@@ -205,14 +205,14 @@ def discard_folder(folder: Path) -> None:
 
 
 def read_shard(shard: Path) -> pa.Table:
-    """The answers of a shard: row_id, prediction, status, scores."""
+    """Read the answers of a shard: row_id, prediction, status, scores."""
     import pyarrow as pa
 
     return pa.ipc.open_file(shard).read_all()
 
 
 def _encode_arrow(table: pa.Table) -> memoryview:
-    """The table as an Arrow file: written as it lies in memory, since a model is waiting."""
+    """Encode the table as an uncompressed Arrow file, which is fast, since a model is waiting."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()

@@ -1,4 +1,4 @@
-"""How far runs are: read from their folders, without disturbing them."""
+"""The progress of runs, read from their folders without affecting them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .shards import list_shards, parse_row_range
 
 @dataclass(frozen=True)
 class Status:
-    """One run folder. `stopped`: unfinished, and no process works on it; the command that began it goes on.
+    """The status of one run folder. `stopped`: unfinished, and no process works on it; repeat the command to resume.
 
-    `steps` counts what a baseline's replicas have trained, out of `of_steps` (0: it does not train, or does not say).
-    `answers` counts kept answers; `rate` is answers a second since the first one was kept, `left` the seconds still to
-    go at the pace so far, of training while it goes on (None: not known)."""
+    `steps` counts the training steps of a baseline's replicas, out of `of_steps` (0: no training, or not reported).
+    `answers` counts stored predictions; `rate` is predictions per second since the first one, `left` the estimated
+    remaining seconds at the current pace, of training while it lasts (None: unknown)."""
 
     run: str
     benchmark: str
@@ -41,7 +41,7 @@ class Status:
         return asdict(self)
 
     def cells(self) -> list[str]:
-        """The same for a table of people."""
+        """Return the cells of a printed table."""
         rate = "" if self.rate is None else f"{self.rate:,.0f}"
         left = "" if self.left is None else _format_duration(self.left)
         seeds = f"{self.seeds} of {self.of_seeds}"
@@ -50,18 +50,18 @@ class Status:
 
 
 def list_statuses(folders: Sequence[Path]) -> list[Status]:
-    """The state of every run in these folders, by path. Raises `FarshiftError` where there is none, `BadRun` where one
+    """List the status of every run in these folders, by path. Raises `FarshiftError` if there is none, `BadRun` if one
     cannot be read."""
     by_path = {path: _read_status(path) for folder in folders for path in _list_run_folders(folder)}
     if not by_path:
-        raise FarshiftError(f"no run in {', '.join(map(str, folders))}: name run folders, or folders that hold some")
+        raise FarshiftError(f"no run in {', '.join(map(str, folders))}: give run folders, or folders with runs")
     return [by_path[path] for path in sorted(by_path)]
 
 
 def _list_run_folders(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise FarshiftError(f"{folder} is not a folder")
-    # os.walk passes over what another process removes meanwhile.
+    # os.walk skips folders that another process removes meanwhile.
     return sorted({Path(root) for root, _, names in os.walk(folder) if {"run.toml", "plan.json"} & set(names)})
 
 
@@ -71,11 +71,11 @@ def _read_status(path: Path) -> Status:
             return _describe_finished(path)
         plan = json.loads((path / "plan.json").read_text("utf-8"))
         shards = list_shards(path / "shards")
-        if (path / "run.toml").exists():  # meanwhile
+        if (path / "run.toml").exists():  # finished meanwhile
             return _describe_finished(path)
         return _describe_unfinished(path, plan, shards)
     except (KeyError, TypeError, ValueError) as error:
-        raise BadRun(f"{path} is not a run that can be read ({type(error).__name__}: {error}): leave it out") from error
+        raise BadRun(f"{path} is not a readable run ({type(error).__name__}: {error}): leave it out") from error
 
 
 def _describe_unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:
@@ -85,13 +85,13 @@ def _describe_unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -
     began = min((written for shard in shards if (written := _get_write_time(shard)) is not None), default=None)
     elapsed = None if began is None else time.time() - began
     rate = answers / elapsed if running and elapsed and len(shards) > 1 else None
-    # Seeds are alike: what the finished ones took, the others will take.
+    # Seeds are assumed to take equal time.
     per_seed = answers / done if done else None
     left = max(0.0, per_seed * len(seeds) - answers) / rate if per_seed and rate else None
     fits = [progress for progress in map(read_fit_progress, list_fit_files(path)) if progress is not None]
     to_train = [
         progress.remaining_seconds for progress in fits if progress.remaining_seconds is not None
-    ]  # the processes train side by side
+    ]  # the processes train in parallel
     if running and to_train:
         left = max(to_train)
     return Status(
@@ -110,7 +110,7 @@ def _describe_unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -
 
 
 def _get_write_time(shard: Path) -> float | None:
-    """When a shard was written; None where it is gone."""
+    """Return when a shard was written; None if it no longer exists."""
     try:
         return shard.stat().st_mtime
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A run's predictions, checked against the benchmark row by row, ready to be measured by any metric on any rows."""
+"""A run's predictions, checked against the benchmark row by row, for any metric on any rows."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Chosen = dict[int, str]
-"""The candidate of each seed."""
+"""The selected candidate of each seed."""
 
 
 @dataclass(frozen=True)
 class AnsweredRows:
-    """Rows with their true labels, the answers of every seed to them, the clusters in which they come, and the fields
-    that metrics read of them (`columns`, by name)."""
+    """Rows with their true labels, the predictions of each seed, their clusters, and the fields that metrics read
+    (`columns`, by name)."""
 
     task: Task
     row_ids: NDArray[np.uint64]
@@ -54,7 +54,7 @@ class AnsweredRows:
     columns: Columns = field(default_factory=dict)
 
     def select(self, rows: NDArray[Any]) -> AnsweredRows:
-        """Some of the rows: positions or a mask."""
+        """Select rows by indices or a mask."""
         clusters = None if self.clusters is None else encode_clusters(self.clusters[rows])
         columns = {name: values[rows] for name, values in self.columns.items()}
         answers = [seed_answers[rows] for seed_answers in self.answers]
@@ -69,7 +69,7 @@ class AnsweredRows:
         return [seed_answers.fill_missing(self.truth, self.task) for seed_answers in self.answers]
 
     def by(self, metric: Metric) -> Sample:
-        """The rows measured by a metric, with all that its interval needs."""
+        """Return the metric on these rows, with all that its interval needs."""
         if metric.per_row is not None:
             rows = [metric.per_row(seed_answers, self.truth, self.task) for seed_answers in self._settled]
             return RowScores(np.stack(rows), metric.bounds, self.clusters)
@@ -85,7 +85,7 @@ class AnsweredRows:
         return known._over_groups(metric, groups[counted])
 
     def _over_groups(self, metric: Metric, groups: NDArray[np.str_]) -> Replicates:
-        """A metric over groups, of rows each of which is in one or more of its `groups`, (n, K)."""
+        """Replicates of a metric over groups; each row is in one or more of the `groups`, (n, K)."""
         if metric.groups == "drawn":
             return self._replicates(metric, encode_clusters(groups[:, 0]), None, groups)
         strata = np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -95,7 +95,7 @@ class AnsweredRows:
     def _replicates(
         self, metric: Metric, clusters: Codes | None, strata: Codes | None, named: NDArray[np.str_] | None = None
     ) -> Replicates:
-        """A statistic of the rows, dealt out whole clusters at a time; or, within each of some `strata`, row by row."""
+        """Replicates of a statistic, by leaving out whole clusters, or single rows within each of the `strata`."""
         most = count_jackknife_groups(self.row_ids, clusters)
         count = most if metric.smooth else min(HALVED, 1 << max(most.bit_length() - 1, 0))
         if strata is None:
@@ -105,7 +105,7 @@ class AnsweredRows:
         sizes = np.bincount(groups)
         members = [np.flatnonzero(groups == group) for group in range(len(sizes))]
         columns = [{name: values[rows] for name, values in self.columns.items()} for rows in members]
-        with np.errstate(over="ignore"):  # what is too large to add is infinite, and its estimate not defined
+        with np.errstate(over="ignore"):  # sums that overflow are infinite, and their estimate undefined
             states = [
                 [
                     metric.update(answers[rows], self.truth[rows], self.task, beside)
@@ -128,17 +128,17 @@ class AnsweredRows:
             )
 
     def states(self, metric: Metric) -> list[State]:
-        """The metric's state of each seed's answers."""
+        """Return the metric's state for each seed's predictions."""
         return [metric.update(seed_answers, self.truth, self.task, self.columns) for seed_answers in self._settled]
 
     def value(self, metric: Metric) -> float:
-        """The metric of a single seed's answers."""
+        """Return the metric of a single seed's predictions."""
         return metric.value(self._settled[0], self.truth, self.task, self.columns)
 
 
 def _has_enough_clusters(groups: NDArray[np.str_], clusters: Codes | None) -> bool:
-    """Whether the rows of each group of a metric, `groups` (n, K), come in enough clusters to say anything of others:
-    FEW or more, counted by how much each weighs (the inverse of the sum of squared shares, Kish 1965)."""
+    """Whether the rows of each group of a metric, `groups` (n, K), come from enough clusters to generalise to others:
+    FEW or more, counted as the effective number (the inverse of the sum of squared shares, Kish 1965)."""
     assert clusters is not None
     for name in sorted(set(groups[groups != ""].tolist())):
         sizes = np.bincount(clusters[(groups == name).any(axis=1)])
@@ -148,10 +148,10 @@ def _has_enough_clusters(groups: NDArray[np.str_], clusters: Codes | None) -> bo
 
 
 def get_cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
-    """The cluster of each row, by name, shape (n,): the split's group; None where there is none.
+    """Return the cluster of each row, by name, shape (n,): the split's group; None if there is none.
 
-    Groups that are the levels of severity under another name (lengths, depths) are not clusters but what a split of
-    this `kind` varies: other rows would be of the same levels. Domains are clusters whatever they differ in."""
+    Groups that coincide with levels of severity (lengths, depths) are not clusters but what a split of this `kind`
+    varies: other rows would have the same levels. Domains are always clusters."""
     groups, severity = part.row_metadata.get("group"), part.row_metadata.get("severity")
     if groups is None or severity is None or kind == "domain":
         return groups
@@ -161,7 +161,7 @@ def get_cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
 
 
 class RunPredictions:
-    """The predictions of every candidate and seed of a run, checked to be exactly the rows that they should be."""
+    """The predictions of each candidate and seed of a run, checked to be exactly the required rows."""
 
     def __init__(self, benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> None:
         self.benchmark, self.seeds, self.candidates, self.finals = benchmark, card.seeds, card.candidates, card.finals
@@ -172,31 +172,32 @@ class RunPredictions:
         self.blocks_of = split_blocks(predictions)
 
     def has(self, part: str, candidate: str) -> bool:
-        """Whether a candidate predicted a part (which it did for every seed, or for none)."""
+        """Whether a candidate predicted a part (for all seeds, or for none)."""
         return (self.seeds[0], part, candidate) in self.blocks_of
 
     def _answers(self, seed: int, part: str, candidate: str, row_ids: NDArray[np.uint64]) -> Answers:
-        """The answers to the rows of these ids, in their order."""
+        """Return the predictions for the rows of these ids, in their order."""
         table = sort_by_row_id(self.blocks_of[seed, part, candidate])
         answers = read_answers(table, self.benchmark.task)
         ids = table["row_id"].to_numpy()
         return answers if np.array_equal(ids, row_ids) else answers[np.searchsorted(ids, row_ids)]
 
     def view(self, name: str, chosen: Chosen) -> AnsweredRows:
-        """A view's rows, answered by each seed's chosen candidate."""
+        """Return a view's rows with the predictions of each seed's selected candidate."""
         part, truth = self.benchmark.view(name)
         return self.rows(self.benchmark.definition.views[name].part, part, truth, chosen)
 
     def rows(self, name: str, part: Part, labels: NDArray[Any], chosen: Chosen) -> AnsweredRows:
-        """The rows `part`, all or some of those of the part `name`, compared with `labels` (n,), answered by each
-        seed's chosen candidate."""
+        """Return the rows `part`, all or some of the part `name`, with `labels` (n,) and the predictions of each seed's
+        selected candidate."""
         answers = [self._answers(seed, name, chosen[seed], part.row_ids) for seed in self.seeds]
         clusters = encode_clusters(get_cluster_names(part, self.benchmark.kind))
         columns = part.numpy(self.benchmark.metric_fields)
         return AnsweredRows(self.benchmark.task, part.row_ids, labels, answers, clusters, columns)
 
     def choose(self, rule: Rule) -> Chosen:
-        """Each seed's candidate by a rule: the best on its ballot by the primary metric, the earliest of equals."""
+        """Select each seed's candidate by a rule: the best on its selection data by the primary metric; the first of
+        equals."""
         ballot = rule.ballot(self.benchmark)
         if ballot is None:
             return dict.fromkeys(self.seeds, self.finals[0])
@@ -210,7 +211,7 @@ class RunPredictions:
         }
 
     def _columns(self, row_ids: NDArray[np.uint64]) -> Columns:
-        """The fields that metrics read, of the rows of these ids (n,), which are all of one part."""
+        """Return the fields that metrics read, for the rows of these ids (n,), which are in a single part."""
         names = self.benchmark.metric_fields
         if not names:
             return NO_COLUMNS
@@ -220,15 +221,15 @@ class RunPredictions:
             at = np.minimum(np.searchsorted(ids, row_ids), len(ids) - 1)
             if np.array_equal(ids[at], row_ids):
                 return part.select(at).numpy(names)
-        raise BadRun(f"{self.benchmark.name}: rows that candidates are judged on are of no part, and lack {names[0]!r}")
+        raise BadRun(f"{self.benchmark.name}: rows for selection are in no part, and lack {names[0]!r}")
 
     def part_of(self, rule: Rule) -> str:
-        """The part under which the predictions lie that a rule judges by (a rule may name a view)."""
+        """Return the part whose predictions a rule uses (a rule may name a view)."""
         view = self.benchmark.definition.views.get(rule.part)
         return rule.part if view is None else view.part
 
     def _worth(self, seed: int, part: str, candidate: str, ballot: SelectionData, columns: Columns) -> float:
-        """How good a candidate looks: higher is better, whatever the metric; undefined is worst."""
+        """Return a candidate's selection score: higher is better for every metric; undefined is worst."""
         metric = self.benchmark.metrics[0]
         answers = self._answers(seed, part, candidate, ballot.row_ids)
         rows = AnsweredRows(self.benchmark.task, ballot.row_ids, ballot.labels, [answers], None, columns)

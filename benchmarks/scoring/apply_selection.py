@@ -1,4 +1,4 @@
-"""Every selection rule applied to one run: what each would have chosen, how that scores, and what it cost."""
+"""All selection rules applied to one run: each rule's candidates, their scores, and their regret."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .record import SelectionScore
 
 
 def score_selections(scored: RunPredictions) -> dict[str, SelectionScore | NotAvailable]:
-    """By rule: the candidate chosen for each seed, ID, OOD and gap of these, and the regret: how much better the
-    oracle's choice is on the shifted rows; the reason where a rule cannot be applied."""
+    """Return by rule: the candidate selected for each seed, their ID, OOD and gap, and the regret: how much better the
+    oracle's choice scores on the shifted rows; or the reason why the rule cannot be applied."""
     metric = scored.benchmark.metrics[0]
     listed = scored.benchmark.definition.protocol.selection
     known = {name: rule for name, rule in load_rules().items() if not rule.declared or name in listed}
@@ -28,14 +28,14 @@ def score_selections(scored: RunPredictions) -> dict[str, SelectionScore | NotAv
 
     def samples(of: Chosen) -> tuple[Sample, Sample]:
         key = tuple(of.values())
-        if key not in measured:  # rules often choose alike
+        if key not in measured:  # rules often select the same candidates
             measured[key] = (scored.view("id", of).by(metric), scored.view("ood", of).by(metric))
         return measured[key]
 
     best = samples(chosen["oracle"])[1]
     for name, choice in chosen.items():
         id_rows, ood_rows = samples(choice)
-        # A loss is better when lower: regret is what was lost, whichever way the metric runs.
+        # Regret is positive for a loss too, where lower is better.
         regret = best.minus(ood_rows) if metric.better == "higher" else ood_rows.minus(best)
         scores[name] = SelectionScore(
             choice,
@@ -48,7 +48,7 @@ def score_selections(scored: RunPredictions) -> dict[str, SelectionScore | NotAv
 
 
 def explain_unavailable(scored: RunPredictions, rule: Rule) -> str:
-    """Why a rule cannot be applied to a run; "" where it can."""
+    """Return why a rule cannot be applied to a run; "" if it can."""
     if reason := rule.unavailable(scored.benchmark):
         return reason
     if rule.folds is not None and rule.name not in scored.benchmark.definition.protocol.selection:

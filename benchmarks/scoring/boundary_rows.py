@@ -1,10 +1,11 @@
-"""What a sample of rows cannot show of a number that is no mean of rows: how far one row more, at either end, moves it.
+"""The uncertainty at the ends of a metric's range: how much one additional row, wholly right or wholly wrong, moves it.
 
-Where every row is right, leaving rows out moves nothing, and a resample of them neither; yet the number is not certain.
-A mean of rows therefore counts a wholly right and a wholly wrong row more (statistics/variance_estimate.py, as Agresti
-and Coull, The American Statistician 1998, do with two of each). Any other number does the same for each kind of row
-that it tells apart: each class, of balanced accuracy, macro-F1 or AUROC, each group, of a metric over groups. For a
-class of n_k of K classes, all right, that is 1 / (K (n_k + 1)) of balanced accuracy: much where the class is rare.
+If every row is right, neither the jackknife nor a resample of the rows varies the metric; still its value is uncertain.
+A mean of rows therefore counts one additional right and one additional wrong row (statistics/variance_estimate.py, as
+Agresti and Coull, The American Statistician 1998, do with two of each). Any other metric does the same for each kind of
+row that it distinguishes: each class, for balanced accuracy, macro-F1 or AUROC; each group, for a metric over groups.
+For a class of n_k rows out of K classes, all right, that is 1 / (K (n_k + 1)) of balanced accuracy: much for a rare
+class.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from ..model import Columns, Task
 from ..statistics.sample import BoundaryRows, has_finite_ends
 
 KINDS, MOST_GROUPS = 25, 200
-"""Of how many classes, and of how many groups, a row each is tried: of more, so many are drawn, and stand for all."""
+"""Maximum number of classes, and of groups, with an additional row each; if there are more, these are a sample."""
 
 TRIED = 5
-"""Of rows that are all of a kind, so many are tried, which stand for all."""
+"""Number of rows tried if all rows are of one kind; they are a sample."""
 
 
 @dataclass(frozen=True)
 class BoundaryContext:
-    """The rows of which a row more is tried: their task, ids, true labels and fields. scored: how many probabilities a
-    model gave for each, None where none."""
+    """The rows from which additional rows are made: task, ids, true labels and fields. scored: the number of
+    probabilities that a model gave for each row, None if it gave none."""
 
     task: Task
     row_ids: NDArray[np.uint64]
@@ -50,11 +51,11 @@ def compute_boundary_rows(
     groups: NDArray[np.str_] | None,
     clusters: int | None,
 ) -> BoundaryRows | None:
-    """How far a wholly wrong and a wholly right row of each kind would move a metric of these rows.
+    """Return how much a wholly wrong and a wholly right row of each kind would move a metric of these rows.
 
-    states: those of each seed, which together are its state; groups: the rows' groups, (n, K), of a metric over groups;
-    clusters: how many there are, where they are drawn at random: a row then stands for a cluster of the average size.
-    None for a metric without two ends."""
+    states: the metric's states for each seed; groups: the rows' groups, (n, K), for a metric over groups; clusters:
+    their number, if they are random effects: a row then represents a cluster of average size. None for a metric without
+    finite bounds."""
     if not has_finite_ends(metric.bounds) or not len(rows.truth):
         return None
     at, weight = _choose_rows(rows, groups)
@@ -75,7 +76,7 @@ def compute_boundary_rows(
 
 
 def _choose_rows(rows: BoundaryContext, groups: NDArray[np.str_] | None) -> tuple[NDArray[np.int64], float]:
-    """The rows that are tried, by position, and how many kinds each of them stands for."""
+    """Return the indices of the rows to try, and the number of kinds that each represents."""
     order = draw_permutation("ends", rows.row_ids)
     if groups is not None:
         kinds, most = np.unique(groups[order], axis=0, return_index=True)[1], MOST_GROUPS
@@ -89,11 +90,11 @@ def _choose_rows(rows: BoundaryContext, groups: NDArray[np.str_] | None) -> tupl
 
 
 def _make_right_answers(truth: NDArray[Any], task: Task, scored: int | None) -> Answers:
-    """The answers that are wholly right, to n rows."""
+    """Return wholly right predictions for n rows."""
     if task.type == "classification":
         classes = truth.astype(np.int64)
         return Answers.all_given(classes, None if scored is None else np.eye(scored, dtype=np.float32)[classes])
-    if task.type == "multilabel":  # scores of either sign, and no larger than float32 holds
+    if task.type == "multilabel":  # scores of both signs, within the range of float32
         likely = np.where(np.asarray(truth) > 0, np.inf, -np.inf).astype(np.float32)
         return Answers.all_given((likely > 0).sum(axis=1), likely)
     if task.type == "detection":
@@ -102,14 +103,14 @@ def _make_right_answers(truth: NDArray[Any], task: Task, scored: int | None) -> 
 
 
 def _make_certain_boxes(boxes: str) -> str:
-    """True boxes as a prediction that is sure of each."""
+    """Return the true boxes as a prediction with full confidence."""
     true = read_boxes(boxes, scored=False)
     return write_boxes(np.column_stack([true.corners, np.ones(len(true)), true.classes]))
 
 
 def _make_wrong_answers(truth: NDArray[Any], at: NDArray[np.int64], task: Task, right: Answers, named: bool) -> Answers:
-    """The answers to the rows `at` that are wholly wrong: numbers mirrored in the middle of all true ones; another
-    class where one is `named`, which costs that one as well; else none at all."""
+    """Return wholly wrong predictions for the rows `at`: numbers mirrored at the middle of all true ones; another class
+    if one is `named`, which costs that class as well; else no prediction."""
     if task.type == "regression":
         return Answers.all_given(truth.min() + truth.max() - truth[at])
     if task.type == "classification" and named and (task.classes or 0) > 1:

@@ -1,4 +1,4 @@
-"""What lies behind a score: groups, severities, calibration, lost answers, label errors, wholes and their parts."""
+"""Breakdowns of a score: groups, severities, calibration, lost predictions, label errors, compositionality."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Views = Mapping[str, AnsweredRows]
 
 
 def count_answers(rows: AnsweredRows) -> AnswerCounts:
-    """How many rows were answered, abstained from and failed, over all seeds."""
+    """Count the rows answered, abstained from and failed, over all seeds."""
     status = np.concatenate([answers.status for answers in rows.answers])
     return AnswerCounts(len(status), *(int((status == answers).sum()) for answers in (ANSWERED, ABSTAINED, FAILED)))
 
@@ -39,10 +39,10 @@ def count_answers(rows: AnsweredRows) -> AnswerCounts:
 def score_groups(
     scored: RunPredictions, rows: AnsweredRows, by: Metric
 ) -> tuple[WorstGroup | None, dict[str, float] | None]:
-    """The groups of the OOD view: the worst one beside all of them, and quantiles over groups; None where there are
-    fewer than two. Groups that the metric is not defined on, or has no interval on, are left out.
+    """Score the groups of the OOD view: the worst one with all of them, and quantiles over groups; None if there are
+    fewer than two. Groups without a defined metric or interval are left out.
 
-    The worst of several noisy scores is biased; every group is given, so that it can be judged."""
+    The worst of several noisy scores is biased, so all groups are reported."""
     groups = scored.benchmark.view("ood")[0].row_metadata.get("group")
     names = [] if groups is None else sorted(set(groups.tolist()))
     if groups is None or not 2 <= len(names) <= MAX_GROUPS:
@@ -51,7 +51,7 @@ def score_groups(
     known = {name: estimate for name, estimate in every.items() if estimate.defined}
     if not known:
         return None, None
-    # Of the values as they are recorded: which group is the worst must not hang on the last bits.
+    # On the recorded values, so that the worst group does not depend on the last bits.
     values = {name: round(estimate.value, 6) for name, estimate in known.items()}
     worst = find_worst_group(values, by.better)
     quantiles = compute_group_quantiles(np.array([*values.values()]), QUANTILES, by.better)
@@ -59,7 +59,7 @@ def score_groups(
 
 
 def compute_severity_curve(scored: RunPredictions, views: Views, by: Metric) -> list[SeverityPoint]:
-    """The score along severity: points of the ID view, then of the OOD view, each in buckets of similar size."""
+    """Return the score by severity: points of the ID view, then of the OOD view, each in buckets of similar size."""
     curve = []
     for view, most in (("id", MAX_BUCKETS // 3), ("ood", MAX_BUCKETS - MAX_BUCKETS // 3)):
         severity = scored.benchmark.view(view)[0].row_metadata.get("severity")
@@ -73,7 +73,7 @@ def compute_severity_curve(scored: RunPredictions, views: Views, by: Metric) -> 
 
 
 def _make_buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
-    """At most `most` ranges of severity that hold similar numbers of rows; single values where they are few."""
+    """Return at most `most` ranges of severity with similar numbers of rows; single values if there are few."""
     values, counts = np.unique(severity, return_counts=True)
     if len(values) <= most:
         return [(value, value) for value in values.tolist()]
@@ -82,8 +82,8 @@ def _make_buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
 
 
 def compute_extrapolation(scored: RunPredictions, views: Views, by: Metric) -> Extrapolation | None:
-    """Area under the severity curve, and the severity at which the score halves; None without severities, or for a
-    metric that is not a mean of rows between 0 and 1."""
+    """Return the area under the severity curve, and the severity at which the score halves; None without severities, or
+    for a metric that is not a mean of rows between 0 and 1."""
     severities = [scored.benchmark.view(view)[0].row_metadata.get("severity") for view in ("id", "ood")]
     if by.per_row is None or by.bounds != (0.0, 1.0) or by.better == "lower":
         return None
@@ -100,14 +100,14 @@ def compute_extrapolation(scored: RunPredictions, views: Views, by: Metric) -> E
 
 
 def _assign_groups(views: list[AnsweredRows]) -> NDArray[np.int64]:
-    """The jackknife group of each row of some views, one after the other. Each is dealt out by itself, to as many
-    groups as all of them fill: a group left out is left out of all, and none is left without rows."""
+    """Return the jackknife group of each row of some views, concatenated. The number of groups is the smallest of the
+    views': a group left out is left out of all views, and none has no rows."""
     groups = min(count_jackknife_groups(view.row_ids, view.clusters) for view in views)
     return np.concatenate([deal_rows(view.row_ids, view.clusters, groups) for view in views])
 
 
 def compute_valley(scored: RunPredictions, views: Views, by: Metric) -> Valley | None:
-    """The gap at each severity that ID and OOD rows share, and where it peaks; None where they share under three."""
+    """Return the gap at each severity that ID and OOD rows share, and its peak; None if they share under three."""
     carried = {view: scored.benchmark.view(view)[0].row_metadata.get("severity") for view in ("id", "ood")}
     severities = {view: severity for view, severity in carried.items() if severity is not None}
     if len(severities) < 2 or by.better == "lower":
@@ -122,8 +122,8 @@ def compute_valley(scored: RunPredictions, views: Views, by: Metric) -> Valley |
 
 
 def compute_calibration(views: Views) -> dict[str, Calibration] | None:
-    """The bins of a reliability diagram and the expected calibration error, of ID and OOD, over all seeds; None where
-    the model gave no class probabilities."""
+    """Return the bins of a reliability diagram and the expected calibration error, of ID and OOD, over all seeds; None
+    if the model gave no class probabilities."""
     if not all(views[name].has_scores and views[name].task.type == "classification" for name in ("id", "ood")):
         return None
     ece = find_metric("ece")
@@ -135,7 +135,7 @@ def compute_calibration(views: Views) -> dict[str, Calibration] | None:
 
 
 def _list_bins(state: State) -> list[CalibrationBin]:
-    """The bins that hold rows; rows without an answer have none."""
+    """Return the bins with rows; rows without a prediction are in none."""
     count = len(state["rows"]) - 1
     bins = zip(state["rows"].tolist(), state["confidence"].tolist(), state["hits"].tolist(), strict=True)
     return [
@@ -152,8 +152,8 @@ def _list_bins(state: State) -> list[CalibrationBin]:
 
 
 def detect_label_errors(scored: RunPredictions, chosen: Chosen) -> LabelErrors | None:
-    """How well the model's own doubt finds the wrong labels of the training part; None without corrupted labels,
-    without predictions for the training part, or without class probabilities."""
+    """Measure how well the model's uncertainty detects the wrong labels of the training part; None without corrupted
+    labels, without predictions for the training part, or without class probabilities."""
     benchmark = scored.benchmark
     of_classes = benchmark.task.type == "classification"
     if benchmark.kind != "corrupted-label" or "train" not in benchmark.predicted_parts or not of_classes:
@@ -172,7 +172,7 @@ def detect_label_errors(scored: RunPredictions, chosen: Chosen) -> LabelErrors |
 
 
 def compute_composition(scored: RunPredictions, views: Views, by: Metric) -> Compositionality | NotAvailable | None:
-    """How often a whole is wrong though all its parts are right; None where no row is made of others."""
+    """Measure how often a row is wrong though all its components are right; None if no rows are composed of others."""
     composed = scored.benchmark.definition.composed
     if composed is None:
         return None
@@ -194,7 +194,7 @@ def compute_composition(scored: RunPredictions, views: Views, by: Metric) -> Com
 
 
 def _find_right_rows(rows: AnsweredRows, by: Metric) -> NDArray[np.bool_]:
-    """Which rows are wholly right, shape (seeds, n)."""
+    """Return which rows are wholly right, shape (seeds, n)."""
     sample = rows.by(by)
     assert isinstance(sample, RowScores)
     right: NDArray[np.bool_] = sample.scores == by.bounds[1 if by.better == "higher" else 0]

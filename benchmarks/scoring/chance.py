@@ -1,8 +1,8 @@
-"""What guessing scores by a metric, and what nobody can better: the ends of a benchmark's normalised scale.
+"""Chance level and best possible score of a metric: the ends of a benchmark's normalised scale.
 
-Both follow from the task and the metric alone: a metric's file says what guessing scores (`chance`). Metrics
-without such a level (an error in the units of the label, a calibration error, an average precision, which depends on
-how common a class is) are left out of aggregates.
+Both follow from the task and the metric only: a metric's file defines its chance level (`chance`). Metrics without one
+(an error in the units of the label, a calibration error, an average precision, which depends on how common a class is)
+are left out of aggregates.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ..statistics.normalised import Scale
 
 
 def compute_chance(metric: Metric, task: Task) -> float | None:
-    """What guessing scores; None where the metric has no level of chance that the task fixes."""
+    """Return the score of random guessing; None if the task does not determine it."""
     return None if metric.chance is None else metric.chance(task)
 
 
 def make_scale(benchmark: Benchmark) -> Scale | None:
-    """The normalised scale of a benchmark's primary metric; None where it has none."""
+    """Return the normalised scale of a benchmark's primary metric; None if it has none."""
     metric = benchmark.metrics[0]
     level = compute_chance(metric, benchmark.task)
     return None if level is None else Scale(level, metric.bounds[1 if metric.better == "higher" else 0])

@@ -1,4 +1,4 @@
-"""Which of a run's settings were chosen, and what they are."""
+"""The selected candidates of a run and their settings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .record import Score, SelectionScore
 
 @dataclass(frozen=True)
 class ChosenCandidate:
-    """What a selection rule chose for some seeds. candidate: its name, a setting's before its checkpoint's; settings:
-    the values of that setting, as the run card has them; seeds: for which it was chosen."""
+    """A selected candidate. candidate: its name, the setting's before the checkpoint's; settings: the setting's values,
+    as on the run card; seeds: those for which it was selected."""
 
     candidate: str
     settings: Mapping[str, Any]
@@ -30,12 +30,12 @@ class ChosenCandidate:
 
 
 def _format_value(value: Any) -> str:
-    """A value to read: drawn numbers in four digits; `to_dict` has all of them."""
+    """Format a value: numbers with four digits; `to_dict` has all digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def list_chosen_candidates(run: Run, score: Score) -> list[ChosenCandidate]:
-    """What the rule that a run is scored by chose among its candidates, in their order; empty where it has but one."""
+    """List the candidates selected by the rule that a run is scored by, in their order; empty if it has only one."""
     own = score.selections.get(score.selection)
     if len(run.candidates) < 2 or not isinstance(own, SelectionScore):
         return []

@@ -1,4 +1,4 @@
-"""Does a run hold exactly the predictions that its benchmark asks for: each wanted row once, and no others?"""
+"""Checks that a run has exactly the predictions that its benchmark requires: each expected row once, and no others."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExpectedRows:
-    """Rows that each seed must predict: of which part (or selection rule), their ids (n,) ascending, by which
-    candidates."""
+    """Rows that each seed must predict: their part (or selection rule), their ids (n,) ascending, and the candidates
+    that predict them."""
 
     part: str
     ids: NDArray[np.uint64]
@@ -29,7 +29,7 @@ class ExpectedRows:
 
 
 def list_expected_rows(benchmark: Benchmark, card: RunLike) -> list[ExpectedRows]:
-    """All rows that each seed of a run must predict: those of every predicted part by every candidate, and those of
+    """List the rows that each seed of a run must predict: those of each predicted part by each candidate, and those of
     the run's rule by each setting's last checkpoint."""
     rule = benchmark.rule(card.selection)
     parts = (
@@ -44,7 +44,7 @@ def list_expected_rows(benchmark: Benchmark, card: RunLike) -> list[ExpectedRows
 
 
 def find_completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> list[str]:
-    """What is wrong with the rows of a table of predictions: it must hold the wanted rows once, and no others."""
+    """List the problems of a table of predictions, which must have each expected row once, and no others."""
     blocks = split_blocks(predictions)
     problems = []
     for rows in list_expected_rows(benchmark, card):
@@ -56,12 +56,12 @@ def find_completeness_problems(benchmark: Benchmark, predictions: pa.Table, card
                     which = "" if len(card.candidates) == 1 else f", candidate {candidate[:60]}"
                     problems.append(f"part {rows.part}, seed {seed}{which}: {describe_row_id_problem(ids, rows.ids)}")
     for seed, part, candidate in sorted(blocks):
-        problems.append(f"part {part[:60]!r}, seed {seed}, candidate {candidate[:60]!r}: nothing of this run")
+        problems.append(f"part {part[:60]!r}, seed {seed}, candidate {candidate[:60]!r}: not part of this run")
     return problems
 
 
 def split_blocks(predictions: pa.Table) -> dict[tuple[int, str, str], pa.Table]:
-    """The table cut by (seed, part, candidate); rows of one block keep their order."""
+    """Split the table by (seed, part, candidate); rows of one block keep their order."""
     seeds = predictions["seed"].to_numpy()
     parts, candidates = (predictions[name].combine_chunks().dictionary_encode() for name in ("part", "candidate"))
     parts, candidates = (_combine_chunks(column) for column in (parts, candidates))
@@ -86,7 +86,8 @@ def _combine_chunks(column: Any) -> Any:
 
 
 def describe_row_id_problem(got: NDArray[np.uint64], expected: NDArray[np.uint64]) -> str:
-    """What is wrong with a set of row ids: missing, unknown or repeated ones, each counted and one named."""
+    """Describe the problems of a set of row ids: the number of missing, unknown and repeated ones, with an example
+    each."""
     problems = []
     missing, unknown = np.setdiff1d(expected, got), np.setdiff1d(got, expected)
     values, counts = np.unique(got, return_counts=True)

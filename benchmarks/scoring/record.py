@@ -1,7 +1,7 @@
-"""The score of a run as a typed record: what `fs.score` returns, boards store as JSON, and pictures and tables show.
+"""The score of a run as a typed record: returned by `fs.score`, stored by boards as JSON, shown in plots and tables.
 
-Every number has six decimals, whether it was just computed or read back, so that the last bits of a platform's
-arithmetic do not show and the two are equal.
+All numbers have six decimals, whether just computed or read back, so that both are equal and do not depend on the last
+bits of a platform's arithmetic.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class ViewScores:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> ViewScores:
-        """What `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
         return cls(*(read_estimate(record[name]) for name in ("id", "ood", "gap")))
 
 
 @dataclass(frozen=True)
 class AnswerCounts:
-    """How many rows were answered, abstained from and failed, over all seeds."""
+    """Numbers of rows answered, abstained from and failed, over all seeds."""
 
     rows: int
     answered: int
@@ -61,8 +61,8 @@ class AnswerCounts:
 
 @dataclass(frozen=True)
 class SelectionScore:
-    """What a selection rule chooses: each seed's candidate, its scores, and the regret: how much better the oracle's
-    choice is on the shifted rows."""
+    """The result of a selection rule: each seed's candidate, the scores, and the regret: how much better the oracle's
+    choice scores on the shifted rows."""
 
     chosen: Mapping[int, str]
     id: MaybeEstimate
@@ -77,15 +77,15 @@ class SelectionScore:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> SelectionScore:
-        """What `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
         chosen = {int(seed): candidate for seed, candidate in record["chosen"].items()}
         return cls(chosen, *(read_estimate(record[name]) for name in ("id", "ood", "gap", "regret")))
 
 
 @dataclass(frozen=True)
 class WorstGroup:
-    """The OOD group of the worst score, its `estimate`, and those of all `groups` by name. The interval of the worst
-    does not account for its being the worst of several."""
+    """The OOD group with the worst score, its `estimate`, and those of all `groups` by name. The interval of the worst
+    group does not account for its selection among several."""
 
     group: str
     estimate: Estimate
@@ -98,14 +98,14 @@ class WorstGroup:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> WorstGroup:
-        """What `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
         groups = {name: Estimate.from_dict(group_record) for name, group_record in record["groups"].items()}
         return cls(record["group"], Estimate.from_dict(record), groups)
 
 
 @dataclass(frozen=True)
 class SeverityPoint:
-    """The score of a view's rows whose severity lies between `first` and `last`, both included."""
+    """The score of a view's rows whose severity is between `first` and `last`, both included."""
 
     view: str
     first: float
@@ -114,7 +114,7 @@ class SeverityPoint:
 
     @property
     def middle(self) -> float:
-        """Where the point stands on an axis of severity."""
+        """The point's position on an axis of severity."""
         return float(self.first + self.last) / 2
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,14 +123,14 @@ class SeverityPoint:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> SeverityPoint:
-        """What `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
         return cls(record["view"], record["from"], record["to"], Estimate.from_dict(record))
 
 
 @dataclass(frozen=True)
 class CalibrationBin:
-    """The answers whose confidence lies between `low` and `high`: their number, mean confidence, and the share that is
-    right."""
+    """The predictions with a confidence between `low` and `high`: their number, mean confidence, and the share that is
+    correct."""
 
     low: float
     high: float
@@ -157,7 +157,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Calibration:
-        """What `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
         bins = tuple(
             CalibrationBin(**_rename_keys(bin_record, {"from": "low", "to": "high"})) for bin_record in record["bins"]
         )
@@ -173,10 +173,9 @@ class Score:
     """The scores of a run, each with its 95 % interval: `score.ood.value`, `score.gap.low`.
 
     id, ood, gap: by the primary metric. views: every view by it. metrics: ID, OOD and gap by each other metric.
-    selections: what each selection rule would have chosen. worst_group, severity and what follows are None or empty
-    where the benchmark or the answers have no such thing. `spent` is what the model's side reports to have spent, and
-    `remarks` what it remarked of each seed (diagnostics among it); they are not part of the score, since they are never
-    twice the same.
+    selections: the result of each selection rule. worst_group, severity and the following are None or empty if they do
+    not apply to the benchmark or the predictions. `spent` is the usage that the model's side reports, and `remarks` are
+    its remarks for each seed (with diagnostics); they are not part of the score, since they differ between repetitions.
     """
 
     scorer: int
@@ -216,7 +215,7 @@ class Score:
     remarks: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON: the score alone, which a board stores and anybody can compute again."""
+        """Plain JSON: the reproducible score only, as stored by boards."""
         return {
             **{name: getattr(self, name) for name in _PLAIN[:7]},
             "seeds": list(self.seeds),
@@ -244,7 +243,7 @@ class Score:
         }
 
     def report(self) -> dict[str, Any]:
-        """Plain JSON: the score, what was spent, and the remarks."""
+        """Plain JSON: the score, the usage and the remarks."""
         return self.to_dict() | {"spent": self.spent, "remarks": self.remarks}
 
     def json(self) -> bytes:
@@ -253,8 +252,8 @@ class Score:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Score:
-        """The score that `to_dict` or `report` wrote. `BadRun` where it lacks what every score has; what an earlier
-        scorer did not record is None or empty."""
+        """Read the score that `to_dict` or `report` wrote. `BadRun` if a required value is missing; values that an
+        earlier scorer did not record are None or empty."""
         if lacking := [name for name in _NEEDED if name not in record]:
             whose = f"{record.get('model', 'a model')} on {record.get('benchmark', 'a benchmark')}"
             raise BadRun(f"the score record of {whose} lacks {', '.join(lacking)}: score the run again")
@@ -291,11 +290,11 @@ class Score:
         )
 
     def rounded(self) -> Score:
-        """The same as it is read back: every number with six decimals."""
+        """Return the score as it is read back: all numbers with six decimals."""
         return Score.from_dict(self.report())
 
     def _measures(self) -> list[tuple[str, str, MaybeEstimate]]:
-        """Every estimate as (metric, measure, it): ID, OOD and gap, the other views, the other metrics."""
+        """Yield each estimate as (metric, measure, estimate): ID, OOD and gap, the other views, the other metrics."""
         measures = [(self.metric, name, getattr(self, name)) for name in ("id", "ood", "gap")]
         measures += [(self.metric, name, view) for name, view in self.views.items() if name not in ("id", "ood")]
         for signature, view_scores in self.metrics.items():
@@ -309,8 +308,8 @@ class Score:
         return render_table(rows, f"{self.model} on {self.benchmark}", self.interval)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A data frame with a row for each metric and measure (ID, OOD, gap, other views): its value and interval, or
-        why there is none. `MissingExtra` without pandas."""
+        """Return a data frame with a row for each metric and measure (ID, OOD, gap, other views): its value and
+        interval, or the reason why there is none. `MissingExtra` without pandas."""
         named = {"benchmark": self.benchmark, "model": self.model}
         rows = [
             named | {"metric": signature, "measure": name} | estimate.to_dict()
@@ -332,14 +331,14 @@ class Score:
         for view, counts in self.answers.items():
             if counts.answered < counts.rows:
                 lines.append(
-                    f"{view}: of {counts.rows} answers {counts.abstained} abstained, {counts.failed} failed; "
+                    f"{view}: of {counts.rows} predictions {counts.abstained} abstained, {counts.failed} failed; "
                     "each counts as wrong"
                 )
         if self.candidates > 1:
             lines += [_format_rule(name, item) for name, item in self.selections.items()]
         usage_text = ", ".join(f"{name} {value}" for name, value in self.spent.items())
         lines += [f"{'':>10}  {self.interval}", f"{'':>10}  spent: {usage_text}"]
-        # A line each, whatever line breaks a model's or a group's name has.
+        # One line each: names of models or groups may have line breaks.
         return "\n".join(map(escape_untrusted, lines))
 
 
@@ -367,7 +366,7 @@ def _write_optional(item: Any) -> dict[str, Any] | None:
 
 
 def format_estimate(estimate: HasInterval | NotAvailable) -> str:
-    """A value and its interval, such as `0.953 [0.941, 0.965]`; `n/a` with the reason where there is none."""
+    """Format a value and its interval, such as `0.953 [0.941, 0.965]`; `n/a` with the reason if there is none."""
     if isinstance(estimate, NotAvailable):
         return f"n/a ({estimate.reason})"
     return f"{estimate.value:z.3f} [{estimate.low:z.3f}, {estimate.high:z.3f}]"

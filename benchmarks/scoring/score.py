@@ -1,6 +1,6 @@
-"""Scoring: one pure function from a run's predictions to its scores. No torch, no network, no clock.
+"""Scoring, a pure function from a run's predictions to its scores. No torch, no network, no clock.
 
-The same predictions give the same bytes (`Score.json()`) everywhere: offline, on a board, on another platform.
+The same predictions give the same bytes (`Score.json()`) on every platform, offline and on a board.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 
 def score(run: Run | Path | str, selection: str | None = None) -> Score:
-    """The scores of a run: ID, OOD, gap, every view, worst group and severity curve, each with its 95 % interval.
+    """Score a run: ID, OOD, gap, every view, worst group and severity curve, each with its 95 % interval.
 
-    `selection` scores it by another rule than its own, one that the protocol allows. Raises `BadRun` where the run was
-    made for another version of the benchmark, or does not hold exactly one prediction per row, seed and candidate.
+    `selection`: another selection rule than the run's, one that the protocol permits. Raises `BadRun` if the run was
+    made for another version of the benchmark, or does not have exactly one prediction per row, seed and candidate.
 
     >>> import farshift as fs
     >>> found = fs.score(fs.baseline("modadd97/xi35", "quadratic-mlp-weight-decay"))
@@ -63,8 +63,8 @@ def score(run: Run | Path | str, selection: str | None = None) -> Score:
 
 
 def get_run_benchmark(run: Run) -> Benchmark:
-    """The benchmark of a run, or what of it the run was limited to; `BadRun` where the run was made for another
-    version of it. One that was made under an earlier scorer holds the same predictions, and is scored by this one."""
+    """Return the benchmark of a run, limited if the run is; `BadRun` if the run was made for another version of it. A
+    run made under an earlier scorer has the same predictions, and is scored by this one."""
     benchmark = find_benchmark(run.benchmark)
     if benchmark.made_under(run.entry_identity, run.budget, run.steps, run.selection) is None:
         identity = benchmark.identity(run.budget, run.steps, run.selection)
@@ -77,12 +77,12 @@ def get_run_benchmark(run: Run) -> Benchmark:
 
 
 def compute_entry_identity(run: Run) -> str:
-    """The identity of a run's entry under this scorer, whichever it was made under; raises as `get_run_benchmark`."""
+    """Return the identity of a run's entry under the current scorer; raises like `get_run_benchmark`."""
     return get_run_benchmark(run).identity(run.budget, run.steps, run.selection)
 
 
 def score_predictions(benchmark: Benchmark, predictions: pa.Table, run: RunLike, selection: str | None = None) -> Score:
-    """The scores of a table of predictions (runs/predictions.py) of `run`."""
+    """Score a table of predictions (runs/predictions.py) of `run`."""
     benchmark.check()
     rule = benchmark.rule(selection or run.selection)
     scored = RunPredictions(benchmark, predictions, run)
@@ -146,7 +146,7 @@ def _describe_limit(benchmark: Benchmark) -> str:
 
 
 def _check_defined(estimates: dict[str, Estimate], metric: Metric) -> None:
-    """Refuse a run whose entry would lack a number that it is compared by."""
+    """Raise `BadRun` if a score that entries are compared by is undefined."""
     for name, estimate in estimates.items():
         if not estimate.defined:
             raise BadRun(
@@ -156,7 +156,7 @@ def _check_defined(estimates: dict[str, Estimate], metric: Metric) -> None:
 
 
 def _score_secondary(views: dict[str, AnsweredRows], metric: Metric) -> ViewScores:
-    """ID, OOD and gap by another metric, or the reason why they are not available."""
+    """Return ID, OOD and gap by another metric, or the reason why they are not available."""
     if metric.needs == "scores" and not all(views[name].has_scores for name in ("id", "ood")):
         without = NotAvailable("the model gave no class probabilities")
         return ViewScores(without, without, without)
@@ -165,14 +165,14 @@ def _score_secondary(views: dict[str, AnsweredRows], metric: Metric) -> ViewScor
 
 
 def get_severity_unit(benchmark: Benchmark) -> str:
-    """What the severity of a benchmark's rows is, and its unit; empty where rows have none."""
+    """Return the name of the severity of a benchmark's rows with its unit; empty if rows have none."""
     severity = benchmark.manifest.definition.severity
     return "" if severity is None else f"{severity.name}, {severity.unit}" if severity.unit else severity.name
 
 
 def _sum_usage(card: RunCard) -> dict[str, Any]:
-    """What the run card says was spent, summed over seeds: seconds of `fit` and `predict`, and every number that the
-    model's own remarks count up (steps, tokens, requests)."""
+    """Return the usage on the run card, summed over seeds: seconds of `fit` and `predict`, and each number that the
+    model's remarks count (steps, tokens, requests)."""
     by_seed = card.spent.by_seed.values()
     usage: dict[str, Any] = {"device": card.budget.device}
     for name in sorted({name for seed in by_seed for name in seed} & _COUNTED):

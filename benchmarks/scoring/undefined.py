@@ -1,4 +1,4 @@
-"""Why has a metric no value on some rows, or none without some of them? The reason, for the place of the number."""
+"""The reason why a metric has no value on some rows, or none with some of them left out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..statistics.sample import Replicates
 
 
 def explain_undefined(task: Task, truth: NDArray[Any], answers: Sequence[Answers], replicates: Replicates) -> str:
-    """Of rows with these true labels (n,) and the answers of each seed to them. Empty where the value, and all those
-    without a group of rows, are finite."""
+    """Return the reason, for rows with these true labels (n,) and each seed's predictions. Empty if the value, and all
+    those without a group of rows, are finite."""
     is_defined = bool(np.isfinite(replicates.per_seed).all())
     if is_defined and np.isfinite(replicates.without).all():
         return ""

@@ -1,25 +1,26 @@
-"""Selection rules: which of a run's candidates (checkpoint x setting) is scored; one file each.
+"""Selection rules, one file each: they choose which of a run's candidates (checkpoint x setting) is scored.
 
 A rule module has
 
-    PART: str                       the part whose predictions it judges by; "" for a rule that judges nothing
-    unavailable(benchmark) -> str   why it cannot be applied to a benchmark; "" if it can
-    ballot(benchmark) -> Ballot     the rows that candidates are judged on, and the labels; None for such a rule
+    PART: str                       the part whose predictions it compares; "" for a rule that compares nothing
+    unavailable(benchmark) -> str   the reason why it cannot be applied to a benchmark; "" if it can
+    ballot(benchmark) -> SelectionData   the rows and labels that candidates are evaluated on; None if PART is ""
 
-a rule that judges a setting by its last checkpoint alone also has
+A rule that considers only the last checkpoint of each setting also has
 
     FINALS = True
 
-one that is applied only where the protocol lists it (the others are shown beside every score)
+a rule that is applied only if the protocol lists it (the others are reported with every score) has
 
     DECLARED = True
 
-and a rule that trains models of its own also has
+and a rule that trains additional models has
 
-    folds(benchmark, blind data) -> Iterator[Fold]
+    folds(benchmark, model inputs) -> Iterator[Fold]
 
-The *scorer* applies the rules, from the predictions of every candidate; a run's own choice decides only which of them
-its entry is scored by. Per seed the candidate with the best primary metric wins, the earliest of equals.
+The *scorer* applies the rules to the predictions of every candidate; the rule named by a run only determines which of
+them its entry is scored by. For each seed, the candidate with the best primary metric is chosen; ties go to the
+earliest.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Benchmark(Protocol):
-    """What this file reads of a benchmark. Rules are given the whole of it (`benchmarks/benchmark.py`)."""
+    """The attributes of a benchmark that this file uses. Rules receive the full object (`benchmarks/benchmark.py`)."""
 
     @property
     def name(self) -> str: ...
@@ -49,8 +50,8 @@ class Benchmark(Protocol):
 
 @dataclass(frozen=True)
 class SelectionData:
-    """Rows that candidates are judged on: their ids (n,), labels (n,), and groups (n,) where each group counts alike,
-    however many rows it has."""
+    """Rows that candidates are evaluated on: ids (n,), labels (n,), and groups (n,) if every group has equal weight,
+    regardless of its number of rows."""
 
     row_ids: NDArray[np.uint64]
     labels: NDArray[Any]
@@ -59,7 +60,7 @@ class SelectionData:
 
 @dataclass(frozen=True)
 class Fold:
-    """One model to be trained for a rule alone: on which rows, and which rows it is then asked for."""
+    """One additional model that a rule trains: its training rows, and the rows that it then predicts."""
 
     name: str
     train: TrainingTable
@@ -80,7 +81,7 @@ class Rule:
 
 
 def load_rules() -> dict[str, Rule]:
-    """Every selection rule, the package's own and those of `FARSHIFT_PATH`, by name."""
+    """Return every selection rule by name: those of the package and those in `FARSHIFT_PATH`."""
     loaded = {}
     for name in sorted(find_files_by_name("benchmarks/selection", ".py")):
         rule = load_module("benchmarks/selection", name, "selection rule")
@@ -97,5 +98,5 @@ def load_rules() -> dict[str, Rule]:
 
 
 def needs_part(benchmark: Benchmark, name: str) -> str:
-    """Why a rule that judges by a part cannot be applied; "" where the benchmark has the part."""
+    """Return the reason why a rule that uses a part cannot be applied; "" if the benchmark has the part."""
     return "" if benchmark.has_part(name) else f"{benchmark.name} has no part {name}"

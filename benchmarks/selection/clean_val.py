@@ -1,5 +1,5 @@
-"""clean_val: the best on in-distribution validation rows by their *true* labels. Where labels are corrupted this reads
-what training may not, so a protocol that allows it declares it by listing it."""
+"""clean_val: the best candidate on in-distribution validation rows by their *true* labels. Where labels are corrupted,
+training may not use these labels; a protocol permits their use for selection by listing this rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PART = "id_val"
 
 def unavailable(benchmark: Benchmark) -> str:
     if benchmark.kind != "corrupted-label":
-        return "clean_val is for corrupted labels; elsewhere it is id_val"
+        return "clean_val requires corrupted labels; otherwise it is the same as id_val"
     return needs_part(benchmark, PART)
 
 

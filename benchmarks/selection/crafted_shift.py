@@ -1,8 +1,8 @@
-"""crafted_shift: validation on shifts made by hand (Efthymiadis et al., Crafting Distribution Shifts, WACV 2025).
+"""crafted_shift: validation on synthetic shifts (Efthymiadis et al., Crafting Distribution Shifts, WACV 2025).
 
-Families of augmentations are dealt into folds. A model is trained on the training rows and on copies of them under the
-families of the other folds, and asked for the validation rows under the families of its own; the setting with the
-best mean over families wins. No data of the target is read.
+Families of augmentations are divided into folds. A model is trained on the training rows and on copies of them
+augmented with the families of the other folds, and evaluated on the validation rows augmented with the families of its
+own fold; the setting with the best mean over families is chosen. No target data is used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def unavailable(benchmark: Benchmark) -> str:
         schema = benchmark.split.source.schema
         for name in benchmark.task.inputs:
             if len(schema[name].shape) < 2:
-                return f"the input {name!r} is not an image, and augmentations are for images"
+                return f"the input {name!r} is not an image, and augmentations require images"
     return needs_part(benchmark, "id_val")
 
 
@@ -65,7 +65,7 @@ def folds(benchmark: Benchmark, blind: ModelInputs) -> Iterator[Fold]:
 
 
 def compute_copy_ids(family: str, row_ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The ids of the rows' copies under a family, shape (n,)."""
+    """Return the ids of the rows' copies that are augmented with a family, shape (n,)."""
     return draw_bits(f"{PART}/{family}", row_ids)
 
 

@@ -1,4 +1,4 @@
-"""id_val: the best on in-distribution validation rows, by the labels that training was given, noisy ones and all."""
+"""id_val: the best candidate on in-distribution validation rows, by the observed labels, including noisy ones."""
 
 from __future__ import annotations
 

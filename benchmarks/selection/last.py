@@ -1,4 +1,4 @@
-"""last: no selection. The last checkpoint of the first setting, whatever any validation says."""
+"""last: no selection. The last checkpoint of the first setting, regardless of validation scores."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def unavailable(benchmark: Benchmark) -> str:
 
 
 def ballot(benchmark: Benchmark) -> SelectionData | None:
-    """Nothing is judged."""
+    """Return None: no validation data is used."""
     return None

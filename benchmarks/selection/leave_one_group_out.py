@@ -1,5 +1,5 @@
-"""leave_one_group_out: for each training group a model is trained on the others and asked for this one; the setting
-with the best mean over groups wins (Gulrajani and Lopez-Paz, ICLR 2021). No data of the target is read."""
+"""leave_one_group_out: for each training group, a model is trained on the other groups and evaluated on this one; the
+setting with the best mean over groups is chosen (Gulrajani and Lopez-Paz, ICLR 2021). No target data is used."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def unavailable(benchmark: Benchmark) -> str:
     groups = benchmark.part("train").row_metadata.get("group")
     count = 0 if groups is None else len(np.unique(groups))
     if count < 2:
-        return f"the training rows of {benchmark.name} form {count} group{'' if count == 1 else 's'}, and it takes two"
-    return f"{count} training groups are more than {MAX_GROUPS} models to train" if count > MAX_GROUPS else ""
+        return f"the training rows of {benchmark.name} have {count} group{'' if count == 1 else 's'}; two are required"
+    return f"{count} training groups exceed the limit of {MAX_GROUPS} models to train" if count > MAX_GROUPS else ""
 
 
 def ballot(benchmark: Benchmark) -> SelectionData:

@@ -1,4 +1,5 @@
-"""ood_val: the best on shifted validation rows. It reads labels of the shifted distribution, none of the test's."""
+"""ood_val: the best candidate on shifted validation rows. It uses labels of a shifted distribution, but no test
+labels."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""oracle: the best on the shifted test rows themselves. No entry is scored by it: what it gains over a rule is that
-rule's regret."""
+"""oracle: the best candidate on the shifted test rows. No entry is scored by it: its advantage over another rule is
+the regret of that rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..benchmark import Benchmark
 
 PART = "ood"
-"""A view, not a part: its predictions lie under the part that the view is of."""
+"""A view, not a part: its predictions are stored under the part that the view belongs to."""
 
 
 def unavailable(benchmark: Benchmark) -> str:

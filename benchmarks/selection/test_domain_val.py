@@ -1,8 +1,8 @@
-"""test_domain_val: the best last checkpoint on labelled rows of the test distribution that are withheld for it.
+"""test_domain_val: the best last checkpoint on labelled rows of the test distribution that are held out for selection.
 
-The test-domain validation ("oracle") of DomainBed (Gulrajani and Lopez-Paz, ICLR 2021): a fifth of the
-test domain is withheld, and to limit what is learned of it each setting is judged once, after its last step. It reads
-labels of the test distribution, so a protocol that lists it declares that; the rows that are scored are others."""
+The test-domain validation ("oracle") of DomainBed (Gulrajani and Lopez-Paz, ICLR 2021): a fifth of the test domain is
+held out, and each setting is evaluated on it only once, after its last step, to limit access to it. It uses labels of
+the test distribution, so it is only available if the protocol lists it; the scored rows are disjoint from these."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def unavailable(benchmark: Benchmark) -> str:
     if reason := needs_part(benchmark, PART):
         return reason
     has_holdout = any(holdout.part == "ood_test" and holdout.to == PART for holdout in benchmark.definition.holdouts)
-    return "" if has_holdout else f"{PART} is not withheld from the rows of ood_test: there it is ood_val"
+    return "" if has_holdout else f"{PART} is not held out from the rows of ood_test: use ood_val"
 
 
 def ballot(benchmark: Benchmark) -> SelectionData:

@@ -1,7 +1,8 @@
-"""training_domain_val: the best on in-distribution validation rows, each training group (domain) counting alike.
+"""training_domain_val: the best candidate on in-distribution validation rows, with equal weight for each training
+group (domain).
 
-The training-domain validation of DomainBed (Gulrajani and Lopez-Paz, ICLR 2021): the mean over training
-domains of the accuracy on the rows withheld from each. No data of the target is read."""
+The training-domain validation of DomainBed (Gulrajani and Lopez-Paz, ICLR 2021): the mean over training domains of the
+accuracy on the rows held out from each. No target data is used."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def unavailable(benchmark: Benchmark) -> str:
         return reason
     groups = benchmark.part(PART).row_metadata.get("group")
     few = groups is None or len(np.unique(groups)) < 2
-    return f"the rows of {PART} form no groups to count alike: there it is id_val" if few else ""
+    return f"the rows of {PART} have fewer than two groups: use id_val" if few else ""
 
 
 def ballot(benchmark: Benchmark) -> SelectionData:

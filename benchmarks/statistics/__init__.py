@@ -1,1 +1,1 @@
-"""Statistics: one file a question. NumPy and the standard library only; SciPy is an oracle in the tests."""
+"""Statistical methods, one file each. Requires only NumPy; the tests check results against SciPy."""

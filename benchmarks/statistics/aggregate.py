@@ -1,14 +1,16 @@
-"""One number over many benchmarks: the mean normalised score, and the interquartile mean, each with its interval.
+"""Aggregates over benchmarks: the mean normalised score and the interquartile mean (IQM), each with its interval.
 
     mean = 1/B sum_k (mean over seeds of the normalised score on benchmark k)
-    IQM  = the mean of the middle half of all benchmark x seed scores, each benchmark counting alike
+    IQM  = the mean of the middle half of all benchmark x seed scores, with equal weight per benchmark
 
-(Agarwal et al., NeurIPS 2021). No number depends on who else has entered: there are no ranks or wins in it. An entry
-that lacks a benchmark has no mean over the others, which may be the easy ones: it is listed apart, with what it lacks.
+(Agarwal et al., NeurIPS 2021). No value depends on the other entries, as neither ranks nor wins are used. An entry that
+lacks a benchmark has no aggregate over the others, which may be the easy ones: it is listed separately with its missing
+benchmarks.
 
-The variance is the hierarchical bootstrap's (hierarchy.py): of the mean in closed form, of the IQM by draws. Intervals
-are t intervals with Satterthwaite's degrees of freedom. A single seed on a benchmark tells nothing of training noise
-there. Benchmarks are taken as measured on rows of their own: two that share rows are noisier together than is counted.
+The variance is that of the hierarchical bootstrap (hierarchy.py): in closed form for the mean, by resampling for the
+IQM. Intervals are t intervals with Satterthwaite's degrees of freedom. With a single seed on a benchmark, training
+noise on it is not covered. Benchmarks are assumed to have disjoint rows: the variance is underestimated if two of them
+share rows.
 """
 
 from __future__ import annotations
@@ -26,12 +28,13 @@ from .sample import Sample
 from .variance_estimate import compute_average
 
 Scores = Mapping[str, Mapping[str, Sample | Summary]]
-"""By benchmark, by entry: what the entry scored there. A benchmark that an entry lacks has no such key."""
+"""Scores by benchmark and entry. An entry that lacks a benchmark has no key there."""
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """An entry that has every benchmark. `by_benchmark`: its normalised scores; `seeds`: the fewest on a benchmark."""
+    """The aggregate of an entry with scores on all benchmarks. `by_benchmark`: its normalised scores; `seeds`: the
+    minimum number of seeds over benchmarks."""
 
     entry: str
     mean: ConfidenceInterval
@@ -52,7 +55,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Incomplete:
-    """An entry that lacks benchmarks, and so has no aggregate; `has` of them it has."""
+    """An entry without an aggregate, since it lacks some benchmarks; it has scores on `has` benchmarks."""
 
     entry: str
     missing: tuple[str, ...]
@@ -64,7 +67,8 @@ class Incomplete:
 
 @dataclass(frozen=True)
 class Aggregates:
-    """The aggregates of a table. `rows`: by mean, best first (the order is not a ranking); `incomplete`: by name."""
+    """The aggregates of all entries. `rows`: by mean, best first (the order is not a ranking); `incomplete`: by
+    name."""
 
     over: tuple[str, ...]
     rows: list[Aggregate]
@@ -72,11 +76,11 @@ class Aggregates:
 
     @property
     def interval(self) -> str:
-        """What the intervals cover, in words."""
+        """A description of the intervals."""
         if any(row.seeds == 1 for row in self.rows):
-            over = f"rows of these {len(self.over)} benchmarks, and seeds where there is more than one"
+            over = f"rows of these {len(self.over)} benchmarks, and seeds if there are several"
         else:
-            over = f"rows and training seeds of these {len(self.over)} benchmarks, and no others"
+            over = f"rows and training seeds of these {len(self.over)} fixed benchmarks"
         return f"[low, high]: {LEVEL:.0%} t interval over {over}, by a hierarchical bootstrap"
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,12 +98,12 @@ def aggregate(
     scales: Mapping[str, Scale],
     draws: int = DRAWS,
 ) -> Aggregates:
-    """The aggregates of every entry over all benchmarks in `scores`.
+    """Compute the aggregates of every entry over all benchmarks in `scores`.
 
-    Raises `FarshiftError` where there is no benchmark, or one without a scale."""
+    Raises `FarshiftError` if there are no benchmarks, or if one has no scale."""
     names = sorted(scores)
     if not names:
-        raise FarshiftError("an aggregate needs a benchmark")
+        raise FarshiftError("an aggregate requires at least one benchmark")
     by_name = {name: get_scale(scales, name) for name in names}
     known = {name: {entry: summarise_sample(sample) for entry, sample in scores[name].items()} for name in names}
     rows, incomplete = [], []

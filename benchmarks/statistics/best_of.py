@@ -1,14 +1,15 @@
-"""The best of k attempts looks better than it is: by how much, were all of them equally good?
+"""Selection bias of the best of k attempts: its expected optimism if all attempts are equally good.
 
-A team that has k attempts scored on one table, and is judged by the best, has its luck picked with it. With errors X_i
-of the attempts' scores, normal, of standard errors s_i and a common correlation r (they answer the same rows, and so
-err together), the best one lies above the truth by
+A team that is ranked by the best of its k attempts on one leaderboard benefits from chance. Let the errors X_i of the
+attempts' scores be normal with standard errors s_i and a common correlation r (they are correlated, since they are
+evaluated on the same rows). The best score then exceeds the true score by
 
     E max_i X_i,     X_i = s_i (sqrt(r) Z_0 + sqrt(1 - r) Z_i)
 
-on average, by numerical integration of the law of the maximum given Z_0. For equal s it is s sqrt(1 - r) times the
-expected largest of k normal numbers (David and Nagaraja, Order Statistics, 2003, chapter 4). Attempts that differ in
-truth gain less by picking; independent ones, r = 0, gain most (Slepian 1962): the harsher bound.
+on average, computed by numerical integration of the distribution of the maximum given Z_0. For equal s it is
+s sqrt(1 - r) times the expected maximum of k standard normal variables (David and Nagaraja, Order Statistics, 2003,
+chapter 4). The optimism is smaller for attempts whose true scores differ, and largest for independent attempts, r = 0
+(Slepian 1962), which give the more conservative bound.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 _END = 9.0
-"""Beyond so many standard errors there is nothing that matters: a probability of 1e-19."""
+"""Integration limit in standard errors; the probability beyond is 1e-19."""
 
 _STEP = 1e-3
 _POINTS = np.arange(-_END, _END + _STEP / 2, _STEP)
 _DENSITY = np.exp(-(_POINTS**2) / 2) / sqrt(2 * pi)
 _BELOW = np.concatenate([[0.0], np.cumsum((_DENSITY[1:] + _DENSITY[:-1]) / 2) * _STEP])
-"""The normal distribution, which NumPy lacks, by the trapezoid rule: right to 1e-7 between points, too."""
+"""The normal distribution function, which NumPy lacks, by the trapezoid rule; accurate to 1e-7 when interpolated."""
 
 
 @dataclass(frozen=True)
 class BestOf:
-    """How far the best of `attempts` is expected above the truth, in units of the score, were all equally good;
-    `independent`: were their errors independent, too."""
+    """The expected optimism of the best of `attempts`, in units of the score, if all are equally good; `independent`:
+    the same for independent errors."""
 
     attempts: int
     optimism: float
@@ -50,7 +51,7 @@ class BestOf:
 
 
 def estimate_optimism(standard_errors: Sequence[float], correlation: float) -> BestOf:
-    """The optimism of the best of some attempts with these standard errors (k,), and a common correlation in [0, 1]."""
+    """Estimate the optimism of the best attempt, given standard errors (k,) and a common correlation in [0, 1]."""
     return BestOf(
         len(standard_errors),
         compute_expected_maximum(standard_errors, correlation),
@@ -59,15 +60,15 @@ def estimate_optimism(standard_errors: Sequence[float], correlation: float) -> B
 
 
 def compute_expected_maximum(standard_errors: Sequence[float], correlation: float) -> float:
-    """E max_i X_i of normal X_i around 0 with these standard errors (k,) and a common correlation."""
+    """Compute E max_i X_i of zero-mean normal X_i with these standard errors (k,) and a common correlation."""
     errors = np.asarray(standard_errors, np.float64)
     if not len(errors) or not np.isfinite(errors).all() or (errors < 0).any() or not 0 <= correlation <= 1:
-        raise ValueError(f"standard errors must be numbers from 0 on, the correlation {correlation} lie in 0..1")
+        raise ValueError(f"standard errors must be finite and >= 0, and correlation {correlation} must lie in [0, 1]")
     if len(errors) == 1 or not errors.any():
         return 0.0
     scale = float(errors.max())
     distinct, times = np.unique(errors / scale, return_counts=True)
-    if len(distinct) == 1:  # what they have in common moves none past another
+    if len(distinct) == 1:  # with equal standard errors the common part does not affect the order
         return scale * sqrt(1 - correlation) * _integrate_maximum(distinct, times, 0.0, np.zeros(1), np.ones(1))
     common = np.linspace(-_END, _END, 181) if correlation else np.zeros(1)
     weights = np.exp(-(common**2) / 2)
@@ -75,7 +76,7 @@ def compute_expected_maximum(standard_errors: Sequence[float], correlation: floa
 
 
 def compute_common_correlation(covariance: NDArray[np.float64]) -> float:
-    """The mean correlation of the pairs in a covariance matrix (k, k), cut to 0..1; 0 where no pair varies."""
+    """Compute the mean pairwise correlation of a covariance matrix (k, k), clipped to [0, 1]; 0 if no pair varies."""
     errors = np.sqrt(np.diag(covariance))
     pairs = np.triu_indices(len(errors), 1)
     product = np.outer(errors, errors)[pairs]
@@ -92,24 +93,24 @@ def _integrate_maximum(
     common: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> float:
-    """E max from the distinct standard errors (m,), the largest 1, each `times` over: the integral of
-    [x > 0] - P(max <= x), given each value of the common part (c,) with its weight."""
+    """Compute E max from the distinct standard errors (m,), the largest 1, with multiplicities `times`: the integral of
+    [x > 0] - P(max <= x), averaged over values of the common part (c,) with weights."""
     at = np.linspace(-_END, _END, 1801)
     below = np.ones((len(common), len(at)))
     for error, count in zip(errors.tolist(), times.tolist(), strict=True):
         below *= _compute_distribution(at, error, correlation, common) ** count
     missing = (at > 0) - weights @ below
-    missing[at == 0] += 0.5  # the step lies in the middle of its cell
+    missing[at == 0] += 0.5  # the step is in the middle of its cell
     return float(missing.sum() * (at[1] - at[0]))
 
 
 def _compute_distribution(
     at: NDArray[np.float64], error: float, correlation: float, common: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """P(X <= x) of one error, given the common part: (c, x)."""
+    """Compute P(X <= x) of one error given the common part, (c, x)."""
     own = error * sqrt(1 - correlation)
     rest = at - error * sqrt(correlation) * common[:, None]
-    # An error far below the largest is none: it could not be divided by.
+    # An error far below the largest is treated as 0, to avoid division by it.
     probability: NDArray[np.float64]
     probability = (rest > 0) + (rest == 0) / 2 if own < _STEP**3 else np.interp(rest / own, _POINTS, _BELOW)
     return probability

@@ -1,26 +1,27 @@
-"""Rows that come in clusters: writers, patients, templates. Rows of one cluster are alike, and say less than so many.
+"""Cluster-robust variance of means over rows in clusters (writers, patients, templates), whose rows are correlated.
 
-With n rows, n_c of them in cluster c, and S_c the sum over cluster c of what each row's score lies above the mean, the
-variance of the mean is estimated by
+With n rows, n_c of them in cluster c, and S_c the sum over cluster c of the deviations of the rows' scores from the
+mean, the variance of the mean is estimated by
 
     V = 1/n^2 sum_c S_c^2 / (1 - n_c / n)
 
-It is the cluster-robust variance CR2 of a regression on nothing but an intercept (Bell and McCaffrey, Survey
-Methodology 2002): there (I - H_c)^(-1/2) takes the residuals of a cluster times 1 / sqrt(1 - n_c / n). Its degrees of
-freedom are Satterthwaite's under rows of equal variance (Bell and McCaffrey 2002; Imbens and Kolesar, Review of
-Economics and Statistics 2016), which for the intercept are, with f_c = n_c / n and u_c = f_c^2 / (1 - f_c),
+This is the cluster-robust variance CR2 of a regression with only an intercept (Bell and McCaffrey, Survey Methodology
+2002), for which (I - H_c)^(-1/2) multiplies the residuals of a cluster by 1 / sqrt(1 - n_c / n). Its degrees of freedom
+are Satterthwaite's for rows of equal variance (Bell and McCaffrey 2002; Imbens and Kolesar, Review of Economics and
+Statistics 2016), which for the intercept are, with f_c = n_c / n and u_c = f_c^2 / (1 - f_c),
 
     df = 1 / (sum_c f_c^2 + (sum_c u_c)^2 - sum_c u_c^2)
 
-C - 1 for C equal clusters, less where some are large. Clusters of one row each give the plain variance of a mean, with
-n - 1 degrees of freedom.
+C - 1 for C equal clusters, and fewer if some are large. Clusters of one row each give the usual variance of a mean,
+with n - 1 degrees of freedom.
 
-How clusters are treated depends on how many there are (`choose_cluster_treatment`):
+The treatment depends on the number of clusters (`choose_cluster_treatment`):
 
-- `random`, for FEW or more: V; the mean is of the clusters that these were drawn from.
-- `fixed`, for 2 to FEW - 1, too few to say anything of others: a stratified sample, whose variance is that of rows
-  within clusters; the mean is of these clusters only.
-- `one`: all rows are of one cluster: rows as drawn independently within it, which says nothing of other clusters.
+- `random`, for FEW or more: V; inference is to the population of clusters that these are a sample of.
+- `fixed`, for 2 to FEW - 1, too few to generalise to other clusters: a stratified sample, whose variance is that of
+rows
+  within clusters; inference is to these clusters only.
+- `one`: all rows are in one cluster and treated as independent within it; there is no inference to other clusters.
 """
 
 from __future__ import annotations
@@ -33,15 +34,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEW = 6
-"""From how many clusters on they are a sample of clusters."""
+"""The minimum number of clusters that is treated as a random sample of clusters."""
 
 Codes = NDArray[np.int64]
 Treated = Literal["random", "fixed", "one"]
 
 
 def encode_clusters(groups: NDArray[Any] | None) -> Codes | None:
-    """The cluster of each row, 0 .. C - 1 in the order of the groups' names, shape (n,), from the rows' groups (n,);
-    None where there are none, or where each row is a group of its own: then rows are drawn independently."""
+    """Encode the rows' groups (n,) as clusters 0 .. C - 1 in the order of their names, shape (n,).
+
+    None if there are no groups, or if each row is its own group: rows are then independent."""
     if groups is None:
         return None
     names, inverse = np.unique(groups, return_inverse=True)
@@ -49,20 +51,20 @@ def encode_clusters(groups: NDArray[Any] | None) -> Codes | None:
 
 
 def count_clusters(clusters: Codes | None) -> int | None:
-    """How many clusters have rows."""
+    """Count the clusters that have rows."""
     return None if clusters is None else len(np.unique(clusters))
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """The rows' clusters as an interval treats them: how many there are, and how they were treated; None where rows are
-    drawn independently. `mixed`: of a difference between rows that were treated unlike."""
+    """The number of clusters and their treatment in an interval; None if rows are independent. `mixed`: for a
+    difference between rows with different treatments."""
 
     count: int | None = None
     treated: Treated | Literal["mixed"] | None = None
 
     def beside(self, other: Clustering) -> Clustering:
-        """Of a value on both these rows and others."""
+        """Return the clustering of a value that depends on both these rows and others."""
         known = [clusters.count for clusters in (self, other) if clusters.count is not None]
         return Clustering(sum(known) if known else None, self.treated if self.treated == other.treated else "mixed")
 
@@ -72,7 +74,7 @@ class Clustering:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Clustering:
-        """The clustering that `to_dict` wrote; independent rows where nothing is said of clusters."""
+        """Read the clustering that `to_dict` wrote; independent rows if the record has no clusters."""
         return cls(record.get("clusters"), record.get("clusters_are"))
 
 
@@ -80,8 +82,8 @@ INDEPENDENT = Clustering()
 
 
 def describe_clusters(views: Mapping[str, Clustering]) -> str:
-    """What intervals over the rows of some views, by name, say of clusters, for the end of the line that explains them;
-    empty where the rows of no view are known to come in clusters."""
+    """Describe the clusters of some views, by name, as the end of an interval's description; empty if no view has
+    clusters."""
     text = ""
     for how, words in _WORDS.items():
         counts = {name: view.count for name, view in views.items() if view.treated == how}
@@ -93,19 +95,19 @@ def describe_clusters(views: Mapping[str, Clustering]) -> str:
 
 
 _WORDS = {
-    "random": "taken as drawn from more of their kind",
-    "fixed": "too few to say anything of others",
-    "one": "nothing is said of others",
+    "random": "treated as a random sample of clusters",
+    "fixed": "too few to generalise to other clusters",
+    "one": "no inference to other domains",
 }
 
 
 def make_clustering(clusters: Codes | None) -> Clustering:
-    """What these clusters are to an interval."""
+    """Return the number of these clusters and their treatment."""
     return Clustering(count_clusters(clusters), choose_cluster_treatment(clusters))
 
 
 def choose_cluster_treatment(clusters: Codes | None) -> Treated | None:
-    """How an interval treats these clusters; None where rows are drawn independently."""
+    """Return how an interval treats these clusters; None if rows are independent."""
     number = count_clusters(clusters)
     if number is None:
         return None
@@ -115,16 +117,16 @@ def choose_cluster_treatment(clusters: Codes | None) -> Treated | None:
 def estimate_mean_covariance(
     rows: NDArray[np.float64], clusters: Codes | None, ends: tuple[float, float] | None = None
 ) -> tuple[NDArray[np.float64], float]:
-    """The covariance matrix (M, M) of the means of M rows of scores, `rows` of shape (M, n), over the same n rows, and
-    the degrees of freedom that each number in it, and each difference of two means, was estimated with.
+    """Estimate the covariance matrix (M, M) of M means over the same n rows, from scores `rows` of shape (M, n), and
+    the degrees of freedom of each of its elements and of each difference of two means.
 
-    clusters: (n,), `encode_clusters`; the degrees of freedom depend on the clusters' sizes alone. ends: the least and
-    the greatest score. Each is counted as one row more, so that a mean at the very end of the scale keeps a variance
-    (as Agresti and Coull 1998 do with two of each): as one stratum more where clusters are fixed; where they are
-    random, as one row of as many as say as much as these n (n by the design effect, the share of V in the variance of
-    independent rows: Korn and Graubard, Survey Methodology 1998). Without, scores that are all alike have no variance.
+    clusters: (n,), `encode_clusters`; the degrees of freedom depend only on the clusters' sizes. ends: the minimum and
+    maximum score. Each is added as one more row, so that a mean at the end of the scale has a positive variance (as
+    Agresti and Coull 1998 do with two of each): as an additional stratum if clusters are fixed; if they are random, as
+    one row of the effective sample size (n divided by the design effect, the ratio of V to the variance of independent
+    rows: Korn and Graubard, Survey Methodology 1998). Without `ends`, equal scores have no variance.
 
-    NaN, with 0 degrees of freedom, of a single row, and where scores are not finite."""
+    NaN with 0 degrees of freedom for a single row, and if scores are not finite."""
     how = choose_cluster_treatment(clusters)
     if how == "one":
         clusters = None
@@ -155,15 +157,17 @@ def estimate_mean_covariance(
 
 
 def compute_robust_terms(deviations: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What each cluster adds to means, (M, C), from how far the clusters' own means lie from them, `deviations` (M, C),
-    of clusters of `sizes` (C,) rows: the covariance of the means is the product of this with its transpose."""
+    """Compute the contribution of each cluster to the means, (M, C), from the deviations of the clusters' means,
+    `deviations` (M, C), for clusters of `sizes` (C,) rows.
+
+    The covariance of the means is the product of the result with its transpose."""
     share = sizes / sizes.sum()
     weighted: NDArray[np.float64] = deviations * (share / np.sqrt(1 - share))
     return weighted
 
 
 def compute_degrees_of_freedom(sizes: NDArray[np.int64]) -> float:
-    """Those of that covariance, under rows of equal variance."""
+    """Compute the degrees of freedom of the cluster-robust covariance, for rows of equal variance."""
     if sizes.min() == sizes.max():
         return len(sizes) - 1.0  # exactly
     share = sizes / sizes.sum()
@@ -174,8 +178,9 @@ def compute_degrees_of_freedom(sizes: NDArray[np.int64]) -> float:
 def _estimate_stratified_covariance(
     rest: NDArray[np.float64], clusters: Codes, sizes: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], float]:
-    """sum_c n_c s_c^2 / n^2 (Cochran, Sampling Techniques, 1977, equation 5.7). A stratum of one row, which shows no
-    variance, counts with the others' pooled one; its degrees of freedom are Satterthwaite's under equal variances."""
+    """Estimate sum_c n_c s_c^2 / n^2 (Cochran, Sampling Techniques, 1977, equation 5.7). A stratum of one row has no
+    sample variance and gets the pooled variance of the others. Degrees of freedom are Satterthwaite's for equal
+    variances."""
     n, many = rest.shape[1], sizes > 1
     free = sizes[many] - 1
     if not len(free):  # as many clusters as rows
@@ -188,5 +193,5 @@ def _estimate_stratified_covariance(
 
 
 def _sum_by_cluster(rows: NDArray[np.float64], clusters: Codes, number: int) -> NDArray[np.float64]:
-    """The sums of each row of scores over each cluster, (M, clusters)."""
+    """Sum each row of scores over each cluster, (M, clusters)."""
     return np.stack([np.bincount(clusters, row, number) for row in rows])

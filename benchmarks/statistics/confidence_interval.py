@@ -1,4 +1,4 @@
-"""A value, how far its 95 % t interval reaches, and with how many degrees of freedom that is known."""
+"""A value with its 95 % t interval and degrees of freedom."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class ConfidenceInterval:
-    """A value with its 95 % t interval; `low` and `high` are NaN where the value has no variance that is known."""
+    """A value with its 95 % t interval; `low` and `high` are NaN if the variance is unknown."""
 
     value: float
     low: float
@@ -25,17 +25,17 @@ class ConfidenceInterval:
     df: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, six decimals; `n/a` with the reason where there is no interval. `df` is null where it has no
-        end: nothing in the value varies."""
+        """Return plain JSON with six decimals; `n/a` with the reason if there is no interval. `df` is null if it is
+        infinite, since nothing in the value varies."""
         if not (isfinite(self.value) and isfinite(self.low) and isfinite(self.high)):
-            return NotAvailable("not defined on these rows and answers").to_dict()
+            return NotAvailable("not defined on these predictions").to_dict()
         numbers = {"value": self.value, "low": self.low, "high": self.high, "se": self.se}
         df = round(self.df, 1) if isfinite(self.df) else None
         return {name: round(number, 6) + 0.0 for name, number in numbers.items()} | {"df": df}
 
 
 def add_variances(parts: Iterable[VarianceEstimate]) -> VarianceEstimate:
-    """The variance of a sum of independent parts; infinitely many degrees of freedom where no part varies."""
+    """Add the variances of independent parts; the degrees of freedom are infinite if no part varies."""
     parts = list(parts)
     return sum_variances(parts) if any(part.variance != 0 for part in parts) else VarianceEstimate(0.0, inf)
 
@@ -43,7 +43,7 @@ def add_variances(parts: Iterable[VarianceEstimate]) -> VarianceEstimate:
 def make_confidence_interval(
     value: float, spread: VarianceEstimate, bounds: tuple[float, float] = (-inf, inf)
 ) -> ConfidenceInterval:
-    """The t interval around `value`, cut at `bounds`."""
+    """Make the t interval around `value`, clipped to `bounds`."""
     if not (isfinite(value) and isfinite(spread.variance)):
         return ConfidenceInterval(value, nan, nan, nan, spread.df)
     se = sqrt(spread.variance)

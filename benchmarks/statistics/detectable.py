@@ -1,20 +1,19 @@
-"""How small a difference between two entries can a benchmark show? The minimum detectable difference.
+"""The minimum detectable difference between two entries on a benchmark.
 
-A two-sided 5 % test of a paired difference, whose standard error is se with df degrees of freedom, finds a true
-difference of
+A two-sided 5 % test of a paired difference with standard error se and df degrees of freedom detects a true difference
+of
 
     (t_(0.975, df) + t_(0.8, df)) se
 
-in 80 % of studies (2.80 se with many rows, and more with few seeds or clusters). se is that of the test itself
-(interval.py): paired rows or clusters, and the training seeds of either entry.
+with 80 % power (2.80 se with many rows, and more with few seeds or clusters). se is that of the test itself
+(interval.py): over paired rows or clusters, and the training seeds of both entries.
 
-Either se is *measured*, on average over all pairs of the entries that there are, or *assumed*: two entries that
-disagree in correctness on a share d of the n rows, with an intraclass correlation r of these disagreements in clusters
-of n_c rows,
+se is either *measured*, as the average over all pairs of entries, or *assumed*: for two entries that disagree in
+correctness on a share d of the n rows, with an intraclass correlation r of these disagreements in clusters of n_c rows,
 
     se^2 = d / n (1 + r (sum_c n_c^2 / n - 1))
 
-(the design effect of Kish 1965), without the noise of training, which nobody can assume for others.
+(the design effect of Kish 1965), without training noise, for which there is no generally valid assumption.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ from .variance_estimate import VarianceEstimate, estimate_seed_variance
 
 SIZE, POWER = 0.05, 0.8
 DISAGREEMENT = 0.1
-"""The share of rows on which two entries are assumed to disagree, as in the audit of a split."""
+"""The assumed share of rows on which two entries disagree, as in the audit of a split."""
 
 
 @dataclass(frozen=True)
 class Detectable:
-    """The minimum detectable difference of two entries whose scores vary as the measured ones' do on average, and what
-    a tenth (`low`) and nine tenths (`high`) of the pairs do not exceed. pairs: how many were measured; 0 where it is
-    assumed. single: how many of them have a single seed on either side, whose training noise is not in theirs."""
+    """The minimum detectable difference for the average variance of the measured pairs, and its 10th (`low`) and 90th
+    (`high`) percentile over pairs. pairs: the number of measured pairs; 0 if it is assumed. single: the number of pairs
+    with a single seed on either side, whose training noise is not covered."""
 
     value: float
     low: float
@@ -62,12 +61,12 @@ class Detectable:
 
 
 def compute_detectable_differences(spreads: Sequence[VarianceEstimate]) -> NDArray[np.float64]:
-    """The minimum detectable differences of tests with these variances, in their order.
+    """Compute the minimum detectable differences of tests with these variances, in order.
 
-    Of the t quantile of power a closed form is used, not the noncentral t: that is 5 % too small for 2 degrees of
-    freedom, 1 % for 4, and right beyond."""
+    The power is computed from the central t distribution instead of the noncentral one: the result is 5 % too small for
+    2 degrees of freedom, 1 % for 4, and accurate beyond."""
     variance = np.array([spread.variance for spread in spreads])
-    df = np.array([spread.df if isfinite(spread.df) else 1.0 for spread in spreads])  # no variance: of no matter
+    df = np.array([spread.df if isfinite(spread.df) else 1.0 for spread in spreads])  # irrelevant without variance
     detectable: NDArray[np.float64] = (find_t_quantiles(SIZE, df) + find_t_quantiles(2 - 2 * POWER, df)) * np.sqrt(
         variance
     )
@@ -75,12 +74,12 @@ def compute_detectable_differences(spreads: Sequence[VarianceEstimate]) -> NDArr
 
 
 def plan_variance(parts: Sequence[VarianceEstimate]) -> VarianceEstimate:
-    """The variance of a test with these true parts, and the degrees of freedom that it will find itself to have.
+    """Return the variance of a test with these true components, and its expected estimated degrees of freedom.
 
-    A test knows its parts' variances s^2 by estimates, and gets Satterthwaite's degrees of freedom from these. With few
-    seeds, one estimate is often much larger than the others, and they are fewer than the true variances would give:
-    with E s^4 = (1 + 2 / df) sigma^4 in both places, (S^2 + 2 sum sigma^4 / df) / sum (1 + 2 / df) sigma^4 / df for
-    the sum S of all sigma^2."""
+    A test computes Satterthwaite's degrees of freedom from estimates s^2 of the components' variances. With few seeds,
+    one estimate is often much larger than the others, and the degrees of freedom are fewer than the true variances
+    would give: with E s^4 = (1 + 2 / df) sigma^4 in both places, (S^2 + 2 sum sigma^4 / df) / sum (1 + 2 / df) sigma^4
+    / df for the sum S of all sigma^2."""
     total = fsum(part.variance for part in parts)
     shares = [(part.variance / total, part.df) for part in parts if part.variance > 0]
     if not shares:
@@ -90,13 +89,13 @@ def plan_variance(parts: Sequence[VarianceEstimate]) -> VarianceEstimate:
 
 
 MOST_PAIRS = 2000
-"""Of about so many pairs the spread is computed: of more, every k-th in the order of names."""
+"""The approximate maximum number of pairs evaluated: of more pairs, every k-th in the order of names."""
 
 
 def measure_detectable(samples: Mapping[str, Sample], seeds: int | None = None) -> Detectable | None:
-    """The minimum detectable difference among entries measured on the same rows; None of fewer than two.
+    """Measure the minimum detectable difference among entries evaluated on the same rows; None for fewer than two.
 
-    seeds: were every entry trained with so many, its seeds varying as they do (what a study plans with)."""
+    seeds: the number of seeds to plan for, with each entry's measured variance between seeds; by default its own."""
     pooled = {name: sample.pooled() for name, sample in sorted(samples.items())}
     by_seeds = {name: _estimate_seed_variance(samples[name], seeds) for name in pooled}
     in_both = {name: samples[name].interaction() for name in pooled}
@@ -127,7 +126,7 @@ def _average_variances(spreads: Sequence[VarianceEstimate]) -> VarianceEstimate:
 
 
 def _estimate_seed_variance(sample: Sample, seeds: int | None) -> VarianceEstimate | None:
-    """The part of the variance that comes from an entry's seeds, were there as many as `seeds`."""
+    """Return the variance component of an entry's seeds, for `seeds` seeds."""
     estimate = estimate_seed_variance(sample.per_seed)
     if estimate is None or seeds is None:
         return estimate
@@ -137,10 +136,11 @@ def _estimate_seed_variance(sample: Sample, seeds: int | None) -> VarianceEstima
 def assume_detectable(
     rows: int, clusters: Codes | None = None, disagreement: float = DISAGREEMENT, within: float = 0.0
 ) -> Detectable:
-    """The minimum detectable difference in a share of right rows, of two entries that disagree on the share
-    `disagreement` of `rows` rows, where their disagreements in one cluster correlate with `within`.
+    """Compute the minimum detectable difference in the share of correct rows, for two entries that disagree on a share
+    `disagreement` of `rows` rows, with intraclass correlation `within` of disagreements in a cluster.
 
-    clusters (rows,): `codes`. Fixed ones, or a single one, stand for no others, and `within` plays no part."""
+    clusters (rows,): as from `encode_clusters`. `within` has no effect if clusters are fixed, or if there is only
+    one."""
     variance, df = disagreement / rows, rows - 1.0
     if clusters is not None and choose_cluster_treatment(clusters) == "random":
         sizes = np.bincount(clusters)

@@ -1,13 +1,13 @@
-"""The hierarchical bootstrap of an entry's scores on many benchmarks: which scores another study would have had.
+"""The hierarchical bootstrap of an entry's scores on many benchmarks.
 
-Benchmarks are fixed: these and no others. Within each, training seeds are resampled, and all its scores move together
-by the noise of its rows: a normal draw with the cluster-robust (or jackknife) variance of the mean over seeds, which is
-what resampling rows or clusters tends to.
+Benchmarks are fixed. Within each, training seeds are resampled, and row noise shifts all its scores together: it is
+drawn from a normal distribution with the cluster-robust (or jackknife) variance of the mean over seeds, which is the
+limit of resampling rows or clusters.
 
-Of n seeds n - 1 are drawn, with replacement, and not n: only then is the bootstrap's variance of a mean the unbiased
-s^2 / n, which matters where n is 3 (McCarthy and Snowden 1985; Rao and Wu, JASA 1988).
+For n seeds, n - 1 are drawn with replacement instead of n, so that the bootstrap variance of a mean is the unbiased
+s^2 / n, which matters for n = 3 (McCarthy and Snowden 1985; Rao and Wu, JASA 1988).
 
-Draws are seeded by a benchmark's name. So they depend neither on who else has entered, nor on the order of benchmarks.
+Draws are seeded by the benchmark's name, so they do not depend on other entries or on the order of benchmarks.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ DRAWS = 2000
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """An entry's scores, N in all (seeds of the first benchmark, of the second ..), as measured and as redrawn.
+    """An entry's N scores (seeds of the first benchmark, of the second ..), as measured and as resampled.
 
-    values (N,), weights (N,), benchmark (N,): each score, how much it counts (each benchmark alike, and each of its
-    seeds), and the number of its benchmark. drawn (draws, N), counts (draws, N): the same of every draw."""
+    values (N,), weights (N,), benchmark (N,): each score, its weight (equal per benchmark, and per seed within a
+    benchmark), and the index of its benchmark. drawn (draws, N), counts (draws, N): values and weights of every
+    draw."""
 
     values: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -43,7 +44,7 @@ class Hierarchy:
 
 
 def bootstrap_hierarchy(names: Sequence[str], summaries: Sequence[Summary], draws: int = DRAWS) -> Hierarchy:
-    """The scores on benchmarks of these names, and `draws` resamples of them."""
+    """Resample the scores on the named benchmarks `draws` times."""
     seeds = [len(summary.per_seed) for summary in summaries]
     values = np.concatenate([summary.per_seed for summary in summaries])
     benchmark = np.repeat(np.arange(len(names)), seeds)
@@ -58,19 +59,19 @@ def bootstrap_hierarchy(names: Sequence[str], summaries: Sequence[Summary], draw
 
 
 def _resample_seed_shares(source: np.random.Generator, size: int, draws: int) -> NDArray[np.float64]:
-    """The share that each of `size` seeds has in a resample of size - 1 of them, (draws, size); 1 of a single one."""
+    """Draw the share of each of `size` seeds in a resample of size - 1 seeds, (draws, size); 1 for a single seed."""
     if size == 1:
         return np.ones((draws, 1))
     return source.multinomial(size - 1, np.full(size, 1 / size), draws) / (size - 1)
 
 
 def estimate_mean_variance(summaries: Sequence[Summary]) -> VarianceEstimate:
-    """The variance of the mean over benchmarks, which this bootstrap tends to with more and more draws."""
+    """Estimate the variance of the mean over benchmarks, the limit of this bootstrap for many draws."""
     return estimate_weighted_variance(summaries, [1 / len(summaries)] * len(summaries))
 
 
 def estimate_weighted_variance(summaries: Sequence[Summary], weights: Sequence[float]) -> VarianceEstimate:
-    """The variance of a weighted sum over benchmarks."""
+    """Estimate the variance of a weighted sum over benchmarks."""
     parts = [
         VarianceEstimate(weight**2 * part.variance, part.df)
         for summary, weight in zip(summaries, weights, strict=True)
@@ -80,8 +81,8 @@ def estimate_weighted_variance(summaries: Sequence[Summary], weights: Sequence[f
 
 
 def estimate_iqm_variance(bootstrap: Hierarchy, summaries: Sequence[Summary]) -> VarianceEstimate:
-    """The bootstrap's variance of the interquartile mean. Degrees of freedom are Satterthwaite's, each benchmark
-    counting as much as it does on average in the draws."""
+    """Estimate the bootstrap variance of the interquartile mean. Degrees of freedom are Satterthwaite's, with each
+    benchmark's average weight over the draws."""
     shares = compute_iqm_weights(bootstrap.drawn, bootstrap.counts)
     variance = float((shares * bootstrap.drawn).sum(axis=1).var(ddof=1))
     weights = np.bincount(bootstrap.benchmark, shares.mean(axis=0))

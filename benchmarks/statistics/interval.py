@@ -1,22 +1,21 @@
-"""How sure is a score, or a difference of two? Intervals over rows and training seeds.
+"""Confidence intervals of scores and of their differences, over rows and training seeds.
 
-A value is measured on rows, with several seeds. Two things vary: which rows were drawn, and which seed trained the
-model. For a mean, with row means m_i over seeds and seed means m_s over rows, the variance of the grand mean is
-estimated by
+A value is measured on a sample of rows with several training seeds, and varies with both. For a mean, with row means
+m_i over seeds and seed means m_s over rows, the variance of the grand mean is estimated by
 
     var(m_i) / rows + var(m_s) / seeds - interaction
 
-(two-way crossed random effects; the interaction of rows and seeds, chance in single predictions among it, is in both
-terms, and taken off once; never so that less is left than either). Where rows come in clusters the first term is that
-of clusters.py; for any statistic that is not a mean of rows, the jackknife's (sample.py), over whole clusters likewise.
-The interval is a t interval with Satterthwaite's degrees of freedom (Biometrics Bulletin 1946). Of a single value on a
-scale with two ends it is around the value that one row more at either end would give (Agresti and Coull, The American
-Statistician 1998): around the value itself it misses too often near an end, at any number of rows. That of a value on a
-scale with two ends over clusters drawn at random, which are often few, is symmetric in logits (Korn and Graubard,
-Survey Methodology 1998): near an end of the scale one that is symmetric in the value holds the truth too seldom.
+(two-way crossed random effects; the interaction of rows and seeds, which includes randomness of single predictions, is
+in both terms and is subtracted once, but the result is never less than either term). If rows are clustered, the first
+term is that of clusters.py; for a statistic that is not a mean over rows, it is the jackknife variance (sample.py),
+also over whole clusters. The interval is a t interval with Satterthwaite's degrees of freedom (Biometrics Bulletin
+1946). For a single value on a bounded scale, it is centred on the value with one more row at each end (Agresti and
+Coull, The American Statistician 1998): centred on the value itself, its coverage is too low near an end, for any number
+of rows. For a value on a bounded scale over random clusters, which are often few, it is symmetric in logits (Korn and
+Graubard, Survey Methodology 1998): an interval symmetric in the value has too low coverage near an end of the scale.
 
-Clusters that have rows in both parts of a gap are taken as drawn apart for each: what is hard of a cluster in both
-cancels in the gap, so that its interval is wide there.
+Clusters with rows in both parts of a gap are treated as independent samples for each part. The interval of the gap is
+then conservative, since a cluster's difficulty common to both parts cancels in the gap.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from .variance_estimate import VarianceEstimate, compute_average, estimate_seed_
 
 
 class HasInterval(Protocol):
-    """A value and the ends of its interval: an `Estimate`, or any other."""
+    """Anything with a value and the ends of its interval, such as an `Estimate`."""
 
     @property
     def value(self) -> float: ...
@@ -48,7 +47,7 @@ class HasInterval(Protocol):
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and the ends of its interval, and no more."""
+    """A value and the ends of its interval."""
 
     value: float
     low: float
@@ -57,9 +56,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, its 95 % t interval, and what went into it. `seed_se` is None for a single seed, whose interval then
-    covers rows only. `row_df`: the degrees of freedom of `row_se`. `interaction_se`: what is in both. `why`: where
-    there is no value, or no interval, the reason."""
+    """A value, its 95 % t interval, and its variance components. `seed_se` is None for a single seed; the interval then
+    covers rows only. `row_df`: the degrees of freedom of `row_se`. `interaction_se`: the component included in both.
+    `why`: the reason if there is no value or no interval."""
 
     value: float
     low: float
@@ -76,12 +75,12 @@ class Estimate:
 
     @property
     def defined(self) -> bool:
-        """Whether there is a value, and an interval around it."""
+        """Whether there is a value with an interval."""
         return isfinite(self.value) and isfinite(self.low) and isfinite(self.high)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; six decimals, so that the last bits of a platform's arithmetic do not show. `n/a` with the reason
-        where it is not defined."""
+        """Return plain JSON, rounded to six decimals to be independent of the platform's arithmetic; `n/a` with the
+        reason if it is not defined."""
         if not isfinite(self.value):
             return NotAvailable(f"not defined{f': {self.why}' if self.why else ' on these rows'}").to_dict()
         if not self.defined:
@@ -102,8 +101,8 @@ class Estimate:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Estimate:
-        """The estimate that `to_dict` wrote. What an earlier scorer did not record, and the degrees of freedom, which
-        none records, have their defaults."""
+        """Read the estimate that `to_dict` wrote. Fields that an earlier scorer did not record, and the degrees of
+        freedom, which are never recorded, have their defaults."""
         return cls(
             value=record["value"],
             low=record["low"],
@@ -119,17 +118,17 @@ class Estimate:
 
 
 def read_interval(record: Mapping[str, Any]) -> Interval | NotAvailable:
-    """The value and interval in any JSON record that has one, or the reason why there is none."""
+    """Read the value and interval of a JSON record, or the reason if there is none."""
     return read_available(lambda known: Interval(known["value"], known["low"], known["high"]), record)
 
 
 def is_measured(score_estimate: Estimate | NotAvailable | None) -> TypeGuard[Estimate]:
-    """Whether there is an estimate, and not a reason why there is none."""
+    """Return whether there is an estimate rather than `NotAvailable` or None."""
     return isinstance(score_estimate, Estimate)
 
 
 def read_estimate(record: Mapping[str, Any]) -> Estimate | NotAvailable:
-    """An estimate, or the reason why there is none, as `to_dict` wrote it."""
+    """Read an estimate as `to_dict` wrote it, or the reason if there is none."""
     return read_available(Estimate.from_dict, record)
 
 
@@ -142,11 +141,11 @@ def compute_interval(
     logit: int = 0,
     shift: float = 0.0,
 ) -> tuple[float, float, float, float | None]:
-    """(low, high, row_se, seed_se) of the t interval around `value`, cut at `bounds`; NaN where there is none.
+    """Compute (low, high, row_se, seed_se) of the t interval around `value`, clipped to `bounds`; NaN if undefined.
 
-    interaction: the variance that both `rows` and `seeds` have in them. logit: the number of rows where the interval is
-    to be symmetric in the logit of where the value lies between finite `bounds`, not in the value itself. shift: where
-    the interval is around another number than the value, how far that lies from it; the value is always in it."""
+    interaction: the variance included in both `rows` and `seeds`. logit: the number of rows if the interval is to be
+    symmetric in the logit of the value's position between finite `bounds`, else 0. shift: the offset of the interval's
+    centre from the value; the interval always contains the value."""
     known = [spread for spread in seeds if spread is not None]
     row_se = sqrt(fsum(spread.variance for spread in rows))
     seed_se = sqrt(fsum(spread.variance for spread in known)) if known else None
@@ -164,7 +163,7 @@ def compute_interval(
 def combine_crossed_variances(
     rows: list[VarianceEstimate], seeds: list[VarianceEstimate], interaction: float
 ) -> VarianceEstimate:
-    """How a value varies with its rows and its seeds together: what both have in them, the `interaction`, once."""
+    """Combine the variances of rows and seeds, counting their common component, the `interaction`, once."""
     total = sum_variances([*rows, *seeds])
     if not total.variance:
         return total
@@ -173,8 +172,8 @@ def combine_crossed_variances(
 
 
 def _compute_logit_interval(value: float, reach: float, bounds: tuple[float, float], rows: int) -> tuple[float, float]:
-    """The interval of as far a reach at the value itself, in logits; at an end of the scale, as if a row at
-    each end were there."""
+    """Compute an interval symmetric in logits whose half-width at the value is `reach`; at an end of the scale, with
+    one more row at each end."""
     width = bounds[1] - bounds[0]
     end = 1 / (rows + 2)
     share = min(max((value - bounds[0]) / width, end), 1 - end)
@@ -192,7 +191,7 @@ def _make_estimate(
     logit: bool = False,
     shift: float = 0.0,
 ) -> Estimate:
-    """Of values per seed whose row noise is that of all `samples`, and that were `trained` with several seeds."""
+    """Make an estimate from values per seed, with the row variance of all `samples` and the seeds of `trained`."""
     value, rows = compute_average(per_seed), [sample.spread() for sample in samples]
     shared_variance = fsum(sample.interaction() for sample in trained)
     count, joint_clustering = (
@@ -221,16 +220,16 @@ def _make_estimate(
 
 
 def estimate_mean(sample: Sample) -> Estimate:
-    """The value of a sample: the mean over its seeds."""
+    """Estimate the value of a sample: the mean over its seeds."""
     logit = sample.clustering.treated == "random" and has_finite_ends(sample.bounds)
     seeds = [estimate_seed_variance(sample.per_seed)]
     return _make_estimate(sample.per_seed, [sample], seeds, sample.bounds, [sample], logit, sample.shift())
 
 
 def estimate_gap(left: Sample, right: Sample) -> Estimate:
-    """left - right of the *same* models on different rows: ID minus OOD.
+    """Estimate left - right of the *same* models on different rows: ID minus OOD.
 
-    Row variances add; the seed variance is that of each seed's own gap, so what moves both scores cancels."""
+    Row variances add; the seed variance is that of the per-seed gaps, so effects common to both scores cancel."""
     per_seed = [a - b for a, b in zip(left.per_seed, right.per_seed, strict=True)]
     return _make_estimate(
         per_seed,
@@ -242,14 +241,14 @@ def estimate_gap(left: Sample, right: Sample) -> Estimate:
 
 
 def _compute_difference_bounds(left: Sample, right: Sample) -> tuple[float, float]:
-    """The least and the greatest difference possible."""
+    """Return the minimum and maximum possible difference."""
     return left.bounds[0] - right.bounds[1], left.bounds[1] - right.bounds[0]
 
 
 def estimate_paired_difference(left: Sample, right: Sample) -> Estimate:
-    """left - right of *different* models on the same rows.
+    """Estimate left - right of *different* models on the same rows.
 
-    Rows are paired: the row variance is that of the row-wise differences; seeds of two models are independent."""
+    Rows are paired: the row variance is that of the row-wise differences. Seeds of different models are independent."""
     rows = [left.pooled().minus(right.pooled())]
     return _estimate_difference(
         rows, [left.per_seed, right.per_seed], _compute_difference_bounds(left, right), [left, right]
@@ -257,7 +256,7 @@ def estimate_paired_difference(left: Sample, right: Sample) -> Estimate:
 
 
 def estimate_gap_difference(left: tuple[Sample, Sample], right: tuple[Sample, Sample]) -> Estimate:
-    """(ID - OOD of one model) - (ID - OOD of another), rows paired within ID and within OOD."""
+    """Estimate (ID - OOD of one model) - (ID - OOD of another), with rows paired within ID and within OOD."""
     rows = [a.pooled().minus(b.pooled()) for a, b in zip(left, right, strict=True)]
     gaps = [[a - b for a, b in zip(x.per_seed, y.per_seed, strict=True)] for x, y in (left, right)]
     reach = _compute_difference_bounds(*left)
@@ -268,8 +267,7 @@ def estimate_gap_difference(left: tuple[Sample, Sample], right: tuple[Sample, Sa
 def _estimate_difference(
     rows: list[Sample], values: list[list[float]], bounds: tuple[float, float], trained: Sequence[Sample]
 ) -> Estimate:
-    """The difference of two models' values, whose seeds have nothing to do with each other; `rows`: the differences row
-    by row."""
+    """Estimate the difference of two models' values with independent seeds; `rows`: the row-wise differences."""
     value, seeds = (
         compute_average(values[0]) - compute_average(values[1]),
         [estimate_seed_variance(side_values) for side_values in values],

@@ -1,8 +1,8 @@
 """The interquartile mean: the mean of the middle half of the scores.
 
-Less is known of it than of a median's place and less lost than with one: a quarter of the weight is cut off at either
-end, and what lies across a cut counts by the part of it that lies inside (Agarwal et al., NeurIPS 2021, whose library
-cuts whole scores only: with a number of scores that four divides, both are the same).
+A quarter of the weight is trimmed at each end, and a score across a cut counts by its share inside (Agarwal et al.,
+NeurIPS 2021, whose library only trims whole scores: the results are the same if the number of scores is divisible by
+four). It is less sensitive to outliers than the mean, and statistically more efficient than the median.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ CUT = 0.25
 
 
 def compute_iqm_weights(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much each score counts in the interquartile mean: shape (.., n), summing to 1 along the last axis, from
+    """Compute the weight of each score in the interquartile mean, shape (.., n), summing to 1 along the last axis, from
     scores (.., n) and weights (.., n) that sum to 1."""
     order = np.argsort(values, axis=-1, kind="stable")
     mass = np.take_along_axis(weights, order, axis=-1)
@@ -26,6 +26,6 @@ def compute_iqm_weights(values: NDArray[np.float64], weights: NDArray[np.float64
 
 
 def compute_interquartile_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The interquartile mean along the last axis, of scores and their weights as in `compute_iqm_weights`."""
+    """Compute the interquartile mean along the last axis, of scores and weights as in `compute_iqm_weights`."""
     means: NDArray[np.float64] = (compute_iqm_weights(values, weights) * values).sum(axis=-1)
     return means

@@ -1,32 +1,34 @@
-"""What many entries scored on the same rows: their values, how these vary together, and how surely that is known.
+"""Joint covariance of the scores of many entries on the same rows, with degrees of freedom.
 
-Rows are shared: a hard draw of rows is hard for everybody, and cancels in differences. So the row part of the
-covariance is that of the M means over the same rows (clusters.py), or that of their jackknife's pseudo-values where the
-metric is not a mean of rows (jackknife.py). Training seeds are each entry's own: their variance is added on the
-diagonal, less the interaction of rows and seeds, which the row part has in it already (interval.py).
+Rows are shared: a difficult sample of rows affects all entries and cancels in differences. The row component of the
+covariance is therefore that of the M means over the same rows (clusters.py), or that of their jackknife pseudo-values
+if the metric is not a mean over rows (jackknife.py). Training seeds are independent between entries: their variance is
+added on the diagonal, minus the interaction of rows and seeds, which the row component already includes (interval.py).
 
-Few seeds of one entry say little of how much its training varies; those of all entries say more (`moderate_variances`).
+Few seeds of one entry give an imprecise estimate of its training noise; seed variances are therefore moderated by those
+of all entries (`moderate_variances`, below).
 
-Degrees of freedom of each difference are Satterthwaite's (Biometrics Bulletin 1946) over its row part and the seed
-parts of both. They are taken with the seed variances as estimated, and again as if all entries' training were as noisy
-as the median entry's; the fewer count. For where three seeds of both happen to agree, the estimates say that seeds
-hardly matter and that thousands of rows are all there is to know, and it is just these pairs that look most different.
+The degrees of freedom of each difference are Satterthwaite's (Biometrics Bulletin 1946) over its row component and the
+seed components of both entries. They are computed with the estimated seed variances, and again as if all entries had
+the training noise of the median entry; the smaller value is used. Otherwise, if three seeds of both entries happen to
+agree, the seed variance would appear negligible and the degrees of freedom would be those of thousands of rows, just
+for the pairs that look most different.
 
-Of two entries that agree on nearly all rows a sample says little of how they differ. As in a paired difference
-(interval.py), where the scale has two finite ends, a row at each is added to every difference: here as the variance
-(width / rows)^2 of each entry, where clusters are random times the square of the design effect. Entries of the very
-same scores share all of it: their difference has none.
+For two entries that agree on nearly all rows, the sample variance of their difference is unreliable. As in a paired
+difference (interval.py), if the scale has two finite ends, a row at each end is added to every difference: here as the
+variance (width / rows)^2 of each entry, multiplied by the square of the design effect if clusters are random. Entries
+with identical scores share this variance, so that their difference has none.
 
-Three seeds tell next to nothing of how much one entry's training varies, but the seeds of all entries of a table tell
-how much training varies there, and how unlike entries are in that. So each variance is drawn towards the common one, by
-as much as they are alike: with true variances scaled inverse chi-squared around v_0 with d_0 degrees of freedom, that
-of an entry with d of its own becomes
+Three seeds hardly determine the training noise of one entry, but the seeds of all entries determine the typical
+training noise and its variation between entries. Each variance is therefore shrunk towards the common one, the more so
+the more similar the variances are: with true variances distributed as scaled inverse chi-squared around v_0 with d_0
+degrees of freedom, the variance of an entry with d degrees of freedom becomes
 
     (d_0 v_0 + d v) / (d_0 + d)      with d_0 + d degrees of freedom
 
 (Smyth, Statistical Applications in Genetics and Molecular Biology 2004; d_0 and v_0 from the mean and the variance of
-the logarithms, the latter with two standard errors more). No variance is made smaller than it was measured: an entry
-whose training is wilder than the others' is none of their kind.
+the logarithms, with two standard errors added to the latter). No variance is reduced below its estimate, since the
+training of an entry may be noisier than that of all others.
 """
 
 from __future__ import annotations
@@ -50,10 +52,10 @@ from .variance_estimate import VarianceEstimate, compute_average, estimate_seed_
 Matrix = NDArray[np.float64]
 
 BLOCK = 512
-"""Draws at a time: for 100 entries they lie in a processor's cache."""
+"""Draws per block: for 100 entries they fit in the processor's cache."""
 
 MANY = 256
-"""From so many entries on draws are made in ways that cost less, and are others."""
+"""The minimum number of entries for which a faster method, with different draws, is used."""
 PIECE = 128
 
 _ROUNDING = 1e-12
@@ -61,8 +63,8 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class JointCovariance:
-    """values (M,), covariance (M, M), df (M, M): the degrees of freedom of each pair's difference, on the diagonal of
-    each value by itself. All finite; df above 0."""
+    """values (M,), covariance (M, M), df (M, M): the degrees of freedom of each pair's difference, and on the diagonal
+    of each value. All finite; df above 0."""
 
     values: Matrix
     covariance: Matrix
@@ -71,7 +73,7 @@ class JointCovariance:
     def __post_init__(self) -> None:
         entries = len(self.values)
         if self.covariance.shape != (entries, entries) or self.df.shape != (entries, entries):
-            raise ValueError(f"{entries} values need a covariance and df of shape ({entries}, {entries})")
+            raise ValueError(f"{entries} values require covariance and df of shape ({entries}, {entries})")
         _refuse_undefined(self.values, self.covariance)
 
     def __len__(self) -> int:
@@ -84,20 +86,20 @@ class JointCovariance:
 
     @cached_property
     def variance(self) -> Matrix:
-        """The variance of each difference, (M, M); exactly 0 where nothing but rounding is left."""
+        """The variance of each difference, (M, M); exactly 0 if only rounding error is left."""
         variances = _compute_difference_variances(self.covariance)
         np.fill_diagonal(variances, 0.0)
         return variances
 
     @cached_property
     def se(self) -> Matrix:
-        """The standard error of each difference, (M, M); 0 where it has none, as of copies of one entry."""
+        """The standard error of each difference, (M, M); 0 if it has none, as between copies of one entry."""
         errors: Matrix = np.sqrt(self.variance)
         return errors
 
     @cached_property
     def t(self) -> Matrix:
-        """difference / se, (M, M): 0 where there is no difference, infinite where one has no noise at all."""
+        """difference / se, (M, M): 0 for a difference of 0, infinite for a non-zero difference without noise."""
         statistics: Matrix = np.zeros_like(self.se)
         np.divide(self.difference, self.se, out=statistics, where=self.se > 0)
         largest = np.maximum(np.abs(self.values)[:, None], np.abs(self.values))
@@ -106,77 +108,78 @@ class JointCovariance:
         return statistics
 
     def p(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The two-sided t test's p of each pair (first[k], second[k]), unadjusted, same shape."""
+        """Compute the unadjusted p-value of the two-sided t test of each pair (first[k], second[k]), same shape."""
         pairs = zip(np.abs(self.t[first, second]).tolist(), self.df[first, second].tolist(), strict=True)
         return np.array([min(2 * compute_upper_tail(t, df), 1.0) for t, df in pairs])
 
     @cached_property
     def root(self) -> Matrix:
-        """The symmetric square root of the covariance. Unlike a triangular one it exists for singular matrices, and
-        unlike eigenvectors it does not depend on their signs."""
+        """The symmetric square root of the covariance. Unlike a Cholesky factor it exists for singular matrices, and
+        unlike eigenvectors it is independent of signs."""
         values, vectors = np.linalg.eigh((self.covariance + self.covariance.T) / 2)
         square_root: Matrix = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         return square_root
 
     @cached_property
     def factor(self) -> Matrix:
-        """A square root of the covariance to draw noise by. The symmetric one of 1,000 entries takes longer than all
-        else: of many entries it is the triangular one where there is one."""
+        """A square root of the covariance for drawing noise: the symmetric one, or for many entries the Cholesky factor
+        if it exists, since the symmetric root of 1,000 entries would dominate the run time."""
         if len(self) >= MANY:
             try:
                 return np.linalg.cholesky((self.covariance + self.covariance.T) / 2).astype(np.float64, copy=False)
-            except np.linalg.LinAlgError:  # as of more entries than rows
+            except np.linalg.LinAlgError:  # singular, such as for more entries than rows
                 pass
         return self.root
 
     @cached_property
     def _pieces(self) -> list[Matrix]:
-        """The factor from top to bottom; of a triangular one a piece for every PIECE rows, without the zeros behind."""
+        """Iterate over the factor's rows; a triangular factor is split into pieces of PIECE rows without trailing
+        zeros."""
         triangular = len(self) >= MANY and not np.triu(self.factor, 1).any()
         size = PIECE if triangular else len(self)
         ends = range(size, len(self) + size, size)
         return [np.ascontiguousarray(self.factor[end - size : end, :end]) for end in ends]
 
     def noise(self, draws: int, stream: str) -> Iterator[Matrix]:
-        """Gaussian noise of this covariance around zero, in blocks of shape (M, up to BLOCK), `draws` in all."""
+        """Draw zero-mean Gaussian noise with this covariance in blocks of shape (M, up to BLOCK), `draws` in total."""
         source = make_generator(stream)
         for start in range(0, draws, BLOCK):
             normal = source.standard_normal((len(self), min(BLOCK, draws - start)))
             yield np.concatenate([piece @ normal[: piece.shape[1]] for piece in self._pieces])
 
     def select(self, entries: NDArray[np.int64]) -> JointCovariance:
-        """Some of the entries."""
+        """Return the joint covariance of some of the entries."""
         square = np.ix_(entries, entries)
         return JointCovariance(self.values[entries], self.covariance[square], self.df[square])
 
 
 def estimate_joint_covariance(samples: Sequence[Sample]) -> JointCovariance:
-    """What M entries scored on the same rows, of which there are two or more, in the same order.
+    """Estimate the joint covariance of M entries on the same rows, of which there are at least two, in the same order.
 
-    All are means of rows (`RowScores`, with the same clusters), or all are no such means (`Replicates`, of the same
-    groups). Entries of a single seed have no noise of training in their variance."""
+    Either all are means over rows (`RowScores`, with the same clusters), or none is (`Replicates`, with the same
+    groups). The variance of entries with a single seed does not include training noise."""
     rows = [sample for sample in samples if isinstance(sample, RowScores | Tally)]
     groups = [sample for sample in samples if isinstance(sample, Replicates)]
     if not samples or len(samples) not in (len(rows), len(groups)):
-        raise ValueError("a joint covariance needs one entry or more, all measured by the same metric")
+        raise ValueError("a joint covariance requires at least one entry, and the same metric for all entries")
     values = np.array([compute_average(sample.per_seed) for sample in samples])
     covariance, row_df, copies = _estimate_row_covariance(rows) if rows else _estimate_jackknife_covariance(groups)
     _refuse_undefined(values, covariance)
     training = _Training.of(samples)
     df = [_compute_df(covariance, row_df, noise, copies) for noise in (training, training.typical())]
-    # Copies of an entry are trained once: their seeds' noise is the same noise.
+    # Copies of an entry were trained once: their seed noise is identical.
     return JointCovariance(values, covariance + training.added * copies, np.minimum(*df))
 
 
 def _refuse_undefined(*arrays: Matrix) -> None:
     if not all(np.isfinite(array).all() for array in arrays):
-        raise ValueError("a value or its variance is not defined: leave such entries out, and list them apart")
+        raise ValueError("a value or its variance is not defined: exclude such entries and list them separately")
 
 
 @dataclass(frozen=True)
 class _Training:
-    """Of each entry, (M,): the variance of its mean by how its seeds' means vary, moderated, the degrees of freedom of
-    that, and the part of it that is the interaction of rows and seeds."""
+    """For each entry, (M,): the moderated variance of its mean due to training seeds, its degrees of freedom, and the
+    part of it that is the interaction of rows and seeds."""
 
     variance: Matrix
     df: Matrix
@@ -191,13 +194,14 @@ class _Training:
 
     @property
     def added(self) -> Matrix:
-        """What training adds to the variance of rows, in which the interaction is already."""
+        """The variance that training adds to the row component, which already includes the interaction."""
         return np.maximum(self.variance - self.interaction, 0.0)
 
     def typical(self) -> _Training:
-        """As it would be, if every entry's training were as noisy as the median entry's.
+        """Return the variances as if every entry had the training noise of the median entry.
 
-        The median of a variance with k degrees of freedom is (1 - 2 / 9k)^3 of its mean (Wilson and Hilferty 1931)."""
+        The median of a variance with k degrees of freedom is (1 - 2 / 9k)^3 times its mean (Wilson and Hilferty
+        1931)."""
         varies = self.variance > 0
         if not varies.any():
             return self
@@ -206,8 +210,8 @@ class _Training:
 
 
 def _compute_df(rows: Matrix, row_df: float, training: _Training, copies: NDArray[np.bool_]) -> Matrix:
-    """Satterthwaite's degrees of freedom of every difference, and on the diagonal of every value: from the covariance
-    (M, M) of the row parts, which has `row_df`, and the seed parts of those two that are not copies."""
+    """Compute Satterthwaite's degrees of freedom of every difference, and on the diagonal of every value, from the
+    covariance (M, M) of the row components, with `row_df`, and the seed components of pairs that are not copies."""
     by_rows, once = _compute_difference_variances(rows), np.eye(len(rows), dtype=bool)
     first, second = once | ~copies, ~copies
 
@@ -215,7 +219,7 @@ def _compute_df(rows: Matrix, row_df: float, training: _Training, copies: NDArra
         return np.where(first, parts[:, None], 0.0) + np.where(second, parts, 0.0)
 
     total, left = by_rows + both(training.variance), by_rows + both(training.added)
-    safe = np.where(total > 0, total, 1.0)  # by shares of the total: squares of very small variances are not floats
+    safe = np.where(total > 0, total, 1.0)  # shares of the total, as squares of very small variances would underflow
     seeds = [
         np.where(chosen, part / safe, 0.0)
         for chosen, part in ((first, training.variance[:, None]), (second, training.variance))
@@ -225,7 +229,7 @@ def _compute_df(rows: Matrix, row_df: float, training: _Training, copies: NDArra
 
 
 def _compute_difference_variances(covariance: Matrix) -> Matrix:
-    """The variance of each difference, on the diagonal of each value; 0 where nothing but rounding is left."""
+    """Compute the variance of each difference, and on the diagonal of each value; 0 if only rounding error is left."""
     own = np.diag(covariance)
     total = own[:, None] + own[None, :]
     left = total - covariance - covariance.T
@@ -237,7 +241,7 @@ def _compute_difference_variances(covariance: Matrix) -> Matrix:
 def _estimate_row_covariance(samples: Sequence[RowScores | Tally]) -> tuple[Matrix, float, NDArray[np.bool_]]:
     first = samples[0]
     if any(sample.rows != first.rows or not _is_same_clusters(sample.clusters, first.clusters) for sample in samples):
-        raise ValueError("entries that are ranked must be scored on the same rows, in the same clusters")
+        raise ValueError("ranked entries must be scored on the same rows with the same clusters")
     counts = [right_counts for sample in samples if (right_counts := count_right_seeds(sample)) is not None]
     copies = _find_copies([compute_score_key(sample) for sample in samples])
     ends = np.array(
@@ -259,8 +263,8 @@ def _estimate_row_covariance(samples: Sequence[RowScores | Tally]) -> tuple[Matr
 
 
 def _compute_design_effect(means: Matrix, clusters: NDArray[np.int64] | None) -> Matrix:
-    """How many rows of each entry's scores (M, n), less what all entries have in common, say as much as one row would
-    that is drawn independently, (M,): 1 or more."""
+    """Compute the design effect of each entry's scores (M, n) after subtracting the mean over entries, (M,): the number
+    of rows that are equivalent to one independent row, at least 1."""
     if choose_cluster_treatment(clusters) != "random":
         return np.ones(len(means))
     deviations = means - means.mean(axis=0)
@@ -275,10 +279,10 @@ def _is_same_clusters(left: NDArray[np.int64] | None, right: NDArray[np.int64] |
 
 
 def _estimate_jackknife_covariance(samples: Sequence[Replicates]) -> tuple[Matrix, float, NDArray[np.bool_]]:
-    """The covariance by the delete-a-group jackknife (jackknife.py)."""
+    """Estimate the covariance by the delete-a-group jackknife (jackknife.py)."""
     sizes = samples[0].sizes
     if len(sizes) < 2 or any(not np.array_equal(sample.sizes, sizes) for sample in samples):
-        raise ValueError("entries that are ranked must be jackknifed over the same two or more groups of rows")
+        raise ValueError("ranked entries must have the same jackknife groups of rows, at least two")
     values = np.array([compute_average(sample.per_seed) for sample in samples])
     rest = compute_group_deviations(values, np.stack([sample.without.mean(axis=0) for sample in samples]), sizes)
     copies = _find_copies([sample.without.tobytes() for sample in samples])
@@ -287,7 +291,7 @@ def _estimate_jackknife_covariance(samples: Sequence[Replicates]) -> tuple[Matri
 
 
 def _find_copies(keys: Sequence[bytes]) -> NDArray[np.bool_]:
-    """Which entries have the very same scores with the very same seeds, (M, M)."""
+    """Return which entries have identical scores with identical seeds, (M, M)."""
     first: dict[bytes, int] = {}
     kinds = np.array([first.setdefault(key, number) for number, key in enumerate(keys)])
     same: NDArray[np.bool_] = kinds[:, None] == kinds[None, :]
@@ -295,25 +299,25 @@ def _find_copies(keys: Sequence[bytes]) -> NDArray[np.bool_]:
 
 
 FEWEST = 4
-"""Entries with seeds that it takes: fewer tell nothing of how unlike entries are."""
+"""The minimum number of entries with several seeds: fewer do not determine the variation between entries."""
 
 CAUTION = 2.0
-"""Standard errors by which entries are taken as more unlike than they look: with none, some of 15 equal entries whose
-training is very unlike differed significantly in 10 to 15 % of trials with three and two seeds."""
+"""Standard errors that are added to the estimated variation between entries: without them, some of 15 equal entries
+with very different training noise differed significantly in 10 to 15 % of trials with three and two seeds."""
 
 Array = NDArray[np.float64]
 
 
 def moderate_variances(variance: Array, df: Array) -> tuple[Array, Array]:
-    """The moderated variances of means over df + 1 seeds, (M,), and their degrees of freedom. A variance of 0 is that
-    of training without any chance in it, or of a single seed, and stays."""
+    """Compute the moderated variances of means over df + 1 seeds, (M,), and their degrees of freedom. A variance of 0,
+    for deterministic training or a single seed, is unchanged."""
     varies = variance > 0
     if np.count_nonzero(varies) < FEWEST:
         return variance, df
     own, half = variance[varies], df[varies] / 2
     logs = np.log(own * (2 * half + 1)) - digamma(half) + np.log(half)
     unlike = float(logs.var(ddof=1)) * (1 + CAUTION * sqrt(2 / (len(own) - 1))) - float(trigamma(half).mean())
-    most = float(df[varies].sum())  # all that is known of the common variance
+    most = float(df[varies].sum())  # the degrees of freedom of the common variance
     prior = min(2 * _invert_trigamma(unlike), most) if unlike > 0 else most
     half_prior = np.array([prior / 2])
     centre = float(digamma(half_prior)[0]) - log(prior / 2) if unlike > 0 else 0.0
@@ -326,7 +330,7 @@ def moderate_variances(variance: Array, df: Array) -> tuple[Array, Array]:
 
 
 def digamma(x: Array) -> Array:
-    """The derivative of log gamma at x > 0 (Abramowitz and Stegun 6.3.5 and 6.3.18)."""
+    """Compute the derivative of log gamma at x > 0 (Abramowitz and Stegun 6.3.5 and 6.3.18)."""
     value, x = np.zeros_like(x), x.copy()
     for _ in range(8):
         value -= np.where(x < 8, 1 / x, 0.0)
@@ -336,7 +340,7 @@ def digamma(x: Array) -> Array:
 
 
 def trigamma(x: Array) -> Array:
-    """The second derivative of log gamma at x > 0 (Abramowitz and Stegun 6.4.6 and 6.4.12)."""
+    """Compute the second derivative of log gamma at x > 0 (Abramowitz and Stegun 6.4.6 and 6.4.12)."""
     value, x = np.zeros_like(x), x.copy()
     for _ in range(8):
         value += np.where(x < 8, 1 / x**2, 0.0)
@@ -346,7 +350,7 @@ def trigamma(x: Array) -> Array:
 
 
 def _invert_trigamma(value: float) -> float:
-    """The x with trigamma(x) = value > 0, by bisection of its logarithm."""
+    """Find x with trigamma(x) = value > 0, by bisection of its logarithm."""
     low, high = log(1e-6), log(1e12)
     for _ in range(100):
         middle = (low + high) / 2

@@ -1,31 +1,32 @@
-"""All pairs at once: which differences are larger than chance would make any of them?
+"""Simultaneous comparison of all pairs of entries by the max-t test.
 
-With M entries there are M (M - 1) / 2 differences, and the largest of them looks large though all entries be equal. The
-max-t rule asks of each |t_ij| = |value_i - value_j| / se_ij to exceed its own critical value, such that
+Among M (M - 1) / 2 differences, the largest is large even if all M entries are equal. The max-t test requires each
+|t_ij| = |value_i - value_j| / se_ij to exceed its own critical value, such that
 
-    P(any pair exceeds) = 1 - level        where all are equal
+    P(any pair exceeds) = 1 - level        if all entries are equal
 
-which holds for any pattern of true ties as well (Romano and Wolf, JASA 2005; for ranks Mogstad, Romano, Shaikh and
-Wilhelm, REStud 2024). Standard errors differ in what they rest on: 10,000 rows, or 5 seeds. So the critical values have
-one tail probability in common, not one t: it is found from Gaussian draws of the joint covariance, and each pair then
-takes the t quantile of its own degrees of freedom: a Gaussian copula with t margins.
+which also controls the error for any pattern of true ties (Romano and Wolf, JASA 2005; for ranks Mogstad, Romano,
+Shaikh and Wilhelm, REStud 2024). The standard errors have different degrees of freedom, such as from 10,000 rows or 5
+seeds, so the critical values share a tail probability instead of a t value: it is estimated from Gaussian draws of the
+joint covariance, and each pair has the t quantile for its own degrees of freedom (a Gaussian copula with t margins).
 
-With few degrees of freedom to an entry (20 clusters, 5 seeds) the estimated covariance shows more structure than there
-is: of 40 equal entries on 6 clusters some differed significantly in 57 % of trials. There, KNOWN or fewer to an entry,
-pairs count as independent, 1 - level^(1 / pairs), which holds for every covariance (Sidak, JASA 1967) and costs some
-three per cent of a critical value.
+With few degrees of freedom relative to the number of entries (20 clusters, 5 seeds), the estimated covariance has
+spurious structure: of 40 equal entries on 6 clusters, some differed significantly in 57 % of trials. With fewer than
+KNOWN degrees of freedom per entry, pairs are therefore treated as independent, with the tail probability
+1 - level^(1 / pairs), which is valid for every covariance (Sidak, JASA 1967) and increases critical values by about
+three per cent.
 
-This is the single-step rule: a pair differs significantly exactly where its simultaneous interval excludes 0, and where
-its adjusted p is at most 1 - level.
+This is the single-step procedure: a pair differs significantly if and only if its simultaneous interval excludes 0, or
+equivalently if its adjusted p-value is at most 1 - level.
 
-The largest of all weighted differences of many numbers is found without looking at each of them (`LargestPair`):
+The largest weighted difference is found without evaluating all pairs (`LargestPair`):
 
     max over i < j of |x_i - x_j| w_ij
 
-for each of many draws x. Entries are dealt into tiles of TILE, like ones together. Between two tiles no difference is
-larger than that of their extremes times the largest weight there: where that is less than what was found already,
-nothing is computed. What is computed is computed as without tiles, so that the result is the same to the last bit.
-Who needs the large ones of many draws alone says above what: a third of the pairs of tiles is then looked at.
+for each of many draws x. Entries are grouped into tiles of TILE similar entries. No difference between two tiles is
+larger than that of their extremes times their largest weight: if this bound is below the largest difference so far, the
+pair of tiles is skipped. The results are bitwise identical to those without tiles. If only draws with a maximum above a
+threshold are needed, about a third of the pairs of tiles is evaluated.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ from .joint_covariance import MANY, JointCovariance, Matrix
 from .student_t import find_two_sided_quantile
 
 DRAWS = 9_999
-"""Gaussian draws: the tail probability then has a Monte Carlo error of about 4 % of itself."""
+"""The number of Gaussian draws: the tail probability has a relative Monte Carlo error of about 4 %."""
 
 KNOWN = 2
-"""Degrees of freedom to an entry from which on the structure of the covariance is taken as known."""
+"""The minimum degrees of freedom per entry for which the estimated covariance is treated as known."""
 
 CAREFUL = 3.0
-"""Standard errors of a share in the first draws by which the others are taken to be smaller: should that be too few,
-all draws are looked at again."""
+"""Safety margin, in standard errors of a share of the first draws, below which the other draws are not evaluated. If it
+turns out too small, all draws are evaluated."""
 
 NODES = 20
 LARGE = 1_000
@@ -60,11 +61,11 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class MaxT:
-    """All pairs of M entries, compared at once; rows minus columns.
+    """The simultaneous comparison of all pairs of M entries; rows minus columns.
 
-    tail: the two-sided tail probability that all pairs have in common. critical (M, M): its t quantile for each pair,
-    0 on the diagonal. pairs: how many pairs have a difference with noise. stream: the name that seeds the draws; None
-    where pairs count as independent."""
+    tail: the two-sided tail probability common to all pairs. critical (M, M): its t quantile for each pair, 0 on the
+    diagonal. pairs: the number of pairs whose difference has noise. stream: the name that seeds the draws; None if
+    pairs are treated as independent."""
 
     joint_covariance: JointCovariance
     level: float
@@ -75,27 +76,27 @@ class MaxT:
 
     @cached_property
     def maxima(self) -> NDArray[np.float64] | None:
-        """The largest |difference| / se of each draw, rising, (DRAWS,); None where there are no draws."""
+        """The largest |difference| / se of each draw, ascending, (DRAWS,); None if there are no draws."""
         return None if self.stream is None else _draw_largest(self.joint_covariance, DRAWS, self.stream)
 
     @cached_property
     def reach(self) -> Matrix:
-        """Half the width of each simultaneous interval, (M, M): with probability `level` every true difference lies
+        """The half-width of each simultaneous interval, (M, M): with probability `level` all true differences are
         within `joint_covariance.difference` - reach and + reach."""
         return self.critical * self.joint_covariance.se
 
     @property
     def differs(self) -> NDArray[np.bool_]:
-        """Which pairs differ significantly, (M, M)."""
+        """Return which pairs differ significantly, (M, M)."""
         return np.abs(self.joint_covariance.t) > self.critical
 
     def adjusted(self) -> Matrix:
-        """The p of each pair, adjusted for all of them, (M, M): the chance that any of them would be as surprising if
-        all entries were equal. 1 on the diagonal; at least 1 / (draws + 1) where there are draws."""
+        """Compute the p-value of each pair, adjusted for all pairs, (M, M): the probability that any pair is at least
+        as extreme if all entries are equal. 1 on the diagonal; at least 1 / (draws + 1) if there are draws."""
         first, second = np.triu_indices(len(self.joint_covariance), 1)
         p = self.joint_covariance.p(first, second)
         if self.maxima is None:
-            with np.errstate(divide="ignore"):  # the log of 1 - 1, which gives 1 again
+            with np.errstate(divide="ignore"):  # log(1 - 1) is -inf, and the result is 1
                 p = -np.expm1(max(self.pairs, 1) * np.log1p(-p))
         else:
             surprise = np.array([_find_normal_quantile(probability) for probability in p.tolist()])
@@ -107,11 +108,12 @@ class MaxT:
 
 
 def compare_all_pairs(joint_covariance: JointCovariance, level: float = LEVEL, stream: str = "max-t") -> MaxT:
-    """Compare all pairs of entries at once, with `level` (in (0, 1)) the chance that no two equal ones seem to differ.
+    """Compare all pairs of entries simultaneously: with probability `level`, in (0, 1), no two equal entries differ
+    significantly.
 
-    stream: the name that seeds the draws. Another NumPy may draw other numbers: the critical values then move within
-    their Monte Carlo error, some tenths of a per cent. Time: at most DRAWS x M^2 / 2 steps, in blocks; of MANY entries
-    or more about DRAWS x M^2 / 200."""
+    stream: the name that seeds the draws. Another version of NumPy may draw different numbers: critical values then
+    change within their Monte Carlo error, some tenths of a per cent. Time: at most DRAWS x M^2 / 2 steps, in blocks;
+    for MANY entries or more, about DRAWS x M^2 / 200."""
     if not 0 < level < 1:
         raise ValueError(f"level {level} must lie in (0, 1)")
     pairs = int(np.count_nonzero(np.triu(joint_covariance.variance)))
@@ -125,9 +127,9 @@ def compare_all_pairs(joint_covariance: JointCovariance, level: float = LEVEL, s
 
 
 def _find_exceeded_value(joint_covariance: JointCovariance, draws: int, stream: str, level: float) -> float:
-    """The number that the largest |difference| / se of a draw exceeds in 1 - level of the draws: `_draw_largest` at
-    that place. Of many entries the first draws say about where it is, and of the others only larger ones are looked
-    for."""
+    """Return the value that the largest |difference| / se exceeds in a share 1 - level of the draws, as from
+    `_draw_largest`. For many entries, the first draws give a lower bound, and only larger values are searched in the
+    others."""
     index = int(np.ceil(level * (draws + 1))) - 1
     if len(joint_covariance) >= MANY:
         pair, blocks = LargestPair(_invert_errors(joint_covariance)), joint_covariance.noise(draws, stream)
@@ -141,7 +143,7 @@ def _find_exceeded_value(joint_covariance: JointCovariance, draws: int, stream: 
 
 
 def _draw_largest(joint_covariance: JointCovariance, draws: int, stream: str) -> NDArray[np.float64]:
-    """The largest |difference| / se of each draw of noise, rising, shape (draws,)."""
+    """Compute the largest |difference| / se of each draw of noise, ascending, shape (draws,)."""
     inverse, blocks = _invert_errors(joint_covariance), joint_covariance.noise(draws, stream)
     if len(joint_covariance) < MANY:
         return np.sort(np.concatenate([_find_largest(noise, inverse) for noise in blocks]))
@@ -150,14 +152,15 @@ def _draw_largest(joint_covariance: JointCovariance, draws: int, stream: str) ->
 
 
 def _invert_errors(joint_covariance: JointCovariance) -> Matrix:
-    """1 / se of each pair, (M, M); 0 where a difference has no noise."""
+    """Return 1 / se of each pair, (M, M); 0 if the difference has no noise."""
     inverse = np.zeros_like(joint_covariance.se)
     np.divide(1.0, joint_covariance.se, out=inverse, where=joint_covariance.se > 0)
     return inverse
 
 
 def _find_largest(noise: Matrix, inverse: Matrix) -> NDArray[np.float64]:
-    """max |noise_i - noise_j| inverse_ij of each draw (M, draws), shape (draws,), in so many pieces as lie in cache."""
+    """Compute max |noise_i - noise_j| inverse_ij of each draw (M, draws), shape (draws,), in pieces that fit in
+    cache."""
     largest = np.zeros(noise.shape[1])
     room = np.empty_like(noise)
     for entry in range(len(noise) - 1):
@@ -169,20 +172,21 @@ def _find_largest(noise: Matrix, inverse: Matrix) -> NDArray[np.float64]:
 
 
 def _compute_normal_tail(z: float) -> float:
-    """P(|N| > z)."""
+    """Compute P(|N| > z)."""
     return 2 * _NORMAL.cdf(-z)
 
 
 def _find_normal_quantile(p: float) -> float:
-    """The z with P(|N| > z) = p."""
+    """Find z with P(|N| > z) = p."""
     return inf if p <= 0 else -_NORMAL.inv_cdf(min(p, 1.0) / 2) if p < 1 else 0.0
 
 
 def find_t_quantiles(tail: float, df: Matrix) -> Matrix:
-    """The t with P(|T| > t) = tail for each of `df` degrees of freedom, same shape; relative error below 1e-6.
+    """Find t with P(|T| > t) = tail for each of the degrees of freedom `df`, same shape; relative error below 1e-6.
 
-    From LARGE on by the expansion in 1 / df (Abramowitz and Stegun 26.7.5). Below, few distinct df are each looked for,
-    and many are interpolated: log t is smooth in 1 / sqrt(df), and is known at NODES Chebyshev points of its range."""
+    Uses the expansion in 1 / df (Abramowitz and Stegun 26.7.5) for df of at least LARGE. Below, few distinct df are
+    solved individually, and many are interpolated: log t is smooth in 1 / sqrt(df), and is computed at NODES Chebyshev
+    points of its range."""
     quantiles = _expand_quantiles(_find_normal_quantile(tail), df)
     few = df < LARGE
     if few.any():
@@ -198,7 +202,7 @@ def _expand_quantiles(z: float, df: Matrix) -> Matrix:
 
 
 def _search_quantiles(tail: float, df: NDArray[np.float64]) -> NDArray[np.float64]:
-    if len(np.unique(df[:FIRST])) <= NODES:  # else they are more, and nobody needs to know how many
+    if len(np.unique(df[:FIRST])) <= NODES:  # otherwise there are too many, and the exact number is not needed
         distinct, where = np.unique(df, return_inverse=True)
         if len(distinct) <= NODES:
             return np.array([find_two_sided_quantile(1 - tail, each_df) for each_df in distinct.tolist()])[where]
@@ -216,17 +220,18 @@ Places = NDArray[np.int64]
 
 TILE = 12
 NEAR = 0.95
-"""The pairs of tiles whose bound is no less than this share of the draw's largest are looked at first."""
+"""Pairs of tiles whose bound is at least this share of the draw's largest bound are evaluated first."""
 
 
 class LargestPair:
-    """The entries dealt into tiles. weights (M, M): w_ij, of which those above the diagonal count, all 0 or more."""
+    """The entries grouped into tiles. weights (M, M): non-negative w_ij, of which only those above the diagonal
+    count."""
 
     def __init__(self, weights: Matrix) -> None:
         upper = np.triu(weights, 1)
         weights = upper + upper.T
         order = _order_by_weight(weights)
-        # The last tile is filled up with an entry that is there already, whose weights are then 0.
+        # The last tile is padded with copies of an entry, with weights of 0.
         filled = np.append(order, np.full(-len(order) % TILE, order[-1]))
         square = weights[np.ix_(filled, filled)]
         square[len(order) :] = square[:, len(order) :] = 0.0
@@ -237,13 +242,14 @@ class LargestPair:
         self.most = self.weights.max(axis=(1, 2))
 
     def of(self, draws: Matrix, above: float = 0.0) -> NDArray[np.float64]:
-        """For draws (M, B) the largest of each, (B,); where that is no more than `above`, any number up to it."""
+        """Compute the largest difference of each of the draws (M, B), (B,); if it is at most `above`, any value up to
+        it."""
         tiled = np.ascontiguousarray(draws.T)[:, self.tiles.T]  # (B, TILE, tiles)
         search_block = partial(self._above, above) if above else self._of_some
         return np.concatenate([search_block(tiled[k : k + DRAWS_AT_ONCE]) for k in range(0, len(tiled), DRAWS_AT_ONCE)])
 
     def _above(self, above: float, tiled: Matrix) -> NDArray[np.float64]:
-        # A shade less than it takes: products are rounded.
+        # Slightly below the exact threshold, since products are rounded.
         needed = np.full(len(self.most), np.inf)
         np.divide(above * (1 - 1e-12), self.most, out=needed, where=self.most > 0)
         gaps = (tiled.max(axis=1)[:, :, None] - tiled.min(axis=1)[:, None, :]).reshape(len(tiled), -1)
@@ -256,19 +262,19 @@ class LargestPair:
         bounds = (high[:, :, None] - low[:, None, :]).reshape(len(tiled), -1)
         bounds *= self.most
         largest, promising = np.zeros(len(tiled)), NEAR * bounds.max(axis=1)
-        for least in (promising, largest):  # what is found in the first round spares most of the second
+        for least in (promising, largest):  # the first round makes most of the second unnecessary
             self._raise(largest, tiled, bounds > least[:, None])
         return largest
 
     def _raise(self, largest: NDArray[np.float64], tiled: Matrix, looked_at: NDArray[np.bool_]) -> None:
-        """Raise each draw's largest, (B,), to that of the pairs of tiles that are looked at, (B, pairs)."""
+        """Update each draw's largest difference, (B,), with the pairs of tiles to evaluate, (B, pairs)."""
         of, pairs = np.divmod(np.flatnonzero(looked_at), len(self.most))
         for start in range(0, len(pairs), PAIRS_AT_ONCE):
             some = slice(start, start + PAIRS_AT_ONCE)
             np.maximum.at(largest, of[some], self._within(tiled, of[some], pairs[some]))
 
     def _within(self, tiled: Matrix, draws: Places, pairs: Places) -> NDArray[np.float64]:
-        """The largest weighted difference of one tile's entries less another's, of some draws and pairs of tiles, same
+        """Compute the largest weighted difference between two tiles' entries for some draws and pairs of tiles, same
         shape."""
         tile, other_tile = np.divmod(pairs, len(self.tiles))
         gaps = tiled[draws, :, tile][:, :, None] - tiled[draws, :, other_tile][:, None, :]
@@ -279,11 +285,11 @@ class LargestPair:
 
 DRAWS_AT_ONCE = 32
 PAIRS_AT_ONCE = 1 << 12
-"""Draws, and pairs of tiles, that are worked out together: what they need lies in a processor's cache."""
+"""The numbers of draws and of pairs of tiles that are evaluated together, to fit in the processor's cache."""
 
 
 def _order_by_weight(weights: Matrix) -> Places:
-    """An order of the entries in which each is followed by that of the rest which weighs most with it."""
+    """Order the entries such that each is followed by the remaining entry with the largest weight to it."""
     left, entry = np.ones(len(weights), bool), 0
     order = []
     for _ in range(len(weights)):

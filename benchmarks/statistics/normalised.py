@@ -1,9 +1,9 @@
-"""Scores of different benchmarks on one scale: 0 is chance, 1 is the best that can be.
+"""Normalisation of scores from different benchmarks to one scale: 0 is chance, 1 is the best possible score.
 
     normalised = (value - chance) / (best - chance)
 
-Both ends are the task's and the metric's own, and never what somebody else has scored: who enters or leaves moves
-nobody's number. Below chance it is negative, and is not cut off. A loss, whose best is below chance, turns round.
+Both ends are properties of the task and the metric and do not depend on other entries. Scores below chance are negative
+and are not clipped. Losses, whose best value is below chance, are reversed.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ from .variance_estimate import VarianceEstimate, compute_average, estimate_seed_
 
 @dataclass(frozen=True)
 class Scale:
-    """What guessing scores, and what nobody can better."""
+    """The score of guessing, and the best possible score."""
 
     chance: float
     best: float
 
     def __post_init__(self) -> None:
         if not (isfinite(self.chance) and isfinite(self.best)) or self.chance == self.best:
-            raise FarshiftError(
-                f"a scale from {self.chance:g} to {self.best:g} normalises nothing: give two finite ends"
-            )
+            raise FarshiftError(f"invalid scale from {self.chance:g} to {self.best:g}: give two different, finite ends")
 
     @property
     def span(self) -> float:
@@ -39,8 +37,8 @@ class Scale:
 
 @dataclass(frozen=True)
 class Summary:
-    """What an aggregate needs to know of an entry on one benchmark: its value with each seed, and the part of the
-    variance of their mean that comes from the draw of rows and that its seeds share (shared_rows.py)."""
+    """An entry's results on one benchmark as needed for an aggregate: its value with each seed, and the variance
+    component of their mean that comes from rows and is shared by its seeds (shared_rows.py)."""
 
     per_seed: tuple[float, ...]
     rows: VarianceEstimate
@@ -51,38 +49,38 @@ class Summary:
 
     @property
     def seeds(self) -> VarianceEstimate:
-        """The part of the variance that comes from training seeds; none that is known of a single one."""
+        """The variance component of training seeds; unknown for a single seed."""
         return estimate_seed_variance(list(self.per_seed)) or VarianceEstimate(0.0, 1)
 
     @property
     def spread(self) -> VarianceEstimate:
-        """Both parts."""
+        """The variance from rows and seeds."""
         return add_variances((self.rows, self.seeds))
 
     @property
     def defined(self) -> bool:
-        """Whether there is a value, and a variance of it."""
+        """Whether there is a value with a variance."""
         return isfinite(self.value) and isfinite(self.rows.variance)
 
 
 def summarise_sample(sample: Sample | Summary) -> Summary:
-    """What an aggregate needs to know of a sample."""
+    """Summarise a sample for an aggregate."""
     return sample if isinstance(sample, Summary) else Summary(tuple(sample.per_seed), estimate_shared_variance(sample))
 
 
 def normalise_summary(summary: Summary, scale: Scale) -> Summary:
-    """The same on its benchmark's scale, seeds in rising order: in which order they were trained never shows."""
+    """Normalise a summary to its benchmark's scale, seeds sorted by value, so that their order has no effect."""
     values = sorted((value - scale.chance) / scale.span for value in summary.per_seed)
     return Summary(tuple(values), VarianceEstimate(summary.rows.variance / scale.span**2, summary.rows.df))
 
 
 def get_scale(scales: Mapping[str, Scale], benchmark: str) -> Scale:
-    """The scale of a benchmark; refuses one that has none."""
+    """Return the scale of a benchmark; raises `FarshiftError` if it has none."""
     if benchmark not in scales:
-        raise FarshiftError(f"{benchmark} has no level of chance: leave it out of the aggregate, or give its scale")
+        raise FarshiftError(f"{benchmark} has no chance level: omit it from the aggregate, or give its scale")
     return scales[benchmark]
 
 
 def normalise_entry(samples: Mapping[str, Sample | Summary], scales: Mapping[str, Scale]) -> list[Summary]:
-    """An entry's normalised summaries of the benchmarks that `scales` names, in their order."""
+    """Return an entry's normalised summaries on the benchmarks in `scales`, in their order."""
     return [normalise_summary(summarise_sample(samples[name]), scale) for name, scale in scales.items()]

@@ -1,4 +1,4 @@
-"""A number that is not available, and why: never a zero, never a NaN that gets sorted."""
+"""Explicit missing values: a number that is not available, with the reason, instead of zero or NaN."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 KEY = "n/a"
-"""The one key of the JSON that stands for it."""
+"""The only key of its JSON form."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class NotAvailable:
-    """What stands in the place of an estimate that is not defined, or too uncertain to be shown."""
+    """The placeholder for an estimate that is not defined, or too uncertain to be reported."""
 
     reason: str
 
@@ -24,5 +24,5 @@ class NotAvailable:
 
 
 def read_available(read: Callable[[Mapping[str, Any]], T], record: Mapping[str, Any]) -> T | NotAvailable:
-    """What `read` makes of a JSON record; `NotAvailable` where the record is a reason instead."""
+    """Apply `read` to a JSON record; `NotAvailable` if the record is a reason instead."""
     return NotAvailable(str(record[KEY])) if KEY in record else read(record)

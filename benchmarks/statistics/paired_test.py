@@ -1,24 +1,24 @@
-"""Are two models equal on the rows that both answered? The difference with its interval, then p by an exact test.
+"""Paired comparison of two models on the same rows: the difference with its interval, and exact tests.
 
-The exact test holds for any number of rows, and speaks of these trained models: it asks what other rows would have
-said. Training noise is not in it. The t test beside it has rows and training seeds in it, as the interval has, and is
-what tells one way of training from another.
+The exact test is valid for any number of rows, and applies to these trained models: it covers the sampling of rows, but
+not training noise. The t test covers rows and training seeds, as the interval does, and is the test for a difference
+between training methods.
 
-McNemar's exact test: two models' right and wrong answers to the same rows.
+McNemar's exact test, for correct and incorrect predictions of two models on the same rows.
 
-Only rows that one of them has right and the other wrong say anything: of n such rows the one had b, the other c. Were
-the models equal, b would be binomial, n throws of a fair coin (McNemar, Psychometrika 1947). The exact two-sided p is 2
-P(B <= min(b, c)), at most 1. Since b is a whole number it rejects less often than it says: at the 5 % level in at most
-5 %. The mid-p, which counts the observed outcome half, comes near to 5 % (Fagerland, Lydersen and Laake, BMC Medical
-Research Methodology 2013).
+Only discordant rows, on which exactly one model is right, are informative: of n discordant rows, one model is right on
+b and the other on c. If the models are equal, b is binomial with n trials and probability 1/2 (McNemar, Psychometrika
+1947). The exact two-sided p-value is 2 P(B <= min(b, c)), at most 1. Since b is discrete, the test is conservative: at
+the 5 % level, it rejects in at most 5 %. The mid-p, which counts the observed outcome half, is close to 5 % (Fagerland,
+Lydersen and Laake, BMC Medical Research Methodology 2013).
 
-The exact sign-flip test: paired differences of any size, few of them.
+The exact sign-flip test, for a small number of paired differences of any size.
 
-Were two models equal, each paired difference could as well have had the other sign: all 2^n patterns of signs are
-equally likely, and p is the share of them whose sum is as far from 0 as the one observed (Fisher, The Design of
-Experiments, 1935; Pitman 1937). Differences of 0 say nothing. All patterns are gone through for up to EXACT
-differences; for more, FLIPS random ones with the observed one added, which keeps the test valid (Phipson and Smyth
-2010). Where rows come in clusters it is the clusters' sums whose signs are flipped.
+If two models are equal, each paired difference is equally likely to have either sign: all 2^n sign patterns are equally
+likely, and the p-value is the share of patterns whose sum is at least as far from 0 as the observed sum (Fisher, The
+Design of Experiments, 1935; Pitman 1937). Differences of 0 are uninformative. All patterns are enumerated for up to
+EXACT differences; for more, FLIPS random patterns are drawn and the observed one is added, so that the test remains
+valid (Phipson and Smyth 2010). If rows are clustered, the signs of the clusters' sums are flipped.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ from .variance_estimate import compute_average, estimate_seed_variance
 
 
 def compare_rows(left: Sample, right: Sample) -> dict[str, Any]:
-    """left - right, two models on the same rows (and clusters), of one seed or more each. Plain JSON:
+    """Compare two models, left - right, on the same rows and clusters, with one or more seeds each. Returns plain JSON:
 
-    difference: its value and 95 % interval (`interval.estimate_paired_difference`). test, p, tests: the exact test by
-    name, its two-sided p, and what it speaks of; all None where there is no such test, as of a metric that is no mean
-    of rows (macro-F1, AUROC), whose values the t test compares. With McNemar's also mid_p, and the rows that only_left
-    and only_right has right. t: p and df of the t test over all that the interval covers."""
+    difference: its value and 95 % interval (`interval.estimate_paired_difference`). test, p, tests: the name of the
+    exact test, its two-sided p-value, and the population it refers to; all None if there is no exact test, as for a
+    metric that is not a mean over rows (macro-F1, AUROC), for which only the t test is available. McNemar's test also
+    has mid_p, and the numbers of rows on which only_left and only_right is right. t: p and df of the t test over the
+    sources of variance of the interval."""
     if left.rows != right.rows:
-        raise ValueError(f"two models are compared on the same rows, not on {left.rows} and {right.rows}")
+        raise ValueError(f"two models must be compared on the same rows, got {left.rows} and {right.rows}")
     difference = estimate_paired_difference(left, right)
     record: dict[str, Any] = {"difference": difference.to_dict(), "test": None, "p": None, "tests": None, "t": None}
     if not difference.defined:
@@ -81,8 +82,8 @@ def _run_exact_test(left: RowScores, right: RowScores) -> dict[str, Any]:
 
 
 def _count_one_sided_rows(left: RowScores, right: RowScores) -> tuple[int, int] | None:
-    """The rows that only the left, and only the right model has right; None where rows are not simply right or wrong,
-    as over several seeds."""
+    """Count the rows on which only the left, and only the right model is right; None if scores are not binary, as with
+    several seeds."""
     if len(left.scores) > 1 or len(right.scores) > 1:
         return None
     a, b = _find_right_rows(left.scores[0]), _find_right_rows(right.scores[0])
@@ -95,8 +96,8 @@ def _find_right_rows(scores: NDArray[np.float64]) -> NDArray[np.bool_] | None:
 
 
 def run_paired_t(left: Sample, right: Sample) -> tuple[float, float | None]:
-    """Two-sided p, and the degrees of freedom (None where nothing varies), of the t test that rejects at the 5 % level
-    exactly where the interval of `estimate_paired_difference`, before it is cut, excludes 0."""
+    """Return the two-sided p-value and the degrees of freedom (None if nothing varies) of the t test that rejects at
+    the 5 % level if and only if the unclipped interval of `estimate_paired_difference` excludes 0."""
     rows = left.pooled().minus(right.pooled()).spread()
     seeds = [spread for sample in (left, right) if (spread := estimate_seed_variance(sample.per_seed)) is not None]
     total = combine_crossed_variances([rows], seeds, left.interaction() + right.interaction())
@@ -108,7 +109,7 @@ def run_paired_t(left: Sample, right: Sample) -> tuple[float, float | None]:
 
 @dataclass(frozen=True)
 class McNemar:
-    """left, right: the rows that only the one, and only the other has right; p, exact and two-sided; mid_p."""
+    """left, right: the numbers of rows on which only that model is right; p: exact and two-sided; mid_p."""
 
     left: int
     right: int
@@ -117,7 +118,8 @@ class McNemar:
 
 
 def run_mcnemar(left: int, right: int) -> McNemar:
-    """The exact test of `left` rows that only one model has right against `right` that only the other has."""
+    """Run the exact test for `left` rows on which only one model is right and `right` rows on which only the other
+    is."""
     fewer, rows = min(left, right), left + right
     if rows == 0:
         return McNemar(left, right, 1.0, 1.0)
@@ -128,10 +130,10 @@ def run_mcnemar(left: int, right: int) -> McNemar:
 
 
 def _compute_binomial_tails(most: int, throws: int) -> tuple[float, float]:
-    """P(B = most) and P(B <= most) of B heads in `throws` throws, for most <= throws / 2.
+    """Compute P(B = most) and P(B <= most) for B heads in `throws` fair coin throws, for most <= throws / 2.
 
-    Downwards from `most`, each term is the one above it times k / (throws - k + 1); after some tens of standard
-    deviations nothing is left to add."""
+    Terms are computed downwards from `most`, each from the previous one by k / (throws - k + 1); after some tens of
+    standard deviations they are negligible."""
     point = exp(lgamma(throws + 1) - lgamma(most + 1) - lgamma(throws - most + 1) - throws * log(2))
     k = np.arange(most, max(most - _count_terms(throws), 0), -1, dtype=np.float64)
     return point, point * (1 + float(np.cumprod(k / (throws - k + 1)).sum()))
@@ -144,7 +146,7 @@ def _count_terms(throws: int) -> int:
 EXACT = 20
 FLIPS = 9_999
 MOST = 20_000
-"""Differences that are still flipped; the t test of more is as good."""
+"""The maximum number of differences for the sign-flip test; for more, the t test is adequate."""
 
 _WORD = 64
 _BLOCK = 256
@@ -153,7 +155,8 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class SignFlip:
-    """p, two-sided; exact: over all patterns; units: how many differences (rows, or clusters of them) are not 0."""
+    """p: two-sided; exact: whether over all patterns; units: the number of non-zero differences (of rows or
+    clusters)."""
 
     p: float
     exact: bool
@@ -161,22 +164,22 @@ class SignFlip:
 
 
 def compute_flip_units(differences: NDArray[np.float64], clusters: Codes | None = None) -> NDArray[np.float64]:
-    """What is flipped: the rows' differences (n,), or their sums over clusters, those of 0 left out. Clusters too few
-    to stand for others (clusters.py) are taken as they are: rows are flipped."""
+    """Return the units to flip: the rows' differences (n,), or their sums over clusters, without zeros. If clusters are
+    fixed (clusters.py), rows are flipped."""
     if clusters is None or choose_cluster_treatment(clusters) != "random":
         flipped = differences
     else:
         flipped = np.bincount(clusters, differences).astype(np.float64)
-        flipped[np.abs(flipped) <= _ROUNDING * np.abs(differences).sum()] = 0.0  # what cancels is rounding
+        flipped[np.abs(flipped) <= _ROUNDING * np.abs(differences).sum()] = 0.0  # sums that cancel up to rounding
     nonzero: NDArray[np.float64] = flipped[flipped != 0]
     return nonzero
 
 
 def run_sign_flip(differences: NDArray[np.float64], stream: str = "sign-flip") -> SignFlip:
-    """The test of `compute_flip_units` (n,), at most MOST; `stream` names the draws, which are the same on every
-    platform."""
+    """Run the sign-flip test of units from `compute_flip_units` (n,), at most MOST; `stream` seeds the draws, which are
+    the same on every platform."""
     if not len(differences) <= MOST:
-        raise ValueError(f"{len(differences)} differences are too many to flip (at most {MOST}): use the t test")
+        raise ValueError(f"too many differences for the sign-flip test: {len(differences)} > {MOST}: use the t test")
     if not len(differences):
         return SignFlip(1.0, True, 0)
     sizes = np.abs(differences)
@@ -188,7 +191,7 @@ def run_sign_flip(differences: NDArray[np.float64], stream: str = "sign-flip") -
 
 
 def _compute_all_sums(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sums over all signs of all but the first: the other half are these with their signs turned."""
+    """Return the sums for all sign patterns with the first sign fixed; the other half are their negatives."""
     sums = sizes[:1]
     for size in sizes[1:].tolist():
         sums = np.concatenate([sums + size, sums - size])
@@ -196,7 +199,7 @@ def _compute_all_sums(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _draw_random_sums(sizes: NDArray[np.float64], stream: str) -> list[NDArray[np.float64]]:
-    """FLIPS sums with random signs, in blocks: 64 signs from each draw."""
+    """Return FLIPS sums with random signs, in blocks: 64 signs from each draw."""
     words = -(-len(sizes) // _WORD)
     sums = []
     for start in range(0, FLIPS, _BLOCK):

@@ -1,15 +1,14 @@
-"""Which ranks can an entry have? Sets of ranks that hold all true ranks at once, with a stated probability.
+"""Simultaneous confidence sets for ranks.
 
-An entry's rank set runs from 1 + the number of entries that are surely better to M - the number that are surely worse,
-where surely means significantly, by the max-t rule over all pairs (max_t.py). As long as no pair is declared to
-differ by mistake, which has the probability `level`, every true rank lies in its set, and of entries that truly tie all
-ranks that they share (Mogstad, Romano, Shaikh and Wilhelm, Inference for Ranks, REStud 2024). The share of resamples in
-which an entry takes a rank says no such thing: where all entries tie, the percentiles of these shares miss nearly
-always.
+An entry's rank set runs from 1 + the number of significantly better entries to M - the number of significantly worse
+entries, by the max-t test over all pairs (max_t.py). Unless some pair is falsely declared to differ, which has
+probability 1 - `level`, every true rank is in its set, and for tied entries all ranks that they share (Mogstad, Romano,
+Shaikh and Wilhelm, Inference for Ranks, REStud 2024). The distribution of an entry's rank over resamples has no such
+guarantee: if all entries tie, its percentile intervals almost never cover.
 
-The probability of being best is the share of draws, value + Gaussian noise of the joint covariance, in which an entry
-is first. It says how decided the first place is on these data; it is not a posterior, and with few seeds too sure of
-itself.
+The probability of being best is the share of draws, value + Gaussian noise with the joint covariance, in which an entry
+is first. It describes how clearly the first place is decided on these data; it is not a posterior probability, and is
+overconfident with few seeds.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ FAR = 8.0
 
 @dataclass(frozen=True)
 class RankSets:
-    """low, high (M,): the least and the greatest rank of each entry, from 1; best (M,): its probability of being best,
-    1 in sum; differs (M, M): which pairs differ significantly; critical (M, M): their critical t; pairs: all of the
-    comparison, with its simultaneous intervals and adjusted p."""
+    """low, high (M,): the lowest and highest rank of each entry, from 1; best (M,): its probability of being best,
+    which sum to 1; differs (M, M): which pairs differ significantly; critical (M, M): their critical t values; pairs:
+    the full comparison, with simultaneous intervals and adjusted p-values."""
 
     low: NDArray[np.int64]
     high: NDArray[np.int64]
@@ -43,7 +42,7 @@ class RankSets:
     pairs: MaxT
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """Plain JSON of each entry; four decimals, which is what the draws are good for."""
+        """Return plain JSON for each entry, with four decimals, the precision of the draws."""
         columns = zip(self.low.tolist(), self.high.tolist(), self.best.tolist(), strict=True)
         return [{"low": low, "high": high, "best": round(best, 4)} for low, high, best in columns]
 
@@ -51,9 +50,10 @@ class RankSets:
 def compute_rank_sets(
     joint_covariance: JointCovariance, better: Better = "higher", level: float = LEVEL, stream: str = "ranks"
 ) -> RankSets:
-    """The rank sets of M entries, all of them right with probability `level`.
+    """Compute the rank sets of M entries, which are simultaneously correct with probability `level`.
 
-    stream: the name that seeds the draws; under another NumPy version a set may move within their Monte Carlo error."""
+    stream: the name that seeds the draws; with another version of NumPy, a set may change within their Monte Carlo
+    error."""
     pairs = compare_all_pairs(joint_covariance, level, f"{stream}/max-t")
     ahead = pairs.differs & (
         (joint_covariance.difference > 0) if better == "higher" else (joint_covariance.difference < 0)
@@ -71,10 +71,10 @@ def compute_rank_sets(
 def estimate_best_probabilities(
     joint_covariance: JointCovariance, better: Better = "higher", stream: str = "best"
 ) -> Matrix:
-    """The share of draws in which each entry is first, (M,); entries whose difference has no noise and whose values are
-    equal share it."""
+    """Estimate the share of draws in which each entry is first, (M,); entries with equal values whose difference has no
+    noise divide it equally."""
     same = (joint_covariance.variance == 0) & (joint_covariance.difference == 0)
-    first = same.argmax(axis=1)  # the first of those with the same values as an entry
+    first = same.argmax(axis=1)  # the first entry with the same values
     distinct_entries, where, copies = np.unique(first, return_inverse=True, return_counts=True)
     sign = 1 if better == "higher" else -1
     wins = np.zeros(len(distinct_entries), np.int64)
@@ -89,8 +89,8 @@ def estimate_best_probabilities(
 
 
 def _find_contenders(distinct: JointCovariance, sign: int) -> NDArray[np.int64]:
-    """The entries that may be first in a draw: of many, those that no more than FAR standard errors part from the best
-    one, which others pass with a probability of 1e-15."""
+    """Return the entries that may be first in a draw: for many entries, those within FAR standard errors of the best
+    one, which others exceed with a probability of 1e-15."""
     if len(distinct) < MANY:
         return np.arange(len(distinct))
     top = int((sign * distinct.values).argmax())

@@ -1,7 +1,8 @@
-"""What a value was measured on, in the form that an interval needs: rows and seeds, of a mean or any other statistic.
+"""Samples, from which intervals are computed: a statistic measured on rows with training seeds.
 
-A mean of rows has a score per row and seed. Any other statistic (macro-F1, AUROC, calibration error) has none; its row
-noise is measured by leaving out one group of rows at a time (jackknife.py), from the mergeable states of its metric.
+A mean over rows has a score per row and seed. Other statistics (macro-F1, AUROC, calibration error) do not; their row
+variance is estimated by leaving out one group of rows at a time (jackknife.py), from the mergeable states of the
+metric.
 """
 
 from __future__ import annotations
@@ -33,39 +34,43 @@ from .variance_estimate import VarianceEstimate, compute_average, estimate_row_v
 Scores = NDArray[np.float64]
 
 GROUPS = 50
-"""Groups that the rows are dealt into for the jackknife: enough for a t interval that is hardly wider than normal."""
+"""The number of jackknife groups: enough that the t interval is hardly wider than a normal one."""
 
 HALVED = 32
-"""Groups that the rows are dealt into where halves are taken of them: a power of two, as balance asks."""
+"""The number of groups for half-samples: a power of two, as required for balance."""
 
 
 @dataclass(frozen=True)
 class BoundaryRows:
-    """How far a wholly wrong and a wholly right row more would move a statistic that is no mean of rows: `moved`
-    (seeds, 2, K), the wrong ones first, by one row of each of K kinds; `weight`: how many kinds each stands for."""
+    """The effect of one more entirely wrong and one more entirely right row on a statistic that is not a mean over
+    rows.
+
+    `moved` (seeds, 2, K): the change by one row of each of K kinds, wrong rows first; `weight`: the number of kinds
+    that each represents."""
 
     moved: Scores
     weight: float = 1.0
 
     def variance(self) -> float:
-        """What they add to the variance of the seeds' mean, beside that of the rows that there are."""
+        """Return the variance that they add to the seeds' mean, in addition to that of the actual rows."""
         return self.weight * float(np.sum(self.moved.mean(axis=0) ** 2))
 
     def shift(self) -> float:
-        """How far all of them together would move the seeds' mean."""
+        """Return the change of the seeds' mean by all of them together."""
         return self.weight * float(np.sum(self.moved.mean(axis=0)))
 
     def pooled(self) -> BoundaryRows:
-        """The same with the seeds averaged: one seed."""
+        """Average over seeds, giving one seed."""
         return BoundaryRows(self.moved.mean(axis=0)[None], self.weight)
 
     def minus(self, other: BoundaryRows) -> BoundaryRows:
-        """Of a difference on the same rows: a row at its end is wrong on one side, and right on the other."""
+        """Return the boundary rows of a difference on the same rows, which are wrong for one side and right for the
+        other."""
         return BoundaryRows(self.moved - other.moved[:, ::-1], self.weight)
 
 
 class Sample(Protocol):
-    """A value measured with several seeds on the same rows."""
+    """A statistic measured with several seeds on the same rows."""
 
     @property
     def per_seed(self) -> list[float]:
@@ -77,45 +82,45 @@ class Sample(Protocol):
 
     @property
     def why(self) -> str:
-        """Where there is no value, or no spread of it, the reason; else empty."""
+        """The reason if there is no value or no variance; else empty."""
         ...
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the greatest value possible."""
+        """The minimum and maximum possible value."""
         ...
 
     @property
     def clustering(self) -> Clustering:
-        """What `spread` takes into account of the clusters in which the rows come."""
+        """How `spread` treats clusters of rows."""
         ...
 
     def spread(self) -> VarianceEstimate:
-        """The part of the variance of the seeds' mean that comes from the draw of rows."""
+        """Estimate the variance component of the seeds' mean that comes from the sampling of rows."""
         ...
 
     def shift(self) -> float:
-        """How far a wholly right and a wholly wrong row more (of each kind that the value tells apart) would move it; 0
-        where its scale has no two ends."""
+        """Return the change by one more entirely right and one more entirely wrong row (of each kind that the statistic
+        distinguishes); 0 if its scale is not bounded on both sides."""
         ...
 
     def interaction(self) -> float:
-        """The variance of the seeds' mean that rows and seeds make together. It is in `spread`, and is in the variance
-        of the seeds' values as well. 0 for a single seed, of which it cannot be known."""
+        """Estimate the variance of the seeds' mean from the interaction of rows and seeds, which is included both in
+        `spread` and in the variance of the seeds' values. 0 for a single seed, for which it cannot be estimated."""
         ...
 
     def pooled(self) -> Sample:
-        """The same with the seeds averaged: one seed."""
+        """Average over seeds, giving one seed."""
         ...
 
     def minus(self, other: Any) -> Sample:
-        """This value minus another one measured on the same rows, seed by seed."""
+        """Subtract another sample measured on the same rows, seed by seed."""
         ...
 
 
 @dataclass(frozen=True)
 class RowScores:
-    """A mean of rows: `scores` has shape (seeds, rows), `clusters` (rows,) the cluster of each (clusters.py)."""
+    """A mean over rows: `scores` has shape (seeds, rows), `clusters` (rows,) the cluster of each row (clusters.py)."""
 
     scores: Scores
     bounds: tuple[float, float] = (0.0, 1.0)
@@ -168,16 +173,16 @@ class RowScores:
         return RowScores(self.scores - other.scores, _subtract_bounds(self.bounds, other.bounds), self.clusters)
 
     def select(self, rows: NDArray[Any]) -> RowScores:
-        """Some of the rows: positions or a mask."""
+        """Select some of the rows, by positions or a mask."""
         clusters = None if self.clusters is None else encode_clusters(self.clusters[rows])
         return RowScores(self.scores[:, rows], self.bounds, clusters)
 
 
 @dataclass(frozen=True)
 class Replicates:
-    """A statistic of rows: its value per seed, and `without` each group of rows, shape (seeds, groups): NaN where that
-    leaves no row, or none that it is defined on. `ends`: what rows at the ends of its scale would do.
-    `why`: where it is not defined, the reason."""
+    """A statistic of rows: its value per seed, and `without` each group of rows, shape (seeds, groups): NaN where it is
+    not defined on the remaining rows. `ends`: the effect of rows at the ends of its scale. `why`: the reason if it is
+    not defined."""
 
     per_seed: list[float]
     without: NDArray[np.float64]
@@ -198,7 +203,7 @@ class Replicates:
         return sum_variances([group_part, VarianceEstimate(self.ends.variance(), len(self.sizes))])
 
     def _drawn(self) -> VarianceEstimate:
-        """The part of it that the groups show."""
+        """Estimate the part of the row variance given by the groups."""
         if len(self.sizes) < 2:
             return VarianceEstimate(nan, 0)
         return estimate_jackknife_variance(compute_average(self.per_seed), self.without.mean(axis=0), self.sizes)
@@ -220,7 +225,7 @@ class Replicates:
 
     def minus(self, other: Replicates) -> Replicates:
         values = [a - b for a, b in zip(self.per_seed, other.per_seed, strict=True)]
-        with np.errstate(invalid="ignore"):  # infinite on both sides: not defined
+        with np.errstate(invalid="ignore"):  # infinity minus infinity is not defined
             without = self.without - other.without
         ends = None if self.ends is None or other.ends is None else self.ends.minus(other.ends)
         bounds = _subtract_bounds(self.bounds, other.bounds)
@@ -228,8 +233,8 @@ class Replicates:
 
 
 def estimate_interaction(alone: NDArray[np.float64], pooled: float) -> float:
-    """The variance that rows and seeds make together in the mean of S seeds, from the row variances of each seed's own
-    value, `alone` (S,), and that of their mean: R + I / S, where alone it is R + I, and what is wanted is I / S."""
+    """Estimate the interaction variance in the mean of S seeds, from the row variance of each seed's value, `alone`
+    (S,), and that of their mean, `pooled`: alone estimates R + I, pooled R + I / S, and the result is I / S."""
     seeds, excess = len(alone), float(alone.mean()) - pooled
     return excess / (seeds - 1) if seeds > 1 and excess > 0 else 0.0
 
@@ -239,13 +244,13 @@ def _subtract_bounds(left: tuple[float, float], right: tuple[float, float]) -> t
 
 
 def assign_row_groups(row_ids: NDArray[np.uint64], clusters: Codes | None = None) -> NDArray[np.int64]:
-    """The jackknife group of each row, (n,), 0 .. G - 1 with G of `count_jackknife_groups`, from the rows' `clusters`
-    (n,)."""
+    """Assign each row to a jackknife group, (n,), 0 .. G - 1 with G of `count_jackknife_groups`, from the rows'
+    `clusters` (n,)."""
     return deal_rows(row_ids, clusters, count_jackknife_groups(row_ids, clusters))
 
 
 def count_jackknife_groups(row_ids: NDArray[np.uint64], clusters: Codes | None) -> int:
-    """Into how many jackknife groups rows are dealt: GROUPS, or as many as there are clusters, or rows."""
+    """Return the number of jackknife groups: GROUPS, or the number of random clusters or of rows if it is smaller."""
     return (
         min(GROUPS, count_clusters(clusters) or 0)
         if choose_cluster_treatment(clusters) == "random"
@@ -254,10 +259,11 @@ def count_jackknife_groups(row_ids: NDArray[np.uint64], clusters: Codes | None) 
 
 
 def deal_rows(row_ids: NDArray[np.uint64], clusters: Codes | None, groups: int) -> NDArray[np.int64]:
-    """Rows dealt out to `groups` groups in an order drawn by row id, shape (n,).
+    """Assign rows to `groups` groups in a random order determined by row ids, shape (n,).
 
-    Where clusters are a sample of clusters they are dealt whole: groups differ by one in clusters. Where they are fixed
-    each is dealt in turn, so that every group has its share of each. Else groups differ by one in rows."""
+    Random clusters are assigned whole, so group sizes differ by at most one cluster. Fixed clusters are treated as
+    strata, so that every group has a proportional share of each. Without clusters, group sizes differ by at most one
+    row."""
     order, row_group = draw_permutation("jackknife", row_ids), np.empty(len(row_ids), np.int64)
     how = choose_cluster_treatment(clusters)
     if clusters is not None and how == "random":
@@ -272,7 +278,7 @@ def deal_rows(row_ids: NDArray[np.uint64], clusters: Codes | None, groups: int) 
 
 
 def deal_within_strata(row_ids: NDArray[np.uint64], strata: Codes, groups: int) -> NDArray[np.int64]:
-    """Rows dealt out so that each group has its share of each of the `strata` (n,), shape (n,)."""
+    """Assign rows to groups such that each has a proportional share of each of the `strata` (n,), shape (n,)."""
     order, row_group = draw_permutation("jackknife", row_ids), np.empty(len(row_ids), np.int64)
     order = order[np.argsort(strata[order], kind="stable")]
     row_group[order] = np.arange(len(row_ids)) % groups
@@ -287,8 +293,9 @@ def make_replicates(
     bounds: tuple[float, float],
     clustering: Clustering = INDEPENDENT,
 ) -> Replicates:
-    """A statistic from its states, one per seed and group of rows: `states[seed][group]`, groups of `sizes` rows."""
-    if len(sizes) < 2:  # a single row: nothing is left without it
+    """Make replicates of a statistic from its states per seed and group, `states[seed][group]`, groups of `sizes`
+    rows."""
+    if len(sizes) < 2:  # a single row: no rows remain without it
         alone = [compute(state) for (state,) in states]
         return Replicates(alone, np.full((len(states), 1), nan), sizes, bounds, clustering)
     values, without = [], []
@@ -321,17 +328,17 @@ def make_half_replicates(
     bounds: tuple[float, float],
     clustering: Clustering = INDEPENDENT,
 ) -> Replicates:
-    """The same for a statistic that jumps as rows go (the worst group, a quantile of groups), of 2^k groups.
+    """Make replicates of a non-smooth statistic (the worst group, a quantile over groups) from 2^k groups.
 
-    Leaving out one group of rows moves such a number too seldom, or by too much. What group g adds is therefore taken
-    from balanced halves of the groups (half_samples.py): with t_r the number on half r, and s_rg 1 where g is in it and
-    -1 where not,
+    Leaving out one group of rows changes a non-smooth statistic too rarely, or by too much. The contribution of group g
+    is therefore computed from balanced halves of the groups (half_samples.py): with t_r the statistic on half r, and
+    s_rg = 1 if g is in it and -1 if not,
 
         e_g = mean over r of s_rg (t_r - t)      without g: t - c e_g
 
-    which for a mean of equal groups is, with c = 1, exactly what it is without g. c is what gives the variance of the
-    half-samples themselves: it is above 1 by how much of that no sum over groups explains, the drift of the halves away
-    from t among it."""
+    which for a mean of equal groups and c = 1 is exactly the value without g. c is chosen to give the variance of the
+    half-samples: it exceeds 1 by the part of this variance that a sum over groups does not explain, including the bias
+    of the halves relative to t."""
     if len(sizes) < 2:
         return make_replicates(states, merge, compute, sizes, bounds, clustering)
     halves = make_balanced_halves(len(sizes))
@@ -345,7 +352,7 @@ def make_half_replicates(
 
 
 def _compute_group_effects(value: float, on_halves: Scores, halves: Halves, sizes: NDArray[np.int64]) -> Scores:
-    """What each group adds to a value, (G,), from the values on halves of the groups."""
+    """Compute the contribution of each group to a value, (G,), from the values on halves of the groups."""
     adds: Scores = (np.where(halves, 1.0, -1.0) * (on_halves - value)[:, None]).mean(axis=0)
     summed = estimate_jackknife_variance(value, value - adds, sizes).variance
     half_sample_variance = estimate_half_sample_variance(value, on_halves, halves, sizes).variance
@@ -353,5 +360,5 @@ def _compute_group_effects(value: float, on_halves: Scores, halves: Halves, size
 
 
 def has_finite_ends(bounds: tuple[float, float]) -> bool:
-    """Whether both ends of a scale are finite."""
+    """Return whether both ends of a scale are finite."""
     return isfinite(bounds[0]) and isfinite(bounds[1])

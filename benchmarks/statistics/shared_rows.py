@@ -1,13 +1,13 @@
-"""The noise of rows that all seeds of an entry share, apart from the noise of each seed's own luck with each row.
+"""The row variance that is shared by all seeds of an entry, without the interaction of seeds and rows.
 
-Seeds answer the same rows. Of the variance of their mean, what is each seed's own, the interaction of seeds and rows,
-lies already in how the seeds' means vary. So
+All seeds are evaluated on the same rows. The interaction of seeds and rows is already included in the variance of the
+seeds' means. Therefore
 
     var(mean over S seeds) = shared + var(seeds' means) / S        shared = var(row means) / rows - interaction
 
-by rows, plus by seeds, less what is in both (sample.py; two-way clustering, Cameron, Gelbach and Miller, Journal of
-Business & Economic Statistics 2011). What is shared is the covariance of two seeds' means over the same rows. Less than
-none, which only chance can make, counts as none.
+that is, the row variance plus the seed variance minus their common component (sample.py; two-way clustering, Cameron,
+Gelbach and Miller, Journal of Business & Economic Statistics 2011). The shared variance is the covariance of two seeds'
+means over the same rows. Negative estimates, which occur by chance, are set to 0.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .variance_estimate import VarianceEstimate
 
 
 def estimate_shared_variance(sample: Sample) -> VarianceEstimate:
-    """The part of the variance of the seeds' mean that comes from rows and that its seeds share."""
+    """Estimate the variance component of the seeds' mean that comes from rows and is shared by the seeds."""
     return subtract_interaction(sample.spread(), sample.interaction())
 
 
 def subtract_interaction(rows: VarianceEstimate, interaction: float) -> VarianceEstimate:
-    """What is left of a row term without what lies in that of the seeds already."""
-    # NaN, where rows have no variance that is known, must stay NaN.
+    """Subtract from a row variance the interaction that is already included in the seed variance."""
+    # NaN, for an unknown row variance, must remain NaN.
     return VarianceEstimate(max(rows.variance - interaction, 0.0), rows.df) if isfinite(rows.variance) else rows

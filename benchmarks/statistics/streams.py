@@ -1,7 +1,7 @@
-"""Random numbers by name: the same name gives the same numbers.
+"""Named random number streams: the same name gives the same numbers.
 
-NumPy may change what a `Generator` draws from one version to the next, so a number that was simulated may move within
-its Monte Carlo error; where bits must never move, core/draws.py has counter-based draws.
+NumPy may change the draws of a `Generator` between versions, so simulated results may change within their Monte Carlo
+error; core/draws.py has counter-based draws for results that must be bitwise stable.
 """
 
 from __future__ import annotations
@@ -12,5 +12,5 @@ from ...core.draws import derive_key
 
 
 def make_generator(name: str) -> np.random.Generator:
-    """A generator of the stream called `name`, at its beginning."""
+    """Return a generator at the start of the stream called `name`."""
     return np.random.Generator(np.random.PCG64(derive_key(name)))

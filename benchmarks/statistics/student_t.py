@@ -1,4 +1,4 @@
-"""How far out does a t distribution reach? Its quantile, without SciPy."""
+"""Student's t distribution: tail probability and quantile, without SciPy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 
 def _evaluate_continued_fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction of the incomplete beta function, by Lentz's method (Numerical Recipes, 6.4)."""
+    """Evaluate the continued fraction of the incomplete beta function by Lentz's method (Numerical Recipes, 6.4)."""
     tiny = 1e-300
     c, d = 1.0, 1.0 / _avoid_zero(1.0 - (a + b) * x / (a + 1.0), tiny)
     fraction = d
@@ -29,7 +29,7 @@ def _avoid_zero(value: float, tiny: float) -> float:
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function I_x(a, b)."""
+    """Compute the regularised incomplete beta function I_x(a, b)."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
@@ -39,15 +39,15 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def compute_upper_tail(t: float, df: float) -> float:
-    """P(T > t) for t >= 0."""
+    """Compute P(T > t) for t >= 0."""
     return 0.5 * incomplete_beta(df / 2, 0.5, df / (df + t * t))
 
 
 @lru_cache(maxsize=1024)
 def find_two_sided_quantile(level: float, df: float) -> float:
-    """The t with P(|T| <= t) = level, for df > 0 degrees of freedom (not necessarily whole); by bisection."""
+    """Find t with P(|T| <= t) = level, for df > 0 degrees of freedom (not necessarily an integer), by bisection."""
     if not (0 < level < 1 and df > 0):
-        raise ValueError(f"level {level} must lie in (0, 1) and df {df} above 0")
+        raise ValueError(f"level {level} must lie in (0, 1), and df {df} must be positive")
     tail, low, high = (1 - level) / 2, 0.0, 1.0
     while compute_upper_tail(high, df) > tail and high < 1e12:
         high *= 2

@@ -1,9 +1,9 @@
-"""Right and wrong answers in short: how many of an entry's seeds have each row right, and what else a table asks.
+"""Compact form of binary scores: the number of an entry's seeds that are right on each row.
 
-A table of 1,000 entries on 10,000 rows with five seeds has 50 million scores. Of those that are 0 or 1, the number of
-seeds that have a row right is all that goes into the covariance of means, and it is a byte a row. What is worked out
-from all seeds apart (their values, the interaction of rows and seeds) is kept as numbers. Every number that a `Tally`
-gives is, to the last bit, the one that the `RowScores` gives from which it was made.
+A leaderboard with 1,000 entries on 10,000 rows with five seeds has 50 million scores. If they are 0 or 1, the
+covariance of means only depends on the number of seeds that are right on each row, which is one byte per row.
+Quantities that depend on the individual seeds (their values, the interaction of rows and seeds) are stored as numbers.
+Every result of a `Tally` is bitwise identical to that of the `RowScores` from which it was made.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .sample import RowScores, Sample, Scores, has_finite_ends
 from .variance_estimate import VarianceEstimate, compute_average, estimate_counted_variance, estimate_row_variance
 
 MOST_SEEDS = 15
-"""Seeds beyond which scores are left as they are: a pair's table of (seeds + 1)^2 cells would be no saving."""
+"""The maximum number of seeds: beyond, a pair's table of (seeds + 1)^2 cells would not be smaller."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """A mean of rows whose scores are 0 or 1. counts (rows,): how many of the `seeds` have each row right; per_seed:
-    each seed's value; met: the variance that rows and seeds make together; key: the same for the very same scores."""
+    """A mean over rows with scores 0 or 1. counts (rows,): the number of seeds that are right on each row; per_seed:
+    each seed's value; met: the interaction variance of rows and seeds; key: a digest of the scores."""
 
     counts: NDArray[np.uint8]
     per_seed: list[float]
@@ -84,15 +84,15 @@ class Tally:
         return PooledTally(self)
 
     def minus(self, other: Any) -> Sample:
-        raise TypeError("a tally keeps no row of a single seed: take differences of `pooled()`")
+        raise TypeError("a tally has no scores of single seeds: subtract `pooled()` samples instead")
 
 
 class _LazySample(ABC):
-    """A sample that is seldom asked for its rows: they are made when they are."""
+    """A sample whose row scores are rarely needed and are computed on demand."""
 
     @abstractmethod
     def row_scores(self) -> RowScores:
-        """The sample with its rows."""
+        """Return the sample with its row scores."""
 
     @property
     def scores(self) -> Scores:
@@ -135,7 +135,7 @@ class _LazySample(ABC):
 
 
 class PooledTally(_LazySample):
-    """A tally with its seeds averaged: one seed."""
+    """A tally averaged over seeds, giving one seed."""
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
@@ -170,7 +170,7 @@ class TallyDifference(_LazySample):
         return RowScores((self.left.means - self.right.means)[None], self.bounds, self.left.clusters)
 
     def spread(self) -> VarianceEstimate:
-        # Rows with the same two counts have the same difference: it is enough to count those.
+        # Rows with the same pair of counts have the same difference, so it suffices to count the pairs.
         wide = self.right.seeds + 1
         narrow = np.uint8 if wide * (self.left.seeds + 1) <= 256 else np.int16
         times = np.bincount(self.left.counts * narrow(wide) + self.right.counts)
@@ -183,7 +183,7 @@ class TallyDifference(_LazySample):
 
 
 def tally_sample(sample: Sample) -> Tally | None:
-    """The tally of a sample; None where it is no mean of rows that are 0 or 1, or of too many seeds."""
+    """Make the tally of a sample; None unless it is a mean over rows with scores 0 or 1 and not too many seeds."""
     if isinstance(sample, Tally):
         return sample
     counts = count_right_seeds(sample)
@@ -195,7 +195,8 @@ def tally_sample(sample: Sample) -> Tally | None:
 
 
 def count_right_seeds(sample: Sample) -> NDArray[np.uint8] | None:
-    """How many seeds have each row right, (rows,); None where scores are not 0 or 1, or of too many seeds."""
+    """Count the seeds that are right on each row, (rows,); None if scores are not 0 or 1, or if there are too many
+    seeds."""
     if isinstance(sample, Tally):
         return sample.counts
     if not isinstance(sample, RowScores) or not 0 < len(sample.scores) <= MOST_SEEDS:
@@ -207,20 +208,20 @@ def count_right_seeds(sample: Sample) -> NDArray[np.uint8] | None:
 
 
 def compute_score_key(sample: RowScores | Tally) -> bytes:
-    """A digest of the very scores: which seed has which row right."""
+    """Compute a digest of the scores: which seed is right on which row."""
     if isinstance(sample, Tally):
         return sample.key
     return blake2b(np.ascontiguousarray(sample.scores, np.float64).tobytes(), digest_size=32).digest()
 
 
 def estimate_count_covariance(entry_counts: Sequence[NDArray[np.uint8]], seeds: Sequence[int]) -> NDArray[np.float64]:
-    """The covariance of the means of M entries over the same n independent rows, (M, M), as `estimate_mean_covariance`
-    has it, from whole numbers: with k_i the counts of S_i seeds,
+    """Estimate the covariance of the means of M entries over the same n independent rows, (M, M), as
+    `estimate_mean_covariance`, but from integers: with k_i the counts of S_i seeds,
 
         (n sum k_i k_j - sum k_i sum k_j) / (S_i S_j n^2 (n - 1))
 
-    rounded once. So it depends on no order of adding up, and a matrix product of single precision gives it exactly as
-    long as no sum reaches 2^24."""
+    rounded once. The result does not depend on the order of summation, and a matrix product in single precision is
+    exact if no sum reaches 2^24."""
     n, most = len(entry_counts[0]), max(seeds)
     counts = np.empty((len(entry_counts), n), np.float32 if most * most * n < 1 << 24 else np.float64)
     for index, right_seeds in enumerate(entry_counts):
@@ -232,5 +233,5 @@ def estimate_count_covariance(entry_counts: Sequence[NDArray[np.uint8]], seeds: 
 
 
 def has_independent_rows(clusters: Codes | None) -> bool:
-    """Whether means over these rows vary as means of independent rows do."""
+    """Return whether rows with these clusters are treated as independent."""
     return choose_cluster_treatment(clusters) in (None, "one")

@@ -1,11 +1,11 @@
-"""Which entries do not differ significantly? Groups for a table: those that share a letter.
+"""Tie groups: entries that do not differ significantly, as a compact letter display.
 
-Not differing significantly is not an equivalence: A may tie with B and B with C while A and C differ. So
-groups overlap, and where standard errors differ they need not be runs of neighbours either: A and C, known from many
-seeds, may differ, and both tie with a B between, above or below them. A compact letter display (Piepho, Journal of
-Computational and Graphical Statistics 2004) shows the relation exactly: two entries share a group if, and only if, they
-do not differ. All largest groups can be exponentially many; these are as many as it takes (Gramm et al., Journal of
-Computational and Graphical Statistics 2007), found by covering one pair after another.
+Not differing significantly is not an equivalence relation: A may tie with B and B with C while A and C differ. Groups
+therefore overlap, and with unequal standard errors they need not be contiguous either: A and C, with many seeds, may
+differ while both tie with a B between, above or below them. A compact letter display (Piepho, Journal of Computational
+and Graphical Statistics 2004) represents the relation exactly: two entries share a group if and only if they do not
+differ. The number of maximal groups can be exponential; the groups here are only as many as needed (Gramm et al.,
+Journal of Computational and Graphical Statistics 2007), found by covering the pairs one by one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .ranks import Better
 def find_tie_groups(
     values: NDArray[np.float64], differs: NDArray[np.bool_], better: Better = "higher"
 ) -> list[list[int]]:
-    """Groups of entries, by their positions, best first within each group and among them.
+    """Find groups of entries, as positions, best first within and among groups.
 
-    values (M,); differs (M, M), symmetric: which pairs differ significantly. No two entries of a group differ, none
-    could be added to it, every pair that does not differ lies in a group together, and so does each entry."""
+    values (M,); differs (M, M), symmetric: which pairs differ significantly. No two entries of a group differ, no entry
+    can be added to a group, and every entry and every pair that does not differ is contained in a group."""
     order = np.argsort(-values if better == "higher" else values, kind="stable")
     tied = ~differs[np.ix_(order, order)]
     np.fill_diagonal(tied, True)
@@ -40,7 +40,7 @@ def find_tie_groups(
 
 
 def _grow_group(tied: NDArray[np.bool_], first: int, last: int) -> list[int]:
-    """A group around two entries that nothing can be added to: those between them come first, then those outside."""
+    """Extend two entries to a maximal group: entries between them are added first, then those outside."""
     group, allowed = {first, last}, tied[first] & tied[last]
     allowed[[first, last]] = False
     places = np.arange(len(tied))
@@ -55,7 +55,7 @@ def _grow_group(tied: NDArray[np.bool_], first: int, last: int) -> list[int]:
 
 
 def _drop_redundant_groups(groups: list[list[int]]) -> list[list[int]]:
-    """Without groups all of whose pairs lie in others; the latest found are tried first."""
+    """Remove groups whose pairs are all contained in other groups, starting with the latest."""
     size = 1 + max(max(group) for group in groups) if groups else 0
     times = np.zeros((size, size), np.int64)
     for group in groups:
@@ -71,8 +71,8 @@ def _drop_redundant_groups(groups: list[list[int]]) -> list[list[int]]:
 
 
 def format_group_letters(groups: Sequence[Sequence[int]], entries: int) -> list[str]:
-    """The letters of each entry, as tables print them: a for the first group, then b .. z, aa, ab ..; separated by
-    blanks where a letter has two."""
+    """Format the letters of each entry: a for the first group, then b .. z, aa, ab ..; separated by blanks if labels
+    have two letters."""
     between = "" if len(groups) <= len(ascii_lowercase) else " "
     by_entry: list[list[str]] = [[] for _ in range(entries)]
     for number, group in enumerate(groups):

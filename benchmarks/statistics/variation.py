@@ -1,19 +1,20 @@
-"""Where does the noise of a score come from? Its sources of variation apart, by crossed and nested random effects.
+"""Variance components of a score: a random-effects model with crossed and nested effects.
 
-The score of row i, of cluster c, by the model of training seed s, is taken as
+The score of row i in cluster c by the model of training seed s is modelled as
 
     y_is = mean + cluster_c + row_i + seed_s + (row x seed)_is
 
-independent effects, whose variances are the components: rows are crossed with seeds and nested in clusters. What a row
-and a seed leave over, chance in a single prediction and the interaction, cannot be separated with one prediction of
-each. The components are estimated from mean squares, each set to what it is expected to be (analysis of variance
-estimators: Searle, Casella and McCulloch, Variance Components, 1992, chapters 3 and 4), unbiased but for being cut off
-at 0. Together they are the variance of the score of a single prediction: of a new row, by a model of a new seed.
+with independent effects, whose variances are the components: rows are crossed with seeds and nested in clusters. The
+residual combines the interaction and the randomness of single predictions, which cannot be separated with one
+prediction per row and seed. The components are estimated by equating mean squares with their expectations (analysis of
+variance estimators: Searle, Casella and McCulloch, Variance Components, 1992, chapters 3 and 4), unbiased except for
+clipping at 0. Their sum is the variance of the score of a single prediction, for a new row by a model with a new seed.
 
-Over several draws of the data (corrupted labels drawn anew), with models trained on each, seeds are nested in draws.
-The draws' mean scores vary by the draws themselves and, known from within the draws, by rows and seeds: what is left is
-the component of draws. Rows and clusters that are in several draws count as often as they differ: with w_di the weight
-of row i in the mean of draw d, half of the mean over pairs of draws of sum_i (w_di - w_ei)^2 rows' variances.
+With several draws of the data (such as newly drawn corrupted labels), and models trained on each, seeds are nested in
+draws. The variance of the draws' mean scores consists of the component of draws and of the components of rows and
+seeds, which are estimated within draws: subtracting these gives the component of draws. Rows and clusters that are in
+several draws only contribute by their differences: with w_di the weight of row i in the mean of draw d, half of the
+mean over pairs of draws of sum_i (w_di - w_ei)^2 times the rows' variance.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from .sample import RowScores, Sample, Scores
 
 @dataclass(frozen=True)
 class Components:
-    """Variances of the score of a single prediction. `clusters`: None where rows are in none, or all in one; `draws`:
-    None where there is a single draw of the data."""
+    """Variance components of the score of a single prediction. `clusters`: None without clusters, or with only one;
+    `draws`: None for a single draw of the data."""
 
     clusters: float | None
     rows: float
@@ -49,7 +50,7 @@ class Components:
         return fsum(value for value in self.named().values() if value is not None)
 
     def named(self) -> dict[str, float | None]:
-        """The components by name, from the widest source to the narrowest."""
+        """Return the components by name, from the outermost source to the innermost."""
         return {
             "draws": self.draws,
             "clusters": self.clusters,
@@ -59,7 +60,7 @@ class Components:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON: `variance` and `share` of each component, six decimals, and the total."""
+        """Return plain JSON: `variance` and `share` of each component, with six decimals, and the total."""
         total = self.total
         return {
             "components": {
@@ -73,11 +74,11 @@ class Components:
 
 
 def estimate_components(scores: Scores, clusters: Codes | None = None) -> Components:
-    """The components of `scores` (seeds, rows) of two or more seeds and rows, with `clusters` (rows,)."""
+    """Estimate the components of `scores` (seeds, rows) with at least two seeds and rows, and `clusters` (rows,)."""
     seeds, rows = scores.shape
     if seeds < 2 or rows < 2:
         given = f"{format_count(seeds, 'seed')} on {format_count(rows, 'row')}"
-        raise ValueError(f"{given}: its components can be separated with two or more of each")
+        raise ValueError(f"{given}: variance components require at least two of each")
     by_row, by_seed, mean = scores.mean(axis=0), scores.mean(axis=1), scores.mean()
     residual = _compute_mean_square(scores - by_row - by_seed[:, None] + mean, (rows - 1) * (seeds - 1))
     seed = (rows * _compute_mean_square(by_seed - mean, seeds - 1) - residual) / rows
@@ -91,7 +92,7 @@ def _compute_mean_square(deviations: NDArray[np.float64], df: int) -> float:
 
 
 def _estimate_cluster_variances(means: NDArray[np.float64], clusters: Codes | None) -> tuple[float | None, float]:
-    """The variance between clusters, None where there is one or none, and that of the rows' means within them."""
+    """Estimate the variance between clusters (None without at least two), and that of the rows' means within them."""
     rows, count = len(means), make_clustering(clusters).count or 1
     if clusters is None or not 1 < count < rows:
         return None, _compute_mean_square(means - means.mean(), rows - 1)
@@ -104,8 +105,8 @@ def _estimate_cluster_variances(means: NDArray[np.float64], clusters: Codes | No
 
 @dataclass(frozen=True)
 class Draw:
-    """What a model scored on one draw of the data: scores (seeds, rows), the rows' ids (rows,), and the names of their
-    groups (rows,) where they have any. Ids and names mean the same in every draw."""
+    """A model's scores on one draw of the data: scores (seeds, rows), row ids (rows,), and optional group names
+    (rows,). Ids and names have the same meaning in every draw."""
 
     scores: Scores
     row_ids: NDArray[np.uint64]
@@ -113,7 +114,7 @@ class Draw:
 
 
 def estimate_components_over_draws(draws: Sequence[Draw]) -> Components:
-    """The components over two or more draws of the data: those within draws are the draws' means."""
+    """Estimate the components over at least two draws of the data; components within draws are averaged over draws."""
     within = [estimate_components(item.scores, encode_clusters(item.groups)) for item in draws]
     rows, residual = (_compute_mean([getattr(item, name) for item in within]) for name in ("rows", "rows_by_seeds"))
     seeds = _compute_mean([item.seeds for item in within])
@@ -134,8 +135,8 @@ def _compute_mean(values: Sequence[float]) -> float:
 
 
 def _compute_draw_contrast(units: Sequence[NDArray[Any]]) -> float:
-    """How much of the variance of a unit's effect is in half the squared difference of two draws' means, over all pairs
-    of draws; `units`: each draw's units, one a row."""
+    """Compute the coefficient of the variance of a unit's effect in half the squared difference of two draws' means,
+    averaged over all pairs of draws; `units`: the unit of each row, for each draw."""
     weights: list[dict[Any, float]] = []
     for draw_units in units:
         names, counts = np.unique(draw_units, return_counts=True)
@@ -150,7 +151,7 @@ def _compute_draw_contrast(units: Sequence[NDArray[Any]]) -> float:
 
 @dataclass(frozen=True)
 class Component:
-    """A variance, and its share of the total."""
+    """A variance and its share of the total."""
 
     variance: float
     share: float
@@ -158,8 +159,8 @@ class Component:
 
 @dataclass(frozen=True)
 class Variation:
-    """The variance of a single prediction's score, by source; `estimate_components` has None for what does not vary
-    here. rows, seeds, clustering: of the sample that it was estimated from."""
+    """The variance of a single prediction's score by source; sources that do not vary are None. rows, seeds,
+    clustering: those of the sample from which it was estimated."""
 
     components: Mapping[str, Component | None]
     total: float
@@ -191,7 +192,8 @@ class Variation:
 
 
 def estimate_variation(sample: Sample) -> Variation | None:
-    """The components of a measured view, six decimals; None for what is no mean of rows, and for a single seed."""
+    """Estimate the components of a measured view, with six decimals; None unless it is a mean over rows with several
+    seeds."""
     if not isinstance(sample, RowScores) or min(sample.scores.shape) < 2 or not np.isfinite(sample.scores).all():
         return None
     record = estimate_components(sample.scores, sample.clusters).to_dict()

@@ -1,17 +1,18 @@
-"""How bad is the worst group, knowing that it was picked for being the worst?
+"""Selection-adjusted inference for the worst group.
 
-The lowest of G noisy means lies below the lowest true one, the more so the more groups are nearly as bad. Three
-answers:
+The minimum of G noisy means is biased below the minimum true mean, the more so the more groups are nearly as bad. This
+module computes
 
-- `bias`: how far the minimum of a stratified bootstrap (each group resampled within itself, by its counts) lies below
-  the minimum observed, on average: about how much worse the picking makes it look.
-- `low`, `high`: an interval for the lowest true mean. low is the lowest of the groups' own lower limits: it holds since
-  the truly worst group's does. high is the lowest of upper limits that hold for all groups at once which may be the
-  worst; which these are is decided first, at a tenth of the error (after Romano, Shaikh and Wolf, Econometrica
-  2014). The percentiles of the bootstrapped minimum are no such interval: they carry the bias twice.
-- `groups`: intervals of all groups that hold at once. Groups are independent samples of rows, for which the max-t rule
-  needs no simulation: each has the t quantile of the level^(1 / G) (Sidak, JASA 1967), at its own degrees of freedom. A
-  training seed is good or bad for all groups, which makes this and `high` somewhat wide.
+- `bias`: the average difference between the minimum in a stratified bootstrap (each group resampled separately, from
+its
+  counts) and the observed minimum, an estimate of the selection bias.
+- `low`, `high`: an interval for the minimum true mean. low is the minimum of the groups' lower limits, which is valid
+  because that of the truly worst group is. high is the minimum of upper limits that hold simultaneously for all groups
+  that may be the worst; these are selected first, with a tenth of the error (after Romano, Shaikh and Wolf,
+  Econometrica 2014). Percentiles of the bootstrapped minimum are not a valid interval: they include the bias twice.
+- `groups`: simultaneous intervals of all groups. Groups are independent samples of rows, for which the max-t test needs
+  no simulation: each interval uses the t quantile at level^(1 / G) (Sidak, JASA 1967) with its own degrees of freedom.
+  Training seeds affect all groups, which makes these intervals and `high` somewhat conservative.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .variance_estimate import VarianceEstimate, compute_average, estimate_seed_
 
 RESAMPLES = 2_000
 _SELECTING = 0.1
-"""The share of the error that is spent on telling which groups may be the worst."""
+"""The share of the error that is used to select the groups that may be the worst."""
 
 _FEW_VALUES = 64
 
@@ -40,10 +41,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WorstGroup:
-    """The worst group: its position `group` and its mean, `value`; `bias` of the picking, and its interval.
+    """The worst group: its index `group`, its mean `value`, the selection `bias`, and an interval.
 
     chance (G,): the share of resamples in which each group is the worst. means, lows, highs (G,): all groups with
-    intervals that hold at once."""
+    simultaneous intervals."""
 
     group: int
     value: float
@@ -56,14 +57,14 @@ class WorstGroup:
     highs: Array
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; six decimals, of what is simulated four."""
+        """Return plain JSON with six decimals, or four for simulated values."""
         exact = {"value": self.value, "low": self.low, "high": self.high}
         return {name: round(number, 6) + 0.0 for name, number in exact.items()} | {"bias": round(self.bias, 4) + 0.0}
 
 
 @dataclass(frozen=True)
 class _Groups:
-    """means (G,), se (G,), df (G,), and the noise of a bootstrap around the means, (resamples, G)."""
+    """means (G,), se (G,), df (G,), and bootstrap noise around the means, (resamples, G)."""
 
     means: Array
     se: Array
@@ -79,9 +80,10 @@ def estimate_worst_group(
     resamples: int = RESAMPLES,
     stream: str = "worst group",
 ) -> WorstGroup:
-    """The worst of the groups 0 .. G - 1 of the rows, `groups` (rows,), each of which has two rows or more.
+    """Estimate the worst of the groups 0 .. G - 1, from the group of each row, `groups` (rows,); each has at least two
+    rows.
 
-    The clusters of the sample are those within groups; a group that is a single cluster has independent rows."""
+    Clusters of the sample are within groups; rows of a group that is a single cluster are treated as independent."""
     measured_groups = _measure_groups(sample, groups, resamples, stream)
     sign = 1.0 if better == "higher" else -1.0
     means, bounds = sign * measured_groups.means, sorted(sign * end for end in sample.bounds)
@@ -115,7 +117,7 @@ def estimate_worst_group(
 def _measure_groups(sample: RowScores, groups: NDArray[np.int64], resamples: int, stream: str) -> _Groups:
     sizes = np.bincount(groups)
     if len(groups) != sample.rows or sizes.min() < 2:
-        raise ValueError("every row needs a group, and every group two rows or more")
+        raise ValueError("every row must have a group, and every group at least two rows")
     means = (np.stack([np.bincount(groups, row) for row in sample.scores]) / sizes).T.tolist()
     table = None
     if sample.clusters is None or _has_single_cluster_each(sample.clusters, groups):
@@ -126,7 +128,7 @@ def _measure_groups(sample: RowScores, groups: NDArray[np.int64], resamples: int
         for row, own in zip(rows, means, strict=True)
     ]
     source = make_generator(stream)
-    if table is None:  # a mean of many rows, or of clusters: what resampling them tends to
+    if table is None:  # the normal limit of resampling many rows or clusters
         noise = np.sqrt([row.variance for row in rows]) * source.standard_normal((resamples, len(sizes)))
     else:
         resampled = source.multinomial(sizes, table.counts / sizes[:, None], (resamples, len(sizes)))
@@ -146,14 +148,14 @@ def _has_single_cluster_each(clusters: NDArray[np.int64], groups: NDArray[np.int
 
 @dataclass(frozen=True)
 class _Table:
-    """How often each score, worth (K,), occurs in each group, counts (G, K)."""
+    """The number of times that each score, worth (K,), occurs in each group, counts (G, K)."""
 
     counts: NDArray[np.int64]
     worth: Array
 
 
 def _make_table(sample: RowScores, groups: NDArray[np.int64], sizes: NDArray[np.int64]) -> _Table | None:
-    """Of right and wrong answers of some seeds; None of scores that are no such counts."""
+    """Tabulate the scores of each group; None unless they are means of right and wrong predictions over few seeds."""
     right = sample.scores[0] if len(sample.scores) == 1 else sample.scores.sum(axis=0)
     if not 0 <= right.min() <= right.max() < _FEW_VALUES:
         return None
@@ -166,7 +168,7 @@ def _make_table(sample: RowScores, groups: NDArray[np.int64], sizes: NDArray[np.
 
 
 def _estimate_from_counts(table: _Table, bounds: tuple[float, float]) -> list[VarianceEstimate]:
-    """The row part of each group's variance, with a row more at each end of the scale (as
+    """Estimate the row component of each group's variance, with one more row at each end of the scale (as in
     `variance_estimate.estimate_row_variance`)."""
     ends = np.array(bounds if has_finite_ends(bounds) else ())
     counts = np.concatenate([table.counts, np.ones((len(table.counts), len(ends)))], axis=1)

@@ -1,4 +1,5 @@
-"""Scores as papers show them: a row for each model, and ID, OOD and gap of each benchmark side by side."""
+"""A table of scores in the layout of papers: a row for each model, with ID, OOD and gap of the benchmarks side by
+side."""
 
 from __future__ import annotations
 
@@ -18,20 +19,20 @@ from ._booktabs import (
 )
 
 PAGE, LETTER, NUMBER = 397.0, 4.6, 47.0
-"""Points of a page's width (5.5 inches), and about how wide a letter of a name and a column of numbers are."""
+"""In points: the width of a page (5.5 inches), and approximate widths of a letter and of a column of numbers."""
 
 OVERLAP = (
-    "Bold: the best OOD score of a benchmark and those whose intervals overlap with that of the best; this is no test."
+    "Bold: the best OOD score of a benchmark and those whose intervals overlap with that of the best (not a test)."
 )
 TIED = (
     "Bold: the best OOD score of a benchmark and those that do not differ significantly from it (max-t over all pairs, "
-    "rows paired, 5 %)."
+    "paired rows, 5 %)."
 )
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of a model on a benchmark; None where there is none. remark: what its mark refers to."""
+    """A model's value on a benchmark, None if it is missing. remark: the text of its footnote."""
 
     estimate: HasInterval | None
     bold: bool = False
@@ -40,7 +41,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Block:
-    """A benchmark: its title, its metric in words, the heads of its columns, and for each model its cells."""
+    """A benchmark: its title, a description of its metric, its column headers, and the cells of each model."""
 
     title: str
     metric: str
@@ -50,9 +51,10 @@ class Block:
 
 
 def render_blocks(blocks: Sequence[Block], caption: str, label: str, sentences: Sequence[str]) -> str:
-    """One `table` environment with all of the blocks, as many beside each other as the page is wide; where there
-    are several, intervals stand beneath the numbers. Models come in the order in which they first do. An empty caption
-    or label is made of the benchmarks' names."""
+    """Render all blocks in one `table` environment, as many side by side as fit the page width.
+
+    With several blocks, intervals are printed below the values. Models are in order of first appearance. The default
+    caption and label are derived from the benchmarks' names."""
     notes = Notes([_format_metrics(blocks), *filter(None, sentences)])
     stacked = len(blocks) > 1
     tabulars = [_format_part(part, stacked, notes) for part in _split_parts(blocks)]
@@ -61,7 +63,7 @@ def render_blocks(blocks: Sequence[Block], caption: str, label: str, sentences: 
 
 
 def find_best_names(blocks: Mapping[str, HasInterval], better: str) -> frozenset[str]:
-    """Of several models those whose intervals overlap with that of the best; of a single one none."""
+    """Return the models whose intervals overlap with that of the best; none if there is only one model."""
     if len(blocks) < 2:
         return frozenset()
     sign = -1 if better == "lower" else 1
@@ -70,7 +72,7 @@ def find_best_names(blocks: Mapping[str, HasInterval], better: str) -> frozenset
 
 
 def _split_parts(blocks: Sequence[Block]) -> list[list[Block]]:
-    """The blocks in their order, as many beside each other as the page is wide, and at least one."""
+    """Split the blocks, in order, into parts that fit the page width; each part has at least one block."""
     parts: list[list[Block]] = []
     for block in blocks:
         neighbours = [*(parts[-1] if parts else []), block]
@@ -108,7 +110,7 @@ def _format_mark(cell: Cell, notes: Notes) -> str:
 
 
 def _format_metrics(blocks: Sequence[Block]) -> str:
-    """Which metric is whose: `accuracy@1 (%).`, or `accuracy@1 (%): a, b; mae@1, lower is better: c.`"""
+    """Describe the metrics: `accuracy@1 (%).`, or `accuracy@1 (%): a, b; mae@1, lower is better: c.`"""
     whose: dict[str, list[str]] = {}
     for block in blocks:
         whose.setdefault(block.metric, []).append(block.title)

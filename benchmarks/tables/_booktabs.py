@@ -1,5 +1,5 @@
-"""A LaTeX table for a paper: booktabs rules, heads over groups of columns, and a note beneath for all that a caption is
-too short for. Needs `\\usepackage{booktabs}` and UTF-8 input, which is LaTeX's default; nothing else."""
+"""A LaTeX table for a paper: booktabs rules, headers over groups of columns, and a note below the table. Requires only
+`\\usepackage{booktabs}` and UTF-8 input, which is LaTeX's default."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    # In the classic font encoding these are other characters.
+    # In the OT1 font encoding these are other characters.
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
@@ -28,7 +28,7 @@ LABEL = re.compile(r"[A-Za-z0-9:./+_-]+")
 
 @dataclass(frozen=True)
 class Column:
-    """A column's head, LaTeX already; `group`: what stands over it and its neighbours of the same group."""
+    """A column: its header, already LaTeX; `group`: the header shared with neighbouring columns of the same group."""
 
     head: str
     group: str = ""
@@ -37,28 +37,28 @@ class Column:
 
 @dataclass
 class Notes:
-    """What stands beneath a table: sentences, and what marks in its cells refer to."""
+    """The note below a table: sentences, and the footnotes that cells refer to."""
 
     sentences: list[str]
     marked: list[str] = field(default_factory=list)
 
     def mark(self, text: str) -> str:
-        """A mark in a cell for a note; the same mark for the same text."""
+        """Return the footnote mark for a text; the same text always has the same mark."""
         if text not in self.marked:
             self.marked.append(text)
         return rf"\textsuperscript{{{_format_letter(self.marked.index(text))}}}"
 
     def written(self) -> str:
-        """Plain LaTeX: sentences first, then each mark with its note."""
+        """Return the note as LaTeX: the sentences, then each footnote with its mark."""
         marks = [rf"{self.mark(text)}\,{escape_latex(text)}" for text in self.marked]
         return " ".join([*map(escape_latex, self.sentences), *marks])
 
 
 def format_table(tabulars: Sequence[str], caption: str, label: str, notes: Notes) -> str:
-    """A `table` environment of one `tabular` above the other. caption: plain text. `FarshiftError` for a
-    label that LaTeX cannot refer to."""
+    """Format a `table` environment with the `tabular`s one above the other. caption: plain text. Raises `FarshiftError`
+    for an invalid LaTeX label."""
     if not LABEL.fullmatch(label):
-        raise FarshiftError(f"{label!r} is no label for LaTeX: write letters, digits and : . / + _ - (tab:results)")
+        raise FarshiftError(f"invalid LaTeX label {label!r}: use letters, digits and : . / + _ - (such as tab:results)")
     head = [rf"\caption{{{escape_latex(caption)}}}", rf"\label{{{label}}}"]
     lines = [r"\begin{table}", r"\centering", *head, r"\small\setlength{\tabcolsep}{4pt}"]
     for number, text in enumerate(tabulars):
@@ -68,7 +68,7 @@ def format_table(tabulars: Sequence[str], caption: str, label: str, notes: Notes
 
 
 def format_tabular(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
-    """A `tabular` of cells that are LaTeX already; a rule under the head of each group of columns."""
+    """Format a `tabular` of cells that are already LaTeX, with a rule under the header of each group of columns."""
     shape = "".join("r" if column.number else "l" for column in columns)
     lines = [rf"\begin{{tabular}}{{{shape}}}", r"\toprule"]
     if any(column.group for column in columns):
@@ -87,27 +87,27 @@ def format_tabular(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> 
 
 
 def format_value(estimate: HasInterval, percent: bool, bold: bool = False) -> str:
-    """An estimate's value, in percent or as it is."""
+    """Format an estimate's value, in percent if `percent`."""
     text = format_estimate(estimate, percent).partition(" ")[0].replace("-", "$-$")
     return rf"\textbf{{{text}}}" if bold else text
 
 
 def format_interval(estimate: HasInterval, percent: bool) -> str:
-    """An estimate's interval, small."""
+    """Format an estimate's interval, in small type."""
     text = format_estimate(estimate, percent).partition(" ")[2].replace("-", "$-$")
-    # A bracket that begins a cell must not be an argument of what ends the line before.
+    # A bracket at the start of a cell must not be parsed as an argument of the preceding line break.
     return rf"{{\scriptsize {text}}}"
 
 
 def make_slug(names: Sequence[str]) -> str:
-    """A label of names: `tab:modadd97-xi35`."""
+    """Return a label derived from names, such as `tab:modadd97-xi35`."""
     plain = re.sub(r"[^a-z0-9.]+", "-", " ".join(dict.fromkeys(names)).lower()).strip("-.")
     return f"tab:{plain[:60].rstrip('-.') or 'results'}"
 
 
 def escape_latex(text: str) -> str:
-    """The text as LaTeX prints it: special characters escaped, hyphens kept from joining to a dash; accents and other
-    scripts are left as UTF-8."""
+    """Escape a text for LaTeX: special characters are escaped, and hyphens do not join to a dash; accents and other
+    scripts remain UTF-8."""
     plain = "".join(SPECIAL.get(character, character) for character in text)
     return re.sub("-(?=-)", "-{}", plain)
 
@@ -118,6 +118,6 @@ def _format_letter(number: int) -> str:
 
 
 def _format_row(cells: Sequence[str]) -> str:
-    # After the line before, a bracket or a star would be an argument of its end.
+    # A bracket or a star would be parsed as an argument of the preceding line break.
     guard = "{}" if cells[0].startswith(("[", "*")) else ""
     return f"{guard}{' & '.join(cells)} \\\\"

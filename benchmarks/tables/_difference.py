@@ -1,5 +1,5 @@
-"""A comparison of two runs (`compare_in_full`) as a LaTeX table: ID, OOD and gap, and where wanted each severity and
-each group."""
+"""A comparison of two runs (`compare_in_full`) as a LaTeX table: ID, OOD and gap, and optionally each severity and each
+group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._booktabs import (
 
 
 def render_difference(comparison: Mapping[str, Any], full: bool = False, caption: str = "", label: str = "") -> str:
-    """A `table` environment with a row for each difference; bold is one whose interval excludes zero. full: with
+    """Render a `table` environment with a row for each difference, bold if its interval excludes zero. full: include
     the differences at each severity and in each group."""
     percent = list(comparison["bounds"] or ()) == [0, 1]
     unit = "percentage points" if percent else comparison["metric"]
@@ -29,7 +29,7 @@ def render_difference(comparison: Mapping[str, Any], full: bool = False, caption
             f"{comparison['left']} minus {comparison['right']} by {comparison['metric']}, in {unit}.",
             "Bold: the interval excludes zero.",
             f"Brackets: {comparison['interval']}.",
-            "Each severity and each group has an interval of its own." if full and _split_parts(comparison)[1:] else "",
+            "Intervals by severity and group are unadjusted." if full and _split_parts(comparison)[1:] else "",
         ]
     )
     notes.sentences = [*filter(None, notes.sentences)]
@@ -62,6 +62,6 @@ def _format_cells(item: Mapping[str, Any], percent: bool, notes: Notes) -> list[
     if not isinstance(known, Interval):
         return [f"n/a{notes.mark(f'{known.reason}.')}", ""]
     if item["distinguishable"] is None:
-        mark = notes.mark("A run with a single seed: training noise is not in the interval, so nothing is bold.")
+        mark = notes.mark("A run has a single seed: the interval does not cover training noise, so nothing is bold.")
         return [format_value(known, percent) + mark, format_interval(known, percent)]
     return [format_value(known, percent, item["distinguishable"]), format_interval(known, percent)]

@@ -1,4 +1,4 @@
-"""The words of a table for people: columns, one row of cells per record, and what its brackets mean."""
+"""The text of a table of scores: columns, one row of cells per record, and a caption that explains the brackets."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ..scoring.record import Score
 from ..statistics.interval import is_measured
 
 SCORES = ("ID", "OOD", "gap", "worst-group score")
-"""Columns of scores with their intervals."""
+"""The columns with scores and intervals."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Plain text, nothing escaped: `rows` has a cell for each of `columns`; `numbers` are the columns of numbers."""
+    """A table of plain text, unescaped: `rows` has a cell for each of `columns`; `numbers` are the numeric columns."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -32,7 +32,7 @@ class Grid:
 
 
 def make_grid(records: Sequence[Score]) -> Grid:
-    """One row per record, in their order; the worst group's columns only where a record has one."""
+    """Make a grid with one row per record, in order; columns for the worst group only if a record has one."""
     worst = ("worst group", SCORES[3]) if any(record.worst_group for record in records) else ()
     columns = ("benchmark", "kind", "metric", "model", "seeds", "selection", *SCORES[:3], *worst)
     cells = [_format_cells(record, entry) for record, entry in zip(records, name_entries(records), strict=True)]
@@ -60,7 +60,7 @@ def _format_cells(record: Score, entry: str) -> dict[str, str]:
 
 
 def format_seeds(record: Score) -> str:
-    """How many seeds a score has; both numbers where the protocol asks for more."""
+    """Format the number of seeds of a score, and the number that the protocol requires if that is larger."""
     available, required = len(record.seeds), record.protocol_seeds
     return f"{available} of {required}" if available < required else str(available)
 
@@ -68,7 +68,9 @@ def format_seeds(record: Score) -> str:
 def _format_caption(records: Sequence[Score]) -> str:
     sentences = [f"Brackets: {describe_intervals(records)}."]
     if any(is_percent(record) for record in records):
-        sentences.append("Metrics marked (%) are in percent, their gaps in percentage points.")
+        sentences.append("Metrics marked (%) are in percent, and their gaps in percentage points.")
     if any(record.worst_group for record in records):
-        sentences.append("A worst group is the worst of several noisy scores, and so looks worse than it is.")
+        sentences.append(
+            "The worst-group score is the worst of several noisy scores, so it is biased towards worse values."
+        )
     return " ".join(filter(None, [*sentences, describe_incomparable(records)]))

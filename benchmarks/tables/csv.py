@@ -1,4 +1,4 @@
-"""Comma-separated values (RFC 4180): every number as recorded, a value and the ends of its interval side by side."""
+"""Comma-separated values (RFC 4180): every number as recorded, with a column each for value, low and high."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def render(records: Sequence[Score]) -> str:
-    """A header and one line per record. `seeds` counts them; `steps` is empty where the budget's own hold."""
+    """Render a header and one line per record. `seeds` is their number; `steps` is empty for the budget's default."""
     return format_csv([_list_cells(record) for record in records])
 
 
 def format_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A header and one line per row, each ending in CRLF; all rows have the same columns, and no row gives no text.
+    """Format a header and one line per row, each ending in CRLF; all rows have the same columns. No rows give "".
 
-    A text that a spreadsheet would run as a formula begins with an apostrophe (OWASP, CSV Injection)."""
+    A text that a spreadsheet would run as a formula is prefixed with an apostrophe (OWASP, CSV Injection)."""
     text = StringIO()
     if rows:
         writer = csv.DictWriter(text, list(rows[0]))

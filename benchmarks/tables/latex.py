@@ -1,4 +1,4 @@
-"""A LaTeX table for a paper: a row for each model, the benchmarks side by side (`_booktabs.py` says what it needs)."""
+"""A LaTeX table for a paper: a row for each model, the benchmarks side by side (`_booktabs.py` has requirements)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ OPTIONS = ("caption", "label", "leaders")
 def render(
     records: Sequence[Score], *, caption: str = "", label: str = "", leaders: Sequence[bool] | None = None
 ) -> str:
-    """A `table` environment: ID, OOD, gap and, where there is one, the worst group's score of each benchmark; a note
-    says what the brackets, bold type and marks mean.
+    """Render a `table` environment with ID, OOD, gap and, if available, the worst group's score of each benchmark; a
+    note explains the brackets, bold type and marks.
 
-    leaders: for each record whether its OOD score is bold (`comparison.find_leaders`); without it those whose intervals
-    overlap with that of the best. `FarshiftError` where records of one identity are scored by different metrics."""
+    leaders: for each record whether its OOD score is bold (`comparison.find_leaders`); by default those whose intervals
+    overlap with that of the best. Raises `FarshiftError` if records of one identity have different metrics."""
     panel_list = make_panels(records)
     bold = None if leaders is None else {id(leader) for leader, leads in zip(records, leaders, strict=True) if leads}
     blocks = [_make_block(panel, bold) for panel in panel_list]
@@ -29,7 +29,7 @@ def render(
         (OVERLAP if leaders is None else TIED) if has_several else "",
         f"Brackets: {describe_intervals(records)}.",
         "Gaps are in percentage points." if any(panel.percent for panel in panel_list) else "",
-        "A worst group is the worst of several noisy scores, and so looks worse than it is."
+        "The worst-group score is the worst of several noisy scores, so it is biased towards worse values."
         if any(record.worst_group for record in records)
         else "",
         _describe_seeds(records),
@@ -71,6 +71,6 @@ def _get_estimate(estimate: object) -> Estimate | None:
 
 
 def _describe_seeds(records: Sequence[Score]) -> str:
-    """How many seeds a score has, where a mark does not say so."""
+    """Describe the number of seeds of the scores that have no footnote about it."""
     counts = sorted({len(record.seeds) for record in records if len(record.seeds) >= record.protocol_seeds})
     return f"Seeds: {', '.join(map(str, counts))}." if counts else ""

@@ -1,4 +1,4 @@
-"""A Markdown table (GitHub Flavored Markdown, section 4.10), with its caption as a paragraph beneath."""
+"""A Markdown table (GitHub Flavored Markdown, section 4.10), with its caption as a paragraph below."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ..scoring.record import Score
 from ._grid import Grid, make_grid
 
 MEANT = re.compile(r"[\\|*`<>\[\]~$&]|(?<![^\W_])_|_(?![^\W_])")
-"""Characters that would mean something; an underscore inside a word means nothing, and is left readable."""
+"""Markdown's special characters; an underscore inside a word is not special and is not escaped."""
 
 
 def render(records: Sequence[Score]) -> str:
-    """The records as a table."""
+    """Render the records as a table."""
     return format_markdown(make_grid(records))
 
 
 def format_markdown(table: Grid) -> str:
-    """Header, rule and one line per row, numbers to the right; the caption beneath."""
+    """Format a header, a rule and one line per row, numbers right-aligned; the caption follows."""
     number = [name in table.numbers for name in table.columns]
     head = [escape_markdown(name) for name in table.columns]
     rule = ["---:" if each else "---" for each in number]
@@ -30,7 +30,7 @@ def format_markdown(table: Grid) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """The text as Markdown prints it."""
+    """Escape a text for Markdown."""
     return MEANT.sub(r"\\\g<0>", text)
 
 

@@ -1,1 +1,1 @@
-"""A board wherever it is, as `farshift.Board` reads it: a folder, an export, a server."""
+"""Client of a board in a folder, an export or a server: `farshift.Board`."""

@@ -1,8 +1,8 @@
-"""A board wherever it is, to be read and handed in to: `farshift.Board`.
+"""Read a board in a folder, an export or a server, and submit to it: `farshift.Board`.
 
-The client checks a server's answers against its ledger: the chain and its signatures must hold, the ledger must extend
-the one that this user last saw, and the record that an answer counts must be in it. The numbers themselves are the
-server's until `farshift board verify` computes them again.
+The client checks a server's responses against its ledger: the hash chain and the signatures must be valid, the ledger
+must extend the one that this user last saw, and it must contain the record that a response refers to. The scores
+themselves are not checked: `farshift board verify` recomputes them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .server import RemoteStandings, find_server
 
 
 class Board:
-    """A board at a place: its folder, an export of it (a folder or a zip file), or an http(s) address, of an export or
-    of `farshift board serve`.
+    """A board at a location: its folder, an export of it (a folder or a zip file), or an http(s) address of an export
+    or of `farshift board serve`.
 
-    token: what the server's operator gave, to hand in; by default `FARSHIFT_TOKEN`.
+    token: access token for submissions, from the board's operator; by default `FARSHIFT_TOKEN`.
 
     >>> from farshift.leaderboard.board import Board as Folder
     >>> _ = Folder.init("our-board", "Our board")
@@ -45,22 +45,22 @@ class Board:
 
     @property
     def name(self) -> str:
-        """Its title."""
+        """The board's title."""
         if self._server is not None:
             return str(self._server.start()["name"])
         with self._viewed() as view:
             return view.name
 
     def standings(self, benchmark: str = "") -> Snapshot | RemoteStandings:
-        """Its tables: `record()` is plain JSON, `to_pandas()` a data frame with a row per entry. From a folder or an
-        export they are computed here; a server's are its own."""
+        """Return the tables: `record()` is plain JSON, `to_pandas()` a data frame with a row per entry. For a folder or
+        an export they are computed locally; a server returns its own."""
         if self._server is not None:
             return self._server.standings(benchmark)
         with self._viewed() as view:
             return take_snapshot(view, benchmark)
 
     def entries(self, benchmark: str = "", kind: str = "", team: str = "", model: str = "") -> Listing[BoardEntry]:
-        """Its entries in the ledger's order, those that were withdrawn or removed among them."""
+        """Return the entries in the ledger's order, including withdrawn and removed ones."""
         filters = {"benchmark": benchmark, "kind": kind, "team": team, "model": model}
         if self._server is not None:
             answer = self._server.entries({name: value for name, value in filters.items() if value})
@@ -77,7 +77,7 @@ class Board:
         )
 
     def entry(self, name: str) -> BoardEntry:
-        """An entry by its name. `UnknownName` where there is none."""
+        """Return an entry by name. Raises `UnknownName` if there is none."""
         if self._server is not None:
             return read_board_entry(self._server.entry(name)["entry"], self.location)
         entries = {entry.entry: entry for entry in self.entries()}
@@ -86,17 +86,17 @@ class Board:
         return entries[name]
 
     def windows(self) -> list[dict[str, Any]]:
-        """Its sealed windows, by their state, as plain JSON."""
+        """Return the sealed windows with their states, as plain JSON."""
         if self._server is not None:
             return self._server.windows()
         with self._viewed() as view:
             return list_window_results(view)
 
     def submit(self, file: Path | str) -> list[str]:
-        """Hand a submission in (`farshift pack` writes one). Its entries; the same again for one that is there.
-        `BadSubmission` lists what does not validate."""
+        """Submit a file from `farshift pack`. Returns its entries, also if it was submitted before. Raises
+        `BadSubmission` with a list of problems if it does not validate."""
         if Path(self.location).is_file():
-            raise FarshiftError(f"{self.location} is a copy of a board: hand in at the board itself")
+            raise FarshiftError(f"{self.location} is a copy of a board: submit to the board itself")
         return submit_at(self.location, Path(file), self.token)[0]
 
     @contextmanager

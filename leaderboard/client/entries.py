@@ -1,4 +1,4 @@
-"""A board's entries as a list: what was submitted, and the two numbers that tables show first."""
+"""A board's entries as a list, with their ID and OOD scores."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..teams import make_display_names
 
 @dataclass(frozen=True)
 class BoardEntry:
-    """One run of a submission. run: its number there; team: the name that is shown; team_key: its public key, empty
-    where it did not sign; steps: where they are not the budget's; submission: sha256 of its zip; scorer: the version of
-    its newest score, entry_identity: of its table; id, ood: its scores; left: kind (withdrawn, removed), reason and
-    time, None while it is in a table."""
+    """One run of a submission. run: its number in the submission; team: the display name; team_key: the team's public
+    key, empty if the submission is not signed; steps: training steps, if they differ from the budget's; submission:
+    sha256 of its zip; scorer: version of the scorer of its newest score; entry_identity: identity of its table; id,
+    ood: its scores; left: kind (withdrawn, removed), reason and time, None while it is in a table."""
 
     entry: str
     run: int
@@ -41,7 +41,7 @@ class BoardEntry:
     left: dict[str, str] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return asdict(self)
 
 
@@ -49,7 +49,7 @@ _OF_ENTRY = ("entry", "run", "benchmark", "model", "team_key", "name", "note", "
 
 
 def make_board_entry(standing: ScoredEntry, team: str) -> BoardEntry:
-    """An entry, under the name that is shown of its team."""
+    """Create an entry with its team's display name."""
     score = standing.score
     return BoardEntry(
         **{name: getattr(standing, name) for name in (*_OF_ENTRY, "submission", "time", "reference")},
@@ -64,22 +64,22 @@ def make_board_entry(standing: ScoredEntry, team: str) -> BoardEntry:
 
 
 def read_board_entry(answer: Mapping[str, Any], where: str) -> BoardEntry:
-    """An entry as a server says it; `BadData` where it lacks something."""
+    """Parse an entry from a server's response. Raises `BadData` if a field is missing."""
     names = [field.name for field in fields(BoardEntry)]
     if missing := [name for name in names if name not in answer]:
-        raise BadData(f"{where}: an entry has no {missing[0]}: the server is of another version")
+        raise BadData(f"{where}: an entry has no {missing[0]}: the server runs another version of Farshift")
     return BoardEntry(**{name: answer[name] for name in names})
 
 
 def make_board_entries(standings: Iterable[ScoredEntry]) -> list[BoardEntry]:
-    """The entries of standings, teams under the names that are shown."""
+    """Create entries from standings, with the teams' display names."""
     every = list(standings)
     shown = make_display_names(every)
     return [make_board_entry(entry, shown[entry.team, entry.team_key]) for entry in every]
 
 
 def make_listing(entries: Iterable[BoardEntry]) -> Listing[BoardEntry]:
-    """Entries as a listing."""
+    """Return entries as a listing."""
     return Listing(
         list(entries),
         "run",  # an entry is a run of a submission

@@ -1,4 +1,4 @@
-"""A board's server as a client sees it: answers that are held to the ledger that it shows."""
+"""Client of a board's server, which checks responses against the server's ledger."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_BYTES = 1 << 28
-"""Bytes of an answer that are read."""
+"""Maximum number of bytes of a response."""
 PATIENCE = 60.0
 _PAGE = 500
 
 
 @dataclass(frozen=True)
 class RemoteStandings:
-    """Tables as a server says them."""
+    """Tables as computed by a server."""
 
     answer: dict[str, Any]
 
     def record(self) -> dict[str, Any]:
-        """Plain JSON, as `farshift board standings --json` prints it."""
+        """Return plain JSON, as printed by `farshift board standings --json`."""
         return self.answer
 
     def _repr_html_(self) -> str:
@@ -51,7 +51,7 @@ class RemoteStandings:
         return render_table(rows, str(self.answer["board"]))
 
     def to_pandas(self) -> pd.DataFrame:
-        """A data frame with a row for each entry in its table. `MissingExtra` without pandas."""
+        """Return a data frame with a row for each entry in its table. Raises `MissingExtra` without pandas."""
         placed = ("benchmark", "budget", "steps", "selection", "metric", "identity")
         return to_data_frame(
             [
@@ -64,8 +64,8 @@ class RemoteStandings:
 
 @dataclass
 class Server:
-    """A server at an address. Each answer is held to its ledger. `FarshiftError` where the ledger does not extend what
-    this user saw of it, or an answer counts a record that is not in it."""
+    """A server at an address, whose responses are checked against its ledger. Raises `FarshiftError` if the ledger does
+    not extend the one that this user saw before, or a response refers to a record that is not in it."""
 
     url: str
     _records: list[Record] = field(default_factory=list, repr=False)
@@ -102,34 +102,35 @@ class Server:
         return [self._check_in_ledger(self._json(f"api/v1/windows/{window['window']}")) for window in listed]
 
     def _check_in_ledger(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """An answer whose record is in the server's ledger, which extends what was seen."""
+        """Return a response after checking that its record is in the server's ledger and the ledger extends the known
+        one."""
         head = answer.get("head")
         if not isinstance(head, dict) or not isinstance(head.get("seq"), int) or not isinstance(head.get("hash"), str):
-            raise BadData(f"{self.url}: an answer does not say which record it counts")
+            raise BadData(f"{self.url}: a response does not name the ledger record that it refers to")
         seq = head["seq"]
         if seq >= len(self._records):
             with TemporaryDirectory(prefix="farshift-board-") as folder:
                 self._records = read_history(UrlReader(self.url, Path(folder)))
         if not 0 <= seq < len(self._records) or self._records[seq].hash != head["hash"]:
-            raise FarshiftError(f"{self.url}: record {seq}, which an answer counts, is not in its ledger")
+            raise FarshiftError(f"{self.url}: a response refers to record {seq}, which is not in the server's ledger")
         return answer
 
     def _json(self, path: str, parameters: dict[str, str] | None = None) -> dict[str, Any]:
         try:
             return parse_json_object(self._content(path, parameters))
         except ValueError as error:
-            raise BadData(f"{self.url}/{path} is not as a board's server answers: {error}") from error
+            raise BadData(f"{self.url}/{path} is not a valid response of a board's server: {error}") from error
 
     def _content(self, path: str, parameters: dict[str, str] | None = None) -> bytes:
         return fetch_url(f"{self.url}/{path}", parameters)
 
 
 class NotFound(FarshiftError):
-    """There is nothing at an address."""
+    """An address was not found (404)."""
 
 
 def find_server(url: str) -> Server | None:
-    """The server at an address; None where it has none of its answers, as a static export."""
+    """Return the server at an address; None if there is no server, only a static export."""
     url = url.rstrip("/")
     try:
         answer = parse_json_object(fetch_url(f"{url}/api/v1/"))
@@ -137,12 +138,12 @@ def find_server(url: str) -> Server | None:
         return None
     key = answer.get("key")
     if not isinstance(key, str) or len(key) != 64 or answer.get("read_only"):
-        return None  # a copy is read as an export is
+        return None  # a copy is read like an export
     return Server(url)
 
 
 def fetch_url(target: str, parameters: dict[str, str] | None = None) -> bytes:
-    """What is at an address. `NotFound` for 404, `Unavailable` where nothing answers."""
+    """Return the content at an address. Raises `NotFound` for 404, `Unavailable` if the server does not respond."""
     import httpx2
 
     if is_offline():
@@ -160,23 +161,23 @@ def fetch_url(target: str, parameters: dict[str, str] | None = None) -> bytes:
         except httpx2.TransportError as error:
             raise TransientError(str(error) or type(error).__name__) from error
 
-    return call_with_retries(ask, f"{target} could not be had")
+    return call_with_retries(ask, f"{target} could not be fetched")
 
 
 def _read_body(answer: Any, target: str) -> bytes:
     if is_retryable(answer.status_code):
         raise TransientError(
-            f"the server answered {answer.status_code}", parse_retry_after(answer.headers.get("Retry-After"))
+            f"the server returned status {answer.status_code}", parse_retry_after(answer.headers.get("Retry-After"))
         )
     got = bytearray()
     for piece in answer.iter_bytes():
         got += piece
         if len(got) > MOST_BYTES:
-            raise BadData(f"{target} answered with over {MOST_BYTES} bytes")
+            raise BadData(f"{target} returned more than {MOST_BYTES} bytes")
     if answer.status_code == 404:
         raise NotFound(f"{target}: {_parse_error(bytes(got))}")
     if answer.status_code != 200:
-        raise FarshiftError(f"{target} answered {answer.status_code}: {_parse_error(bytes(got))}")
+        raise FarshiftError(f"{target} returned status {answer.status_code}: {_parse_error(bytes(got))}")
     return bytes(got)
 
 
@@ -184,4 +185,4 @@ def _parse_error(content: bytes) -> str:
     try:
         return str(parse_json_object(content).get("error", ""))[:200]
     except ValueError:
-        return "there is nothing here"
+        return "not found"

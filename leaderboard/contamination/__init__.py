@@ -1,8 +1,8 @@
-"""Has a model seen the test? Probes that say so as plain records.
+"""Contamination probes: has a model seen the test? Each returns plain records.
 
 declared.py      the training data that a model card declares, against the sources of a benchmark
-fingerprints.py  exact and near duplicates between one's own training texts and a benchmark's test rows
-canaries.py      a benchmark's canary string, looked for in a text or asked of a model
+fingerprints.py  exact and near duplicates between training texts and a benchmark's test rows
+canaries.py      a benchmark's canary string, searched in texts or elicited from a model
 
 The strongest probe is a sealed draw: `leaderboard/sealed/contrast.py`.
 """

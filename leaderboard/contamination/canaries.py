@@ -1,5 +1,5 @@
-"""Canaries (benchmarks/canary.py), looked for in a corpus and in what a model writes: one that is found shows
-that the benchmark's data were there."""
+"""Search for canaries (benchmarks/canary.py) in a corpus and in what a model writes: a canary that is found shows
+that the benchmark's data were in the corpus or in the training data."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...core.errors import FarshiftError, ModelError
 from ...splits.schema import Schema
 
 _KNOWN = 16
-"""Hexadecimal digits of the GUID that a model is shown; it is asked for the other sixteen."""
+"""Hexadecimal digits of the GUID that are shown to a model; it should continue with the other sixteen."""
 
 _MIN_DIGITS = 8
-"""Digits in a row of the hidden half that no model guesses (1 in 2^32)."""
+"""Number of consecutive digits of the hidden half that counts as found: guessed with probability 1 in 2^32."""
 
 
 def search_texts(benchmark: Benchmark, texts: Iterable[str]) -> dict[str, Any]:
-    """In how many texts the canary stands, with or without dashes, whatever its case; and the first of them, from 0."""
+    """Count the texts that contain the canary (with or without dashes, any case); list the first of them, from 0."""
     canary = make_guid(benchmark)
     bare = canary.replace("-", "")
     matches, first, count = 0, None, 0
@@ -35,11 +35,11 @@ def search_texts(benchmark: Benchmark, texts: Iterable[str]) -> dict[str, Any]:
 
 
 def probe_continuation(benchmark: Benchmark, schema: Schema, model: Model) -> dict[str, Any]:
-    """Whether a model that answers texts with texts continues the canary: it is shown half of the GUID as an input of
-    the benchmark's task. `FarshiftError` where the task takes or gives anything but text."""
+    """Check whether a text-to-text model continues the canary when half of the GUID is an input of the benchmark's
+    task. Raises `FarshiftError` if the task's inputs or outputs are not text."""
     task = benchmark.task
     if task.type != "sequence" or len(task.inputs) != 1 or schema[task.inputs[0]].type != "string":
-        raise FarshiftError(f"{benchmark.name} does not ask texts for texts: a canary cannot be asked for there")
+        raise FarshiftError(f"{benchmark.name} is not a text-to-text task, which the canary probe needs")
     digits = make_guid(benchmark).replace("-", "")
     known, hidden = digits[:_KNOWN], digits[_KNOWN:]
     prompt = f"{TEXT} {benchmark.name} {known[:8]}-{known[8:12]}-{known[12:]}-"
@@ -53,5 +53,5 @@ def probe_continuation(benchmark: Benchmark, schema: Schema, model: Model) -> di
 def _get_text(answer: Any) -> str:
     values = list(getattr(answer, "prediction", answer))
     if len(values) != 1:
-        raise ModelError(f"the model gave {len(values)} answers to one text")
+        raise ModelError(f"the model returned {len(values)} predictions for one text")
     return values[0] if isinstance(values[0], str) else ""

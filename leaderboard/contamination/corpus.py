@@ -1,5 +1,5 @@
-"""One's own training texts, read where they lie: a Parquet file, a text file (a text a line), JSON lines, or a folder
-of these. Nothing of them leaves the machine."""
+"""Local training texts: a Parquet file, a text file (one text a line), JSON lines, or a folder of these. Nothing is
+sent to another machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LINES = (".txt", ".md", ".csv", ".tsv", ".text")
 _JSON = (".jsonl", ".ndjson")
 _PARQUET = (".parquet",)
 PIECE = 100_000
-"""Texts that are held in memory at once."""
+"""Number of texts in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Corpus:
 
     @classmethod
     def at(cls, location: Path | str) -> Corpus:
-        """The texts at a path; `FarshiftError` where there are none that can be read."""
+        """The texts at a path; `FarshiftError` if there are none that can be read."""
         location = Path(location)
         known = (*_LINES, *_JSON, *_PARQUET)
         if location.is_dir():
@@ -38,12 +38,13 @@ class Corpus:
             files = [location] if location.is_file() and location.suffix.lower() in known else []
         if not files:
             raise FarshiftError(
-                f"{location}: no texts there; give a folder or a file that ends with {', '.join(known)}"
+                f"{location}: no texts found; give a folder, or a file that ends with {', '.join(known)}"
             )
         return cls(tuple(files))
 
     def pieces(self) -> Iterator[list[str]]:
-        """The texts, in pieces of at most 100,000: every line, every text in a JSON line, every text column's value."""
+        """Yield the texts in lists of at most 100,000: every line, every string in a JSON line, every value of a text
+        column."""
         piece: list[str] = []
         for path in self.files:
             for text in _iterate_texts(path):
@@ -55,7 +56,7 @@ class Corpus:
             yield piece
 
     def tables(self, columns: tuple[str, ...]) -> Iterator[pa.Table]:
-        """The given columns of every Parquet file that has them all, in pieces."""
+        """Yield the given columns of every Parquet file that has all of them, in pieces."""
         import pyarrow as pa
 
         for path in self.files:
@@ -109,7 +110,7 @@ def _iterate_texts(path: Path) -> Iterator[str]:
 
 
 def _iterate_json_texts(line: str, where: str) -> Iterator[str]:
-    """Every text in a line of JSON."""
+    """Yield every string in a line of JSON."""
     if not line.strip():
         return
     try:

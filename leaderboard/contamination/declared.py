@@ -1,4 +1,4 @@
-"""What a model card declares to have been trained on, compared with where a benchmark's test rows lie."""
+"""Compare the training data that a model card declares with the sources of a benchmark's test rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _VIEWS = ("id", "ood")
 
 
 def list_declared_overlaps(card: ModelCard, benchmark: Benchmark) -> list[dict[str, Any]]:
-    """One record for each name that a card declares: `overlap` is "test" where test rows of the benchmark are among
-    what it names, "source" where it names the source that they lie in, "related" where it names a source made from the
-    same files or the same seed, "training" for the benchmark's own training rows, "none" for anything else that is
-    known or not known here, and "unknown" where the card says so. `why` says it in words."""
+    """One record for each name that a card declares. `overlap` is "test" if the named data contain test rows of the
+    benchmark, "source" if it names the source of the test rows, "related" if it names a source made from the same files
+    or the same seed, "training" for the benchmark's own training rows, "none" for anything else, known or unknown, and
+    "unknown" if the card says so. `why` explains it."""
     return [_make_record(benchmark, field, name) for field in FIELDS for name in getattr(card, field)]
 
 
@@ -62,12 +62,12 @@ def _find_overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None
 
 
 def normalise_name(name: str) -> str:
-    """A name as it is compared: lower case, letters and digits alone."""
+    """Normalise a name for comparison: lower case, letters and digits only."""
     return re.sub("[^a-z0-9]+", "", name.lower())
 
 
 def _find_split(plain_name: str) -> str | None:
-    """The full name of the split that a declared name stands for: its own, or a benchmark's."""
+    """The full name of the split that a declared name refers to, as a split or a benchmark."""
     for benchmark in load_benchmarks().values():
         if normalise_name(benchmark.name) == plain_name:
             return benchmark.definition.split
@@ -99,8 +99,8 @@ def _find_split_overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int 
 
 
 def describe_relation(first: Source, second: Source) -> str:
-    """How two sources have rows of one origin, in words: the same files, or one generator and seed; empty where
-    nothing says so."""
+    """Describe how two sources share rows: the same files, or the same generator and seed; empty if neither is
+    known."""
     first_origins, second_origins = (_list_origins(source.definition.distributions) for source in (first, second))
     if first_origins[0] & second_origins[0]:
         return "is made of the same files"

@@ -1,9 +1,9 @@
 """Do a benchmark's test rows occur in given training data? Exact and near duplicates, by fingerprints.
 
-Exact: the row's inputs are there, field by field (Parquet columns of the inputs' names: by row id), or its input texts
-are one of the texts, without regard to case and spaces. Near: a text resembles the row's to at least 0.8
-(splits/measures/near_duplicates.py). Texts of one template resemble each other whoever wrote them, so the share of the
-same rows that resemble the benchmark's own training rows stands beside it.
+Exact: the row's inputs occur field by field (Parquet columns with the inputs' names: by row id), or its input text
+equals one of the texts, ignoring case and spaces. Near: a text is similar to the row's at 0.8 or more
+(splits/measures/near_duplicates.py). Texts from one template are similar even without contamination, so the record also
+has the number of rows that are near duplicates of the benchmark's own training rows.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .corpus import PIECE, Corpus
 
 _VIEWS = ("id", "ood")
 _NAMED = 5
-"""Row ids of duplicates that are named."""
+"""Maximum number of row ids of duplicates that are listed."""
 
 Flags = NDArray[np.bool_]
 
 
 def count_duplicate_rows(corpus: Corpus, benchmark: Benchmark) -> dict[str, Any]:
-    """A record: how many rows of each test view stand in the corpus exactly, or nearly, the first few of them by row
-    id, and how many resemble training rows of the benchmark itself. `FarshiftError` where the benchmark's inputs are no
-    texts and no Parquet file has columns of their names."""
+    """Count the rows of each test view with exact or near duplicates in the corpus, list the first few by row id, and
+    count those with near duplicates in the benchmark's own training rows. Raises `FarshiftError` if the benchmark's
+    inputs are not text and no Parquet file has columns of their names."""
     views = {name: benchmark.view(name)[0] for name in _VIEWS}
     texts = {name: join_row_texts(part, benchmark) for name, part in views.items()}
     exact = {name: np.zeros(len(part), bool) for name, part in views.items()}
@@ -39,7 +39,7 @@ def count_duplicate_rows(corpus: Corpus, benchmark: Benchmark) -> dict[str, Any]
     rows = _mark_column_matches(corpus, benchmark, views, exact)
     if not rows and not all(texts.values()):
         needed = ", ".join(benchmark.task.inputs)
-        raise FarshiftError(f"{benchmark.name} is not of texts: give Parquet with its inputs as columns ({needed})")
+        raise FarshiftError(f"{benchmark.name} is not a text task: give Parquet with its inputs as columns ({needed})")
     count = 0
     for piece in corpus.pieces():
         count += len(piece)
@@ -55,7 +55,7 @@ def count_duplicate_rows(corpus: Corpus, benchmark: Benchmark) -> dict[str, Any]
 
 
 def join_row_texts(part: Part, benchmark: Benchmark) -> list[str]:
-    """The text of each row's inputs, fields joined by spaces; empty where an input is not text."""
+    """The text of each row's inputs, fields joined by spaces; empty if an input is not text."""
     schema = benchmark.split.source.schema
     if any(schema[name].type != "string" for name in benchmark.task.inputs):
         return []
@@ -65,19 +65,19 @@ def join_row_texts(part: Part, benchmark: Benchmark) -> list[str]:
 
 
 def compute_fingerprint(text: str) -> bytes:
-    """16 bytes that stand for a text, without regard to case and spaces."""
+    """A 16-byte digest of a text, ignoring case and spaces."""
     return blake2b(" ".join(text.casefold().split()).encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def _mark_column_matches(corpus: Corpus, benchmark: Benchmark, views: dict[str, Part], exact: dict[str, Flags]) -> int:
-    """Mark the rows whose inputs stand in columns of their names; how many rows were compared."""
+    """Mark the rows whose inputs occur in columns of their names; return how many corpus rows were compared."""
     schema = benchmark.split.source.schema
     fields = schema.of_role("input")
     compared = 0
     for table in corpus.tables(tuple(field.name for field in fields)):
         try:
             ids = compute_first_ids(table.cast(_to_arrow(fields)), schema)
-        except (ValueError, BadData):  # columns of these names, and of other things
+        except (ValueError, BadData):  # columns of the same names with other content
             continue
         compared += len(ids)
         for name, part in views.items():
@@ -92,7 +92,7 @@ def _to_arrow(fields: Any) -> Any:
 
 
 def _find_resembling(rows: list[str], texts: list[str]) -> Flags:
-    """Whether each row resembles one of the texts."""
+    """Whether each row is a near duplicate of one of the texts."""
     import pyarrow as pa
 
     both = make_shingles(pa.chunked_array([pa.array([*rows, *texts], pa.large_string())]))
@@ -100,7 +100,7 @@ def _find_resembling(rows: list[str], texts: list[str]) -> Flags:
 
 
 def _count_training_matches(benchmark: Benchmark, rows: list[str]) -> int:
-    """How many rows resemble a training row of the benchmark itself (of its first 100,000)."""
+    """Count the rows that are near duplicates of the benchmark's own training rows (the first 100,000)."""
     if not rows:
         return 0
     train = benchmark.part("train")

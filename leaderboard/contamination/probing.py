@@ -1,4 +1,4 @@
-"""All probes that one command runs, and their records in words."""
+"""All contamination probes of one command, and descriptions of their records."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Record = dict[str, Any]
 
 
 def probe(on: str, data: Path | str | None = None, card: Path | str | None = None, model: Any = None) -> list[Record]:
-    """The records of every probe that what is given allows: texts (`data`), a model card (a TOML file), a model or a
-    factory of one. `FarshiftError` where nothing is given or can be read."""
+    """Run every probe that the arguments allow: training texts (`data`), a model card (`card`, a TOML file), a model
+    or a model factory (`model`). Raises `FarshiftError` if none is given or one cannot be read."""
     if data is None and card is None and model is None:
         raise FarshiftError("probe: give training texts (--data), a model card (--card), or a model (--model)")
     benchmark = find_benchmark(on)
@@ -46,7 +46,7 @@ def _probe_card(card: Path, benchmark: Benchmark) -> list[Record]:
 
 
 def has_findings(records: list[Record]) -> bool:
-    """Whether a probe found what should not be there."""
+    """Whether a probe found contamination."""
     return any(_is_finding(record) for record in records)
 
 
@@ -59,19 +59,19 @@ def _is_finding(record: Record) -> bool:
 
 
 def describe_record(record: Record) -> str:
-    """A record in a line: FOUND, ok, or a question mark where nothing is known."""
+    """Describe a record in one line: FOUND, ok, or a question mark if unknown."""
     mark = "FOUND" if _is_finding(record) else "?" if record.get("overlap") == "unknown" else "ok"
     if record["probe"] == "declared training data":
         description = f"{record['field']}: {record['why']}"
     elif record["probe"] == "duplicates":
         views = (
-            f"{name}: {view['exact']} exact and {view['near']} near of {view['rows']} rows "
-            f"({view['near_own_training']} resemble the benchmark's own training)"
+            f"{name}: {view['exact']} exact and {view['near']} near duplicates of {view['rows']} rows "
+            f"({view['near_own_training']} near duplicates of its own training rows)"
             for name, view in record["views"].items()
         )
         description = f"{record['texts']:,} texts and {record['rows']:,} rows of columns; {'; '.join(views)}"
     elif record["probe"] == "canary in texts":
-        description = f"the canary stands in {record['found']} of {record['texts']:,} texts"
+        description = f"the canary was found in {record['found']} of {record['texts']:,} texts"
     else:
         description = (
             "the model continues the canary" if record["continued"] else "the model does not continue the canary"

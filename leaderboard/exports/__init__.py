@@ -1,8 +1,8 @@
-"""Exports: a board's tables in the formats of others. One file a format, found by its name.
+"""Exports of a board's tables to other formats. Each module is a format, found by its name.
 
-A format's module has `files(board, options) -> dict[str, bytes]`: relative path by path, what to write. It gets a
-`Snapshot` (tables/snapshot.py); the same board gives the same bytes. `OPTIONS` names the options that it takes, each
-with what it is for; those in `NEEDED` must be given.
+A format's module has `files(board, options) -> dict[str, bytes]`, which returns the content of each file by relative
+path. Its argument is a `Snapshot` (tables/snapshot.py); the same board gives the same bytes. `OPTIONS` has the accepted
+options with their descriptions; those in `NEEDED` are required.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ FOLDER = "leaderboard/exports"
 
 
 def list_formats() -> list[str]:
-    """The names of the formats there are, sorted."""
+    """Return the names of all formats, sorted."""
     return sorted(find_files_by_name(FOLDER, ".py"))
 
 
 def make_export_files(board: Snapshot, format: str, options: Mapping[str, str] | None = None) -> dict[str, bytes]:
-    """The files of an export by their relative paths. `UnknownName` for another format, `FarshiftError` for an option
-    that it does not take, or lacks."""
+    """Return the files of an export by relative path. Raises `UnknownName` for an unknown format, `FarshiftError` for
+    an unknown or missing option."""
     writer = load_module(FOLDER, format, "export format")
     known: dict[str, str] = getattr(writer, "OPTIONS", {})
     given = {name: value for name, value in (options or {}).items() if value}
     for name in given:
         if name not in known:
-            raise FarshiftError(f"the format {format} takes no --{name}: leave it out")
+            raise FarshiftError(f"the format {format} has no option --{name}: remove it")
     for name in getattr(writer, "NEEDED", ()):
         if name not in given:
             raise FarshiftError(f"the format {format} needs --{name}: {known[name]}")
@@ -40,8 +40,8 @@ def make_export_files(board: Snapshot, format: str, options: Mapping[str, str] |
 
 
 def write_export(board: Snapshot, format: str, out: Path | str, options: Mapping[str, str] | None = None) -> list[Path]:
-    """Write an export: a single file to `out` where `out` has the file's suffix, else all files into the folder `out`.
-    Returns what was written, sorted."""
+    """Write an export: a single file to `out` if `out` has the file's suffix, else all files to the folder `out`.
+    Returns the written paths, sorted."""
     targets = _make_targets(board, format, Path(out), options)
     for path, content in targets.items():
         write_atomically(path, content, "write it to another place")
@@ -51,18 +51,18 @@ def write_export(board: Snapshot, format: str, out: Path | str, options: Mapping
 def list_differences(
     board: Snapshot, format: str, out: Path | str, options: Mapping[str, str] | None = None
 ) -> list[str]:
-    """What of an export that was written to `out` is not what the board gives."""
+    """Return the problems of an export in `out`: files that are missing or differ from the board."""
     problems = []
     for path, content in sorted(_make_targets(board, format, Path(out), options).items()):
         if not path.is_file():
             problems.append(f"{path} is missing")
         elif path.read_bytes() != content:
-            problems.append(f"{path} is not what the board gives at record {board.head.seq}")
+            problems.append(f"{path} differs from the board's export at record {board.head.seq}")
     return problems
 
 
 def _make_targets(board: Snapshot, format: str, out: Path, options: Mapping[str, str] | None) -> dict[Path, bytes]:
-    """What belongs where."""
+    """Return the content of each target path."""
     files = make_export_files(board, format, options)
     only = next(iter(files)) if len(files) == 1 else ""
     if only and out.suffix == Path(only).suffix and not out.is_dir():

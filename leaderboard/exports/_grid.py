@@ -1,4 +1,4 @@
-"""The words of a board's table for people: its columns, a row of cells per entry, and what they mean."""
+"""A board's table as text: its columns, a row of cells per entry, and a caption."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...benchmarks.tables._grid import Grid, format_seeds
 from ..tables.table_view import Row, TableView
 
 NUMBERS = ("OOD", "ID", "gap", "behind the first")
-"""Columns that hold a number and its interval."""
+"""Columns with a number and its interval."""
 
 
 def make_grid(table_view: TableView) -> Grid:
-    """One row per entry, best first; of the columns those that hold something for at least one of the entries."""
+    """Return one row per entry, best first, without columns that are empty for all entries."""
     names = _list_columns(table_view)
     rows = (_make_cells(table_view, row) for row in table_view.rows)
     return Grid(
@@ -30,13 +30,13 @@ def _list_columns(table_view: TableView) -> list[str]:
     against = [f"beats {collapse_whitespace(table_view.baseline)}"] if table_view.baseline else []
     worst = ["worst group"] if any(row.worst for row in table_view.rows) else []
     team = ["team"] if len({row.standing.team for row in table_view.rows}) > 1 else []
-    # Names first: a terminal never breaks the first two columns, so that they can be copied.
+    # Names first: in a terminal the first two columns never wrap, so that they can be copied.
     named = ["model", *ranked, *team]
     return [*named, "OOD", "ID", "gap", *behind, *against, *worst, "seeds", "attempts"]
 
 
 def _make_cells(table_view: TableView, row: Row) -> dict[str, str]:
-    """A row's cells by column, plain text."""
+    """Return a row's cells by column, as plain text."""
     score = row.standing.score
     percent = is_percent(score)
     return {
@@ -57,7 +57,7 @@ def _make_cells(table_view: TableView, row: Row) -> dict[str, str]:
 
 
 def format_rank_set(row: Row) -> str:
-    """A rank set, such as `1-4`, or `3` where it holds one rank."""
+    """Format a rank set, such as `1-4`, or `3` for a single rank."""
     if row.rank is None:
         return "n/a"
     low, high = row.rank
@@ -65,12 +65,12 @@ def format_rank_set(row: Row) -> str:
 
 
 def format_interval(interval: Mapping[str, Any] | None, percent: bool) -> str:
-    """A number and its interval; empty where there is none."""
+    """Format a number and its interval; empty if there is none."""
     return format_estimate(Interval(interval["value"], interval["low"], interval["high"]), percent) if interval else ""
 
 
 def compute_standard_error(estimate: Estimate) -> float:
-    """The standard error of an estimate over rows and, where it has several, seeds."""
+    """Compute the standard error of an estimate over rows and, if there are several, seeds."""
     return hypot(estimate.row_se, estimate.seed_se or 0.0)
 
 
@@ -91,5 +91,5 @@ def _format_attempts(row: Row, percent: bool) -> str:
 
 
 def make_caption(table_view: TableView) -> str:
-    """What the columns mean, in sentences."""
+    """Return sentences that explain the columns."""
     return " ".join(table_view.notes)

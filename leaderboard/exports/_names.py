@@ -1,4 +1,4 @@
-"""Names that are safe as a part of a path, and differ where what they name does."""
+"""Unique names that are safe as parts of a path."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from hashlib import sha256
 
 
 def make_slug(text: str) -> str:
-    """Lower-case letters, digits, dots, dashes and underscores; `unnamed` where nothing is left."""
+    """Reduce a text to lower-case letters, digits, dots, dashes and underscores; `unnamed` if nothing remains."""
     plain = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-._")
     return plain[:80].rstrip("-._") or "unnamed"
 
 
 def make_slugs(texts: Iterable[str]) -> dict[str, str]:
-    """A slug for each text; where two would share one, all but a text that is its own slug get a digest's head."""
+    """Return a slug for each text. Texts that would share a slug get the start of a digest appended, except a text that
+    equals its slug."""
     unique = sorted(set(texts))
     texts_by_slug: dict[str, list[str]] = {}
     for text in unique:

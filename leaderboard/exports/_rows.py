@@ -1,4 +1,4 @@
-"""A board's entries as flat rows: one for every entry of every table, every number as recorded."""
+"""A board's entries as flat rows, one for each entry of each table, with unrounded numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..tables.table_view import Row, TableView
 
 
 def list_rows(board: Snapshot) -> list[dict[str, Any]]:
-    """The rows, in the order of the tables. What there is not is None."""
+    """Return the rows in the order of the tables. Missing values are None."""
     return [_make_row(table_view, row) for table_view in board.views for row in table_view.rows]
 
 

@@ -1,4 +1,4 @@
-"""Comma-separated values (RFC 4180): every entry of every table a line, every number as recorded."""
+"""Comma-separated values (RFC 4180): a line for each entry of each table, with unrounded numbers."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from ._rows import list_rows
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
-    """One file: a header and one line per entry. What there is not is an empty cell."""
+    """Return one file with a header and one line per entry. Missing values are empty cells."""
     return {"standings.csv": format_csv(list_rows(board)).encode()}

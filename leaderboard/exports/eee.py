@@ -1,7 +1,7 @@
-"""EveryEvalEver: one JSON file per model and table, `data/<collection>/<developer>/<model>/<uuid>.json`, after its
-schema 0.3.0 (eval.schema.json of evaleval/every_eval_ever), with the standard error and the interval of every score.
+"""EveryEvalEver: one JSON file per model and table, `data/<collection>/<developer>/<model>/<uuid>.json`, in its schema
+0.3.0 (eval.schema.json of evaleval/every_eval_ever), with the standard error and the interval of each score.
 
-The names of files are uuids drawn from the entry's own name: the same board gives the same files.
+File names are uuids derived from the entry's name, so the same board gives the same files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._names import make_slug, make_slugs
 
 SCHEMA = "0.3.0"
 COLLECTION = "farshift"
-OPTIONS = {"source": "the address at which the board can be read"}
+OPTIONS = {"source": "the public address of the board"}
 VIEWS = {
     "id": "on rows like training that training never saw",
     "ood": "on shifted rows",
@@ -32,7 +32,7 @@ METHOD = "analytic: cluster-robust over test rows, and over training seeds (t in
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
-    """A file per entry, sorted by path."""
+    """Return a file per entry, sorted by path."""
     teams = make_slugs(_get_team(row) for table_view in board.views for row in table_view.rows)
     models = make_slugs(str(row.standing.score.model) for table_view in board.views for row in table_view.rows)
     documents = {}
@@ -63,7 +63,7 @@ def _make_log(board: Snapshot, table_view: TableView, row: Row, model: str, sour
         "source_name": board.name,
         "source_type": "evaluation_run",
         "source_organization_name": _get_team(row),
-        # Teams hand in predictions of their own runs; a board cannot know whether the model is theirs.
+        # Teams submit predictions of their own runs; a board cannot know whether the model is theirs.
         "evaluator_relationship": "other",
         "additional_details": {"entry": standing.entry, "submission_sha256": standing.submission},
     }
@@ -134,7 +134,7 @@ def _describe_metric(table_view: TableView, row: Row, view: str) -> dict[str, An
         "metric_kind": name,
         "metric_unit": "proportion" if score.bounds == (0.0, 1.0) else "points",
         "metric_parameters": {"version": int(number)},
-        # Of a score that should be high the gap should be small, and the other way round.
+        # If a higher score is better, a smaller gap is better, and vice versa.
         "lower_is_better": lower is (view != "gap"),
         "score_type": "continuous",
         "min_score": low,
@@ -143,7 +143,7 @@ def _describe_metric(table_view: TableView, row: Row, view: str) -> dict[str, An
 
 
 def _find_bounds(bounds: tuple[float, float] | None, view: str) -> tuple[float | None, float | None]:
-    """The least and the greatest value of a view; None where the metric has no two ends."""
+    """Return the least and the greatest value of a view; None if the metric is not bounded on both sides."""
     if bounds is None:
         return None, None
     low, high = bounds

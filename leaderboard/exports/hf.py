@@ -1,12 +1,12 @@
-"""Hugging Face Community Evals: `eval.yaml` for the data set that hosts the benchmark, and for every model what goes
-into the `.eval_results/` folder of its repository (Hub documentation, Evaluation Results).
+"""Hugging Face Community Evals: `eval.yaml` for the data set that hosts the benchmark, and for each model the files for
+the `.eval_results/` folder of its repository (Hub documentation, Evaluation Results).
 
     eval.yaml
     models/<model>/.eval_results/<benchmark>.yaml
 
-A task is a view of a table: `<benchmark>-ood` and `<benchmark>-id`, of the quick budget `<benchmark>-quick-ood`. The
-Hub shows one value a result, so the interval stands in the notes. Only tables of the protocol as published are written:
-the format has no place for another one.
+A task is a view of a table: `<benchmark>-ood` and `<benchmark>-id`; for the quick budget `<benchmark>-quick-ood`. The
+Hub shows one value per result, so the interval is in the notes. Only tables of the published protocol are written,
+because the format cannot represent other ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ._names import make_slug, make_slugs
 
 OPTIONS = {
     "dataset": "the Hub data set that hosts the benchmark, OWNER/NAME",
-    "source": "the address at which the board can be read",
+    "source": "the public address of the board",
 }
 NEEDED = ("dataset",)
 FRAMEWORK = "farshift"
@@ -32,14 +32,14 @@ VIEWS = {"ood": "on shifted data", "id": "on data like training"}
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
-    """The data set's file, and one file per model and table."""
+    """Return the data set's file, and one file per model and table."""
     if options["dataset"].count("/") != 1:
-        raise FarshiftError(f"--dataset {options['dataset']!r}: name the data set as OWNER/NAME")
+        raise FarshiftError(f"--dataset {options['dataset']!r}: write the data set as OWNER/NAME")
     views = [table_view for table_view in board.views if is_published_protocol(table_view.table)]
     documents = {"eval.yaml": dump_yaml(_describe_benchmark(board, views))}
     models = make_slugs(format_model_name(row.standing) for table_view in views for row in table_view.rows)
     for table_view in views:
-        # The latest of a model's entries: a repository has one value a task.
+        # The latest of a model's entries, because a repository has one value per task.
         for row in sorted(table_view.rows, key=lambda row: (row.standing.time, row.standing.entry)):
             path = f"models/{models[format_model_name(row.standing)]}/.eval_results/{_make_table_name(table_view)}.yaml"
             documents[path] = dump_yaml([_make_result(table_view, row, view, options) for view in VIEWS])
@@ -47,8 +47,8 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def dump_yaml(value: Any) -> bytes:
-    """Plain data as YAML, keys in their order; letters beyond ASCII are escaped, as PyYAML writes some so that
-    they are read back as others."""
+    """Serialise plain data as YAML, with keys in their order. Non-ASCII characters are escaped, because PyYAML does not
+    preserve all of them."""
     import yaml
 
     text: str = yaml.safe_dump(value, sort_keys=False, width=120)
@@ -74,7 +74,7 @@ def _make_task_id(table_view: TableView, view: str) -> str:
 
 
 def _make_table_name(table_view: TableView) -> str:
-    """A name for a table: quick results have one of their own."""
+    """Return a name for a table; quick results have a separate one."""
     return make_slug(table_view.table.benchmark) + (
         "" if table_view.table.budget == "full" else f"-{table_view.table.budget}"
     )

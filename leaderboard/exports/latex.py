@@ -1,4 +1,4 @@
-"""LaTeX tables with booktabs rules, one a table of the board: needs `\\usepackage{booktabs}`, and UTF-8 input."""
+"""LaTeX tables with booktabs rules, one per table of the board. They need `\\usepackage{booktabs}` and UTF-8 input."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..tables.table_view import Row, TableView
 from ._grid import compute_standard_error, format_interval, format_rank_set
 
 OPTIONS = {
-    "caption": "what stands above; of several tables its beginning",
-    "label": "the label; of several tables its beginning",
+    "caption": "the caption; its beginning if there are several tables",
+    "label": "the label; its beginning if there are several tables",
 }
 
 PLUS_MINUS = "The number after ± is the standard error, over test rows and training seeds."
@@ -21,7 +21,7 @@ BOLD = "Bold: the best OOD score, and those that share a letter with it."
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
-    """One file with a `table` environment for each table."""
+    """Return one file with a `table` environment for each table."""
     alone = len(board.views) == 1
     return {"standings.tex": "\n".join(_format_table(view, options, alone) for view in board.views).encode()}
 
@@ -44,7 +44,7 @@ def _format_table(table_view: TableView, options: Mapping[str, str], alone: bool
 
 
 def _is_leader(row: Row) -> bool:
-    """Whether an entry is the first, or does not differ significantly from it."""
+    """Return whether an entry is the first, or does not differ significantly from it."""
     return row.rank is not None and (row.behind is None or not row.behind["told_apart"])
 
 

@@ -1,4 +1,4 @@
-"""Markdown tables (GitHub Flavored Markdown), one a table of the board, with what they mean beneath."""
+"""Markdown tables (GitHub Flavored Markdown), one per table of the board, each with an explanation below."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ._grid import make_grid
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
-    """One file: every table, and what is listed apart."""
+    """Return one file with all tables, and the withdrawn and removed entries."""
     parts = [f"# {escape_markdown(board.name)}\n", *(_format_table(table_view) for table_view in board.views)]
     if board.apart:
         lines = [f"- {escape_markdown(_format_removed(entry))}" for entry in board.apart]
-        parts.append("\n".join(["## Listed apart\n", *lines]) + "\n")
+        parts.append("\n".join(["## Withdrawn and removed entries\n", *lines]) + "\n")
     return {"standings.md": "\n".join(parts).encode()}
 
 

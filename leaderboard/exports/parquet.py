@@ -11,7 +11,7 @@ from ._rows import list_rows
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
-    """One file, `standings.parquet`: a row per entry. What there is not is null."""
+    """Return one file, `standings.parquet`, with a row per entry. Missing values are null."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -23,7 +23,7 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def _to_column(values: list[Any]) -> Any:
-    """Numbers are whole where all are, text is text; a column of nulls alone counts as numbers."""
+    """Make a column: int64 if all values are integers, float64 for other numbers and for only nulls, else string."""
     import pyarrow as pa
 
     kinds = {type(value) for value in values if value is not None}

@@ -1,10 +1,10 @@
-"""The ledger: an append-only, hash-chained, signed record of all that happened on a board, in SQL.
+"""The ledger: an append-only, hash-chained, signed record of all events on a board, in an SQL database.
 
 record.py      one record: its fields, its hash, its line
-chain.py       what is wrong with a chain of records
+chain.py       checks of a chain of records
 keys.py        the board's ed25519 key
 store.py       the table of records in SQLite or PostgreSQL
-migrations/    how that table came to be (Alembic)
+migrations/    the schema of that table (Alembic)
 book.py        all of it together: append, read
 """
 

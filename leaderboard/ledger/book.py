@@ -1,4 +1,4 @@
-"""The ledger of a board: records go in signed and in one chain, and come out checked."""
+"""The ledger of a board: signs and chains appended records, and checks records that are read."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Event = tuple[str, dict[str, Any]]
 
 
 class Ledger:
-    """The ledger in a store. Any number of processes may append: the database puts them in order.
+    """The ledger in a store. Any number of processes may append: the database serialises them.
 
-    store: where the records lie. signing: the board's private key, needed to append. key: its first public key,
-    hexadecimal: the board is known by it, whatever key signs now.
+    store: the database of the records. signing: the board's private key, needed to append. key: its first public key,
+    hexadecimal: it identifies the board, whatever key signs now.
     """
 
     def __init__(self, store: Store, signing: SigningKey, key: str) -> None:
         self.store, self.signing, self.key = store, signing, key
 
     def append(self, events: Sequence[Event]) -> list[Record]:
-        """Append events, all or none. Once this returns they are on the disk, whatever happens to the process."""
+        """Append events, all or none. They are on the disk when this returns."""
         for kind, _ in events:
             if kind not in KINDS:
-                raise ValueError(f"a ledger has no records of the kind {kind!r}")
-        self.signing.public  # noqa: B018 - a key that is missing is said before the ledger is held
+                raise ValueError(f"unknown kind of record {kind!r}")
+        self.signing.public  # noqa: B018 - report a missing key before locking the ledger
         return self.store.append(lambda head, rotated: self._continued(head, rotated, events), ROTATED)
 
     def current(self) -> str:
@@ -41,10 +41,10 @@ class Ledger:
         return find_current_key(self.store.of_kind(ROTATED), self.key)
 
     def _require(self, key: str) -> None:
-        if self.signing.public != key:  # another process may have put a new one in its place
+        if self.signing.public != key:  # another process may have replaced it
             self.signing = self.signing.again()
         if self.signing.public != key:
-            raise FarshiftError(f"{self.signing.path} is not this board's key, whose public half is {key}")
+            raise FarshiftError(f"{self.signing.path} is not this board's key: its public key is not {key}")
 
     def _continued(self, head: Record | None, rotated: Sequence[Record], events: Sequence[Event]) -> list[Record]:
         key = find_current_key(rotated, self.key)
@@ -54,7 +54,7 @@ class Ledger:
         if head is not None and not (head.fits() and is_signed_by(by, head.hash, head.signature)):
             raise FarshiftError(
                 f"the last record of the ledger in {self.store.name} was changed: nothing is appended to it "
-                "(farshift board verify lists what differs)"
+                "(run farshift board verify to list what differs)"
             )
         seq, previous = (head.seq + 1, head.hash) if head else (0, GENESIS)
         time = _clamp_time(head, get_utc_now())
@@ -66,8 +66,8 @@ class Ledger:
         return added
 
     def records(self) -> list[Record]:
-        """All records, checked against their chain and the signature of the last one, which stands for all before it;
-        `FarshiftError` names the first thing that is wrong."""
+        """All records, after a check of their chain and of the signature of the last one, which covers all before it.
+        `FarshiftError` names the first problem."""
         records = self.store.records()
         problems = find_link_problems(records)
         key = find_current_key(list_rotations(records[:-1]), self.key)
@@ -78,13 +78,13 @@ class Ledger:
         return records
 
     def records_since(self, last: Record) -> list[Record]:
-        """The records after one that was read, checked as by `records`; those before it are not read again.
-        `FarshiftError` where the ledger does not go on from it."""
+        """The records after one that was read before, checked as by `records`; earlier records are not read again.
+        Raises `FarshiftError` if the ledger does not continue from `last`."""
         since = self.store.records(last.seq)
         records = since[1:]
         problems = find_continuation_problems(last, records)
         if not since or since[0].hash != last.hash or not since[0].fits():
-            problems = [f"record {last.seq} is not the one that it was before"]
+            problems = [f"record {last.seq} has changed since it was read"]
         if not problems and records and not self._signed(records[-1]):
             problems = [f"record {records[-1].seq} is not signed by the board's key"]
         if problems:
@@ -96,11 +96,11 @@ class Ledger:
         return is_signed_by(find_current_key(rotated, self.key), record.hash, record.signature)
 
     def read(self, head: str | None = None) -> tuple[list[Record], list[str]]:
-        """All records as they are, and everything that is wrong with them, every signature checked."""
+        """All records, and every problem in them, with every signature checked."""
         records = self.store.records()
         return records, find_chain_problems(records, self.key, head)
 
 
 def _clamp_time(head: Record | None, time: str) -> str:
-    """A record's time is never before that of the one it follows, whatever the clock of this machine says."""
+    """Return a time that is not before that of the previous record, whatever this machine's clock says."""
     return max(time, head.time) if head else time

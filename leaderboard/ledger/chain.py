@@ -1,4 +1,4 @@
-"""What is wrong with a chain of records: every broken link, and where it is."""
+"""Checks of a chain of records: every broken link, with its position."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from .rotation import find_unsigned
 
 
 def find_chain_problems(records: Sequence[Record], key: str, head: str | None = None) -> list[str]:
-    """Everything wrong with a ledger's records, in order; empty where nothing is.
+    """List all problems of a ledger's records, in order; empty if there are none.
 
-    key: the board's first public key, hexadecimal. head: a record's hash known from an earlier look. Without it nobody
-    can tell that the last records were cut off: what is left of a chain is a chain.
+    key: the board's first public key, hexadecimal. head: a record's hash known from an earlier check. Without it a
+    removal of the last records cannot be detected, because the rest is still a valid chain.
     """
     problems = find_link_problems(records) + _find_signature_problems(records, key)
     if head is not None and all(record.hash != head for record in records):
-        problems.append(f"no record has the hash {head} that was given: records were cut off or rewritten")
+        problems.append(f"no record has the given hash {head}: records were removed or rewritten")
     return problems
 
 
 def find_link_problems(records: Sequence[Record]) -> list[str]:
-    """What is wrong with the chain itself, signatures aside."""
+    """List the problems of the chain itself, without signatures."""
     problems = []
     if not records or records[0].kind != "opened" or records[0].seq:
         problems.append("the ledger does not begin with the board's opening: records were removed")
@@ -29,7 +29,7 @@ def find_link_problems(records: Sequence[Record]) -> list[str]:
 
 
 def find_continuation_problems(last: Record, records: Sequence[Record]) -> list[str]:
-    """What is wrong with the chain of records that are to follow the `last` one, signatures aside."""
+    """List the problems of the chain of records that follow the record `last`, without signatures."""
     return _find_broken_links(records, last.seq + 1, last.hash)
 
 
@@ -39,13 +39,13 @@ def _find_broken_links(records: Sequence[Record], due: int, previous: str) -> li
         if record.seq > due:
             problems.append(f"{_format_span(due, record.seq - 1)} missing before record {record.seq}")
         elif record.seq < due:
-            problems.append(f"record {record.seq} stands after record {due - 1}: records were reordered or repeated")
+            problems.append(f"record {record.seq} comes after record {due - 1}: records were reordered or repeated")
         elif record.previous != previous:
-            problems.append(f"record {record.seq} does not follow from the one before it")
+            problems.append(f"record {record.seq} does not have the hash of the record before it")
         if not record.fits():
-            problems.append(f"record {record.seq} ({record.kind}) was changed: its hash does not fit")
+            problems.append(f"record {record.seq} ({record.kind}) was changed: its hash does not match")
         if record.kind not in (*KINDS, *HISTORY):
-            problems.append(f"record {record.seq} is of the unknown kind {record.kind!r}")
+            problems.append(f"record {record.seq} has the unknown kind {record.kind!r}")
         elif record.kind == "opened" and number:
             problems.append(f"record {record.seq} opens the board again")
         due, previous = record.seq + 1, record.hash

@@ -1,8 +1,8 @@
-"""The histories that this user has seen: of every board, by its public key, the hash of every record.
+"""The histories that this user has seen: the hash of every record of every board, by the board's public key.
 
-`FARSHIFT_HOME/heads/<key>.hashes` holds 32 bytes a record. A board that shows a history which does not extend what was
-seen has rewritten it, with its own key, or holds records back; no signature tells that. A board behind an address is
-known by its address too: `places/<digest>.key` notes the key that was first seen there.
+`FARSHIFT_HOME/heads/<key>.hashes` has 32 bytes for each record. If a board shows a history that does not extend the one
+that was seen, it has rewritten its history with its own key, or withholds records; no signature reveals that. A board
+behind a URL is also recognised by its URL: `places/<digest>.key` has the key that was first seen there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HASH = 32
 
 
 def find_history_conflicts(records: Sequence[Record], key: str) -> list[str]:
-    """What says that a history is not the continuation of the one that was last seen under a key."""
+    """List the ways in which a history is not a continuation of the one last seen for a key."""
     path = _get_history_path(key)
     if not path.is_file():
         return []
@@ -30,28 +30,28 @@ def find_history_conflicts(records: Sequence[Record], key: str) -> list[str]:
     for number, (hash, record) in enumerate(zip(seen, records, strict=False)):
         if hash != record.hash:
             return [
-                f"the history was rewritten from record {number} on: on {when} this user saw {len(seen)} records, and "
-                f"record {number} was another (they are kept in {path})"
+                f"the history was rewritten from record {number} on: on {when} this user saw {len(seen)} records with "
+                f"another record {number} (their hashes are in {path})"
             ]
     if len(records) < len(seen):
         return [
-            f"the ledger has {len(records)} records, and on {when} this user saw {len(seen)}: the last were cut "
-            f"off, or this is an older copy (they are kept in {path})"
+            f"the ledger has {len(records)} records, but on {when} this user saw {len(seen)}: the last records were "
+            f"removed, or this is an older copy (the hashes are in {path})"
         ]
     return []
 
 
 def find_address_conflicts(address: str, key: str) -> list[str]:
-    """What says that another board was seen at an address before. Call it before `remember_history`."""
+    """Report that another board was seen at a URL before. Call it before `remember_history`."""
     path = _get_address_path(address)
     if not path.is_file() or (known := path.read_text("ascii", "replace").strip()) == key:
         return []
-    return [f"{address} has the key {key}, and had {known} when this user first looked (kept in {path})"]
+    return [f"{address} has the key {key}, but had the key {known} when this user first read it (stored in {path})"]
 
 
 def remember_history(records: Sequence[Record], key: str, address: str = "") -> str:
-    """Keep a history that was verified and extends what was seen; `address`: the address that it was read from, if any.
-    Returns why it could not be kept, or ""."""
+    """Store a history that was verified and extends the one seen before; `address`: the URL that it was read from, if
+    any. Returns the reason if it could not be stored, else ""."""
     path = _get_history_path(key)
     hashes = b"".join(bytes.fromhex(record.hash) for record in records)
     try:

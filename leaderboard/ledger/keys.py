@@ -1,4 +1,4 @@
-"""Ed25519 keys (RFC 8032), a board's or a team's: PEM files (PKCS 8, not encrypted) that only their owner may read."""
+"""Ed25519 keys (RFC 8032) of a board or a team: PEM files (PKCS 8, not encrypted), readable only by their owner."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class SigningKey:
-    """The private key in a file, of a board or of a team (`whose`). It is read when something is first signed: reading
-    a board needs none."""
+    """The private key in a file, of a board or a team (`whose`). It is read when something is first signed: reading a
+    board needs no key."""
 
     def __init__(self, path: Path, whose: str = "board") -> None:
         self.path, self._whose = path, whose
@@ -30,15 +30,13 @@ class SigningKey:
         try:
             key = load_pem_private_key(content, None)
         except (ValueError, TypeError) as error:
-            raise FarshiftError(f"{self.path} holds no private key in PEM: put the {self._whose}'s own back") from error
+            raise FarshiftError(f"{self.path} has no PEM private key: restore the {self._whose}'s key") from error
         if not isinstance(key, Ed25519PrivateKey):
-            raise FarshiftError(
-                f"{self.path} holds a key of another sort than ed25519: put the {self._whose}'s own back"
-            )
+            raise FarshiftError(f"{self.path} is not an ed25519 key: restore the {self._whose}'s key")
         return key
 
     def again(self) -> SigningKey:
-        """The same file, to be read anew."""
+        """A new object for the same file, which is read again."""
         return SigningKey(self.path, self._whose)
 
     @cached_property
@@ -52,7 +50,7 @@ class SigningKey:
 
 
 def create_key(path: Path, whose: str = "board") -> SigningKey:
-    """The key in `path`; a new one where there is no file yet."""
+    """Return the key in `path`; create one if the file does not exist."""
     _require_cryptography()
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -64,8 +62,8 @@ def create_key(path: Path, whose: str = "board") -> SigningKey:
 
 
 def is_signed_by(public: str, hash: str, signature: str) -> bool:
-    """Whether `signature` over `hash` was made with the private half of `public`; False for whatever is not hexadecimal
-    of the right length."""
+    """Whether `signature` over `hash` was made with the private key of `public`; False if an argument is not
+    hexadecimal of the right length."""
     _require_cryptography()
     from cryptography.exceptions import InvalidSignature
 

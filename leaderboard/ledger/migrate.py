@@ -1,4 +1,4 @@
-"""Bringing a ledger's database to the schema of this version, by the migrations in `migrations/versions/`."""
+"""Migration of a ledger's database to this version's schema, by the migrations in `migrations/versions/`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def migrate_store(store: Store, to: str = "head") -> tuple[str | None, str | None]:
-    """Apply the migrations that are missing, in one transaction. Returns the schema before and after it."""
+    """Apply the missing migrations in one transaction. Returns the schema before and after."""
     try:
         from alembic import command
         from alembic.config import Config
@@ -29,20 +29,20 @@ def migrate_store(store: Store, to: str = "head") -> tuple[str | None, str | Non
 
 
 def refuse_newer(store: Store, schema: str) -> None:
-    """`FarshiftError` where a schema is one that this version does not know."""
+    """Raise `FarshiftError` if this version does not know a schema."""
     if schema > SCHEMA:
         raise FarshiftError(
-            f"the ledger in {store.name} has schema {schema}, of a newer Farshift (this one knows {SCHEMA}): upgrade it"
+            f"the ledger in {store.name} has schema {schema} of a newer Farshift (this one has {SCHEMA}): upgrade it"
         )
 
 
 def require_current(store: Store, where: Path) -> None:
-    """`FarshiftError` unless the database holds a ledger of exactly this version's schema."""
+    """Raise `FarshiftError` unless the database has a ledger of exactly this version's schema."""
     schema = store.schema()
     if schema is None:
-        raise FarshiftError(f"{where}: its ledger, {store.name}, is missing: put it back")
+        raise FarshiftError(f"{where}: its ledger, {store.name}, is missing: restore it")
     refuse_newer(store, schema)
     if schema < SCHEMA:
         raise FarshiftError(
-            f"{where}: its ledger has schema {schema}, this version needs {SCHEMA}: farshift board rescore {where}"
+            f"{where}: its ledger has schema {schema}, this version needs {SCHEMA}: run farshift board rescore {where}"
         )

@@ -1,5 +1,5 @@
-"""What a ledger's database holds beside what the migrations made: a trigger or a rule there could change what is
-appended, a view could stand for the records."""
+"""Find objects in a ledger's database that the migrations did not make: a trigger or a rule could change what is
+appended, a view could replace the records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SQLITE = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master ORDER BY type, name"
 
-# Objects outside the system's schemas, each with what it does: of a trigger its definition and whether it is enabled.
+# Objects outside the system's schemas; for a trigger its definition and whether it is enabled.
 _POSTGRESQL = """
 SELECT CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'view' ELSE 'relation' END,
        n.nspname || '.' || c.relname, '', ''
@@ -38,11 +38,11 @@ WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LI
 """
 
 Objects = dict[tuple[str, str], str]
-"""By kind and name what an object does, blanks aside."""
+"""The definition of each object by kind and name, ignoring blanks."""
 
 
 def find_foreign_objects(store: Store) -> list[str]:
-    """What in a ledger's database is not as the migrations of this version make it, sorted."""
+    """List how a ledger's database differs from what this version's migrations make, sorted."""
     with store.reading() as connection:
         objects = _read_objects(connection)
     if store.dialect == "sqlite":
@@ -55,12 +55,12 @@ def find_foreign_objects(store: Store) -> list[str]:
     else:
         expected = _list_expected_postgresql(objects)
     problems = [
-        f"has the {kind} {name}, which no migration makes" for kind, name in objects if (kind, name) not in expected
+        f"has the {kind} {name}, which no migration creates" for kind, name in objects if (kind, name) not in expected
     ]
     problems += [f"lacks the {kind} {name}" for kind, name in expected if (kind, name) not in objects]
     for what, does in expected.items():
         if does and objects.get(what, does) != does:
-            problems.append(f"has the {what[0]} {what[1]} otherwise than the migrations make it")
+            problems.append(f"has the {what[0]} {what[1]} with another definition than in the migrations")
     return sorted(f"the ledger's database {problem[:200]}" for problem in problems)
 
 
@@ -70,14 +70,14 @@ def _read_objects(connection: Connection) -> Objects:
     query = _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL
     objects: Objects = {}
     for kind, name, on, does in connection.execute(text(query)).all():
-        # What a table's definition says differs by Alembic's version; its columns are read by their names.
+        # A table's definition depends on the version of Alembic; columns are read by name.
         plain = "" if kind in ("table", "index") else " ".join(str(does).split()).lower()
         objects[kind, f"{name} on {on}" if kind in ("trigger", "rule") else str(name)] = plain
     return objects
 
 
 def _list_expected_postgresql(objects: Objects) -> Objects:
-    """What the migrations make in PostgreSQL, in the schema that the records lie in."""
+    """The objects that the migrations create in PostgreSQL, in the schema of the records."""
     from .migrations.versions.v0002_append_only import POSTGRESQL
     from .migrations.versions.v0003_server import TABLES
 
@@ -96,5 +96,5 @@ def _list_expected_postgresql(objects: Objects) -> Objects:
             _, _, event = " ".join(words).partition(f"{words[2]} ")
             timing, _, action = event.partition(" ON records ")
             shown = f"create trigger {words[2]} {timing} on {schema}.records {action} enabled o"
-            expected["trigger", name] = shown.lower().replace("update or delete", "delete or update")  # as it is shown
+            expected["trigger", name] = shown.lower().replace("update or delete", "delete or update")  # as shown
     return expected

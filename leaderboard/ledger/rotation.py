@@ -1,8 +1,8 @@
-"""Which key signs which records: a board's first key, by which it is known for good, until a record that is signed by
-it names the next.
+"""Key rotation: a board signs with its first key, which identifies it permanently, until a record signed by it names
+the next one.
 
-A record `key_rotated` has `{"key": ..}`, the public key that signs every record after it. It is signed by the key
-before, so whoever trusts the first key trusts the last.
+A record `key_rotated` has `{"key": ..}`, the public key that signs every later record. It is signed by the previous
+key, so trust in the first key extends to the last.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _KEY = re.compile("[0-9a-f]{64}")
 
 
 def find_next_key(record: Record, key: str) -> str:
-    """The key that signs the records after one that `key` signs."""
+    """The key that signs the records after `record`, which `key` signs."""
     named = record.body.get("key") if record.kind == KIND else None
     return named if isinstance(named, str) and _KEY.fullmatch(named) else key
 
 
 def find_current_key(records: Iterable[Record], key: str) -> str:
-    """The key that signs what follows some records, `key` being the board's first. A rotation that the key before it
-    did not sign is none."""
+    """The key that signs the record after `records`, `key` being the board's first. A rotation that the previous key
+    did not sign is ignored."""
     for record in records:
         if record.kind == KIND and record.fits() and is_signed_by(key, record.hash, record.signature):
             key = find_next_key(record, key)
@@ -38,7 +38,7 @@ def list_rotations(records: Sequence[Record]) -> list[Record]:
 
 
 def find_unsigned(records: Iterable[Record], key: str) -> list[int]:
-    """The numbers of the records that their key did not sign, `key` being that of the first of them."""
+    """The numbers of the records without a valid signature, `key` being the key of the first of them."""
     wrong = []
     for record in records:
         if is_signed_by(key, record.hash, record.signature):

@@ -1,7 +1,7 @@
 """The table of records, in SQLite or PostgreSQL, through SQLAlchemy.
 
 Appends are serialised by the database (SQLite: `BEGIN IMMEDIATE`; PostgreSQL: a lock on the table), acknowledged when
-they are on the disk, and held by triggers: a row must follow the last one, and none is ever updated or deleted.
+they are on the disk, and checked by triggers: a row must follow the last one, and no row is updated or deleted.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ SCHEMA = "0003"
 """The newest migration: the schema that this version reads and writes."""
 
 WAIT = 60
-"""Seconds that an append waits for another process's."""
+"""Seconds that an append waits for another process."""
 
 HOLD = 0x46617273686966
-"""The number of the lock that a writer of a board holds in PostgreSQL ("Farshif" in ASCII)."""
+"""The number of the advisory lock of a board's writer in PostgreSQL ("Farshif" in ASCII)."""
 
 _COLUMNS = ("seq", "time", "kind", "body", "previous", "hash", "signature")
 
 
 class Store:
-    """A database that holds one ledger. url: `sqlite:///FILE` or `postgresql+psycopg://USER@HOST/DATABASE`."""
+    """A database with one ledger. url: `sqlite:///FILE` or `postgresql+psycopg://USER@HOST/DATABASE`."""
 
     def __init__(self, url: str) -> None:
         self.url = _parse_url(url)
@@ -52,7 +52,7 @@ class Store:
 
     @property
     def name(self) -> str:
-        """Where it is, for messages: never with a password."""
+        """The location of the database for messages, without a password."""
         if self.dialect == "sqlite":
             return str(self.url.database)
         port = f":{self.url.port}" if self.url.port else ""
@@ -70,13 +70,13 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection, within a transaction that sees one state."""
+        """A connection in a transaction that sees one state."""
         with self._plainly(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A connection, within a transaction that no other writer can enter (PostgreSQL: see `append`)."""
+        """A connection in a transaction that excludes other writers (PostgreSQL: see `append`)."""
         with (
             self._turn(),
             self._plainly(),
@@ -86,13 +86,13 @@ class Store:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """The writers of this process one after the other, where SQLite is to order them: it has whoever waits ask
-        again after ever longer pauses, so that one of twenty would wait for seconds while the others pass it."""
+        """Serialise the writers of this process for SQLite. SQLite lets waiting writers poll at growing intervals, so
+        that one of twenty could wait for seconds while others overtake it."""
         if self.dialect != "sqlite":
             yield
             return
         if not self._writes.acquire(timeout=WAIT):
-            raise FarshiftError(f"the ledger in {self.name}: others of this process wrote to it for {WAIT} s")
+            raise FarshiftError(f"the ledger in {self.name}: locked by other threads for {WAIT} s: try again")
         try:
             yield
         finally:
@@ -100,8 +100,8 @@ class Store:
 
     @contextmanager
     def lock_across_machines(self) -> Iterator[None]:
-        """Hold the ledger among machines while the context lasts; a process that dies lets go. Only PostgreSQL has more
-        than one machine: for SQLite there is nothing to hold."""
+        """Lock the ledger across machines within the context; the lock of a process that dies is released. Only
+        PostgreSQL is used from more than one machine: for SQLite this does nothing."""
         if self.dialect == "sqlite":
             yield
             return
@@ -113,14 +113,14 @@ class Store:
                 connection.exec_driver_sql(f"SELECT pg_advisory_lock({HOLD})")
             yield
         finally:
-            # The lock goes with the session: it is ended, and not given back to the pool.
+            # The lock belongs to the session, which is closed and not returned to the pool.
             with self._plainly():
                 connection.invalidate()
                 connection.close()
 
     @contextmanager
     def _plainly(self) -> Iterator[None]:
-        """Turn a database's errors into one line without what was asked, and without a password."""
+        """Turn database errors into one line without the SQL statement or a password."""
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
@@ -132,7 +132,7 @@ class Store:
             raise FarshiftError(f"the ledger in {self.name}: {message}") from error
 
     def schema(self) -> str | None:
-        """The migration that the database is at; None where it holds no ledger."""
+        """The migration that the database is at; None if it has no ledger."""
         from sqlalchemy import inspect
 
         if self.dialect == "sqlite" and not Path(str(self.url.database)).is_file():
@@ -145,7 +145,7 @@ class Store:
 
     @contextmanager
     def committing(self) -> Iterator[Connection]:
-        """As `writing`; what is written is on the disk when the context ends, whatever the server's default is."""
+        """As `writing`; the changes are on the disk when the context ends, whatever the server's default is."""
         with self.writing() as connection:
             if self.dialect == "postgresql":
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT}s'")
@@ -153,8 +153,8 @@ class Store:
             yield connection
 
     def append(self, continued: Callable[[Record | None, list[Record]], list[Record]], kind: str) -> list[Record]:
-        """Insert what `continued` makes of the last record there is and of all that are of a kind, in one transaction;
-        returns it once it is on the disk."""
+        """Insert the records that `continued` returns for the last record and all records of `kind`, in one
+        transaction. Returns them once they are on the disk."""
         from sqlalchemy import insert
 
         with self.committing() as connection:
@@ -174,12 +174,12 @@ class Store:
         return None if row is None else self._record(row)
 
     def head(self) -> Record | None:
-        """The last record, as it is; None where there is none yet."""
+        """The last record, unchecked; None if there is none."""
         with self.reading() as connection:
             return self._head(connection)
 
     def of_kind(self, kind: str) -> list[Record]:
-        """The records of a kind, by `seq`, as they are."""
+        """The records of a kind by `seq`, unchecked."""
         with self.reading() as connection:
             return self._of_kind(connection, kind)
 
@@ -191,8 +191,7 @@ class Store:
         return [self._record(row) for row in connection.execute(query)]
 
     def records(self, since: int = 0) -> list[Record]:
-        """All records from the one `since` on, by `seq`, as they are: see `chain.py` for what may be wrong with
-        them."""
+        """All records from number `since` on, by `seq`, unchecked: `chain.py` checks them."""
         from sqlalchemy import select
 
         records = _make_records_table()
@@ -210,7 +209,7 @@ class Store:
         return Record(**values | {"body": body})
 
     def close(self) -> None:
-        """Give up all connections."""
+        """Close all connections."""
         self._engine.dispose()
 
 
@@ -235,19 +234,19 @@ def _parse_url(url: str) -> URL:
         database_url = database_url.set(drivername="postgresql+psycopg")
     if database_url.drivername not in ("sqlite", "postgresql+psycopg"):
         raise FarshiftError(
-            f"a ledger cannot lie in {database_url.drivername}: use postgresql+psycopg://USER@HOST/DATABASE"
+            f"a ledger cannot be stored in {database_url.drivername}: use postgresql+psycopg://USER@HOST/DATABASE"
         )
     return database_url
 
 
 def _prepare_sqlite(engine: Engine) -> Engine:
-    """Make transactions begin where they are said to begin, and commits durable."""
+    """Make transactions begin explicitly and commits durable."""
     from sqlalchemy import event
 
     def connected(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # else Python's driver begins transactions when it likes
-        # A rollback journal, flushed together with its folder: one file holds the whole ledger, also on a disk that
-        # may only be read, and what was committed outlives a power cut.
+        connection.isolation_level = None  # otherwise Python's driver begins transactions implicitly
+        # A rollback journal, flushed together with its folder: the whole ledger is in one file, also on a read-only
+        # disk, and commits survive a power failure.
         for pragma in ("synchronous = EXTRA", "trusted_schema = OFF", "recursive_triggers = ON"):
             connection.execute(f"PRAGMA {pragma}")
 

@@ -1,1 +1,1 @@
-"""What is done to a board: submit, withdraw, rescore, verify, build."""
+"""Operations on a board: submit, withdraw, rescore, verify, build."""

@@ -1,7 +1,7 @@
-"""Building a board of many runs at once: packed, submitted by several processes, verified, its pages written.
+"""Build a board from many runs: pack them, submit them in several processes, verify the board, write its pages.
 
-What is to be entered comes as jobs: where a run comes from is the caller's business. A killed or repeated build goes on
-with the jobs whose run the board does not have.
+The runs are given as jobs; the caller defines how a run is obtained. An interrupted or repeated build continues with
+the jobs whose run the board does not have.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from .submit import submit_runs
 from .verify import verify_board
 
 BUILT = Path("derived") / "built.json"
-"""Which run each job gave: job by its key. May be deleted: its jobs then run again."""
+"""The run of each job, by the job's key. May be deleted: its jobs then run again."""
 
 Fetch = Callable[[str, str], Run]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run to be entered: `fetch(benchmark, model)` gives it, in another process. key: changes whenever the run
+    """One run to be entered: `fetch(benchmark, model)` returns it, in another process. key: changes whenever the run
     would; batch: jobs of one batch are submitted together."""
 
     key: str
@@ -53,7 +53,8 @@ class Job:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build did. left_out: jobs whose data cannot be had here, with why; differences: what verifying found."""
+    """The results of a build. left_out: jobs whose data are unavailable here, with the reason; differences: those that
+    the verification found."""
 
     board: Path
     page: Path
@@ -65,14 +66,14 @@ class BuildReport:
     seconds: dict[str, float]
 
     def record(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return self.__dict__ | {"board": str(self.board), "page": str(self.page)}
 
     def __str__(self) -> str:
         state = format_count(len(self.differences), "difference") if self.differences else "verified"
         took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in self.seconds.items())
         entered, entries = format_count(self.entered, "run"), format_count(self.entries, "entry", "entries")
-        lines = [f"{self.board}: {entered} entered, {self.there} there before; {entries}, {state}"]
+        lines = [f"{self.board}: {entered} entered, {self.there} already there; {entries}, {state}"]
         lines += [f"left out: {why}" for why in self.left_out] + self.differences
         return "\n".join([*lines, f"({took})", f"open {self.page.resolve()}"])
 
@@ -86,13 +87,13 @@ def build(
     baselines: Mapping[str, str] | None = None,
     workers: int = 2,
 ) -> BuildReport:
-    """Enter the runs of all jobs into the board at `folder`, which is made where there is none; verify everything;
+    """Enter the runs of all jobs into the board at `folder`, which is created if it does not exist; verify everything;
     write the pages.
 
-    baselines: for a benchmark the model that its entries are compared with. Raises `FarshiftError` where there is no
-    job, or a run cannot be entered; what was entered before is kept."""
+    baselines: for each benchmark the model that its entries are compared with. Raises `FarshiftError` if there are no
+    jobs, or a run cannot be entered; entries made before remain."""
     if not jobs:
-        raise FarshiftError("there are no runs to build a board of")
+        raise FarshiftError("no runs to build a board from")
     folder = Path(folder)
     board = Board(folder) if (folder / "board.toml").exists() else Board.init(folder, name)
     if baselines:
@@ -100,7 +101,7 @@ def build(
     watch = Stopwatch()
     todo = _find_missing_jobs(board, jobs)
     if len(todo) < len(jobs):
-        log_message(f"{len(jobs) - len(todo)} of {len(jobs)} runs are on {folder} already")
+        log_message(f"{len(jobs) - len(todo)} of {len(jobs)} runs are already on {folder}")
     left_out = _submit_jobs(board, todo, fetch, team, workers)
     _declare_references(board, jobs)
     seconds = {"entering": watch.seconds()}
@@ -130,7 +131,7 @@ def _find_missing_jobs(board: Board, jobs: Sequence[Job]) -> list[Job]:
 
 
 def _declare_references(board: Board, jobs: Sequence[Job]) -> None:
-    """Declare the entries of the jobs to be of their tables' fields: all are of one team, and are ranked all."""
+    """Declare the entries of the jobs as references: all of them are ranked, although they have the same team."""
     built = _read_run_digests(board)
     runs = {built[job.key] for job in jobs if job.key in built}
     declare_references(
@@ -148,14 +149,14 @@ def _read_run_digests(board: Board) -> dict[str, str]:
 
 
 def _submit_jobs(board: Board, jobs: Sequence[Job], fetch: Fetch, team: str, workers: int) -> list[str]:
-    """Enter the runs of all jobs; returns why some were left out."""
+    """Enter the runs of all jobs. Returns reasons for the jobs that were left out."""
     batches: dict[str, list[Job]] = {}
     for job in jobs:
         batches.setdefault(job.batch, []).append(job)
     done, left_out = 0, []
     built = _read_run_digests(board)
     report_progress("entering runs", 0, len(jobs) or None)
-    # The largest first: the processes then end together.
+    # Largest first, so that the processes finish at about the same time.
     order = sorted(batches.values(), key=lambda batch: (-len(batch), batch[0].batch))
     with open_engine("processes", Needs(workers=workers)) as engine:
         for index, result, error in iterate_outcomes(
@@ -173,8 +174,8 @@ def _submit_jobs(board: Board, jobs: Sequence[Job], fetch: Fetch, team: str, wor
 
 
 def _submit_batch(folder: str, fetch: Fetch, team: str, jobs: Sequence[Job]) -> tuple[dict[str, str], list[str]]:
-    """Enter the runs of a batch, and keep the scores of their rows. Returns the digest of each job's run, by its key,
-    and why some were left out."""
+    """Enter the runs of a batch, and cache their row scores. Returns the digest of each job's run by its key, and
+    reasons for the jobs that were left out."""
     board = Board(folder)
     entered_runs = {entry.run_digest for entry in read_valid_entries(board.committed_records()).values()}
     runs, digests, left_out = [], {}, []

@@ -1,4 +1,4 @@
-"""An export of a board: everything that is needed to verify it, and none of its secrets."""
+"""An export of a board: everything needed to verify it, without its secrets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from ..board_view import BoardView
 
 PUBLIC = ("format", "name", "opened", "key")
-"""What of board.toml others see, beside the models that its tables are compared with."""
+"""The keys of board.toml that are public. The baselines of its tables are added to them."""
 
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What was written: records, files (of which `new` were not there before), and the hash of the last record."""
+    """What was written: records, files (`new`: those that did not exist before), and the hash of the last record."""
 
     out: Path
     records: int
@@ -36,9 +36,9 @@ class ExportReport:
 
 
 def export_board(board: Board, out: Path | str, clock: Clock = get_utc_time) -> ExportReport:
-    """Write `board.toml`, `ledger.jsonl` and every file that its records name and that is public by now into `out`. An
-    older export of the same board is brought up to date; what is there already is not written again. The ledger comes
-    last, so that an export that is being written never names what is not there yet."""
+    """Write `board.toml`, `ledger.jsonl` and every public file that the records name to `out`. An older export of the
+    same board is updated; existing files are not written again. The ledger is written last, so that an incomplete
+    export never names files that do not exist yet."""
     out = Path(out)
     records = board.committed_records()
     card = make_public_card(board)
@@ -56,7 +56,7 @@ def export_board(board: Board, out: Path | str, clock: Clock = get_utc_time) -> 
 
 
 def make_public_card(board: BoardView) -> dict[str, object]:
-    """What an export's board.toml says."""
+    """The content of an export's board.toml."""
     card = {name: board.card[name] for name in PUBLIC}
     if baselines := board.baselines():
         card["baselines"] = dict(sorted(baselines.items()))
@@ -67,7 +67,7 @@ _ADVICE = "export to another disk"
 
 
 def _refuse_others(out: Path, card: dict[str, object], named: dict[str, str]) -> None:
-    """Refuse a folder that holds anything but an older export of this board."""
+    """Refuse a folder that contains anything but an older export of this board."""
     if not out.exists():
         return
     if not out.is_dir():
@@ -79,7 +79,7 @@ def _refuse_others(out: Path, card: dict[str, object], named: dict[str, str]) ->
         foreign.add(CARD)
     foreign |= {path for path in list_files(out, folders) if path not in named}
     if foreign:
-        raise FarshiftError(f"{out} holds something else than an export of this board ({min(foreign)}): choose another")
+        raise FarshiftError(f"{out} contains other files than an export of this board ({min(foreign)}): choose another")
 
 
 def _copy_file(board: Board, path: str, digest: str, target: Path) -> bool:
@@ -87,6 +87,6 @@ def _copy_file(board: Board, path: str, digest: str, target: Path) -> bool:
         return False
     source = board.file(path)
     if source is None or compute_file_sha256(source) != digest:
-        raise FarshiftError(f"{board.path / path} is missing or was changed: see farshift board verify {board.path}")
+        raise FarshiftError(f"{board.path / path} is missing or was changed: run farshift board verify {board.path}")
     write_atomically(target, source.read_bytes(), _ADVICE)
     return True

@@ -1,4 +1,4 @@
-"""Where a board may be: its folder, an export of it in a folder or a zip file, or behind an http(s) address."""
+"""Locations of a board: its folder, an export in a folder or a zip file, or an http(s) URL."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .verify import Verification, verify_board
 
 @contextmanager
 def open_board(location: str) -> Iterator[Board | BoardReader]:
-    """The board at a place, or a reader of the copy that is there, while the context lasts."""
+    """Open the board at a location, or a reader of the copy there, within the context."""
     path = Path(location)
     if is_url(location) or path.is_file():
         with TemporaryDirectory(prefix="farshift-board-") as folder:
@@ -35,8 +35,8 @@ def open_board(location: str) -> Iterator[Board | BoardReader]:
 
 @contextmanager
 def open_board_view(location: str) -> Iterator[BoardView]:
-    """The board at a place to be read, while the context lasts. The history of a copy is checked, held to the one that
-    was last seen, and kept. `FarshiftError` names the first thing that is wrong."""
+    """Open a read-only view of the board at a location, within the context. The history of a copy is checked, compared
+    with the one that this user saw last, and stored. `FarshiftError` names the first problem."""
     with open_board(location) as board:
         if isinstance(board, Board):
             yield board
@@ -45,8 +45,8 @@ def open_board_view(location: str) -> Iterator[BoardView]:
 
 
 def read_history(copy: BoardReader) -> list[Record]:
-    """The records of a copy: its chain and signatures are checked, it must extend what this user saw of it, and is
-    remembered. `FarshiftError` names the first thing that is wrong."""
+    """Read the records of a copy: its chain and signatures are checked, it must extend the history that this user saw,
+    and it is stored. `FarshiftError` names the first problem."""
     records, problems = copy.read()
     key = str(copy.card.get("key"))
     problems += find_chain_problems(records, key)
@@ -67,20 +67,20 @@ def verify_at(
     workers: int = 1,
     fresh: bool = False,
 ) -> Verification:
-    """Verify the board at a place; see `verify_board`."""
+    """Verify the board at a location; see `verify_board`."""
     with open_board(location) as board:
         return verify_board(board, head, key, workers=workers, fresh=fresh)
 
 
 def submit_at(location: str, file: Path, token: str = "") -> tuple[list[str], bool]:
-    """Submit a file to the board at a place: the entries, and whether they are new. token: the access token for a board
-    behind an address; by default the user's."""
+    """Submit a file to the board at a location. Returns the entries, and whether they are new. token: the access token
+    for a board behind a URL; by default the user's."""
     return RemoteBoard(location, token).submit(file) if is_url(location) else submit_runs(Board(location), file)
 
 
 def is_url(location: str) -> bool:
-    """Whether a board is behind an http(s) address rather than in a folder."""
+    """Whether a location is an http(s) URL rather than a folder."""
     scheme, separator, _ = location.partition("://")
     if separator and scheme not in ("http", "https"):
-        raise FarshiftError(f"{location}: a board is a folder, or behind http:// or https://")
+        raise FarshiftError(f"{location}: a board is a folder, or a URL with http:// or https://")
     return bool(separator)

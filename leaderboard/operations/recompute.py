@@ -1,8 +1,8 @@
-"""A submission computed again: what it says of itself, the score of each of its runs, and the scores of their rows.
+"""Recompute a submission: its own statements, the score of each of its runs, and the scores of their rows.
 
-What was computed is kept in the user's cache, never on a board: in `boards/computed/<key>.json`, by the submission's
-digest, the runs and their identities, and this version's code; its rows in `boards/rows/`. A verification that is cut
-off goes on from there. A file there carries a digest of its own: one that does not fit is computed again.
+Results are cached in the user's cache, never on a board: in `boards/computed/<key>.json`, by the submission's digest,
+the runs and their identities, and this version's code; the rows in `boards/rows/`. An interrupted verification
+continues from there. A cached file has its own digest; if it does not match, the result is computed again.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ..tables.row_scores import make_rows_path, store_rows
 from .submit import make_run_item, score_entry
 
 CACHE_VERSION = 1
-"""The version of what is kept: raised by any change of it."""
+"""Version of the cache format: raise it with every change of the content."""
 
 
 @dataclass(frozen=True)
 class RecomputeJob:
-    """What is to be computed of a submission: its file; by run the entry's name and its identity; and whether the
-    scores of rows are wanted too. fresh: whatever was computed before."""
+    """What to compute for a submission: its file; for each run the entry's name and identity; and whether row scores
+    are needed too. fresh: ignore cached results."""
 
     file: Path
     digest: str
@@ -44,10 +44,10 @@ class RecomputeJob:
 
 @dataclass(frozen=True)
 class Recomputation:
-    """What came out. said: name, team, team key and note of the submission; runs: by run what the ledger should say of
-    it (`item`), its `identity`, and `score`, the digest of its score, with the `scorer`, or `problem`; `rows`: the
-    digest of the file of its rows, where they were wanted. unavailable, invalid: why nothing could be computed.
-    before: whether an earlier verification computed it."""
+    """The result. said: name, team, team key and note of the submission; runs: for each run the expected ledger entry
+    (`item`), its `identity`, and `score`, the digest of its score, with the `scorer`, or `problem`; `rows`: the digest
+    of the file of its row scores, if requested. unavailable, invalid: why nothing could be computed. before: whether an
+    earlier verification computed it."""
 
     metadata: Mapping[str, str]
     runs: Mapping[int, Mapping[str, Any]]
@@ -57,7 +57,7 @@ class Recomputation:
 
 
 def recompute_scores(job: RecomputeJob) -> Recomputation:
-    """Compute a submission's scores again, or take them from an earlier time."""
+    """Recompute a submission's scores, or read them from the cache."""
     cache_path = get_derived_folder() / "computed" / f"{_make_cache_key(job)}.json"
     if not job.fresh and (result := _read_cache(cache_path, job)) is not None:
         return result
@@ -101,7 +101,7 @@ def _write_cache(path: Path, record: Mapping[str, Any]) -> None:
     try:
         write_atomically(path, sha256(content).hexdigest().encode() + b"\n" + content)
     except FarshiftError:
-        return  # a full or read-only cache: it is computed again the next time
+        return  # a full or read-only cache: computed again next time
 
 
 def _read_cache(path: Path, job: RecomputeJob) -> Recomputation | None:
@@ -128,8 +128,8 @@ def _has_digest(file: Path, digest: str) -> bool:
 
 
 def compute_code_digest() -> str:
-    """A digest of all code that a score comes from: this package's, that in `FARSHIFT_PATH`, and the versions of the
-    libraries that do the arithmetic."""
+    """A digest of all code that determines a score: this package's, that in `FARSHIFT_PATH`, and the versions of the
+    numerical libraries."""
     return _compute_code_digest(tuple(list_plugin_folders()))
 
 

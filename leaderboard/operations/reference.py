@@ -1,6 +1,6 @@
-"""Reference entries: those that a board's operator declares to be of their tables' fields as they are, such as the
-baselines of a whole catalogue, which are all of one team. A record of the ledger says so, so that whoever has an export
-takes rank sets over the same field. What is declared is entries, not a team: no name that others may use."""
+"""Reference entries, which a board's operator declares to be always ranked, such as the baselines of a whole catalogue,
+which all have one team. They are declared in a record of the ledger, so that anybody with an export ranks the same
+entries. Entries are declared, not a team, because others may use the same team name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def declare_references(board: Board, names: Sequence[str]) -> list[str]:
-    """Declare entries to be of the field. Returns those that were not before."""
+    """Declare entries as references. Returns those that were not references before."""
     with board.locked():
         known_entries = read_valid_entries(board.ledger.records())
         for name in names:

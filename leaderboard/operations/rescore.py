@@ -1,4 +1,4 @@
-"""A new scorer: every entry of an older one is scored anew from its stored predictions, and both values are kept."""
+"""Rescoring: score every entry of an older scorer again from its stored predictions; both scores stay."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class RescoreReport:
-    """What a rescoring did: what became of each entry, and which ones it had to leave, with why."""
+    """The results of a rescoring: the outcome for each entry, and the entries that were left, with the reason."""
 
     rescored: list[dict[str, Any]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
 
 def rescore_entries(board: Board) -> RescoreReport:
-    """Score every entry of an older scorer again, from its stored predictions; the older scores are kept. Submissions
-    are entered one after another: a killed rescoring goes on when repeated."""
+    """Score every entry of an older scorer again from its stored predictions; the older scores stay. Submissions are
+    processed one after another, so an interrupted rescoring can be repeated."""
     report = RescoreReport()
     known, todo = load_benchmarks(), dict[str, list[Entry]]()
     for entered in read_valid_entries(board.committed_records()).values():
@@ -53,8 +53,8 @@ def rescore_entries(board: Board) -> RescoreReport:
 
 
 def _is_old(known: dict[str, Benchmark], entered: Entry) -> bool:
-    """Whether an entry's newest score is by an older scorer than this version's. `FarshiftError` where it is of another
-    protocol or manifest than today's, which no rescoring can fix."""
+    """Whether an entry's newest score is by an older scorer than this version's. Raises `FarshiftError` if it has
+    another protocol or manifest than this version, which rescoring cannot change."""
     if not entered.scores:
         return False
     identity = entered.scores[-1].entry_identity
@@ -82,7 +82,7 @@ def _commit_scores(board: Board, old_entries: list[Entry], scores: list[Score]) 
     with board.locked():
         current_entries = read_valid_entries(board.ledger.records())
         if any(len(current_entries[old_entry.entry].scores) > len(old_entry.scores) for old_entry in old_entries):
-            return []  # another process was faster
+            return []  # another process has rescored them
         board.enter(events, files)
     reported_fields = ("entry", "replaces", "scorer", "before", "after")
     return [{name: body[name] for name in reported_fields} for _, body in events]

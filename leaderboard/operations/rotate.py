@@ -1,7 +1,7 @@
-"""A new key for a board: the old one signs a record that names the new, which signs everything after it.
+"""Key rotation of a board: the old key signs a record that names the new key, which signs every later record.
 
-The new key is written beside the old before the record is appended, and takes its place after: a process that is killed
-in between leaves a board that the next `rotate_key` finishes.
+The new key is written beside the old one before the record is appended, and replaces it afterwards: if the process is
+killed in between, the next `rotate_key` finishes the rotation.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..ledger.rotation import KIND
 
 
 def rotate_key(board: Board, reason: str) -> tuple[Record, Path]:
-    """Give a board a new key, with the reason on record. Returns the record, and where the old key lies now: it signs
-    nothing more."""
+    """Give a board a new key, with a reason in the ledger. Returns the record, and the path of the old key, which signs
+    no more records."""
     if not reason.strip():
-        raise FarshiftError("a rotation of the key needs a reason: --reason says it")
+        raise FarshiftError("a key rotation needs a reason: give it with --reason")
     path = get_key_path(board.path)
     with board.locked():
         following = create_key(path.with_name(f"{path.name}.next"))
-        if board.ledger.current() == following.public:  # the record was appended, and the process killed
+        if board.ledger.current() == following.public:  # the record was appended before the process was killed
             record = board.ledger.store.of_kind(KIND)[-1]
         else:
             (record,) = board.enter([(KIND, {"key": following.public, "reason": reason.strip()})], {})

@@ -1,4 +1,4 @@
-"""Submitting: a file validated, scored from its predictions, entered in the ledger."""
+"""Submission to a board: validate a file, score its predictions, append it to the ledger."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def submit_runs(board: Board, file: Path | str, allowed: Allowed | None = None) -> tuple[list[str], bool]:
     """Validate, score and enter a submission. Returns its entries, and whether it is new: submitting the same file
-    again changes nothing. Nothing is entered unless every run of it was scored."""
+    again changes nothing. Nothing is entered unless every run was scored."""
     file = Path(file)
     if (
         allowed is None
@@ -71,11 +71,11 @@ def submit_runs(board: Board, file: Path | str, allowed: Allowed | None = None) 
 
 
 def _store_row_scores(board: Board, submission: Submission, scores: Sequence[dict[str, Any]]) -> None:
-    """Keep the scores of the rows of what was entered, for the tables: whoever draws them would have to read and
-    validate the submission once more."""
+    """Cache the row scores of new entries for the tables, which otherwise have to read and validate the submission
+    again."""
     for body, entry in zip(scores, submission.entries, strict=True):
         path = make_rows_path(board.derived, body["entry"], submission.digest, body["entry_identity"])
-        with suppress(FarshiftError):  # it is entered; what is not kept is computed when it is asked for
+        with suppress(FarshiftError):  # it is entered; missing row scores are computed on demand
             store_rows(path, entry, submission.model)
 
 
@@ -84,13 +84,13 @@ def _list_entries(board: Board) -> list[Entry]:
 
 
 def _find_submission_entries(entered: list[Entry], digest: str) -> list[str]:
-    """The entries of a submission that the board has already; none where it has not."""
+    """The entries of a submission that is already on the board; none if it is not."""
     return [entry.entry for entry in entered if entry.submission == digest]
 
 
 def _find_duplicate_entries(board: Board, submission: Submission, file: Path) -> list[str]:
-    """The same, of one that was read. Refuses one with a run that another submission brought."""
-    # Of one reading of the ledger: between two, another process may enter this very submission.
+    """The entries of a validated submission, as above. Refuses a submission with a run that another submission has."""
+    # Uses one reading of the ledger: between two, another process may enter this submission.
     entered = _list_entries(board)
     if known_names := _find_submission_entries(entered, submission.digest):
         return known_names
@@ -99,9 +99,9 @@ def _find_duplicate_entries(board: Board, submission: Submission, file: Path) ->
     for entry in submission.entries:
         if entry.digest in known_runs:
             raise SubmissionRejected(
-                f"{file}: {entry.model} on {entry.benchmark.name} is the run behind entry {known_runs[entry.digest]} "
+                f"{file}: {entry.model} on {entry.benchmark.name} is the same run as entry {known_runs[entry.digest]} "
                 "on "
-                "this board already: pack the others without it"
+                "this board: pack the others without it"
             )
     return []
 
@@ -114,26 +114,26 @@ def _read_content(file: Path, digest: str) -> bytes:
 
 
 def score_entry(entry: ValidRun) -> Score:
-    """An entry's score: the same bytes as offline."""
+    """Score an entry: the same bytes as offline."""
     return score_predictions(entry.benchmark, entry.predictions, entry)
 
 
 def score_submission(file: Path, selection: str | None = None) -> list[Score]:
-    """The scores of all runs of a submission, in their order, as a board gives them; `BadSubmission` lists what is
-    wrong with it. The selection rule is the runs' own: another one is refused."""
+    """The scores of all runs of a submission, in order, as a board computes them; `BadSubmission` lists its problems.
+    The selection rule is that of the runs: another one is refused."""
     if selection is not None:
-        raise FarshiftError(f"{file}: a submission is scored by the rule of its runs (--selection is for run folders)")
+        raise FarshiftError(f"{file}: a submission uses the selection rule of its runs (no --selection)")
     return [score_entry(entry) for entry in validate_submission(file).entries]
 
 
 def make_entry_name(submission: str, run: int, identity: str) -> str:
-    """An entry's name: 16 hexadecimal digits over the submission, the run in it and the identity that it was first
-    scored under."""
+    """An entry's name: 16 hexadecimal digits of a digest of the submission, the run's number and the identity of its
+    first score."""
     return compute_identity({"submission": submission, "run": run, "identity": identity})[:16]
 
 
 def make_run_item(name: str, run: int, entry: ValidRun) -> dict[str, Any]:
-    """What the ledger says of one run of a submission."""
+    """One run of a submission as the ledger's record describes it."""
     return {
         "entry": name,
         "run": run,
@@ -147,12 +147,12 @@ def make_run_item(name: str, run: int, entry: ValidRun) -> dict[str, Any]:
 
 
 def make_score_body(entry: str, score: Score) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What the ledger says of an entry's score, and the file that goes with it."""
+    """The record's body for an entry's score, and the score's file."""
     files = {get_score_path(entry, score.scorer): score.json()}
     identity, scorer = score.entry_identity, score.scorer
     return {"entry": entry, "entry_identity": identity, "scorer": scorer, "files": compute_digests(files)}, files
 
 
 def extract_headline_values(score: Score) -> dict[str, float]:
-    """The two values of a score that a table shows first."""
+    """The two values of a score that a table shows: ID and OOD."""
     return {"id": float(score.id.value), "ood": float(score.ood.value)}

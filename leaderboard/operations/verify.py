@@ -1,5 +1,5 @@
-"""Verification: the ledger's chain, and everything that it says of scores computed again from the submissions, by
-anybody who has an export."""
+"""Verification of a board or an export by anybody: checks the ledger's chain, and recomputes all scores from the
+submissions."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from .verify_metadata import verify_card, verify_rows, verify_times
 
 @dataclass
 class Verification:
-    """What a recomputation found: entries, how many of them are `verified`, every difference, and what could not be
-    recomputed here, with why.
+    """The results of a verification: entries, how many of them are `verified`, every difference, and what could not be
+    recomputed here, with the reason.
 
-    records, head: how many records the ledger has, and the hash of the last: note it, and a later look tells whether
-    records were cut off. key: the board's public key. notes: what is no difference and worth knowing; before: how many
-    submissions an earlier verification by this version had computed."""
+    records, head: the number of records, and the hash of the last one: with this hash a later verification detects
+    removed records. key: the board's public key. notes: information that is not a difference; before: the number of
+    submissions that an earlier verification by this version had computed."""
 
     entries: int = 0
     verified: int = 0
@@ -60,7 +60,7 @@ class Verification:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything was recomputed, and is as the board says."""
+        """Whether everything was recomputed and agrees with the board."""
         return not self.differences and not self.not_recomputed
 
 
@@ -75,7 +75,7 @@ class FolderReader:
         self.card: dict[str, Any] = board.card | {"baselines": board.baselines()}
 
     def read(self) -> tuple[list[Record], list[str]]:
-        # What a killed submit left is finished first; where the chain is broken, that waits.
+        # Complete or roll back unfinished commits first, unless the chain is broken.
         with suppress(FarshiftError):
             self._board.committed_records()
         return self._board.ledger.store.records(), []
@@ -89,7 +89,7 @@ class FolderReader:
 
 
 class StoreReader(FolderReader):
-    """A board whose files lie in an object store: they are fetched from there, whatever copies its folder has."""
+    """A board with its files in an object store: they are fetched from there, whatever copies its folder has."""
 
     def __init__(self, board: Board, objects: ObjectStore, folder: Path) -> None:
         super().__init__(board)
@@ -116,18 +116,18 @@ def verify_board(
     fresh: bool = False,
 ) -> Verification:
     """Recompute everything: the chain, each signature, each file's digest, each score from its predictions, each
-    window, and the row scores that the board keeps.
+    window, and the row scores in the board's folder.
 
-    head: the hash of a record, key: the board's public key, known from an earlier look; workers: how many processes
-    compute, 0 for as many as there are cores; fresh: without what an earlier verification computed. The history is kept
-    (`ledger/heads.py`), and held to the one that was last seen."""
+    head: the hash of a record, key: the board's public key, both known from an earlier verification; workers: the
+    number of processes, 0 for one a core; fresh: ignore cached results. The history is stored (`ledger/heads.py`) and
+    compared with the one that this user saw last."""
     with _open_reader(board) as copy:
         return _verify_copy(board, copy, head, key, workers, fresh)
 
 
 @contextmanager
 def _open_reader(board: Board | BoardReader) -> Iterator[BoardReader]:
-    """What reads the files of a board, while the context lasts."""
+    """Open the reader of a board's files, within the context."""
     if not isinstance(board, Board):
         yield board
     elif board.objects is None:
@@ -176,11 +176,11 @@ def _verify_copy(
         following = find_next_key(rotation, "")
         messages = verification.notes if following else verification.differences
         messages.append(
-            f"record {rotation.seq} names {f'the key {following}' if following else 'no key'} for those after it"
+            f"record {rotation.seq} names {f'the key {following}' if following else 'no key'} for the later records"
         )
     named = list_named_files(records)
     folders = {path.split("/")[0] for path in named} | {"submissions", "scores"}
-    verification.differences += [f"{path} belongs to no record" for path in copy.strays(folders) if path not in named]
+    verification.differences += [f"{path} is named by no record" for path in copy.strays(folders) if path not in named]
     return verification
 
 
@@ -192,7 +192,7 @@ def _verify_history(
     head: str | None,
     key: str | None,
 ) -> None:
-    """Hold the ledger to itself, and to what was seen of it before."""
+    """Check the ledger itself, and compare it with the history seen before."""
     problems = (
         unread
         + _find_key_problems(records, verification.key, key)
@@ -202,7 +202,7 @@ def _verify_history(
         problems += find_history_conflicts(records, verification.key)
         problems += find_address_conflicts(copy.address, verification.key) if copy.address else []
         if not problems and (why := remember_history(records, verification.key, copy.address)):
-            verification.notes.append(f"this history could not be kept for the next time: {why}")
+            verification.notes.append(f"this history could not be stored for the next verification: {why}")
     verification.differences += problems
 
 
@@ -211,14 +211,14 @@ def _find_key_problems(records: list[Record], stated: str, known: str | None) ->
     if known is not None and known != stated:
         problems.append(f"board.toml has the key {stated}, not {known}: this is another board, or a forged copy")
     if records and (opening := records[0].body.get("key")) != stated:
-        problems.append(f"board.toml has the key {stated}, and the board was opened with {opening}")
+        problems.append(f"board.toml has the key {stated}, but the board was opened with {opening}")
     return problems
 
 
 def _verify_files(copy: BoardReader, records: list[Record], verification: Verification) -> set[str]:
-    """Check every named file against its digest. Returns those that are what the ledger says."""
+    """Check every named file against its digest. Returns those that match the ledger."""
     hidden = set() if copy.has_private_files else find_withheld_files(records, format_time(get_utc_time()))
-    # A copy that was made before a window opened is as the board was then: without the draw.
+    # A copy made before a window opened does not have its draw.
     older = set() if copy.has_private_files else find_withheld_files(records, "") - hidden
     good = set()
     for path, digest in list_named_files(records).items():
@@ -228,24 +228,24 @@ def _verify_files(copy: BoardReader, records: list[Record], verification: Verifi
             file = copy.file(path)
         except (Unavailable, BadData) as error:
             if path not in older or isinstance(error, BadData):
-                verification.differences.append(f"{path} could not be had: {error}")
+                verification.differences.append(f"{path} could not be read: {error}")
                 continue
             file = None
         if file is None and path in older:
             verification.not_recomputed.append(
-                f"{path} is not in this copy, and its window is open by now: take a newer copy"
+                f"{path} is missing in this copy, and its window is open by now: get a newer copy"
             )
         elif file is None:
             verification.differences.append(f"{path} is missing")
         elif compute_file_sha256(file) != digest:
-            verification.differences.append(f"{path} was changed: its sha256 is not the ledger's")
+            verification.differences.append(f"{path} was changed: its sha256 differs from the ledger's")
         else:
             good.add(path)
     return good
 
 
 def _add_findings(verification: Verification, what: str, run_check: Callable[[], tuple[list[str], list[str]]]) -> None:
-    """Add what a part of the verification found. Records may be anybody's: one that breaks it is a difference."""
+    """Add the findings of a part of the verification. Records are untrusted: an exception counts as a difference."""
     try:
         differences, unsure = run_check()
     except (FarshiftError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
@@ -255,7 +255,7 @@ def _add_findings(verification: Verification, what: str, run_check: Callable[[],
 
 
 def _describe_older_records(records: Sequence[Record]) -> list[str]:
-    """Of records of earlier versions only the chain, the signatures and the files are checked."""
+    """Describe records of earlier versions, for which only chain, signatures and files are checked."""
     older = Counter(record.kind for record in records if record.kind in HISTORY)
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(older.items()))
     only = "records of earlier versions, of which only chain, signature and files are checked"
@@ -263,7 +263,7 @@ def _describe_older_records(records: Sequence[Record]) -> list[str]:
 
 
 def _describe_replaced_scores(entries: Sequence[Entry]) -> list[str]:
-    """Of scores that a newer one replaced only the digests are checked."""
+    """Describe replaced scores, for which only digests are checked."""
     older = Counter(score.scorer for entry in entries for score in entry.scores[:-1])
     return [
         f"{count} scores by scorer {scorer}, replaced by newer ones, are compared by their digests only"

@@ -1,5 +1,4 @@
-"""Of a verification the part that scores: every entry computed again, side by side, and held to what the ledger says
-of it."""
+"""The part of a verification that recomputes every entry, in parallel, and compares it with the ledger."""
 
 from __future__ import annotations
 
@@ -18,15 +17,16 @@ from .recompute import Recomputation, RecomputeJob, recompute_scores
 from .submit import extract_headline_values, make_entry_name
 
 MANY = 4
-"""From so many submissions on, several processes compute."""
+"""Minimum number of submissions for several processes."""
 
 Results = Mapping[str, Recomputation]
-"""What was computed, by the path of the file that it was computed from."""
+"""Results by the path of the submission's file."""
 
 
 @dataclass
 class EntryFindings:
-    """What is wrong, what could not be computed here, with why, and how many entries are as the ledger says."""
+    """The differences, the entries that could not be recomputed here with the reason, and the number of verified
+    ones."""
 
     differences: list[str]
     not_recomputed: list[str]
@@ -42,8 +42,8 @@ def recompute_entries(
     workers: int,
     fresh: bool,
 ) -> Results:
-    """Compute all that this version of Farshift can score: by several processes, each result kept as it comes.
-    rows: whether the scores of rows are wanted."""
+    """Recompute everything that this version of Farshift can score, in several processes; results are cached as they
+    arrive. rows: whether row scores are needed."""
     runs: dict[str, dict[int, tuple[str, str]]] = {}
     for entry in entries:
         if (
@@ -77,7 +77,7 @@ def _is_parallel_worthwhile(jobs: Mapping[str, RecomputeJob], workers: int) -> b
 def verify_entry(
     copy: BoardReader, entry: Entry, known: Mapping[str, Benchmark], good: set[str], results: Results
 ) -> EntryFindings:
-    """Hold one entry to what was computed of its submission."""
+    """Compare one entry with the results for its submission."""
     findings = EntryFindings([f"{entry}: {problem}" for problem in _find_inconsistencies(copy, entry, good)], [])
     if not entry.scores:
         return findings
@@ -85,11 +85,11 @@ def verify_entry(
     if why := explain_not_recomputable(known, entry):
         findings.not_recomputed.append(f"{entry}: {why}")
     elif computed is None:
-        pass  # its submission is missing or was changed, which is named
+        pass  # its submission is missing or was changed, which is already reported
     elif computed.unavailable:
         findings.not_recomputed.append(f"{entry}: {computed.unavailable}")
     elif computed.invalid:
-        findings.differences.append(f"{entry}: its submission no longer validates: {computed.invalid}")
+        findings.differences.append(f"{entry}: its submission is no longer valid: {computed.invalid}")
     else:
         findings.differences += [f"{entry}: {problem}" for problem in _find_differences(entry, computed)]
         findings.verified = not findings.differences
@@ -97,7 +97,7 @@ def verify_entry(
 
 
 def explain_not_recomputable(known: Mapping[str, Benchmark], entered: Entry) -> str:
-    """Why an entry's newest score is not one that this version of Farshift makes; empty where it is."""
+    """Why this version of Farshift cannot recompute an entry's newest score; empty if it can."""
     newest = entered.scores[-1]
     try:
         if entered.benchmark not in known:
@@ -109,21 +109,21 @@ def explain_not_recomputable(known: Mapping[str, Benchmark], entered: Entry) -> 
     except FarshiftError as error:
         return f"{error} (if it is your own, set FARSHIFT_PATH to the folder that defines it)"
     if scorer is not None:
-        return f"scored by scorer {scorer}: farshift board rescore has it scored by this version's"
-    return "of an older identity, which this version does not score"
+        return f"scored by scorer {scorer}: run farshift board rescore for this version's"
+    return "it has an older identity, which this version does not score"
 
 
 def _find_inconsistencies(copy: BoardReader, entered: Entry, good: set[str]) -> list[str]:
-    """What in an entry's records contradicts the ledger or the stored scores."""
+    """Contradictions between an entry's records and the ledger or the stored scores."""
     if not entered.scores:
-        return ["was submitted and never scored"]
+        return ["was submitted but never scored"]
     problems = []
     first = entered.scores[0].entry_identity
     if make_entry_name(entered.submission, entered.run, first) != entered.entry:
-        problems.append("its name is not that of its submission, run and identity")
+        problems.append("its name does not match its submission, run and identity")
     for score in entered.scores:
         if list(score.files) != [score.path]:
-            problems.append(f"its record names other files than {score.path}")
+            problems.append(f"its record does not name exactly {score.path}")
     for before, after in zip(entered.scores, entered.scores[1:], strict=False):
         assert isinstance(after, RescoreRecord)
         for which, score in (("before", before), ("after", after)):
@@ -133,24 +133,24 @@ def _find_inconsistencies(copy: BoardReader, entered: Entry, good: set[str]) -> 
                 and extract_headline_values(Score.from_dict(json.loads(file.read_bytes())))
                 != getattr(after, which).model_dump()
             ):
-                problems.append(f"the value {which} its rescoring by scorer {after.scorer} is not that of {score.path}")
+                problems.append(f"the value {which} its rescoring by scorer {after.scorer} differs from {score.path}")
     return problems
 
 
 def _find_differences(entered: Entry, computed: Recomputation) -> list[str]:
-    """What the ledger says otherwise of an entry than its submission."""
+    """Differences between an entry's records and its submission."""
     newest, run = entered.scores[-1], computed.runs[entered.run]
     comparisons = [*((name, getattr(entered, name), submitted) for name, submitted in computed.metadata.items())]
     comparisons += [(name, getattr(entered, name), submitted) for name, submitted in run["item"].items()]
     problems = [
-        f"its {name} is {stated!r} in the ledger and {submitted!r} in the submission"
+        f"its {name} is {stated!r} in the ledger but {submitted!r} in the submission"
         for name, stated, submitted in comparisons
         if stated != submitted
     ]
     if "problem" in run:
         return [*problems, f"can no longer be scored: {run['problem']}"]
     if run["scorer"] != newest.scorer:
-        problems.append(f"scorer {newest.scorer} is stated, and {run['scorer']} makes this identity")
+        problems.append(f"the ledger names scorer {newest.scorer}, but this identity belongs to scorer {run['scorer']}")
     if run["score"] != newest.digest:
-        problems.append("computed again, its score differs from the ledger")
+        problems.append("its recomputed score differs from the ledger")
     return problems

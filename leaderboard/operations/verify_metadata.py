@@ -1,5 +1,5 @@
-"""Of a verification the part about what a board states beside its ledger: its card, the records' times, and the row
-scores that it keeps."""
+"""The part of a verification that checks a board's card, the records' times, and the row scores in the board's
+folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..ledger import Record
 from ..tables.row_scores import make_rows_path
 
 SLACK = timedelta(minutes=1)
-"""How far the clocks of machines that write to one board may be apart, and a board's opening from its card's."""
+"""Permitted clock difference between machines that write to one board, and between its opening in card and ledger."""
 
 AHEAD = timedelta(days=1)
 """How far a board's clock may be ahead of this machine's."""
@@ -32,41 +32,41 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError),
-    *(RuntimeError, KeyError),  # zipfile's: a password, a compression that it does not know, a member that is not there
-    *(ValueError, TypeError, tokenize.TokenError, OverflowError, MemoryError),  # NumPy's: a header, a shape, no archive
+    *(RuntimeError, KeyError),  # zipfile's: a password, an unknown compression, a missing member
+    *(ValueError, TypeError, tokenize.TokenError, OverflowError, MemoryError),  # NumPy's: bad header or shape
 )
-"""What `numpy.load` raises for an archive whose bytes were changed."""
+"""The exceptions of `numpy.load` for a damaged archive."""
 
 
 def verify_card(card: Mapping[str, Any], records: Sequence[Record]) -> list[str]:
-    """What board.toml says otherwise than the ledger's first record."""
+    """Differences between board.toml and the ledger's first record."""
     if not records:
         return []
     problems = []
     recorded_name = records[0].body.get("name")
     if card.get("name") != recorded_name:
-        problems.append(f"board.toml has the name {card.get('name')!r}, and the board was opened as {recorded_name!r}")
+        problems.append(f"board.toml has the name {card.get('name')!r}, but the ledger has {recorded_name!r}")
     opened, first = _parse_time(card.get("opened")), _parse_time(records[0].time)
     if opened is None or (first is not None and abs(opened - first) > SLACK):
         stated_time = str(card.get("opened"))[:40]
-        problems.append(f"board.toml says that it was opened at {stated_time!r}, and the ledger at {records[0].time}")
+        problems.append(f"board.toml has the opening time {stated_time!r}, but the ledger has {records[0].time}")
     return problems
 
 
 def verify_times(records: Sequence[Record]) -> list[str]:
-    """Records whose times no board writes: not a time, before the record before them, or yet to come."""
+    """Invalid times of records: not a time, before the previous record's, or in the future."""
     problems = []
     latest: datetime | None = None
     soon = datetime.fromisoformat(get_utc_now()) + AHEAD
     for record in records:
         time = _parse_time(record.time)
         if time is None:
-            problems.append(f"record {record.seq} has the time {record.time[:40]!r}, which is none")
+            problems.append(f"record {record.seq} has the time {record.time[:40]!r}, which is invalid")
             continue
         if time > soon:
-            problems.append(f"record {record.seq} is of {record.time}, which is yet to come")
+            problems.append(f"record {record.seq} has the time {record.time}, which is in the future")
         elif latest is not None and time < latest - SLACK:
-            problems.append(f"record {record.seq} is of {record.time}, before the records that it follows")
+            problems.append(f"record {record.seq} has the time {record.time}, before that of an earlier record")
         latest = time if latest is None else max(time, latest)
     return problems
 
@@ -79,7 +79,7 @@ def _parse_time(time: Any) -> datetime | None:
 
 
 def verify_rows(derived: Path, entries: Sequence[Entry]) -> list[str]:
-    """The rows that a board keeps and that are not those computed from its submissions: rank sets come from them."""
+    """Stored row scores that differ from those recomputed from the submissions: rank sets are computed from them."""
     problems = []
     for entry in entries:
         if not entry.scores:
@@ -91,14 +91,14 @@ def verify_rows(derived: Path, entries: Sequence[Entry]) -> list[str]:
             and recomputed.is_file()
             and not _is_same_archive(stored.read_bytes(), recomputed.read_bytes())
         ):
-            problems.append(f"{entry}: derived/rows/{stored.name} is not what its submission gives: delete it")
+            problems.append(f"{entry}: derived/rows/{stored.name} differs from its submission's rows: delete it")
     return problems
 
 
 def _is_same_archive(stored: bytes, recomputed: bytes) -> bool:
     if stored == recomputed:
         return True
-    try:  # another version of zlib packs the same otherwise
+    try:  # another version of zlib may compress the same content differently
         with (
             np.load(io.BytesIO(stored), allow_pickle=False) as left,
             np.load(io.BytesIO(recomputed), allow_pickle=False) as right,

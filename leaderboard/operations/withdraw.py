@@ -1,6 +1,6 @@
-"""Taking an entry out of the tables: withdrawn by its team or removed by the board, always with a reason.
+"""Remove an entry from the tables: withdrawn by its team or removed by the board, always with a reason.
 
-Nothing is deleted: the ledger, the submission and its scores stay, and stay verifiable.
+Nothing is deleted: the ledger, the submission and its scores stay and can be verified.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ MAX_REASON = 1000
 
 
 def withdraw_entry(board: Board, entry: str, reason: str) -> None:
-    """Its team takes an entry out."""
+    """Withdraw an entry, on behalf of its team."""
     _delist_entry(board, entry, "withdrawn", reason)
 
 
 def remove_entry(board: Board, entry: str, reason: str) -> None:
-    """The board takes an entry out, also one that was withdrawn."""
+    """Remove an entry, on behalf of the board. A withdrawn entry can be removed too."""
     _delist_entry(board, entry, "removed", reason)
 
 
@@ -31,13 +31,13 @@ def _delist_entry(board: Board, entry: str, kind: str, reason: str) -> None:
 
     reason = " ".join(reason.split())
     if not 0 < len(reason) <= MAX_REASON or not reason.isprintable():
-        raise FarshiftError(f"a reason must have 1 to {MAX_REASON} printable characters: say why entry {entry} goes")
+        raise FarshiftError(f"entry {entry}: the reason must have 1 to {MAX_REASON} printable characters")
     with board.locked():
         known_entries = read_valid_entries(board.ledger.records())
         if entry not in known_entries:
             raise UnknownName("entry", entry, known_entries)
         removal = known_entries[entry].left
         if removal is not None and removal.kind in (kind, "removed"):
-            raise FarshiftError(f"{known_entries[entry]} was {removal.kind} already ({removal.reason})")
+            raise FarshiftError(f"{known_entries[entry]} was already {removal.kind} ({removal.reason})")
         board.enter([(kind, {"entry": entry, "reason": reason})], {})
     commit_event(board.ledger.store, get_operator(), f"entry-{kind}", entry=entry, reason=reason)

@@ -1,1 +1,1 @@
-"""The board as pages."""
+"""The web pages of a board."""

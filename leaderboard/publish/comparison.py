@@ -1,8 +1,8 @@
-"""Two to five entries of one table side by side, as plain records: their differences pair by pair, and where they lie.
+"""Comparison of two to five entries of one table, as plain records: pairwise differences, and on which rows they occur.
 
-Two intervals of a pair's OOD difference are told, for they answer two questions. That of the table's max-t rule holds
-for all pairs of the table at once, and is what its rank sets rest on; the pairwise t interval looks at this pair alone,
-as somebody does who had chosen it before any score was known.
+Each pair's OOD difference has two intervals, which answer two questions. The interval of the table's max-t rule holds
+for all pairs of the table simultaneously; the rank sets are derived from it. The pairwise t interval is for this pair
+alone, and is valid for a pair that was chosen before any score was known.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from ..tables.row_scores import EntryRows
 from ..tables.table_view import Row, TableView
 
 MOST = 5
-"""So many entries are compared at once."""
+"""Maximum number of entries in a comparison."""
 
 GROUPS, EXAMPLES = 20, 10
-"""How many groups, those that differ most, and rows of each sort are shown."""
+"""Numbers of groups (those that differ most) and of rows per category that are shown."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a page of a comparison shows. pairs: the differences, a record each; severities, groups: where a pair
-    differs; groups_of: how many groups there are; rows: how rows fall out, and examples; lacking: what cannot be told,
-    and why."""
+    """The content of a comparison page. pairs: a record for each difference; severities, groups: where a pair differs;
+    groups_of: the total number of groups; rows: categories of rows with examples; lacking: what cannot be shown, and
+    why."""
 
     view: TableView
     entries: tuple[Row, ...]
@@ -48,22 +48,22 @@ class Comparison:
 def compare_entries(
     view: TableView, entries: Sequence[Row], rows: Mapping[str, EntryRows], frame: Frame | None
 ) -> Comparison:
-    """The comparison of some entries of a table. rows: what each scored row by row, where that is known; frame: which
-    rows these are."""
+    """Compare entries of a table. rows: the row scores of each entry, if known; frame: the ids and groups of these
+    rows."""
     pairs = tuple(_compare_pair(view, left, right, rows) for left, right in combinations(entries, 2))
     entry_rows = [rows.get(item.standing.entry) for item in entries]
     if any(item is None for item in entry_rows):
         why = next((f": {item.unranked}" for item in entries if item.unranked and item.standing.entry not in rows), "")
-        return Comparison(view, tuple(entries), pairs, lacking=(f"The scores of rows are not known here{why}.",))
+        return Comparison(view, tuple(entries), pairs, lacking=(f"The row scores are not available here{why}.",))
     samples = [item.ood for item in entry_rows if item is not None]
     if not all(isinstance(item, RowScores) for item in samples):
         reason = (
-            f"{view.table.metric} is not a mean of rows: there is no telling which rows or groups make the difference."
+            f"{view.table.metric} is not a mean over rows, so the difference cannot be attributed to rows or groups."
         )
         return Comparison(view, tuple(entries), pairs, lacking=(reason,))
     scored = [item for item in samples if isinstance(item, RowScores)]
     if frame is None or len(frame["ood"].row_ids) != scored[0].rows:
-        reason = "The benchmark's data are not at hand where this page was made: groups and rows are not named."
+        reason = "The benchmark's data were not available where this page was made, so groups and rows are not named."
         return Comparison(
             view, tuple(entries), pairs, rows=_classify_rows(view, entries, scored, None), lacking=(reason,)
         )
@@ -82,7 +82,8 @@ def compare_entries(
 
 
 def _compare_pair(view: TableView, left: Row, right: Row, rows: Mapping[str, EntryRows]) -> dict[str, Any]:
-    """Left minus right: `max_t`, by the table's rule; `t`: ID, OOD and gap by the pairwise t interval; p of OOD."""
+    """Return left minus right. `max_t`: by the table's rule; `t`: ID, OOD and gap by the pairwise t interval; p: of
+    OOD."""
     names = [left.standing.entry, right.standing.entry]
     record: dict[str, Any] = {"left": left, "right": right, "max_t": None, "t": {}, "p": None}
     if view.pairs is not None:
@@ -101,7 +102,7 @@ def _compare_pair(view: TableView, left: Row, right: Row, rows: Mapping[str, Ent
 
 
 def _compare_severities(entries: Sequence[Row], rows: Sequence[EntryRows], frame: Frame) -> tuple[dict[str, Any], ...]:
-    """Left minus right at each severity of the curve, each with its own interval."""
+    """Return left minus right at each severity of the curve, each with a separate interval."""
     records = []
     for point in entries[0].standing.score.severity:
         severity = frame[point.view].severity
@@ -121,8 +122,8 @@ def _compare_severities(entries: Sequence[Row], rows: Sequence[EntryRows], frame
 def _compare_groups(
     samples: Sequence[RowScores], frame: ViewFrame, entries: Sequence[Row]
 ) -> tuple[dict[str, Any], ...]:
-    """Each group with the value of every entry, those first where the entries lie furthest apart. Of two entries the
-    first `GROUPS` have the difference with its interval."""
+    """Return each group with the value of every entry, sorted by the largest difference between entries. For two
+    entries, the first `GROUPS` groups have the difference with its interval."""
     if frame.group is None or len(frame.names) < 2:
         return ()
     counts = np.bincount(frame.group, minlength=len(frame.names))
@@ -147,8 +148,9 @@ def _compare_groups(
 def _classify_rows(
     view: TableView, entries: Sequence[Row], samples: Sequence[RowScores], ids: NDArray[np.uint64] | None
 ) -> tuple[dict[str, Any], ...]:
-    """How the OOD rows fall out. Of rows that are right or wrong: how many all have right, none has, each alone has
-    right and each alone has wrong, in more than half of its seeds. Else how many rows each scores best on."""
+    """Count categories of OOD rows. With 0/1 scores (correct means correct in more than half of the seeds): rows that
+    all entries, no entry, only one entry, and all but one entry have correct. Else: rows on which each entry is
+    best."""
     means = np.stack([item.scores.mean(axis=0) for item in samples])
     sorts: list[tuple[str, NDArray[np.bool_], bool]]
     if view.table.better == "lower":
@@ -156,18 +158,18 @@ def _classify_rows(
     if all(np.isin(item.scores, (0.0, 1.0)).all() for item in samples) and view.table.better == "higher":
         right = means > 0.5
         every, some = np.logical_and.reduce(right), np.logical_or.reduce(right)
-        sorts = [("all are right", every, False), ("none is right", ~some, False)]
+        sorts = [("all are correct", every, False), ("none is correct", ~some, False)]
         for k, item in enumerate(entries):
             others = np.delete(right, k, axis=0)
             name = item.standing.score.model
-            sorts.append((f"only {name} is right", right[k] & ~np.logical_or.reduce(others), True))
+            sorts.append((f"only {name} is correct", right[k] & ~np.logical_or.reduce(others), True))
             if len(entries) > 2:
                 sorts.append((f"only {name} is wrong", ~right[k] & np.logical_and.reduce(others), True))
     else:
         top = means == means.max(axis=0)
         sorts = [("all score the same", np.logical_and.reduce(top), False)]
         for k, item in enumerate(entries):
-            sorts.append((f"{item.standing.score.model} scores best alone", top[k] & (top.sum(axis=0) == 1), True))
+            sorts.append((f"only {item.standing.score.model} scores best", top[k] & (top.sum(axis=0) == 1), True))
     spread = np.round(means.max(axis=0) - means.min(axis=0), 6)
     return tuple(_make_row_category(words, mask, spread, ids if with_ids else None) for words, mask, with_ids in sorts)
 
@@ -175,7 +177,7 @@ def _classify_rows(
 def _make_row_category(
     words: str, mask: NDArray[np.bool_], spread: NDArray[np.float64], ids: NDArray[np.uint64] | None
 ) -> dict[str, Any]:
-    """A sort of rows: what it is, how many, and the ids of some, those first on which the entries differ most."""
+    """Return a category of rows: its description, its count, and the ids of the rows with the largest differences."""
     chosen = np.flatnonzero(mask) if ids is not None else np.array([], np.int64)
     if ids is None or not spread[chosen].any():
         return {"words": words, "count": int(mask.sum()), "rows": ()}

@@ -1,4 +1,4 @@
-"""The templates of a board's pages, and what they may call."""
+"""The Jinja2 environment of a board's pages: templates, filters and functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @cache
 def get_environment() -> Environment:
-    """The environment of all templates. `MissingExtra` without Jinja2."""
+    """Return the environment of all templates. Raises `MissingExtra` without Jinja2."""
     try:
         from jinja2 import DictLoader, Environment, StrictUndefined
     except ImportError as error:
@@ -57,5 +57,5 @@ def get_environment() -> Environment:
 
 
 def _escape_value(value: Any) -> Any:
-    """A value as a page may show it. What is marked as safe was made here."""
+    """Escape a value for a page. Only markup made by this package is marked as safe."""
     return escape_untrusted(value, LINES) if type(value) is str else value

@@ -1,10 +1,10 @@
 """Example rows of training and test, side by side.
 
-Rows of generated data are shown on every machine. Rows of published data are shown where their licence permits it and
-they are on the disk (example_permissions.py): nothing is downloaded for a page.
+Rows of generated data are always shown. Rows of published data are shown if their licence permits it and they are on
+the disk (example_permissions.py): nothing is downloaded for a page.
 
-The rows are the first of their part, which is stored by row id (a digest, so that the order tells nothing of the rows).
-Beside each test row stands the training row that is nearest to it of the first `SEARCHED`; what differs is marked.
+The rows are the first of their part, which is sorted by row id (a digest, so the order is independent of the content).
+Next to each test row is its nearest training row among the first `SEARCHED`, with the differences marked.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .example_permissions import explain_refusal, find_benchmark_source, is_on_d
 from .figures.png import make_data_uri, make_encoded_uri
 
 ROWS, SEARCHED = 3, 400
-_ENCODED = {"image": "a picture", "audio": "a recording", "text": "content"}
+_ENCODED = {"image": "an image", "audio": "a recording", "text": "content"}
 LONGEST, CELLS = 240, 8
-"""Characters of a text that are shown, and cells of a row."""
+"""Maximum numbers of characters of a text, and of cells of a row, that are shown."""
 
 
 @dataclass(frozen=True)
 class ExampleCell:
-    """A value of a row: its name; in words, as HTML with what differs marked; of a picture its data: address."""
+    """A value of a row: its name, its text, its HTML with differences marked, and for an image its data: URL."""
 
     name: str
     words: str
@@ -55,17 +55,17 @@ class Side:
 
 @dataclass(frozen=True)
 class Examples:
-    """Two sides of rows, and what they are, in a sentence."""
+    """Two sides of rows with a caption."""
 
     note: str
     sides: tuple[Side, Side]
 
 
 def find_examples(benchmark: Benchmark) -> tuple[Examples | None, str]:
-    """The examples of a benchmark, or None and why there are none."""
+    """Return the examples of a benchmark, or None and the reason."""
     source = find_benchmark_source(benchmark)
     if source is None:
-        return None, "No example rows: this version does not know the data."
+        return None, "No example rows: this version of Farshift does not know the data."
     if why := explain_refusal(benchmark, source):
         return None, why
     if source.needs_network and not is_on_disk(source):
@@ -81,7 +81,8 @@ def find_examples(benchmark: Benchmark) -> tuple[Examples | None, str]:
 
 @cache
 def _make_examples(name: str, identity: str) -> Examples:
-    """The examples of a benchmark by name; the identity of its split is a part of what they depend on."""
+    """Return the examples of a benchmark by name. The split's identity is an argument because it is part of the cache
+    key."""
     benchmark = find_benchmark(name)
     if benchmark.kind == "corrupted-label":
         return _make_label_examples(benchmark)
@@ -93,7 +94,7 @@ def _make_label_examples(benchmark: Benchmark) -> Examples:
     wrong, right = train.select(train.corrupted), train.select(~train.corrupted)
     chosen = [(part, k) for part, count in ((wrong, ROWS - 1), (right, 1)) for k in range(min(count, len(part)))]
     return Examples(
-        "Training rows, some of them with a wrong label, and test rows, whose labels are right.",
+        "Training rows, some of them with a wrong label, and test rows, whose labels are correct.",
         (
             Side("Training", tuple(make_example_row(benchmark, part, k) for part, k in chosen)),
             Side("Test", tuple(make_example_row(benchmark, test, k) for k in range(min(ROWS, len(test))))),
@@ -112,22 +113,21 @@ def _make_nearest_examples(benchmark: Benchmark) -> Examples:
         chosen.append((near, k))
     training_rows = [make_example_row(benchmark, train, near, tests[k] if names else None) for near, k in chosen]
     test_rows = [make_example_row(benchmark, test, k, pool[near] if names else None) for near, k in chosen]
-    caption = "Rows of the shifted test"
+    caption = "Rows of the shifted test part"
     caption += (
-        ", each beside a training row that is like it; what differs is underlined." if names else ", and of training."
+        ", each next to a similar training row; differences are underlined." if names else ", and of the training part."
     )
     return Examples(caption, (Side("Training", tuple(training_rows)), Side("Test (OOD)", tuple(test_rows))))
 
 
 def _compute_word_overlap(left: Mapping[str, Any], right: Mapping[str, Any], names: Sequence[str]) -> float:
-    """The share of words that the texts of two rows have in common (Jaccard)."""
+    """Return the Jaccard similarity of the words in the texts of two rows."""
     left_words, right_words = ({word for name in names for word in row[name].split()} for row in (left, right))
     return len(left_words & right_words) / (len(left_words | right_words) or 1)
 
 
 def make_example_row(benchmark: Benchmark, part: Part, at: int, beside: Mapping[str, Any] | None = None) -> ExampleRow:
-    """A row of a part as a page shows it, its label in words. beside: a row that its texts are compared with."""
-    """A row of a part as it is shown; `beside`: the row that it stands beside."""
+    """Return a row of a part as a page shows it, with its label's name. beside: a row to compare its texts with."""
     row, task = part[at], benchmark.definition.task
     shapes = {field.name: field.type for field in part.schema.fields}
     cells = [_make_cell(name, row[name], shapes[name], beside) for name in task.inputs[:CELLS]]
@@ -155,7 +155,7 @@ def _add_class_name(value: Any, names: Sequence[str]) -> Any:
 def _make_cell(name: str, value: Any, type_: str, beside: Mapping[str, Any] | None) -> ExampleCell:
     if type_.startswith("uint8[") and type_.count(",") in (1, 2):
         shape = tuple(int(side) for side in type_[6:-1].split(","))
-        return ExampleCell(name, f"{name}: a picture of {shape[0]} x {shape[1]}", "", make_data_uri(value, shape))
+        return ExampleCell(name, f"{name}: an image of {shape[0]} x {shape[1]}", "", make_data_uri(value, shape))
     if isinstance(value, bytes):
         what = type_ if type_ in ("image", "audio") else "text"
         text = f"{name}: {_ENCODED[what]} of {len(value):,} bytes"
@@ -174,7 +174,7 @@ def _format_value(value: Any) -> str:
 
 
 def _mark_differences(text: str, other: str | None) -> str:
-    """A text as HTML, the words that the other one has not in their place marked."""
+    """Return a text as HTML, with the words that differ from the other text marked."""
     if other is None:
         return escape(text)
     words, other_words = text.split(" "), other.split(" ")

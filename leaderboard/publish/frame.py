@@ -1,7 +1,7 @@
-"""What every page of a site has around it: the board's name, and the links to its main pages.
+"""The frame around every page of a site: the board's name, and links to the main pages.
 
-The ledger's head is not of it: it is on the first page and on the ledger's. So a new record changes few pages, and
-browsers keep the others by their entity tags."""
+The ledger's head is only on the home page and the ledger page, not in the frame. So a new record changes few pages, and
+browsers keep the others cached by their entity tags."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ LINKS = (
     ("Ledger", "ledger.html"),
     ("About", "about.html"),
 )
-"""The main pages: those of them that a site has are linked from everywhere."""
+"""The main pages; those that a site has are linked from every page."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """name: the board's; paths: every file of the site."""
+    """The frame of a site's pages. name: the board's name; paths: all files of the site."""
 
     name: str
     paths: frozenset[str]
 
     @property
     def links(self) -> list[tuple[str, str]]:
-        """The main pages that there are: title and path."""
+        """Return the title and path of each main page of this site."""
         return [(title, path) for title, path in LINKS if path in self.paths]
 
     def section(self, here: str) -> str:
-        """The main page that the page `here` belongs to: itself, or the index of its folder."""
+        """Return the main page that the page `here` belongs to: itself, or the index of its folder."""
         folder = here.rpartition("/")[0].partition("/")[0]
         return here if not folder else f"{folder}/index.html"

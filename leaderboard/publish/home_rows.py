@@ -1,12 +1,13 @@
-"""The rows of the first page: a model of a team under one protocol, and what it scores on each kind of shift.
+"""The rows of the home page: a team's model under one protocol, with its scores on each kind of shift.
 
-A kind with one benchmark shows the entry's own row of that table. A kind with several shows on how many of them the
-model can be first (its rank set reaches 1), and, where it has an entry on every one, the mean of the normalised scores
-(0 is chance, 1 the best possible). Its interval takes the benchmarks as measured on rows and seeds of their own:
+A kind with one benchmark shows the entry's row of that table. A kind with several benchmarks shows on how many of them
+the model can be first (its rank set contains 1) and, for a model with entries on all of them, the mean of the
+normalised scores (0 is chance, 1 the best possible). Its interval assumes that the benchmarks have independent rows and
+seeds:
 
     half = sqrt(sum over benchmarks of half_k^2) / benchmarks
 
-Whoever lacks a benchmark has no mean over the others, which may be the easy ones.
+A model that lacks an entry on a benchmark has no mean, because the other benchmarks may be the easy ones.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ VIEWS = ("ood", "id", "gap")
 
 @dataclass(frozen=True)
 class Cell:
-    """A model on one kind of shift. has, of: how many of the kind's benchmarks it has entries on, and how many there
-    are under its protocol; first: on how many it can be first; unlearnt: on how many it has not learnt the task in
-    distribution. best: its row of the only table there is, with `view`; means: ood, id and gap over several; spark: its
-    severity curve as a path; bars: its rank sets as a path, a bar a benchmark."""
+    """A model on one kind of shift. has, of: number of the kind's benchmarks on which it has entries, and number under
+    its protocol; first: number on which it can be first; unlearnt: number on which its ID score is below the threshold.
+    best: its row of the only table, with `view`; means: ood, id and gap over several tables; spark: its severity curve
+    as a path; bars: its rank sets as a path, one bar per benchmark."""
 
     kind: str
     has: int
@@ -52,7 +53,7 @@ class Cell:
 
     @property
     def value(self) -> float | None:
-        """What the column is sorted by, more being better; None where it is missing."""
+        """The sort key of the column, higher is better; None if there is none."""
         if self.best is not None:
             score = self.best.standing.score
             return score.ood.value if score.better == "higher" else -score.ood.value
@@ -60,16 +61,16 @@ class Cell:
 
     @property
     def ties(self) -> str:
-        """The letters of the tie groups, or the first and the last of many."""
+        """The letters of the tie groups, or only the first and the last if there are many."""
         letters = split_letters(self.best.ties) if self.best is not None else []
         return "".join(letters) if len(letters) <= 3 else f"{letters[0]}–{letters[-1]}"
 
 
 @dataclass(frozen=True)
 class ModelRow:
-    """A model of a team under one protocol. entry: its newest entry; budget, protocol: what its tables have in common;
-    fields: of the sources that it has entries on; extra, pretraining: what its card says of other training data:
-    `none`, `declared` or `unknown`; parameters: as the card says, None where it does not."""
+    """A model of a team under one protocol. entry: its newest entry; budget, protocol: those of its tables; fields:
+    data types of the sources of its entries; extra, pretraining: other training data according to its card, as `none`,
+    `declared` or `unknown`; parameters: as stated in the card, or None."""
 
     model: str
     team: str
@@ -84,7 +85,7 @@ class ModelRow:
 
     @property
     def first(self) -> int:
-        """On how many benchmarks it can be first."""
+        """Number of benchmarks on which it can be first."""
         return sum(cell.first for cell in self.cells.values())
 
     @property
@@ -96,7 +97,7 @@ Key = tuple[str, str, str, str]
 
 
 def make_home_rows(snapshot: Snapshot) -> list[ModelRow]:
-    """The rows: those that can be first on most benchmarks first, then those with most entries, then by name."""
+    """Return the rows, sorted by the number of benchmarks on which they can be first, by entries, then by name."""
     groups: dict[tuple[str, str], dict[str, list[TableView]]] = {}
     teams: dict[tuple[str, str], str] = {}
     known = load_benchmarks()
@@ -127,14 +128,14 @@ def make_home_rows(snapshot: Snapshot) -> list[ModelRow]:
 
 @dataclass(frozen=True)
 class _BenchmarkInfo:
-    """What is known of the benchmarks, by name: their scales and their fields."""
+    """Return the scales and data types of the benchmarks, by name."""
 
     scales: Mapping[str, tuple[float, float] | None]
     fields: Mapping[str, str]
 
 
 def describe_protocol(table: Table, benchmark: Benchmark) -> str:
-    """What the protocol of a table of this version is beside its budget: "as published", or what was set otherwise."""
+    """Return a table's protocol apart from its budget: "as published", or the settings that differ."""
     if table.steps is None and table.selection == benchmark.rule(None).name:
         return "as published"
     parts = [] if table.steps is None else [f"{table.steps} steps"]
@@ -142,7 +143,7 @@ def describe_protocol(table: Table, benchmark: Benchmark) -> str:
 
 
 def _is_preferred(row: Row, other: Row) -> bool:
-    """Of two entries of one name the one with a rank set, else the newer one."""
+    """Return the one of two entries of the same name that has a rank set, else the newer one."""
     return (row.rank is not None, row.standing.time, row.standing.entry) > (
         other.rank is not None,
         other.standing.time,
@@ -182,7 +183,7 @@ def _make_row(
 
 
 def _summarise_declaration(row: Row, name: str) -> str:
-    """What a card says of other training data."""
+    """Return what a card declares about other training data."""
     names = list(row.card.get("declared", {}).get(name, (UNKNOWN,)))
     return UNKNOWN if names == [UNKNOWN] else "declared" if names else "none"
 
@@ -212,8 +213,8 @@ def _make_cell(
 
 
 def _compute_means(tables: Sequence[tuple[TableView, Row | None]], info: _BenchmarkInfo) -> dict[str, Interval]:
-    """The means of normalised scores over the tables whose metric has a level of chance; empty for a model that lacks
-    one of them."""
+    """Return the means of normalised scores over the tables whose metric has a chance level; empty for a model that
+    lacks an entry in one of them."""
     spans: list[tuple[float, float, Score]] = []
     for view, row in tables:
         level = info.scales[view.table.benchmark]
@@ -238,8 +239,8 @@ def _compute_mean(name: str, spans: Sequence[tuple[float, float, Score]]) -> Int
 
 
 def find_chance_and_span(benchmark: Benchmark) -> tuple[float, float] | None:
-    """What guessing scores on a benchmark, and how far the best possible score is from it; None where the metric has
-    no level of chance."""
+    """Return a benchmark's chance score, and the distance from it to the best possible score; None if the metric has no
+    chance level."""
     chance_scale = make_scale(benchmark)
     return None if chance_scale is None else (chance_scale.chance, chance_scale.span)
 
@@ -248,15 +249,15 @@ _AT = 7
 
 
 def _sample_curve(score: Score) -> list[float]:
-    """A severity curve at `_AT` steps from the least to the most severe rows; empty where there is none to draw."""
+    """Return a severity curve at `_AT` steps from the least to the most severe rows; empty if there is none to draw."""
     values = list_severity_shares(score)
     last = len(values) - 1
     return [values[round(k * last / (_AT - 1))] for k in range(_AT)] if values else []
 
 
 def _draw_rank_bars(tables: Sequence[TableView], row_by_table: Mapping[str, Row]) -> str:
-    """Rank sets as bars from the top, which is rank 1, to the bottom: 16 high, 5 apart. A benchmark without a rank set
-    leaves its place empty."""
+    """Return rank sets as bars, 16 high and 5 apart, with rank 1 at the top. A benchmark without a rank set has an
+    empty position."""
     segments = []
     for k, view in enumerate(tables):
         row = row_by_table.get(view.table.identity)

@@ -1,4 +1,4 @@
-"""Who leads on each kind of shift, and whether the lead is real: what a visitor should see first."""
+"""Leaders on each kind of shift, and whether the lead is significant: the first content of the home page."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from ...splits.manifest import KINDS
 from .home_rows import ModelRow
 
 WHAT = {
-    "domain": "Test data come from elsewhere: other places, years, speakers, styles.",
+    "domain": "Test data come from other domains: places, years, speakers or styles.",
     "length": "Test inputs or answers are longer than any in training.",
-    "compositional": "Test rows combine known parts in combinations that training never shows.",
+    "compositional": "Test rows combine known parts in combinations that do not occur in training.",
     "easy-to-hard": "Models train on easy problems and are tested on hard ones.",
-    "corrupted-label": "Some training labels are wrong; the test labels are right.",
+    "corrupted-label": "Some training labels are wrong; the test labels are correct.",
 }
 """Each kind of shift in a sentence."""
 
 NAMED = 3
-"""So many leaders are named; the others are counted."""
+"""Maximum number of leaders that are named; the others are counted."""
 
 
 @dataclass(frozen=True)
 class Lead:
-    """The leaders of a kind, under the protocol that has most entries there. real: whether one model is ahead of all
-    others significantly, on every benchmark of the kind."""
+    """The leaders of a kind, under the protocol with the most entries. real: whether one model is significantly ahead
+    of all others on every benchmark of the kind."""
 
     kind: str
     what: str
@@ -37,12 +37,12 @@ class Lead:
 
     @property
     def others(self) -> int:
-        """How many leaders are not named."""
+        """Number of leaders that are not named."""
         return max(0, len(self.leaders) - NAMED)
 
 
 def find_leads(rows: Sequence[ModelRow]) -> list[Lead]:
-    """One a kind of shift, in the order of the kinds; a kind without entries has none to name."""
+    """Return one `Lead` per kind of shift, in the order of the kinds; a kind without entries has no leaders."""
     return [_find_lead(kind, rows) for kind in KINDS]
 
 
@@ -65,13 +65,13 @@ def _find_lead(kind: str, rows: Sequence[ModelRow]) -> Lead:
 def _make_sort_key(
     item: tuple[tuple[str, str], Sequence[ModelRow]], kind: str
 ) -> tuple[bool, int, bool, tuple[str, str]]:
-    """The published protocol before others, then the one with most entries, then the full budget."""
+    """Sort key: the published protocol first, then the one with the most entries, then the full budget."""
     (budget, protocol), rows = item
     entries = sum(row.cells[kind].has for row in rows)
     return protocol == "as published", entries, budget == "full", (budget, protocol)
 
 
 def count_by_kind(rows: Sequence[ModelRow]) -> Mapping[str, int]:
-    """How many rows have an entry of each kind; kinds without any are left out."""
+    """Return the number of rows with an entry of each kind, without kinds that have none."""
     counts = {kind: sum(kind in row.cells for row in rows) for kind in KINDS}
     return {kind: count for kind, count in counts.items() if count}

@@ -1,4 +1,4 @@
-"""One page of a board's site: where it lies, and what it shows."""
+"""A page of a board's site: its path and its content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .frame import Frame
 
 
 class File(Protocol):
-    """A file of a site. path: below the site's root, parted by "/"."""
+    """A file of a site. path: relative to the site's root, with "/" as separator."""
 
     @property
     def path(self) -> str: ...
@@ -23,9 +23,9 @@ class File(Protocol):
 
 @dataclass(frozen=True)
 class Page:
-    """A page. template: its file in `templates/`; context: what the template shows, made when the page is rendered.
-    Besides it every template is given `root`, the relative way to the site's root, `here`, the page's path, and
-    `frame`, what all pages of its site have around them."""
+    """A page. template: its file in `templates/`; context: returns the template's variables when the page is rendered.
+    Each template also gets `root`, the relative path to the site's root, `here`, the page's path, and `frame`, the
+    frame of the site's pages."""
 
     path: str
     template: str
@@ -33,14 +33,14 @@ class Page:
     frame: Frame | None = None
 
     def render(self) -> bytes:
-        """The page as UTF-8."""
+        """Return the page as UTF-8."""
         variables = {"root": "../" * self.path.count("/"), "here": self.path, "frame": self.frame, **self.context()}
         return get_environment().get_template(self.template).render(variables).encode()
 
 
 @dataclass(frozen=True)
 class Asset:
-    """A file that pages refer to, as it lies in the package."""
+    """A static file of the package that pages refer to."""
 
     path: str
     content: bytes

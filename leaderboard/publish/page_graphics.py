@@ -1,4 +1,4 @@
-"""Small pictures of the pages, as coordinates: intervals on a common scale, rank sets as bars, the severity curve."""
+"""Coordinates of small graphics on pages: intervals on a common scale, rank sets as bars, the severity curve."""
 
 from __future__ import annotations
 
@@ -13,34 +13,35 @@ from ...benchmarks.statistics.interval import Estimate, read_interval
 from ..tables.table_view import Row, TableView
 
 SHARE = (0.0, 1.0)
-"""The bounds of a score that is shown in percent; any other is shown as it is."""
+"""The bounds of a score that is shown in percent; other scores are shown unscaled."""
 
 STRIP, BAR = 150, 90
-"""Widths of the picture of intervals and of a rank set's bar; an end of 5 is left free on either side."""
+"""Widths of the strip of intervals and of a rank set's bar, with a margin of 5 on either side."""
 
 _EDGE = 5
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The scores from `low` to `high` on a strip."""
+    """A scale of scores from `low` to `high` on a strip."""
 
     low: float
     high: float
 
     def x(self, value: float) -> float:
-        """Where a score lies; one beyond the ends lies at the end."""
+        """Return the x coordinate of a score, clipped to the ends."""
         share = (value - self.low) / ((self.high - self.low) or 1.0)
         return round(_EDGE + (STRIP - 2 * _EDGE) * min(1.0, max(0.0, share)), 1)
 
     @property
     def ticks(self) -> list[float]:
-        """Where the ends and the middle lie."""
+        """The x coordinates of the ends and the middle."""
         return [self.x(value) for value in (self.low, (self.low + self.high) / 2, self.high)]
 
 
 def make_strip_scale(table_view: TableView) -> Scale:
-    """The scale of a table's strips: 0 to 1 for shares, else from the lowest to the highest end of an interval."""
+    """Return the scale of a table's strips: 0 to 1 for shares, else from the lowest to the highest end of an
+    interval."""
     scores = [row.standing.score for row in table_view.rows]
     if scores[0].bounds == SHARE:
         return Scale(0.0, 1.0)
@@ -49,7 +50,7 @@ def make_strip_scale(table_view: TableView) -> Scale:
 
 
 def compute_rank_bar(row: Row, ranked: int) -> dict[str, float] | None:
-    """Where a rank set's bar begins, and how wide it is; None where there is none."""
+    """Return the start and width of a rank set's bar; None without a rank set."""
     if row.rank is None:
         return None
     low, high = row.rank
@@ -58,18 +59,18 @@ def compute_rank_bar(row: Row, ranked: int) -> dict[str, float] | None:
 
 
 def list_tie_letters(table_view: TableView) -> list[str]:
-    """The letters of a table's tie groups, in their order."""
+    """Return the letters of a table's tie groups in order."""
     letters = {letter for row in table_view.rows for letter in split_letters(row.ties)}
     return sorted(letters, key=lambda letter: (len(letter), letter))
 
 
 def split_letters(ties: str) -> list[str]:
-    """The letters of an entry: those with two characters are parted by blanks."""
+    """Return the letters of an entry's tie groups; letters of two characters are separated by spaces."""
     return ties.split() if " " in ties else list(ties)
 
 
 def make_severity_curve(score: Score) -> dict[str, Any] | None:
-    """The severity curve in the coordinates of its picture (560 x 215), or None where there is none to draw."""
+    """Return the severity curve in the coordinates of its graphic (560 x 215), or None if there is none to draw."""
     points = sorted(score.severity, key=lambda point: (point.middle, point.view))
     if len(points) < 2 or score.bounds != SHARE:
         return None
@@ -102,7 +103,7 @@ def make_severity_curve(score: Score) -> dict[str, Any] | None:
 
 
 def _select_clear_labels(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The points whose labels do not run into the one before (a digit is about 6 wide)."""
+    """Return the points whose labels do not overlap the previous one (a digit is about 6 wide)."""
     labels: list[dict[str, Any]] = []
     for point in points:
         if not labels or point["x"] - labels[-1]["x"] > 3.2 * (len(point["label"]) + len(labels[-1]["label"])) + 6:
@@ -111,7 +112,7 @@ def _select_clear_labels(points: Sequence[dict[str, Any]]) -> list[dict[str, Any
 
 
 def describe_severity_axis(benchmark: str) -> str:
-    """What the benchmark's severity is, such as "output length (actions)"."""
+    """Return the benchmark's measure of severity, such as "output length (actions)"."""
     known = load_benchmarks().get(benchmark)
     meaning = known.manifest.definition.severity if known is not None else None
     if meaning is None:
@@ -125,27 +126,27 @@ def _format_range(point: SeverityPoint) -> str:
 
 
 def format_score(value: float, bounds: Sequence[float] | None) -> str:
-    """A score as a table shows it: in percent with one decimal, or with four digits."""
+    """Format a score for a table: in percent with one decimal, or with four digits."""
     text = f"{100 * value:z.1f}" if tuple(bounds or ()) == SHARE else f"{value:z.4g}"
     return text.replace("-", MINUS, text.startswith("-"))
 
 
 def format_precise_score(value: float, bounds: Sequence[float] | None) -> str:
-    """A score with one digit more."""
+    """Format a score with one more digit."""
     return f"{100 * value:z.2f}" if tuple(bounds or ()) == SHARE else f"{value:z.5g}"
 
 
 def format_difference(value: float, bounds: Sequence[float] | None) -> str:
-    """A difference with its sign; a true minus."""
+    """Format a difference with its sign, using the Unicode minus."""
     text = f"{100 * value:+z.1f}" if tuple(bounds or ()) == SHARE else f"{value:+z.4g}"
     return text.replace("-", MINUS, text.startswith("-"))
 
 
 def is_measured(estimate: Any) -> bool:
-    """Whether there is an estimate, and not a reason why there is none."""
+    """Return whether this is an estimate and not the reason for a missing one."""
     return "value" in estimate if isinstance(estimate, dict) else isinstance(estimate, Estimate)
 
 
 def describe_estimate(estimate: Any) -> str:
-    """An estimate, or the JSON of one, in words."""
+    """Format an estimate, or the JSON of one, as text."""
     return format_estimate(read_interval(estimate) if isinstance(estimate, dict) else estimate)

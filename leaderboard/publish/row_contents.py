@@ -1,6 +1,5 @@
-"""What a row says, for the few that a page names: of generated data, which anybody has who has Farshift, and of
-published data where a page may show their rows and they are on the disk (example_permissions.py). Other rows are named
-by their ids alone.
+"""Content of the rows that a page names: for generated data, and for published data if a page may show their rows and
+they are on the disk (example_permissions.py). Other rows are shown by id only.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from .examples import ExampleRow, make_example_row
 
 
 def read_row_contents(benchmark: str, ids: Sequence[int]) -> dict[int, ExampleRow]:
-    """Inputs and label of some rows of the OOD view, by row id; empty where no page shows rows of the benchmark."""
+    """Return inputs and label of rows of the OOD view, by row id; empty if pages do not show the benchmark's rows."""
     known = load_benchmarks().get(benchmark)
     if known is None or not ids or not _may_show_rows(known):
         return {}
@@ -33,7 +32,7 @@ def _may_show_rows(benchmark: Benchmark) -> bool:
 
 
 def make_row_code(benchmark: str, ids: Sequence[int]) -> str:
-    """Python that prints some rows of the OOD view; empty where the benchmark is not known here."""
+    """Return Python code that prints rows of the OOD view; empty if this version does not know the benchmark."""
     known = load_benchmarks().get(benchmark)
     if known is None or not ids:
         return ""

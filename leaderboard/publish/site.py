@@ -1,4 +1,4 @@
-"""A board as a site: pages, and the files that they refer to, to be written into a folder or served."""
+"""A board's site: pages and the files that they refer to, to be written to a folder or served."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ INDEX = "index.html"
 
 @dataclass(frozen=True)
 class Site:
-    """What the pages of a board are made from. view: the board behind the snapshot; None where there is only the
-    snapshot, which has no pages about the ledger."""
+    """The data of a board's pages. view: the board of the snapshot; None for a snapshot alone, which has no pages about
+    the ledger."""
 
     snapshot: Snapshot
     view: BoardView | None = None
 
     @cached_property
     def records(self) -> list[Record]:
-        """The ledger up to the snapshot's record; none without a board."""
+        """The ledger up to the snapshot's record; empty without a board."""
         return [] if self.view is None else self.view.records()[: self.snapshot.head.seq + 1]
 
     @property
@@ -39,19 +39,19 @@ class Site:
 
     @cached_property
     def models(self) -> dict[str, str]:
-        """What to call each entry that has a page, by its name."""
+        """The model of each entry that has a page, by the entry's name."""
         rows = [row.standing for table_view in self.snapshot.views for row in table_view.rows]
         return {entry.entry: f"{entry.model} on {entry.benchmark}" for entry in [*rows, *self.snapshot.apart]}
 
     @cached_property
     def pages(self) -> dict[str, File]:
-        """Every file of the site by its path, sorted. None is rendered yet."""
+        """All files of the site by path, sorted and not yet rendered."""
         files: dict[str, File] = {asset.path: asset for asset in _list_assets()}
         pages_by_path: dict[str, File] = {}
         for kind in _list_page_modules():
             for page in kind.pages(self):
                 if page.path in files or page.path in pages_by_path:
-                    raise ValueError(f"two pages lie at {page.path}")
+                    raise ValueError(f"two pages have the path {page.path}")
                 pages_by_path[page.path] = page
         site_frame = Frame(self.snapshot.name, frozenset({*files, *pages_by_path}))
         framed_pages = {
@@ -61,7 +61,7 @@ class Site:
         return dict(sorted({**files, **framed_pages}.items()))
 
     def rendered(self) -> Iterator[tuple[str, bytes]]:
-        """Every file: its path below the site's folder, and its bytes. The index comes last."""
+        """Yield the relative path and the bytes of every file. The index comes last."""
         for path, page in self.pages.items():
             if path != INDEX:
                 yield path, page.render()

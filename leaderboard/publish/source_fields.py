@@ -1,4 +1,4 @@
-"""Of what field a benchmark's data are, by the types of its inputs."""
+"""The data type of a benchmark (images, audio, text or tabular), by the types of its inputs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _FIELD_CACHE: dict[tuple[str, str], str] = {}
 
 
 def classify_benchmarks(names: Collection[str]) -> dict[str, str]:
-    """For benchmarks by name `pictures`, `sound`, `text` (any input that is a string), or `tables` (numbers and codes);
-    `other` where a benchmark is not known here. Definitions are read once for all of them."""
+    """Return the data type of each benchmark by name: `pictures`, `sound`, `text` (any input is a string), or `tables`
+    (numbers and codes); `other` for an unknown benchmark. Definitions are read once for all of them."""
     known = load_benchmarks()
     benchmarks_by_name = {name: known[name] for name in names if name in known}
     keys = {name: (name, benchmark.definition.split) for name, benchmark in benchmarks_by_name.items()}
@@ -32,7 +32,7 @@ def classify_benchmarks(names: Collection[str]) -> dict[str, str]:
 
 
 def classify_inputs(inputs: list[Field]) -> str:
-    """The field of data with these inputs."""
+    """Return the data type for these inputs."""
     names = {_classify_type(field.type) for field in inputs}
     return next((name for name in FIELDS if name in names), "tables")
 

@@ -1,4 +1,4 @@
-"""What a split's page says of it, from its manifest alone: no row is opened."""
+"""The content of a split's page, from its manifest alone, without reading rows."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from ...splits.catalogue import find_manifests
 from ...splits.manifest import Manifest
 
 MOST_FIGURES, LONGEST = 80, 300
-"""The most figures of an audit, and characters of a parameter, that a page shows."""
+"""Maximum numbers of audit figures, and of characters of a parameter, on a page."""
 
 _LONG = ("shares", "severity_histogram", "transition", "severity", "quantiles", "rows", "split", "kind", "holds", "why")
-"""Parts of an audit that are shown otherwise, or are too long for a line each."""
+"""Parts of an audit that are shown elsewhere or are too long for the list of figures."""
 
 _CHANGES = {
     "added": "rows added",
     "removed": "rows removed",
-    "changed": "rows of other content under the same inputs",
-    "weight": "rows of another weight",
-    "group": "rows of another group",
-    "severity": "rows of another severity",
-    "label": "rows of another label",
+    "changed": "rows with the same inputs and other content",
+    "weight": "rows with another weight",
+    "group": "rows with another group",
+    "severity": "rows with another severity",
+    "label": "rows with another label",
 }
 
 
 def make_split_card(manifest: Manifest) -> dict[str, Any]:
-    """Plain records of a manifest: its parts, its source, its audit, and what changed between its versions."""
+    """Return plain records of a manifest: its parts, its source, its audit, and the changes between its versions."""
     definition = manifest.definition
     audit = manifest.audit()
     return {
@@ -51,13 +51,13 @@ def make_split_card(manifest: Manifest) -> dict[str, Any]:
 
 
 def choose_first_part(manifest: Manifest) -> str:
-    """The part that an example loads: training, where there is one."""
+    """Return the part that the example loads: the training part if there is one."""
     parts = list(manifest.definition.parts)
     return "train" if "train" in parts or not parts else parts[0]
 
 
 def describe_source(manifest: Manifest) -> dict[str, str] | None:
-    """Title, licence, citation and homepage of a split's source; None where it is not known here."""
+    """Return title, licence, citation and homepage of a split's source; None if this version does not know it."""
     try:
         source = find_source(manifest.definition.source.name).definition
     except FarshiftError:
@@ -66,7 +66,7 @@ def describe_source(manifest: Manifest) -> dict[str, str] | None:
 
 
 def iterate_audit_numbers(audit: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """The single numbers of an audit: (what, value) each, in its own order."""
+    """Yield the scalar values of an audit as (name, value), in the audit's order."""
     for name, value in audit.items():
         label = f"{before}, {name.replace('_', ' ')}" if before else name.replace("_", " ")
         if (not before and name in _LONG) or name in ("shares", "quantiles"):
@@ -80,7 +80,8 @@ def iterate_audit_numbers(audit: Mapping[str, Any], before: str = "") -> Iterato
 
 
 def list_versions(manifest: Manifest) -> list[dict[str, Any]]:
-    """Every version of a split, the newest first: its rows in all, and how it differs from the one before."""
+    """Return all versions of a split, the newest first, with the number of rows and the changes since the previous
+    one."""
     every = find_manifests(manifest.name)
     records: list[dict[str, Any]] = []
     for before, version in zip([None, *every], every, strict=False):
@@ -101,7 +102,7 @@ def list_versions(manifest: Manifest) -> list[dict[str, Any]]:
 
 
 def _iterate_changed_parts(before: Manifest, after: Manifest) -> Iterator[tuple[str, int, int]]:
-    """The parts whose rows are not the same: (part, rows before, rows after)."""
+    """Return the parts whose rows differ, as (part, rows before, rows after)."""
     old, new = before.definition.parts, after.definition.parts
     for name in sorted({*old, *new}):
         if name not in old or name not in new or old[name].digest != new[name].digest:
@@ -109,7 +110,7 @@ def _iterate_changed_parts(before: Manifest, after: Manifest) -> Iterator[tuple[
 
 
 def _list_moved_rows(before: Manifest, after: Manifest) -> list[tuple[str, int]] | None:
-    """Which rows moved, of two manifests that have their rows with them; None where a rule makes them of data."""
+    """Return which rows moved between two manifests that list their rows; None if a rule computes them from data."""
     if not (before.definition.ships_rows and after.definition.ships_rows):
         return None
     try:
@@ -121,6 +122,6 @@ def _list_moved_rows(before: Manifest, after: Manifest) -> list[tuple[str, int]]
 
 
 def format_line(value: Any) -> str:
-    """A value in one line, cut where it is long."""
+    """Format a value on one line, truncated if long."""
     text = " ".join(str(value).split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]}.."

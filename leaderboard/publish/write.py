@@ -1,4 +1,4 @@
-"""A board's site written into a folder."""
+"""Write a board's site to a folder."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from .environment import get_environment
 from .site import INDEX, Site
 
 SITE = "site"
-"""The folder of a board's site, below the board's."""
+"""The folder of a board's site, inside the board's folder."""
 
 WRITTEN = ".pages.json"
-"""The names of the files of a site that were written into a folder, so that those that are no more can go."""
+"""The list of files that were written to a site's folder, so that outdated ones can be deleted."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 
 
 def build_site(board: BoardView, out: Path | str | None = None) -> Path:
-    """Write the pages of a board into `out` (its `site/` by default). Returns the path of the index."""
-    get_environment()  # what it lacks is said before rows are read
+    """Write the pages of a board to `out` (its `site/` by default). Returns the path of the index."""
+    get_environment()  # report a missing package before rows are read
     return write_site(Site(take_snapshot(board), board), Path(out) if out is not None else board.path / SITE)
 
 
 def write_site(site: Site, where: Path) -> Path:
-    """Write a site into the folder `where`. What is there already is not written again; pages that were written before
-    and are no more go."""
+    """Write a site to the folder `where`. Unchanged files are not written again, and pages of an earlier site that no
+    longer exist are deleted."""
     before = _list_written_files(where)
     names = []
     for name, content in site.rendered():
@@ -46,7 +46,7 @@ def write_site(site: Site, where: Path) -> Path:
 
 
 def _list_written_files(where: Path) -> set[str]:
-    """The files that an earlier site wrote into a folder. A list that somebody changed names nothing elsewhere."""
+    """Return the files that an earlier site wrote to a folder, ignoring paths outside it in a modified list."""
     names = {path.relative_to(where).as_posix() for path in (where / "entries").glob("*.html")}
     try:
         listing = json.loads((where / WRITTEN).read_bytes())
@@ -57,7 +57,7 @@ def _list_written_files(where: Path) -> set[str]:
 
 
 def _write_page(path: Path, page: bytes) -> None:
-    """Write a page in one piece. It is not flushed to the disk: what a power cut takes is written the next time."""
+    """Write a page atomically, without flushing to the disk: a page lost in a power cut is written the next time."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with translate_os_errors(path, "write the pages elsewhere"):
         try:

@@ -1,16 +1,16 @@
-"""Sealed draws: test rows of a benchmark that nobody has seen, from a secret seed committed to before the window and
-revealed after it.
+"""Sealed draws: unpublished test rows of a benchmark, generated from a secret seed that the board commits to before
+the window opens and reveals after it closes.
 
-window.py       what a window announces, its commitment, and its state by the ledger
-profile.py      cells of difficulty, and how two samples compare
-drawing.py      the draw: the same generator, another seed, the public test's difficulty profile
-draw_folder.py  what participants get: inputs without labels
+window.py       the terms of a window, its commitment, and its state in the ledger
+profile.py      difficulty profiles, and the comparison of two samples
+drawing.py      the draw: the same generator with another seed, and the public test's difficulty profile
+draw_folder.py  the files for participants: inputs without labels
 benchmark.py    the benchmark of a window, for harness, validator and scorer
-predicting.py   training on the public rows and answering the draw, by the harness
-answers.py      the file of answers, packed and checked
-seal.py         a board seals a benchmark; export.py writes the draw, submit.py takes answers and gives receipts
+predicting.py   training on the public rows and predicting the draw, with the harness
+answers.py      the file of predictions for a window, packed and checked
+seal.py         sealing a benchmark; export.py writes the draw, submit.py accepts predictions and returns receipts
                 (receipt.py)
-close.py        the board closes it, scores the answers (scoring.py) and reveals the seed; results.py: what came out
-contrast.py     public against sealed: a contamination probe
-verify.py       everything checked again by anybody; deadlines.py: the times
+close.py        closing a window, scoring its submissions (scoring.py), revealing the seed; results.py: the results
+contrast.py     public against sealed rows: a contamination probe
+verify.py       verification of everything by anybody; deadlines.py: of the times
 """

@@ -1,6 +1,5 @@
-"""The file of answers: a submission of one run, whose benchmark is the window's. It is packed and checked by what packs
-and checks every submission, against the rows of the published draw, so that no message of it can
-depend on a label."""
+"""The file of predictions for a window: a submission of one run whose benchmark is the window's. It is packed and
+checked like every submission, against the rows of the published draw, so that no message can depend on a label."""
 
 from __future__ import annotations
 
@@ -27,13 +26,13 @@ def pack_answers(
     card: Card | None = None,
     key: SigningKey | None = None,
 ) -> Path:
-    """Pack the run that `predict_draw` wrote. `card`: the model card, as for any submission; `key`: the team's, which
-    signs the answers; by default that of the user's home (`farshift team --create`). Raises `BadSubmission` with every
-    problem, the same that the board would find."""
+    """Pack the run that `predict_draw` wrote. `card`: the model card, as for any submission; `key`: the team's key,
+    which signs the submission; by default the key in the user's home (`farshift team --create`). Raises
+    `BadSubmission` with every problem that the board would find."""
     _require_team(team)
     signing = key or find_default_key()
     if signing is None:
-        raise FarshiftError("answers to a window are signed by your team's key: farshift team --create makes it")
+        raise FarshiftError("submissions to a window are signed: create your team's key with farshift team --create")
     published_draw = draw if isinstance(draw, PublishedDraw) else read_draw(draw)
     sealed = make_sealed_benchmark(find_window_benchmark(published_draw.terms), published_draw)
     return pack_runs([run], out, team=team, card=card, known={sealed.name: sealed}, key=signing)
@@ -48,19 +47,19 @@ def read_window_draw(board: BoardView, window: str) -> PublishedDraw:
 
 
 def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission, ValidRun]:
-    """A file of answers to a window, read and validated, and its one run."""
+    """Read and validate a submission to a window. Returns the submission and its only run."""
     path = Path(file)
     if not path.is_file():
         raise BadSubmission(f"{path} does not exist or is not a file")
     with path.open("rb") as content, Reader() as reader:
         submission = validate_open_submission(content, path.name, reader, known={sealed.name: sealed})
     if len(submission.entries) != 1:
-        raise BadSubmission(f"{path} has {len(submission.entries)} runs: answers to a window are one run")
+        raise BadSubmission(f"{path} has {len(submission.entries)} runs: a submission to a window has exactly one")
     _require_team(submission.team)
     return submission, submission.entries[0]
 
 
 def _require_team(team: str) -> None:
-    """Refuse answers without a team."""
+    """Refuse a submission without a team."""
     if not team.strip():
-        raise SubmissionRejected("answers to a window need a team: the name that is shown (--team)")
+        raise SubmissionRejected("a submission to a window needs a team name: set --team")

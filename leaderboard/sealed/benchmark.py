@@ -1,8 +1,8 @@
 """A benchmark whose test is a sealed draw. Everything else is the public benchmark's: training and validation rows,
-task, metrics, protocol. The harness, the validator and the scorer take it for any other.
+task, metrics, protocol. The harness, the validator and the scorer accept it like any other benchmark.
 
-Its views `id` and `ood` are of the draw's rows; `public_id` and `public_ood` of the published test rows, which the same
-models answer in the same run: so their difference does not depend on what a team says of its models.
+Its views `id` and `ood` consist of the draw's rows; `public_id` and `public_ood` of the published test rows, which the
+same models predict in the same run. So their difference does not depend on a team's statements about its models.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .drawing import SEALED, VIEWS, SealedDraw
 
 @dataclass(frozen=True)
 class SealedBenchmark(Benchmark):
-    """The benchmark of a window. `drawn` is None while the labels are secret: then answers can be made and checked
-    against its rows, and nothing can be scored."""
+    """The benchmark of a window. `drawn` is None while the labels are secret: then predictions can be made and
+    validated, but not scored."""
 
     draw: PublishedDraw
     inputs: Part
     drawn: SealedDraw | None = None
 
     def identity(self, *args: Any, **options: Any) -> str:
-        """The public benchmark's, and the window and draw."""
+        """The public benchmark's identity, combined with the window and the draw."""
         inner = super().identity(*args, **options)
         seeded = {"commitment": self.draw.commitment, "inputs": self.draw.digest}
         return compute_identity({"entry": inner, "window": self.draw.terms.record(), "draw": seeded})
@@ -50,7 +50,7 @@ class SealedBenchmark(Benchmark):
         name = view if isinstance(view, str) else ""
         if (view.part if isinstance(view, View) else self.definition.views[view].part) == SEALED:
             if self.drawn is None:
-                raise FarshiftError(f"window {self.draw.terms.window}: its labels are sealed")
+                raise FarshiftError(f"window {self.draw.terms.window}: its labels are not revealed yet")
             rows = self.drawn.rows
             chosen = rows.select(self.drawn.sides[name]) if name else rows
             return chosen, chosen.true_labels()
@@ -62,14 +62,14 @@ class SealedBenchmark(Benchmark):
 
 
 def name_public_view(name: str) -> str:
-    """The name of the view of published rows beside a view of sealed ones."""
+    """The name of the view of published rows that corresponds to a view of sealed rows."""
     return f"public_{name}"
 
 
 def make_sealed_benchmark(
     benchmark: Benchmark, draw: PublishedDraw, drawn: SealedDraw | None = None
 ) -> SealedBenchmark:
-    """The benchmark of a window, from the published draw; with `drawn`, its labels, it can be scored."""
+    """The benchmark of a window, from the published draw; with the labels in `drawn` it can be scored."""
     definition = benchmark.definition
     views: Mapping[str, View] = {name: View(part=SEALED) for name in VIEWS} | {
         name_public_view(name): definition.views[name] for name in VIEWS

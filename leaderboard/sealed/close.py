@@ -1,7 +1,7 @@
-"""The close of a window: every answer scored, the seed revealed.
+"""Closing a window: every submission is scored and the seed is revealed.
 
-Scores and seed go into the ledger together, so a process that is killed leaves a window that is closed and not yet
-revealed, which `close_window` carries on.
+Scores and seed are appended to the ledger together, so a process that is killed leaves a window that is closed but not
+revealed, and `close_window` can be run again.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def close_window(board: Board, window: str, clock: Clock = get_utc_time) -> Window:
-    """Close a window whose time is over: take no more answers, score those there are, reveal the seed. Closing it again
-    changes nothing. `FarshiftError` where its time is not over."""
+    """Close a window after its closing time: accept no more submissions, score the existing ones, reveal the seed.
+    Closing it again changes nothing. Raises `FarshiftError` before the closing time."""
     with board.locked():
         sealed_window = find_window(board.ledger.records(), window)
         state = sealed_window.state(clock())
@@ -46,7 +46,7 @@ def close_window(board: Board, window: str, clock: Clock = get_utc_time) -> Wind
 def _reveal_seed(board: Board, window: Window) -> None:
     secret = read_secret_seed(board, window.name)
     if window.terms.commitment(secret) != window.commitment:
-        raise FarshiftError(f"the seed of window {window.name} is not the one that the board committed to: put it back")
+        raise FarshiftError(f"the seed of window {window.name} does not match the commitment: restore it")
     public = find_window_benchmark(window.terms)
     paths = WindowPaths(window.name)
     published_draw = read_window_draw(board, window.name)

@@ -1,11 +1,11 @@
-"""Public against sealed: the strongest probe of contamination there is.
+"""Public against sealed rows: the strongest probe of contamination.
 
-The published test rows and the draw's are of one distribution, cell by cell, and as many in each. To a model that never
-saw the published ones, a row of a cell is as likely to be published as drawn: whatever the models are, and however
-their seeds differ, the difference of their mean scores is noise of rows within cells. So the trained models are taken
-as they are, each row counts with its mean over seeds, and the variance is that within cells (of n rows in C cells, the
-squared distances from the cells' means over n - C), with one row more at each end of the scale. A model that was
-trained on the published rows, or chosen by them, scores better there.
+The published test rows and the draw's have the same distribution, cell by cell, and the same number in each cell. For a
+model that never saw the published rows, a row of a cell is equally likely to be published or drawn: whatever the models
+and the differences between their seeds, the difference of the mean scores is noise of rows within cells. So the trained
+models are treated as fixed, each row counts with its mean over seeds, and the variance is that within cells (of n rows
+in C cells, the squared distances from the cells' means over n - C), with one pseudo-row added at each end of the scale.
+A model that was trained or selected on the published rows scores better there.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ LEVEL = 0.05
 
 
 def compute_contrast(sealed: SealedBenchmark, predictions: Any, card: RunLike) -> dict[str, dict[str, Any]]:
-    """Public minus sealed, of ID and OOD, each with its 95 % interval over rows and two-sided p-value; n/a with the
-    reason where the metric is not defined on one of them. The labels must be known (`sealed.drawn`)."""
+    """Public minus sealed score, for ID and OOD, each with its 95 % interval over rows and two-sided p-value; n/a with
+    the reason if the metric is not defined on one of them. The labels must be known (`sealed.drawn`)."""
     assert sealed.drawn is not None
     scored = RunPredictions(sealed, predictions, card)
     chosen = scored.choose(sealed.rule(card.selection))
@@ -47,7 +47,7 @@ def compute_contrast(sealed: SealedBenchmark, predictions: Any, card: RunLike) -
 
 
 def estimate_difference(samples: Sequence[Sample], cells: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """The first sample's mean minus the second's, whose rows lie in these cells: value, 95 % interval, p."""
+    """The first sample's mean minus the second's: value, 95 % interval, p. `cells`: the cell of each of their rows."""
     left, right = samples
     per_seed = [a - b for a, b in zip(left.per_seed, right.per_seed, strict=True)]
     value = compute_average(per_seed)
@@ -68,8 +68,8 @@ def estimate_difference(samples: Sequence[Sample], cells: Sequence[Sequence[str]
 
 
 def estimate_cell_variance(sample: Sample, cells: Sequence[str]) -> VarianceEstimate:
-    """The variance of a mean whose rows were drawn so many from each cell. Of a metric that is not a mean of rows, the
-    jackknife's, which knows no cells and is larger."""
+    """The variance of a mean of rows, with the number of rows in each cell fixed. For a metric that is not a mean of
+    rows, the jackknife's variance, which ignores cells and is larger."""
     pooled = sample.pooled()
     if not isinstance(pooled, RowScores):
         return pooled.spread()
@@ -79,7 +79,7 @@ def estimate_cell_variance(sample: Sample, cells: Sequence[str]) -> VarianceEsti
     if free < 1:
         return RowScores(pooled.scores, pooled.bounds).spread()
     residuals = means - (np.bincount(codes, means) / counts)[codes]
-    # Spread out as far as rows of one cell are, about the mean of all: what is left is noise within cells.
+    # Scale the distances within cells about the common mean, so that only noise within cells is left.
     rescaled = means.mean() + residuals * sqrt((len(means) - 1) / free)
     return VarianceEstimate(RowScores(rescaled[None, :], pooled.bounds).spread().variance, free)
 
@@ -95,8 +95,8 @@ def _compute_p_value(value: float, spreads: Sequence[VarianceEstimate]) -> float
 
 
 def flag_contrasts(contrasts: Sequence[Mapping[str, Mapping[str, Any]]]) -> list[dict[str, dict[str, Any]]]:
-    """The contrasts of a window's entries, each with `p_holm` (Holm over the entries, for each view) and `flag`: where
-    that is below 5 %, "better on public" or "worse on public"; else empty."""
+    """The contrasts of a window's entries, each with `p_holm` (Holm's correction over the entries, for each view) and
+    `flag`: "better on public" or "worse on public" if `p_holm` is below 5 %; else empty."""
     entries = [{name: dict(record) for name, record in entry.items()} for entry in contrasts]
     for name in VIEWS:
         records = [entry[name] for entry in entries if "p" in entry.get(name, {})]

@@ -1,8 +1,8 @@
-"""A draw as participants get it: a folder with `draw.toml` and `inputs.parquet`, row ids and inputs alone.
+"""A draw for participants: a folder with `draw.toml` and `inputs.parquet`, which has only row ids and inputs.
 
-Every byte of it is a function of the announced terms, the commitment and the inputs: labels, parts, groups and
-severities are not even arguments of what writes it. Row ids are hashes of the inputs, rows lie in their order, ID and
-OOD together; the file has no statistics and no metadata but its types.
+Every byte is a function of the announced terms, the commitment and the inputs: the functions that write it do not
+receive labels, parts, groups or severities. Row ids are hashes of the inputs, and rows are sorted by them, ID and OOD
+together; the file has no statistics and no metadata except types.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class PublishedDraw:
-    """A published draw. `inputs`: row_id and the task's input fields, ascending row id; `digest`: theirs."""
+    """A published draw. `inputs`: row_id and the task's input fields, ascending row id; `digest`: of the inputs."""
 
     terms: Terms
     commitment: str
@@ -63,7 +63,7 @@ def compute_inputs_digest(inputs: pa.Table, benchmark: Benchmark) -> str:
 
 
 def encode_inputs(inputs: pa.Table) -> bytes:
-    """The bytes of `inputs.parquet`: one row group, no statistics, no metadata but the columns' types."""
+    """The bytes of `inputs.parquet`: one row group, no statistics, no metadata except the columns' types."""
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()
@@ -78,7 +78,7 @@ def encode_inputs(inputs: pa.Table) -> bytes:
 
 
 def make_draw_files(terms: Terms, commitment: str, inputs: pa.Table, benchmark: Benchmark) -> dict[str, bytes]:
-    """The files for participants: the content of `draw.toml` and `inputs.parquet`, by their names."""
+    """The files for participants: the contents of `draw.toml` and `inputs.parquet`, by file name."""
     content = encode_inputs(inputs)
     card = {
         "format": FORMAT,
@@ -94,26 +94,26 @@ def make_draw_files(terms: Terms, commitment: str, inputs: pa.Table, benchmark: 
 
 
 def read_draw(folder: Path | str) -> PublishedDraw:
-    """A published draw, checked against its digests. `BadData` names a mismatch, `FarshiftError` where the benchmark
-    here is another version than the window's."""
+    """Read a published draw and check its digests. Raises `BadData` for a mismatch, and `FarshiftError` if the
+    installed benchmark is another version than the window's."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     folder = Path(folder)
     if not (folder / CARD).is_file():
-        raise FarshiftError(f"{folder} is not a draw: it has no {CARD} (farshift board sealed draw writes one)")
+        raise FarshiftError(f"{folder} is not a draw: it has no {CARD} (farshift board sealed draw writes it)")
     card = read_toml(folder / CARD)
     path = folder / INPUTS
     try:
         terms, commitment = Terms.of(card["window"]), str(card["window"]["commitment"])
         digest, file = str(card["draw"]["inputs"]), str(card["draw"]["file"])
     except (KeyError, TypeError) as error:
-        raise BadData(f"{folder / CARD} lacks what a draw's card has: take the draw from the board again") from error
+        raise BadData(f"{folder / CARD} has missing or invalid keys: get the draw from the board again") from error
     if card.get("format") != FORMAT:
         raise BadData(f"{folder / CARD}: format {card.get('format')!r} is not {FORMAT}")
     content = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else b""
     if sha256(content).hexdigest() != file:
-        raise BadData(f"{path} is missing or was changed: take the draw from the board again")
+        raise BadData(f"{path} is missing or was changed: get the draw from the board again")
     benchmark = find_window_benchmark(terms)
     columns = ["row_id", *benchmark.task.inputs]
     try:
@@ -122,16 +122,16 @@ def read_draw(folder: Path | str) -> PublishedDraw:
     except (pa.ArrowException, OSError) as error:
         raise BadData(f"{path}: cannot be read: {get_first_line(error, 200)}") from error
     if inputs.column_names != columns or compute_inputs_digest(inputs, benchmark) != digest:
-        raise BadData(f"{path} does not hold the inputs that {CARD} names: take the draw from the board again")
+        raise BadData(f"{path} does not match the digest in {CARD}: get the draw from the board again")
     return PublishedDraw(terms, commitment, digest, inputs.combine_chunks())
 
 
 def find_window_benchmark(terms: Terms) -> Benchmark:
-    """The benchmark of a window; `FarshiftError` where it is another version here."""
+    """The benchmark of a window. Raises `FarshiftError` if another version is installed here."""
     benchmark = find_benchmark(terms.benchmark)
     if benchmark.manifest.identity != terms.manifest:
         raise FarshiftError(
-            f"window {terms.window} is of {terms.split} with the identity {terms.manifest[:12]}.., and here it is "
-            f"{benchmark.manifest.full_name}, {benchmark.manifest.identity[:12]}..: use the version of that window"
+            f"window {terms.window} uses {terms.split} with the identity {terms.manifest[:12]}.., but installed is "
+            f"{benchmark.manifest.full_name} with {benchmark.manifest.identity[:12]}..: use the window's version"
         )
     return benchmark

@@ -1,9 +1,9 @@
-"""The draw: rows that the benchmark's generator gives with a secret seed, as many in each cell of the public test's
-difficulty profile, none of whose inputs stands in the published source.
+"""The draw: rows from the benchmark's generator with a secret seed, as many in each cell of the public test's
+difficulty profile, none with the inputs of a published row.
 
-A pure function of benchmark and seed. Rounds of rows are drawn one after the other, each divided by the split's own
-rule, until every cell has what the public test has. A cell that the generator cannot fill with new rows (all strings of
-two bits are published) is left out on both sides: of the public rows, too, only those of the other cells are compared.
+A pure function of benchmark and seed. Batches of rows are generated one after the other, each divided by the split's
+rule, until every cell has as many rows as in the public test. A cell that the generator cannot fill with new rows (all
+strings of two bits are published) is left out on both sides: only public rows of the other cells are compared.
 """
 
 from __future__ import annotations
@@ -31,26 +31,27 @@ if TYPE_CHECKING:
 
 VIEWS = ("id", "ood")
 SEALED = "sealed"
-"""The name of the part that holds a draw's rows, of both views together."""
+"""The name of the part that contains a draw's rows, of both views together."""
 
 ROUNDS = 32
 STALE = 3
-"""The most rounds that are drawn, and how many without a row for an open cell say that the generator has none."""
+"""The maximum number of batches, and the number of batches without a row for an open cell after which the generator
+counts as exhausted."""
 
 MOST_LEFT_OUT = 0.2
-"""The share of a view's public rows that may lie in cells which cannot be filled; beyond it there is no fair draw."""
+"""The largest share of a view's public rows that may be in cells that cannot be filled; beyond it no draw is fair."""
 
 CIPHER = "AES-256"
-"""What draws a window's rows, as its terms say."""
+"""The random generator of a window's rows, as named in its terms."""
 
 Ids = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class SealedDraw:
-    """A draw. `rows`: the rows of both views, ascending row id, labels and all; `sides`: which are of a view, (rows,);
-    `counterpart`: the ids of the public rows whose cells the draw fills; `profiles`: what the cells are; `profile`: the
-    comparison, as plain JSON."""
+    """A draw. `rows`: the rows of both views, with labels, ascending row id; `sides`: which rows are in each view,
+    (rows,); `counterpart`: the ids of the public rows whose cells the draw fills; `profiles`: the definition of the
+    cells; `profile`: the comparison, as plain JSON."""
 
     rows: Part
     sides: Mapping[str, NDArray[np.bool_]]
@@ -71,22 +72,22 @@ class _RedrawnBenchmark(Benchmark):
 
 
 def check_sealable(benchmark: Benchmark) -> None:
-    """`FarshiftError`, in one line, where no sealed draw of a benchmark can be had."""
+    """Raise `FarshiftError`, with a message of one line, if a benchmark cannot be sealed."""
     try:
         find_seeded_distribution(find_source(benchmark.manifest.definition.source.name))
         check_redrawable(benchmark.manifest)
         for name in VIEWS:
             view = benchmark.definition.views[name]
             if view.part == "train" or view.rows != "all" or view.against != "true":
-                raise FarshiftError(f"its view {name} is of training rows or of labels as given, which are public")
+                raise FarshiftError(f"its view {name} uses training rows or observed labels, which are public")
         if benchmark.definition.protocol.touch.adaptation is not None:
-            raise FarshiftError("its protocol has models adapt to the test, part by part, and a draw shows no parts")
+            raise FarshiftError("its protocol lets models adapt to each test part, and a draw has no parts")
     except FarshiftError as error:
         raise FarshiftError(f"{benchmark.name} cannot be sealed: {error}") from error
 
 
 def draw_sealed_rows(benchmark: Benchmark, seed: bytes) -> SealedDraw:
-    """The draw of a benchmark by a secret seed of 32 bytes. `FarshiftError` where there can be none."""
+    """Draw a benchmark's rows by a secret seed of 32 bytes. Raises `FarshiftError` if it cannot be sealed."""
     check_sealable(benchmark)
     streams = make_stream_name(seed)
     public = {name: benchmark.view(name)[0] for name in VIEWS}
@@ -101,9 +102,8 @@ def draw_sealed_rows(benchmark: Benchmark, seed: bytes) -> SealedDraw:
         matched_rows = part.select(_is_in_cells(profiles[name].cells(part), full))
         if len(matched_rows) < (1 - MOST_LEFT_OUT) * len(part):
             raise FarshiftError(
-                f"{benchmark.name} cannot be sealed: of the {len(part)} rows of its view {name} only "
-                f"{len(matched_rows)} lie "
-                f"in cells of which the generator has enough other rows"
+                f"{benchmark.name} cannot be sealed: the generator has enough other rows only for the cells of "
+                f"{len(matched_rows)} of the {len(part)} rows of its view {name}"
             )
         sealed = _make_part(benchmark, rows_by_view[name])
         sealed = sealed.select(_is_in_cells(profiles[name].cells(sealed), full))
@@ -119,7 +119,7 @@ def _fill_cells(
     profiles: Mapping[str, Profile],
     required_counts: Mapping[str, Mapping[str, int]],
 ) -> tuple[dict[str, pa.Table], dict[str, dict[str, int]]]:
-    """Rows for every cell of each view, as far as they can be had, and how many each cell has."""
+    """Draw rows for the cells of each view, and count the rows of each cell; cells may stay incomplete."""
     import pyarrow as pa
 
     source = benchmark.split
@@ -157,7 +157,7 @@ def _sum_counts(had: Mapping[str, Mapping[str, int]]) -> int:
 def _select_rows(
     cells: list[str], required_counts: Mapping[str, int], filled_counts: dict[str, int]
 ) -> NDArray[np.int64]:
-    """The places of the first rows of each cell that still lacks some; counts them in `filled_counts`."""
+    """The indices of the first rows of each incomplete cell; adds them to `filled_counts`."""
     chosen = []
     for index, cell in enumerate(cells):
         if filled_counts.get(cell, 0) < required_counts.get(cell, 0):
@@ -167,8 +167,8 @@ def _select_rows(
 
 
 def _check_rule(benchmark: Benchmark, drawn: Split) -> None:
-    """Refuse a split whose rule divides rows by what else there is, or whose seed gives one input two labels: its test
-    rows of another seed would not be what the published training leaves out."""
+    """Refuse a split whose rule depends on the other rows, or whose seed can give one input two labels: test rows of
+    another seed would then not be those that the published training part leaves out."""
     import pyarrow as pa
 
     public, schema = benchmark.split, benchmark.split.source.schema
@@ -179,20 +179,20 @@ def _check_rule(benchmark: Benchmark, drawn: Split) -> None:
     if not both.all() and _has_contradiction(drawn.rows.filter(pa.array(known)), public.rows, schema, label):
         raise FarshiftError(
             f"{benchmark.name} cannot be sealed: another seed gives a published input another label, so the seed of "
-            f"the generator of {public.source.name} makes more than rows"
+            f"the generator of {public.source.name} determines more than the rows"
         )
     fresh = drawn.rows.filter(pa.array(~known)).select(names)
     joint = apply_split_rule(public, add_row_ids(pa.concat_tables([public.rows.select(names), fresh]), schema)[0])
     for alone in (public, drawn):
         if _has_side_difference(alone.assigned, joint.assigned):
             raise FarshiftError(
-                f"{benchmark.name} cannot be sealed: its rule {public.manifest.definition.rule} divides rows by what "
-                "else there is, so test rows of another draw may be like the published training"
+                f"{benchmark.name} cannot be sealed: its rule {public.manifest.definition.rule} depends on all rows of "
+                "the source, so test rows of another draw may resemble the published training rows"
             )
 
 
 def _has_contradiction(drawn: pa.Table, public: pa.Table, schema: Any, label: str) -> bool:
-    """Whether no published row of some drawn row's inputs has its label."""
+    """Whether the label of some drawn row is not among those of the published rows with the same inputs."""
     labels_by_id: dict[int, set[Any]] = {}
     for key, value in zip(compute_first_ids(public, schema).tolist(), public[label].to_pylist(), strict=True):
         labels_by_id.setdefault(key, set()).add(value)
@@ -201,7 +201,7 @@ def _has_contradiction(drawn: pa.Table, public: pa.Table, schema: Any, label: st
 
 
 def _has_side_difference(alone: pa.Table, joint: pa.Table) -> bool:
-    """Whether a row that both tables assign is on the shifted side in one of them only."""
+    """Whether a row that both tables assign is on the shifted side in only one of them."""
     sides = []
     for table in (alone, joint):
         ids, part = table["row_id"].to_numpy(), table["part"].to_pylist()
@@ -216,7 +216,7 @@ def _is_in_cells(cells: list[str], chosen: set[str]) -> NDArray[np.bool_]:
 
 
 def _make_part(benchmark: Benchmark, table: pa.Table) -> Part:
-    """Rows as a part: a table of the source's fields, `row_id` and what the split says of them."""
+    """Rows as a part: a table of the source's fields, `row_id` and the metadata from the split."""
     carried = {name: table[name].to_numpy() for name in ("group", "severity") if name in table.column_names}
     return Part(
         split=benchmark.manifest.full_name,
@@ -231,7 +231,7 @@ def _make_part(benchmark: Benchmark, table: pa.Table) -> Part:
 
 
 def _join_views(benchmark: Benchmark, sides: Mapping[str, pa.Table]) -> tuple[Part, dict[str, NDArray[np.bool_]]]:
-    """The rows of all views in one part, ascending row id, and which are of each."""
+    """Join the rows of all views in one part, ascending row id, with a mask for each view."""
     import pyarrow as pa
 
     table = pa.concat_tables(sides.values()).combine_chunks()
@@ -243,7 +243,7 @@ def _join_views(benchmark: Benchmark, sides: Mapping[str, pa.Table]) -> tuple[Pa
 def _compare_view(
     profile: Profile, public: Part, matched_rows: Part, sealed: Part, benchmark: Benchmark
 ) -> dict[str, Any]:
-    """The comparison of one view: cells with their counts on both sides, which were left out, measures of inputs."""
+    """Compare one view: cells with their counts on both sides, the cells that were left out, measures of inputs."""
     public_counts, sealed_counts = profile.counts(public), profile.counts(sealed)
     counts = {cell: [count, sealed_counts[cell]] for cell, count in public_counts.items() if cell in sealed_counts}
     out = {cell: count for cell, count in public_counts.items() if cell not in sealed_counts}

@@ -1,4 +1,4 @@
-"""The draw of an open window, copied from the board for participants."""
+"""Copy the draw of an open window from the board for participants."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def export_draw(board: BoardView, window: str, out: Path | str, clock: Clock = get_utc_time) -> Path:
-    """Copy a draw from a board, or a copy of one, into the folder `out`. `FarshiftError` before the window opens, where
-    `out` holds other files, and where the draw is not the one that the ledger names."""
+    """Copy a draw from a board, or a copy of one, to the folder `out`. Raises `FarshiftError` before the window opens,
+    if `out` contains other files, or if the draw does not match the ledger."""
     sealed_window = find_window(board.committed_records(), window)
     state = sealed_window.state(clock())
     if sealed_window.opened is None or state in ("committed", "announced"):
@@ -27,14 +27,14 @@ def export_draw(board: BoardView, window: str, out: Path | str, clock: Clock = g
         )
     out = Path(out)
     if out.exists() and (not out.is_dir() or {path.name for path in out.iterdir()} - {CARD, INPUTS}):
-        raise FarshiftError(f"{out} exists and holds something else than a draw: choose another folder")
+        raise FarshiftError(f"{out} contains other files: choose another folder")
     paths = WindowPaths(sealed_window.name)
     for name, path in ((INPUTS, paths.inputs), (CARD, paths.card)):
         file = board.file(path)
         content = file.read_bytes() if file is not None else b""
         if sha256(content).hexdigest() != sealed_window.opened["files"][path]:
             raise FarshiftError(
-                f"{board.location}: {path} is missing or was changed: see farshift board verify {board.location}"
+                f"{board.location}: {path} is missing or was changed: run farshift board verify {board.location}"
             )
         write_atomically(out / name, content)
     return out

@@ -1,5 +1,5 @@
-"""Answering a draw: train on the public training rows, then be asked for the draw's inputs and the public test rows, by
-the evaluation loop of every other model. The labels of either are not in this process."""
+"""Predict a draw: train on the public training rows, then predict the draw's rows and the public test rows with the
+ordinary evaluation loop. The labels of both are not in this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .drawing import SEALED
 
 @dataclass(frozen=True)
 class _BlindDataWithDraw(ModelInputs):
-    """A public benchmark's blind data, and the draw's inputs."""
+    """A public benchmark's model inputs, and the draw's inputs."""
 
     drawn: Inputs
 
@@ -36,9 +36,9 @@ def predict_draw(
     budget: str = "full",
     **options: Any,
 ) -> Run:
-    """Train a model on the public training rows of a window's benchmark and have it answer the draw; writes a run
-    folder, which `answers.pack_answers` packs. `draw` is what `farshift board sealed draw` wrote; all other arguments
-    are those of `farshift.evaluate`."""
+    """Train a model on the public training rows of a window's benchmark, predict the draw, and write a run folder for
+    `answers.pack_answers`. `draw` is the folder written by `farshift board sealed draw`; all other arguments are those
+    of `farshift.evaluate`."""
     published_draw = draw if isinstance(draw, PublishedDraw) else read_draw(draw)
     public = benchmark or find_window_benchmark(published_draw.terms)
     sealed = make_sealed_benchmark(public, published_draw)

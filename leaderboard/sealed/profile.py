@@ -1,5 +1,5 @@
-"""The difficulty profile of rows: how many lie in each cell of severity x group x class; and how far two samples of
-some measure differ (the two-sample statistic of Kolmogorov and Smirnov)."""
+"""The difficulty profile of rows (the number of rows in each cell of severity x group x class), and the two-sample
+Kolmogorov-Smirnov statistic of a measure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ...loaders.part import Part
 
 MOST_VALUES = 200
 BUCKETS = 10
-"""A severity of more than 200 values in the public test is cut into its ten tenths; of fewer, each is its own."""
+"""If the public test has more than 200 distinct severities, cells use deciles; otherwise each severity is a cell."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What the cells of a view are: taken of its public rows, applied to any rows."""
+    """The cells of a view, defined by its public rows and applied to any rows."""
 
     task: Task
     edges: NDArray[Any] | None
@@ -34,7 +34,7 @@ class Profile:
         return cls(task, np.unique(np.quantile(severity, np.arange(1, BUCKETS) / BUCKETS)))
 
     def cells(self, rows: Part) -> list[str]:
-        """The cell of each row, by name, such as "severity 12, group 11-20, class 3"."""
+        """The name of each row's cell, for example "severity 12, group 11-20, class 3"."""
         columns: list[list[str]] = []
         severity = rows.row_metadata.get("severity")
         if severity is not None and self.edges is None:
@@ -50,13 +50,13 @@ class Profile:
         return [", ".join(values) for values in zip(*columns, strict=True)] if columns else ["all"] * len(rows)
 
     def counts(self, rows: Part) -> dict[str, int]:
-        """How many rows each cell has, by its name, sorted."""
+        """The number of rows in each cell, sorted by the cells' names."""
         return dict(sorted(Counter(self.cells(rows)).items()))
 
 
 def compare_samples(left: NDArray[Any], right: NDArray[Any]) -> dict[str, float]:
     """The largest distance between the distribution functions of two samples, and its asymptotic p-value by the series
-    of Kolmogorov (1933); conservative where values repeat."""
+    of Kolmogorov (1933); conservative for repeated values."""
     left, right = np.sort(left), np.sort(right)
     every = np.concatenate([left, right])
     steps = [np.searchsorted(sample, every, side="right") / len(sample) for sample in (left, right)]
@@ -73,8 +73,8 @@ def _compute_kolmogorov_tail(x: float) -> float:
 
 
 def measure_fields(rows: Part, fields: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """One number for each row and field, by what it measures: the length of a text, the mean of a tensor's elements,
-    the value of a number. A function of these fields alone."""
+    """One number for each row and field: the length of a text, the mean of a tensor's elements, the value of a number.
+    A function of these fields only."""
     measures: dict[str, NDArray[Any]] = {}
     for name, values in rows.numpy(fields).items():
         if values.dtype == object:

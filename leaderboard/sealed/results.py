@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def make_window_results(board: BoardView, window: str) -> dict[str, Any]:
-    """The results of a window, as plain JSON: its terms and state, how its draw compares with the public test, and,
-    once it is revealed, every team's score and contrast, with Holm's correction over them."""
+    """The results of a window, as plain JSON: its terms and state, the comparison of its draw with the public test,
+    and, once it is revealed, every team's score and contrast, with Holm's correction over the teams."""
     sealed_window = find_window(board.records(), window)
     record: dict[str, Any] = {
         "terms": sealed_window.terms.record(),
@@ -34,7 +34,7 @@ def make_window_results(board: BoardView, window: str) -> dict[str, Any]:
     }
     scores = {digest: _read_score(board, sealed_window, digest) for digest in sealed_window.scores}
     first = _find_first_equals(sealed_window)
-    # Equal answers are one: they count once among the comparisons that Holm's correction is over.
+    # Submissions with equal predictions count once among the comparisons of Holm's correction.
     own = [digest for digest in scores if first[digest] == digest]
     contrasts = dict(zip(own, flag_contrasts([scores[digest].get("contrast", {}) for digest in own]), strict=True))
     names = make_team_labels(_read_team(sealed_window, digest) for digest in sealed_window.answers)
@@ -58,7 +58,7 @@ def make_window_results(board: BoardView, window: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Team:
-    """The name and the public key that answers were given under."""
+    """The name and the public key of a submission to a window."""
 
     team: str
     team_key: str
@@ -70,7 +70,7 @@ def _read_team(window: Window, digest: str) -> Team:
 
 
 def _find_first_equals(window: Window) -> dict[str, str]:
-    """The answers that were taken first of those with the same predictions, for each."""
+    """For each digest of predictions, the submission that was accepted first."""
     known: dict[str, str] = {}
     return {
         digest: known.setdefault(str(window.scores[digest].get("predictions", digest)), digest)
@@ -90,7 +90,8 @@ def _read_score(board: BoardView, window: Window, digest: str) -> Mapping[str, A
     content = file.read_bytes() if file is not None else b""
     if compute_digests({path: content}) != window.scores[digest]["files"]:
         raise FarshiftError(
-            f"{board.path / path} is missing or was changed: farshift board verify {board.path} lists what differs"
+            f"{board.path / path} is missing or was changed: run farshift board verify {board.path} to list "
+            "what differs"
         )
     score: dict[str, Any] = json.loads(content)
     return score

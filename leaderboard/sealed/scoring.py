@@ -1,4 +1,4 @@
-"""The score of answers once the labels are known: a pure function of draw and answers."""
+"""The score of a submission to a window once the labels are known: a pure function of draw and predictions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .contrast import compute_contrast
 
 
 def score_answers(sealed: SealedBenchmark, entry: ValidRun) -> dict[str, Any]:
-    """The score of a team's answers by the scorer of every entry, and the contrast of public and sealed rows; n/a with
-    the reason where they cannot be scored."""
+    """The score of a team's submission by the scorer of ordinary entries, and the contrast of public and sealed rows;
+    n/a with the reason if they cannot be computed."""
     try:
         score = score_predictions(sealed, entry.predictions, entry)
         return {"score": score.to_dict(), "contrast": compute_contrast(sealed, entry.predictions, entry)}
@@ -23,9 +23,8 @@ def score_answers(sealed: SealedBenchmark, entry: ValidRun) -> dict[str, Any]:
 
 
 def compute_predictions_digest(entry: ValidRun) -> str:
-    """What answers come to: sha256 over the predictions of the draw and of the public test rows, of each seed and
-    candidate, in any order of these. Two files with the same answers have one digest, whatever they say of model and
-    team."""
+    """sha256 over the predictions on the draw and on the public test rows, of each seed and candidate, whatever their
+    order. Two files with the same predictions have the same digest, whatever they state about model and team."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,8 +1,8 @@
-"""A board seals a benchmark: secret, commitment, draw, and then the open window, in this order.
+"""Sealing a benchmark: secret, commitment, draw, and then the open window, in this order.
 
-Each step is on the disk before the next, and each can be repeated: a process that is killed between any two leaves a
-window that `seal_benchmark` of the same benchmark carries on, with the secret and the terms that it began with. Until
-the reveal the secret is in one file only, in the board's private folder, with mode 600.
+Each step is on the disk before the next one and can be repeated: if the process is killed between two steps, calling
+`seal_benchmark` for the same benchmark continues the window with its original secret and terms. Until the reveal the
+secret is in only one file, in the board's private folder, with mode 600.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Entropy = Callable[[int], bytes]
 NOW = "now"
 
 TO_REVEAL = timedelta(days=7)
-"""How long after the close the seed is revealed at the latest, where nothing else is said."""
+"""Default time from the closing to the latest reveal of the seed."""
 
 
 def seal_benchmark(
@@ -47,8 +47,8 @@ def seal_benchmark(
     reveals: str = "",
 ) -> Window:
     """Commit to a secret, announce a window from `opens` (ISO 8601, or "now") to `closes`, whose seed is revealed by
-    `reveals` (seven days later by default), and draw its rows. Repeated after a crash it carries on. `FarshiftError`
-    where the benchmark cannot be sealed, or the times are invalid."""
+    `reveals` (seven days later by default), and draw its rows. A repeated call after a crash continues. Raises
+    `FarshiftError` if the benchmark cannot be sealed or the times are invalid."""
     public_benchmark = find_benchmark(benchmark)
     check_sealable(public_benchmark)
     times = _parse_times(opens, closes, reveals, clock)
@@ -57,7 +57,7 @@ def seal_benchmark(
         terms = _find_interrupted_terms(board, benchmark, known)
         if terms is None:
             if opens != NOW and times[0] < format_time(clock()):
-                raise FarshiftError(f"a window cannot open before it is announced: --opens {opens} is past")
+                raise FarshiftError(f"--opens {opens} is in the past: choose a later time")
             manifest = public_benchmark.manifest
             number = 1 + sum(window.terms.benchmark == benchmark for window in known.values())
             terms = Terms(
@@ -72,8 +72,8 @@ def seal_benchmark(
             write_private(_get_plan_path(board, terms.window), to_canonical_json(terms.record()))
         elif (terms.opens, terms.closes) != times[:2] and opens != NOW:
             raise FarshiftError(
-                f"the sealing of {terms.window} was cut off: to carry it on, say --opens {terms.opens} "
-                f"--closes {terms.closes}, as it was begun"
+                f"the sealing of {terms.window} was interrupted: to continue, use its original times "
+                f"--opens {terms.opens} --closes {terms.closes}"
             )
         _resume_sealing(board, public_benchmark, terms, known, entropy)
         return read_windows(board.ledger.records())[terms.window]
@@ -82,12 +82,12 @@ def seal_benchmark(
 def _resume_sealing(
     board: Board, benchmark: Benchmark, terms: Terms, known: Mapping[str, Window], entropy: Entropy
 ) -> None:
-    """Every step from the secret to the open window that is not done yet."""
+    """Do every step from the secret to the open window that is not done yet."""
     seed_path = get_seed_path(board, terms.window)
     if not seed_path.exists() and terms.window not in known:
         write_private(seed_path, entropy(SEED_BYTES).hex().encode())
     secret = read_secret_seed(board, terms.window)
-    # Before anything is promised: a benchmark may prove impossible to draw.
+    # Before any announcement: the draw may prove impossible.
     drawn = draw_sealed_rows(benchmark, secret)
     if terms.window not in known:
         board.ledger.append([("seed_committed", terms.record() | {"commitment": terms.commitment(secret)})])
@@ -104,7 +104,7 @@ def _resume_sealing(
 
 
 def make_opening_files(terms: Terms, secret: bytes, drawn: SealedDraw, benchmark: Benchmark) -> dict[str, bytes]:
-    """The files of an open window: the draw as participants get it, its profile beside the public test's."""
+    """The files of an open window: the draw for participants, and its profile with that of the public test."""
     paths = WindowPaths(terms.window)
     served = make_draw_files(terms, terms.commitment(secret), select_inputs(drawn.rows, benchmark), benchmark)
     card, inputs = served.values()
@@ -112,7 +112,7 @@ def make_opening_files(terms: Terms, secret: bytes, drawn: SealedDraw, benchmark
 
 
 def _find_interrupted_terms(board: Board, benchmark: str, known: Mapping[str, Window]) -> Terms | None:
-    """The terms of a window of this benchmark whose sealing was cut off."""
+    """The terms of a window of this benchmark whose sealing was interrupted."""
     for plan in sorted((board.private / "sealed").glob("*/plan.json")):
         terms = Terms.of(json.loads(read_private(plan, "the plan of a window")))
         window = known.get(terms.window)
@@ -142,12 +142,12 @@ def _get_plan_path(board: Board, window: str) -> Path:
 
 
 def get_seed_path(board: Board, window: str) -> Path:
-    """Where a window's secret seed lies until it is revealed."""
+    """The path of a window's secret seed before the reveal."""
     return _get_folder(board, window) / "seed"
 
 
 def read_secret_seed(board: Board, window: str) -> bytes:
-    """The window's seed, from the board's private file."""
+    """Read the window's seed from the board's private file."""
     path = get_seed_path(board, window)
     text = read_private(path, f"the secret seed of window {window}")
     try:
@@ -155,17 +155,17 @@ def read_secret_seed(board: Board, window: str) -> bytes:
     except ValueError:
         seed = b""
     if len(seed) != SEED_BYTES:
-        raise FarshiftError(f"{path} holds no seed of {SEED_BYTES} bytes: put it back")
+        raise FarshiftError(f"{path} does not contain a seed of {SEED_BYTES} bytes: restore it")
     return seed
 
 
 def read_profile(board: BoardView, window: str) -> dict[str, Any]:
-    """The comparison of a window's draw with the public test, as it was announced."""
+    """The comparison of a window's draw with the public test, as published."""
     path = board.file(WindowPaths(window).profile)
     if path is None:
         raise FarshiftError(
-            f"{board.path / WindowPaths(window).profile} is missing: farshift board verify {board.path} lists what "
-            "differs"
+            f"{board.path / WindowPaths(window).profile} is missing: run farshift board verify {board.path} to list "
+            "what differs"
         )
     profile: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return profile

@@ -1,5 +1,5 @@
-"""A board takes answers to a window: valid ones, signed, one of each team's key, while the window is open. What it
-gives back is a receipt, and says nothing of whether anything is right."""
+"""Accepting submissions to a window: valid, signed, one for each team's key, while the window is open. The board
+returns a receipt, which contains no scores."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 def submit_answers(
     board: Board, window: str, file: Path | str, clock: Clock = get_utc_time, allowed: Allowed | None = None
 ) -> Receipt:
-    """Take a team's answers to a window. Handing the same file in again changes nothing, and gives the receipt again.
+    """Accept a team's submission to a window. Submitting the same file again changes nothing and returns its receipt.
 
-    Who a team is, is the key that signed them: names are labels, and anybody may have any. `FarshiftError` where the
-    window is not open, nobody signed, or the key has answered; `BadSubmission` with every problem of the file."""
+    A team is identified by the key that signed the submission, not by its name. Raises `FarshiftError` if the window is
+    not open, the file is not signed, or the key already has a submission; `BadSubmission` with every problem of the
+    file."""
     sealed_window = find_window(board.ledger.records(), window)
     _require_open(sealed_window, clock())
     content = Path(file).read_bytes() if Path(file).is_file() else b""
@@ -43,11 +44,11 @@ def submit_answers(
     if allowed is not None:
         allowed(submission)
     if sha256(content).hexdigest() != submission.digest:
-        raise FarshiftError(f"{file} changed while it was being checked: hand it in again")
+        raise FarshiftError(f"{file} changed while it was being checked: submit it again")
     if not submission.team_key:
         raise SubmissionRejected(
-            f"{file} is not signed: farshift team --create makes your team's key, "
-            "and farshift board sealed answer signs with it"
+            f"{file} is not signed: create your team's key with farshift team --create, "
+            "and sign with farshift board sealed answer"
         )
     with board.locked():
         records = board.ledger.records()
@@ -82,7 +83,7 @@ def _require_open(window: Window, now: datetime) -> None:
     state = window.state(now)
     if state != "open" or window.closed is not None:
         raise SubmissionRejected(
-            f"window {window.name} takes answers from {window.terms.opens} to {window.terms.closes}: it is {state} now"
+            f"window {window.name} accepts files from {window.terms.opens} to {window.terms.closes}: it is {state} now"
         )
 
 
@@ -90,7 +91,7 @@ def _require_first(window: Window, key: str) -> None:
     for digest, body in window.answers.items():
         if body.get("signed_by") == key:
             raise SubmissionRejected(
-                f"the key {compute_fingerprint(key)} signed answers to window {window.name}, taken at "
+                f"the key {compute_fingerprint(key)} already has a submission to window {window.name}, accepted at "
                 f"{window.times[digest]} "
-                f"({digest[:12]}..): one submission is taken of each key"
+                f"({digest[:12]}..): only one is accepted for each key"
             )

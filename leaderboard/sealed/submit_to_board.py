@@ -1,4 +1,4 @@
-"""Handing answers to a sealed window in, at a board in its folder or behind an address."""
+"""Submit predictions for a sealed window to a board in a folder or behind a URL."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .submit import submit_answers
 
 
 def submit_to_board(location: str, window: str, file: Path, token: str = "") -> Receipt:
-    """The board's receipt for a team's answers. Of a board behind an address it is checked that it is signed, and of
-    this very file. Raises as `submit_answers` does."""
+    """Submit a team's file and return the board's receipt. For a board behind a URL, the receipt is checked to be
+    signed and to be for this file. Raises as `submit_answers` does."""
     from ...core.files import compute_file_sha256
     from ..operations.locations import is_url
 
@@ -26,5 +26,5 @@ def submit_to_board(location: str, window: str, file: Path, token: str = "") -> 
     new = answer.pop("new", False) is True
     receipt = parse_receipt(answer, f"what {location} answered")
     if receipt.submission != compute_file_sha256(file):
-        raise BadData(f"what {location} answered is a receipt of other answers than {file}")
+        raise BadData(f"the receipt from {location} is for another file than {file}")
     return replace(receipt, new=new)

@@ -1,4 +1,4 @@
-"""The times of a window: how they are read and written, and a clock."""
+"""The times of a window: parsing, formatting, and a clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def get_utc_time() -> datetime:
 
 
 def parse_time(text: str) -> datetime:
-    """A time as people write it, ISO 8601, UTC where it names no zone; `FarshiftError` for anything else."""
+    """Parse an ISO 8601 time, UTC if it names no zone; `FarshiftError` for anything else."""
     try:
         time = datetime.fromisoformat(text.strip())
     except ValueError as error:
@@ -25,5 +25,5 @@ def parse_time(text: str) -> datetime:
 
 
 def format_time(time: datetime) -> str:
-    """A time as the records write it."""
+    """Format a time as in the ledger's records."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

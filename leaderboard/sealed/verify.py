@@ -1,5 +1,5 @@
-"""Verification of a board's sealed windows: from the ledger, the files that it names, and,
-once a window is revealed, its seed, from which the draw, its profile and every score are made again."""
+"""Verification of a board's sealed windows, from the ledger and the files that it names. Once a window is revealed, its
+draw, profile and every score are recomputed from the seed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .window import LedgerRecord, Window, WindowPaths, get_team_id, read_windows
 
 
 class BoardFiles(Protocol):
-    """A board's folder, or an export of it."""
+    """A board's folder, or an export of a board."""
 
     def file(self, path: str) -> Path | None: ...
 
@@ -31,9 +31,9 @@ class BoardFiles(Protocol):
 def verify_sealed(
     copy: BoardFiles, records: Sequence[LedgerRecord], clock: Clock = get_utc_time
 ) -> tuple[list[str], list[str]]:
-    """What is wrong with the windows of a board, and what could not be recomputed here, with why. That the files are
-    those that the ledger names is checked before, with all others. What is due by `clock`, or by the time of the newest
-    record, and was not done is wrong."""
+    """Return the problems of a board's windows, and what could not be recomputed here, with the reason. The files'
+    digests are checked elsewhere, together with all other files. A step that is overdue by `clock`, or by the time of
+    the newest record, is a problem."""
     differences = _find_disorder(records)
     not_recomputed: list[str] = []
     try:
@@ -56,16 +56,16 @@ def verify_sealed(
 
 _BEFORE = {
     "window_opened": ("seed_committed", "was opened before the board committed to a seed"),
-    "submitted": ("window_opened", "took answers before it was opened"),
+    "submitted": ("window_opened", "accepted a submission before it was opened"),
     "window_closed": ("window_opened", "was closed before it was opened"),
-    "scored": ("window_closed", "had answers scored before it was closed"),
+    "scored": ("window_closed", "had a submission scored before it was closed"),
     "seed_revealed": ("window_closed", "was revealed before it was closed"),
 }
 _ONCE = ("seed_committed", "window_opened", "window_closed", "seed_revealed")
 
 
 def _find_disorder(records: Sequence[LedgerRecord]) -> list[str]:
-    """Windows whose records stand in an order that no board writes."""
+    """Problems in the order of windows' records."""
     problems = []
     seen: set[tuple[str, str]] = set()
     for record in records:
@@ -76,7 +76,7 @@ def _find_disorder(records: Sequence[LedgerRecord]) -> list[str]:
         if needed and (window, needed) not in seen:
             problems.append(f"window {window[:80]} {problem} (record {record.seq})")
         if record.kind == "submitted" and (window, "window_closed") in seen:
-            problems.append(f"window {window[:80]} took answers after it was closed (record {record.seq})")
+            problems.append(f"window {window[:80]} accepted a submission after it was closed (record {record.seq})")
         if record.kind in _ONCE and (window, record.kind) in seen:
             problems.append(f"window {window[:80]} has a second record {record.kind} (record {record.seq})")
         seen.add((window, record.kind))
@@ -88,14 +88,14 @@ def _verify_draw(window: Window, copy: BoardFiles, not_recomputed: list[str]) ->
     if window.opened is None:
         return problems
     if window.secret is not None and window.terms.commitment(window.secret) != window.commitment:
-        problems.append("the revealed seed is not the one that was committed to")
+        problems.append("the revealed seed does not match the commitment")
     try:
         find_window_benchmark(window.terms)
     except FarshiftError as error:
         not_recomputed.append(f"window {window.name}: {error}")
         return problems
     if window.terms.cipher != CIPHER:
-        problems.append(f"its rows are drawn by {window.terms.cipher[:40]!r}, and no version draws by it")
+        problems.append(f"its cipher {window.terms.cipher[:40]!r} is unknown")
     paths = WindowPaths(window.name)
     files = [copy.file(path) for path in (paths.card, paths.inputs, paths.profile)]
     if any(file is None for file in files):
@@ -103,12 +103,12 @@ def _verify_draw(window: Window, copy: BoardFiles, not_recomputed: list[str]) ->
     card, _, profile = (file for file in files if file is not None)
     published_draw = read_draw(card.parent)
     if (published_draw.terms, published_draw.commitment) != (window.terms, window.commitment):
-        problems.append("draw.toml says other terms, or another commitment, than the ledger")
+        problems.append("the terms or the commitment in draw.toml differ from the ledger's")
     if (published_draw.digest, published_draw.inputs.num_rows) != (
         window.opened.get("inputs"),
         window.opened.get("rows"),
     ):
-        problems.append("the published inputs are not those that the ledger names")
+        problems.append("the published inputs do not match the ledger")
     if window.secret is not None and not problems:
         problems += _verify_revealed(copy, window, published_draw, profile.read_bytes(), not_recomputed)
     return problems
@@ -127,13 +127,13 @@ def _verify_revealed(
     public = find_window_benchmark(window.terms)
     drawn = draw_sealed_rows(public, window.derive_draw_seed(window.secret))
     if compute_inputs_digest(select_inputs(drawn.rows, public), public) != published_draw.digest:
-        return ["the revealed seed gives another draw than the published one"]
+        return ["the revealed seed gives a draw that differs from the published one"]
     if to_canonical_json(drawn.profile) != profile:
-        problems.append("its draw compares with the public test otherwise than profile.json says")
+        problems.append("the comparison of its draw with the public test differs from profile.json")
     sealed = make_sealed_benchmark(public, published_draw, drawn)
     for digest in window.answers:
         if digest not in window.scores:
-            problems.append(f"answers {digest[:12]}.. were never scored")
+            problems.append(f"submission {digest[:12]}.. was never scored")
     for digest in window.scores:
         problems += _verify_score(copy, window, sealed, digest, not_recomputed)
     return problems
@@ -142,9 +142,9 @@ def _verify_revealed(
 def _verify_score(
     copy: BoardFiles, window: Window, sealed: SealedBenchmark, digest: str, not_recomputed: list[str]
 ) -> list[str]:
-    paths, which = WindowPaths(window.name), f"answers {digest[:12]}.. of {window.scores[digest].get('team')!r}"
+    paths, which = WindowPaths(window.name), f"submission {digest[:12]}.. of {window.scores[digest].get('team')!r}"
     if digest not in window.answers:
-        return [f"{which} have a score and were never submitted"]
+        return [f"{which} has a score but was never submitted"]
     answers, score = copy.file(paths.answers(digest)), copy.file(paths.score(digest))
     if answers is None or score is None:
         return []  # reported with all missing files
@@ -152,19 +152,19 @@ def _verify_score(
     score_record: dict[str, Any] = json.loads(content)
     scorer = (score_record.get("score") or {}).get("scorer", SCORER)
     if scorer != SCORER:
-        why = f"scored by scorer {scorer}, and this version has scorer {SCORER}"
+        why = f"scored by scorer {scorer}; this version has scorer {SCORER}"
         not_recomputed.append(f"window {window.name}: {which}: {why}")
         return []
     submission, entry = check_answers(answers, sealed)
     problems = []
     if submission.team != window.answers[digest].get("team"):
-        problems.append(f"{which} are of team {submission.team!r} by their own card")
+        problems.append(f"{which} names the team {submission.team!r} in its own card")
     if submission.team_key != window.answers[digest].get("signed_by", ""):
-        problems.append(f"{which} are signed by {submission.team_key or 'nobody'}, and the ledger says otherwise")
+        problems.append(f"{which} is signed by {submission.team_key or 'nobody'}, which differs from the ledger")
     if "predictions" in window.scores[digest] and window.scores[digest]["predictions"] != compute_predictions_digest(
         entry
     ):
-        problems.append(f"{which} have other predictions than the digest in the ledger")
+        problems.append(f"{which} has predictions that do not match the digest in the ledger")
     if to_canonical_json(score_answers(sealed, entry)) != content:
-        problems.append(f"{which}: computed again, their score differs")
+        problems.append(f"{which}: its recomputed score differs")
     return problems

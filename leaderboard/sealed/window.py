@@ -1,6 +1,6 @@
-"""What a window says, what the board commits to, and where a window stands by the ledger's records.
+"""The terms of a window, the board's commitment, and the state of a window in the ledger.
 
-The records of a window, in their order:
+The records of a window, in order:
 
     seed_committed   window, benchmark, split, manifest, opens, closes, cipher; reveals; commitment
     window_opened    window; rows and digest of the draw's inputs; canary; files: the draw and its profile
@@ -10,10 +10,10 @@ The records of a window, in their order:
     scored           window, submission, team, model, predictions (their digest); files
     seed_revealed    window, seed: the board's secret
 
-Windows of the first version have no `reveals`, their answers are unsigned, one of each name (with `team_key`, the
-digest of a secret), and the scores have no `predictions`. Terms of later ones may have `randomness`: public randomness
-(drand's, or the entrants') that joined the board's secret. It stands in a record `randomness` of the window, and is
-taken from there: where it came from is not checked any more.
+Windows of the first version have no `reveals`; their submissions are unsigned, one for each name (with `team_key`, the
+digest of a secret), and their scores have no `predictions`. Terms of later windows may have `randomness`: public
+randomness (drand's, or the entrants') that was combined with the board's secret. It is read from the window's record
+`randomness`; its origin is not checked any more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEED_BYTES = 32
 
 
 class LedgerRecord(Protocol):
-    """What is read of a ledger's record."""
+    """The attributes of a ledger's record that are used here."""
 
     @property
     def seq(self) -> int: ...
@@ -47,9 +47,9 @@ class LedgerRecord(Protocol):
 
 @dataclass(frozen=True)
 class Terms:
-    """What is announced of a window before anything is drawn. `opens`, `closes`, and `reveals`, the deadline of the
-    reveal: UTC, ISO 8601. `cipher`: what draws its rows from the seed. `randomness`: what a window of an earlier
-    version announced of public randomness, as its record has it; None where there is none."""
+    """The announced terms of a window, fixed before the draw. `opens`, `closes`, and `reveals`, the deadline of the
+    reveal: UTC, ISO 8601. `cipher`: the algorithm that generates its rows from the seed. `randomness`: the public
+    randomness that a window of an earlier version announced, from its record; else None."""
 
     window: str
     benchmark: str
@@ -63,11 +63,11 @@ class Terms:
 
     def commitment(self, secret: bytes) -> str:
         """sha256 over the board's secret (32 bytes) and the canonical JSON of these terms: benchmark, manifest
-        identity, window. It binds the board to the secret and, for want of 256 bits of it, hides it."""
+        identity, window. It binds the board to the secret, and hides it because the secret has 256 bits of entropy."""
         return sha256(secret + to_canonical_json(self.record())).hexdigest()
 
     def record(self) -> dict[str, Any]:
-        """As the ledger has them; what a window of an earlier version does not have is not there."""
+        """Return the terms as in the ledger, without the keys that a window of an earlier version does not have."""
         terms: dict[str, Any] = {name: getattr(self, name) for name in _ALWAYS}
         if self.reveals:
             terms["reveals"] = self.reveals
@@ -77,7 +77,7 @@ class Terms:
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> Terms:
-        """`KeyError` where a term is missing, `TypeError` or `ValueError` where one is of another type."""
+        """Raises `KeyError` for a missing term, and `TypeError` or `ValueError` for one of the wrong type."""
         randomness = dict(body["randomness"]) if "randomness" in body else None
         window, benchmark, split, manifest, opens, closes, cipher = (str(body[name]) for name in _ALWAYS)
         reveals = str(body.get("reveals", ""))
@@ -89,9 +89,10 @@ _ALWAYS = ("window", "benchmark", "split", "manifest", "opens", "closes", "ciphe
 
 @dataclass
 class Window:
-    """A window as the ledger has it. `answers`, `scores`: the bodies of its submitted and scored records, by the
-    digest of the answers; `times`: when the ledger took each; `when`: the time of the first record of each other kind;
-    `secret`: the board's, once it is revealed; `public`: the public randomness of a window of an earlier version."""
+    """A window, read from the ledger. `answers`, `scores`: the bodies of its submitted and scored records, by the
+    digest of the submission; `times`: when the ledger accepted each; `when`: the time of the first record of each other
+    kind; `secret`: the board's, once it is revealed; `public`: the public randomness of a window of an earlier
+    version."""
 
     terms: Terms
     commitment: str
@@ -105,7 +106,8 @@ class Window:
     when: dict[str, str] = field(default_factory=dict)
 
     def derive_draw_seed(self, secret: bytes) -> bytes:
-        """The seed of its draw, by the board's secret. `FarshiftError` where its public randomness is not there."""
+        """Derive the seed of the draw from the board's secret. Raises `FarshiftError` if public randomness is
+        missing."""
         if self.terms.randomness is None:
             return secret
         if not self.public:
@@ -117,7 +119,7 @@ class Window:
 
     @property
     def sources(self) -> str:
-        """Whose randomness draws it, in words."""
+        """Describe the sources of randomness of the draw."""
         if self.terms.randomness is None:
             return "the board's randomness alone"
         return f"the board's secret and public randomness ({self.terms.randomness.get('source')}, not checked)"
@@ -128,12 +130,12 @@ class Window:
 
     @property
     def ends(self) -> datetime:
-        """When it closes."""
+        """The closing time."""
         return parse_time(self.terms.closes)
 
     def state(self, now: datetime) -> str:
-        """committed (its sealing was cut off), announced, open, due (its time is over, nothing is revealed yet), or
-        revealed."""
+        """committed (its sealing was interrupted), announced, open, due (closed or past its closing time, not
+        revealed), or revealed."""
         if self.secret is not None:
             return "revealed"
         if self.closed is not None:
@@ -146,13 +148,13 @@ class Window:
 
 
 def read_windows(records: Iterable[LedgerRecord]) -> dict[str, Window]:
-    """Every window of a ledger, in its order, by name. `FarshiftError` for records that no board writes."""
+    """Every window of a ledger by name, in ledger order. Raises `FarshiftError` for invalid records."""
     windows_by_name: dict[str, Window] = {}
     for record in records:
         try:
             _apply_record(windows_by_name, record)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FarshiftError(f"record {record.seq} ({record.kind}) lacks what a window's record has") from error
+            raise FarshiftError(f"record {record.seq} ({record.kind}) has missing or invalid fields") from error
     return windows_by_name
 
 
@@ -187,7 +189,7 @@ def _apply_record(windows_by_name: dict[str, Window], record: LedgerRecord) -> N
 
 
 def find_window(records: Iterable[LedgerRecord], name: str) -> Window:
-    """The window of this name, or the latest of a benchmark of this name."""
+    """The window with this name, or the latest window of the benchmark with this name."""
     every = read_windows(records)
     if name in every:
         return every[name]
@@ -198,8 +200,8 @@ def find_window(records: Iterable[LedgerRecord], name: str) -> Window:
 
 
 def get_team_id(body: dict[str, Any]) -> str:
-    """Who gave answers, by their record: the public key that signed them; in windows of earlier versions the name,
-    without regard to case, width and spaces."""
+    """The identity of the team of a record: the public key that signed the submission; in windows of earlier versions
+    the name, without regard to case, width and spaces."""
     key = str(body.get("signed_by") or "")
     return (
         f"key {key}" if key else repr(" ".join(unicodedata.normalize("NFKC", str(body.get("team"))).casefold().split()))
@@ -208,7 +210,7 @@ def get_team_id(body: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class WindowPaths:
-    """Where the files of a window lie in the folder of a board, or of an export of one, by their names there."""
+    """The paths of a window's files in the folder of a board, or of an export of a board."""
 
     window: str
 

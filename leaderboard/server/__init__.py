@@ -1,9 +1,9 @@
-"""The board behind HTTP: its pages, an API to read it, and what takes submissions in. Everything that is written goes
-through the functions that write a board in its folder.
+"""HTTP server of a board: its pages, a read API, and endpoints for submissions. All writes go through the functions
+that write a board in its folder.
 
-app.py          the application: routers found in `routes/`, the pages last
-served_board.py    what is shown: the ledger as it is, tables and pages as they were computed in the background
-answers.py      answers with entity tags, compressed, in ranges
-intake/         files that come in, and the queue of what is not entered yet
-accounts/       tokens, quotas, rate limits, the audit
+app.py             the application: routers found in `routes/`, then the pages
+served_board.py    the current ledger, with tables and pages computed in the background
+answers.py         responses with entity tags, compression and byte ranges
+intake/            uploaded files, and the queue of submissions that are not entered yet
+accounts/          tokens, quotas, rate limits, the audit log
 """

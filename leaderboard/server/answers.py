@@ -1,4 +1,4 @@
-"""Answers: compressed where the client takes it, with strong entity tags, not sent again to who has them, in ranges."""
+"""Responses with strong entity tags, conditional requests, byte ranges, and compression where the client accepts it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fastapi import Request, Response
 from fastapi.responses import FileResponse
 
 SMALL = 800
-"""Bytes below which nothing is gained by compression."""
+"""Bodies smaller than this many bytes are not compressed."""
 
 CHECKED = "public, no-cache"
-"""May be kept, and is asked for again with its entity tag."""
+"""Cacheable, but revalidated with its entity tag before each use."""
 FOREVER = "public, max-age=31536000, immutable"
-"""Never changes at its address."""
+"""The content at this address never changes."""
 
 JSON = "application/json"
 _MEDIA = {"js": "text/javascript", "zip": "application/zip", "json": JSON, "parquet": "application/vnd.apache.parquet"}
@@ -30,7 +30,7 @@ _MEDIA = {"js": "text/javascript", "zip": "application/zip", "json": JSON, "parq
 
 @dataclass(frozen=True)
 class ResponseBody:
-    """A body as it is sent many times: its bytes, also compressed, and its entity tag."""
+    """A body that is sent many times: its bytes, their compressed forms, and its entity tag."""
 
     content: bytes
     media: str
@@ -52,13 +52,13 @@ class ResponseBody:
         return len(self.content)
 
     def to_compressed(self) -> CompressedBody:
-        """The same body, of which only the compressed forms are kept."""
+        """Return the same body with only its compressed forms in memory."""
         return CompressedBody(self.tag, self.media, self.size, self.gzip, self.zstd)
 
 
 @dataclass(frozen=True)
 class CompressedBody:
-    """A body in memory in its compressed forms: nearly every client takes one of them."""
+    """A body in memory in its compressed forms; nearly every client accepts one of them."""
 
     tag: str
     media: str
@@ -72,24 +72,24 @@ class CompressedBody:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes that it takes in memory."""
+        """Number of bytes in memory."""
         return len(self.gzip) + len(self.zstd)
 
 
 def compress_zstd(content: bytes) -> bytes:
-    """A zstd frame, by pyarrow's codec: Python has one of its own from 3.14 on."""
+    """Compress to a zstd frame with pyarrow's codec (Python has its own only from 3.14 on)."""
     import pyarrow as pa
 
     return bytes(pa.Codec("zstd", 9).compress(content).to_pybytes())
 
 
 def to_json_body(value: Any) -> ResponseBody:
-    """Plain JSON."""
+    """Serialise a value as a JSON body."""
     return ResponseBody(_dump_json(value, 2).encode(), JSON)
 
 
 def _dump_json(value: Any, depth: int) -> str:
-    """`json.dumps`, piece by piece to a depth: while it writes a piece, no other thread of this process goes on."""
+    """`json.dumps` in pieces down to a depth: while one piece is written, the GIL blocks all other threads."""
     if depth and type(value) is dict and all(type(name) is str for name in value):
         return "{" + ",".join(f"{json.dumps(name)}:{_dump_json(item, depth - 1)}" for name, item in value.items()) + "}"
     if depth and type(value) is list:
@@ -104,7 +104,7 @@ def make_body_response(
     status: int = 200,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """The answer that sends a stored body: 304 to a client that has it, a range of it where one is asked for."""
+    """Return the response for a stored body: 304 if the client has it, 206 if it requests a range."""
     sent = {"Cache-Control": cache, "Vary": "Accept-Encoding", "Accept-Ranges": "bytes", **(headers or {})}
     range_header = request.headers.get("range", "") if status == 200 else ""
     coding = "" if range_header or stored.size < SMALL else choose_coding(request.headers.get("accept-encoding", ""))
@@ -125,7 +125,7 @@ def make_body_response(
 
 
 def make_file_response(request: Request, path: Path, digest: str, name: str = "") -> Response:
-    """A file that never changes, by its sha256. Ranges of it can be asked for; RFC 9530 digests are stated."""
+    """Return the response for an immutable file with this sha256; supports ranges and states RFC 9530 digests."""
     sent = {
         "Cache-Control": FOREVER,
         "ETag": f'"{digest}"',
@@ -138,29 +138,29 @@ def make_file_response(request: Request, path: Path, digest: str, name: str = ""
             path, headers=sent, media_type=detect_media(path.name), filename=name or None, stat_result=path.stat()
         )
     except OSError:
-        return make_error_response(404, "the file is not here now")
+        return make_error_response(404, "file not found on this server")
 
 
 def make_error_response(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-    """An error of the API: one line."""
+    """Return an API error with a one-line message."""
     content = json.dumps({"error": message}).encode()
     return Response(content, status, {"Cache-Control": "no-store", **(headers or {})}, JSON)
 
 
 def detect_media(path: str) -> str:
-    """The media type of a file by its name."""
+    """Return a file's media type from its name."""
     kind = _MEDIA.get(path.rpartition(".")[2]) or guess_type(path)[0] or "application/octet-stream"
     return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
 
 
 def is_not_modified(request: Request, tag: str) -> bool:
-    """Whether the client says that it has what has this entity tag, in any coding."""
+    """Return whether the client already has this entity tag, in any content coding."""
     known = re.findall(r'"([^"]*)"', request.headers.get("if-none-match", ""))
     return any(known_tag.removesuffix("-gzip").removesuffix("-zstd") == tag for known_tag in known)
 
 
 def choose_coding(accepted: str) -> str:
-    """The content coding to send, of an Accept-Encoding: zstd, gzip, or none."""
+    """Choose the content coding from an Accept-Encoding header: zstd, gzip, or none."""
     weights = {}
     for item in accepted.lower().split(","):
         name, _, parameters = item.partition(";")
@@ -171,8 +171,8 @@ def choose_coding(accepted: str) -> str:
 
 
 def parse_range(header: str, size: int) -> tuple[int, int] | None:
-    """The bytes [first, last) of a Range of one part, none where it lies outside; None for any other Range, which is
-    left unheeded (RFC 9110, section 14.2)."""
+    """Parse a Range header with one part to bytes [first, last), which is empty if it is outside the body. Return None
+    for any other Range header, which is ignored (RFC 9110, section 14.2)."""
     match = re.fullmatch(r"bytes=([0-9]{0,18})-([0-9]{0,18})", header.strip())
     if match is None or match[0] == "bytes=-":
         return None

@@ -1,4 +1,4 @@
-"""The application: a board's pages, its API, and its files as an export has them."""
+"""The application: a board's pages, its API, and the files of its export."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ API = "/api/v1"
 
 
 def create_app(location: Path | str, *, url_prefix: str = "", workers: int | None = None) -> FastAPI:
-    """The application that serves the board at a place: its folder, an export, or an address (then it is only read).
+    """Create the application that serves the board at `location`: a folder, an export, or an address (read-only).
 
-    url_prefix: the path under which it is seen, such as /board. workers: how many submissions this process scores at
-    once, as the board's settings say by default. `MissingExtra` without FastAPI.
+    url_prefix: the path under which it is served, such as /board. workers: how many submissions this process scores at
+    once; by default as in the board's settings. Raises `MissingExtra` without FastAPI.
 
-    A file in `routes/` adds addresses below /api/v1: it has `router`. Where it has `on_start(app)`, that is called when
-    the server starts, and what it returns when it stops."""
+    A module in `routes/` adds paths below /api/v1 with its `router`. Its `on_start(app)`, if defined, is called when
+    the server starts; the function that this returns is called when the server stops."""
     try:
         from fastapi import FastAPI
     except ImportError as error:
@@ -57,9 +57,9 @@ def create_app(location: Path | str, *, url_prefix: str = "", workers: int | Non
     app = FastAPI(
         title="Farshift board",
         version=get_version(),
-        summary="A leaderboard of distribution-shift benchmarks that anybody can recompute.",
+        summary="A leaderboard of distribution-shift benchmarks whose scores anyone can recompute.",
         openapi_url=f"{API}/openapi.json",
-        docs_url=None,  # these pages take their scripts from a third party
+        docs_url=None,  # these pages load scripts from a third party
         redoc_url=None,
         servers=[{"url": prefix or "/"}],
         lifespan=lifespan,
@@ -78,4 +78,4 @@ def create_app(location: Path | str, *, url_prefix: str = "", workers: int | Non
 
 
 _EXPORTED = ("/board.toml", "/ledger.jsonl", "/submissions/", "/scores/", "/challenges/", "/sealed/")
-"""What an export has."""
+"""The files of an export."""

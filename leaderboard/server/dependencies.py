@@ -1,4 +1,4 @@
-"""What routes share: the board that is shown, and its parts as plain JSON."""
+"""Dependencies shared by routes: the served board, and its parts as plain JSON."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def make_head_record(record: Record) -> dict[str, Any]:
 
 
 def find_entry(history: History, name: str) -> Entry:
-    """An entry; 404 where there is none."""
+    """Return an entry. Raises 404 if it does not exist."""
     if name not in history.entries:
         raise HTTPException(404, f"entry {name[:40]} is not on this board")
     return history.entries[name]
 
 
 def make_entry_item(board: ServedBoard, history: History, entry: Entry) -> dict[str, Any]:
-    """An entry in lists."""
+    """Return an entry as an item of a list."""
     return make_board_entry(
         board.standing(history, entry), get_team_names(history)[entry.team, entry.team_key]
     ).to_dict()
 
 
 def get_team_names(history: History) -> dict[tuple[str, str], str]:
-    """What is shown of each team, by name and key."""
+    """Return the display name of each team, by name and key."""
     names: dict[tuple[str, str], str] = history.get_cached(
         "team_names", lambda: make_display_names(history.entries.values())
     )

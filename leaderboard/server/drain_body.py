@@ -1,5 +1,5 @@
-"""What a refused request still sends is read for a while: an answer that is given before the body has come, on a
-connection that is then closed, is lost in its reset (RFC 9112, section 9.6), and a proxy says 502 in its place."""
+"""Read the rest of a refused request's body for a limited time. Otherwise closing the connection resets it while the
+client still sends: the client loses the response (RFC 9112, section 9.6), and a proxy reports 502 instead."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST = 16 << 20
-"""Bytes that are read and thrown away."""
+"""At most this many bytes are read and discarded."""
 
 SECONDS = 5.0
-"""For as long as this; a client that is refused for being slow is not waited for."""
+"""Seconds for which the body is read; a client that is refused because it is slow is not waited for."""
 
 _SLOW = 408
 
 
 class DrainRequestBody:
-    """An application whose answers reach clients that still send."""
+    """ASGI wrapper that drains request bodies, so that responses reach clients that are still sending."""
 
     def __init__(self, app: ASGIApp, most: int = MOST, seconds: float = SECONDS) -> None:
         self.app, self.most, self.seconds = app, most, seconds
@@ -49,7 +49,7 @@ class DrainRequestBody:
 
 
 def _has_body(scope: Scope) -> bool:
-    """Whether there is a body, which is sent without waiting for leave (`Expect: 100-continue`)."""
+    """Return whether a body is sent without waiting for permission (`Expect: 100-continue`)."""
     headers = dict(scope["headers"])
     stated = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
     return stated and b"expect" not in headers

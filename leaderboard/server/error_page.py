@@ -1,4 +1,4 @@
-"""The page for addresses where there is nothing, in the look of the others."""
+"""The error page, in the style of the other pages."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .served_board import RenderedBoard
 
 _MESSAGES = {
     404: "There is no page at this address.",
-    405: "This address cannot be asked for in this way.",
-    503: "The board's tables are being computed: try again in a minute.",
+    405: "This address does not support this request method.",
+    503: "The board's tables are being computed. Try again in a minute.",
 }
 
 
 def make_error_page(request: Request, status: int, headers: dict[str, str] | None = None) -> Response:
-    """A page that says what is wrong, with a way to the start."""
-    context = {"status": status, "said": _MESSAGES.get(status, "This cannot be shown.")}
+    """Return a page that states the error and links to the home page."""
+    context = {"status": status, "said": _MESSAGES.get(status, "This page cannot be shown.")}
     shown: RenderedBoard | None = request.app.state.published.ready
     page = Page(request.url.path.removeprefix("/"), "lost.html", lambda: context, shown.frame if shown else None)
     return make_body_response(

@@ -1,4 +1,4 @@
-"""Errors as answers: JSON with one line to programs, a page to people."""
+"""Error responses: one-line JSON for API requests, an HTML page for browsers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger("farshift.server")
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let an application answer errors so."""
+    """Install the error handlers in an application."""
     app.add_exception_handler(HTTPException, _handle_http_error)
     app.add_exception_handler(RequestValidationError, _handle_validation_error)
     app.add_exception_handler(FarshiftError, _handle_farshift_error)
@@ -60,4 +60,4 @@ def _handle_farshift_error(request: Request, error: Exception) -> Response:
 
 def _handle_unexpected_error(request: Request, error: Exception) -> Response:
     log.error("%s %s: %s", request.method, request.url.path, type(error).__name__, exc_info=error)
-    return make_error_response(500, "the server made a mistake, and has noted it")
+    return make_error_response(500, "internal server error; see the server's log")

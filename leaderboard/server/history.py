@@ -1,4 +1,4 @@
-"""The ledger of a board as it stood at one record, and what follows from it alone."""
+"""A board's ledger up to one record, and what is derived from it alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class History:
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
-        """Every entry by name, in the ledger's order."""
+        """All entries by name, in the ledger's order."""
         return read_valid_entries(self.records)
 
     @cached_property
@@ -39,8 +39,7 @@ class History:
         return read_windows(self.records)
 
     def file(self, path: str) -> str | None:
-        """The sha256 of a file that anybody may have now; None where there is none of this path. The same files as an
-        export has."""
+        """Return the sha256 of a file that is public now (the files of an export), or None for another path."""
         early = max(format_time(get_utc_time()), self.head.time) < self._draws.get(path, "")
         return None if early or path in self._answers else self._named.get(path)
 
@@ -58,11 +57,11 @@ class History:
 
     @cached_property
     def lines(self) -> ResponseBody:
-        """The ledger as an export has it."""
+        """The ledger's lines as in an export."""
         return ResponseBody(b"".join(record.line() + b"\n" for record in self.records), "application/jsonl")
 
     def get_cached(self, name: str, make: Callable[[], Any]) -> Any:
-        """What was made of it once."""
+        """Return `make()`, computed once per name."""
         if name not in self._cache:
             self._cache[name] = make()
         return self._cache[name]

@@ -1,5 +1,5 @@
-"""How the server says no: RFC 9457 `application/problem+json`, with `error` in one line and, of a submission that does
-not validate, its `problems` as `farshift pack` tells them."""
+"""Refusals as RFC 9457 `application/problem+json`, with a one-line `error` and, for a submission that does not
+validate, its `problems` as `farshift pack` lists them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...core.errors import FarshiftError
 
 
 class HTTPProblem(FarshiftError):
-    """A request that is not answered as asked: with which status, and after how many seconds another may be."""
+    """A refused request: its status, and the seconds after which it may be repeated."""
 
     status = 400
     after: int | None = None
@@ -26,13 +26,13 @@ class HTTPProblem(FarshiftError):
         return problem
 
     def body(self) -> dict[str, Any]:
-        """The answer's."""
+        """The JSON body of the response."""
         title = HTTPStatus(self.status).phrase
         content: dict[str, Any] = {"type": "about:blank", "title": title, "status": self.status}
         content |= {"detail": str(self), "error": str(self)}
         return content | ({"problems": list(self.problems)} if self.problems else {})
 
     def headers(self) -> dict[str, str]:
-        """The answer's, beside its type."""
+        """The headers of the response, without its content type."""
         headers = {} if self.after is None else {"Retry-After": str(self.after)}
         return headers | ({"WWW-Authenticate": 'Bearer realm="farshift"'} if self.status == 401 else {})

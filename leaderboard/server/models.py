@@ -1,4 +1,4 @@
-"""What the API answers with, as its OpenAPI document describes it."""
+"""Response models of the API, from which its OpenAPI document is generated."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 
 class Answer(BaseModel):
-    """A JSON answer. Later versions may add fields, so clients leave unheeded what they do not know."""
+    """A JSON response. Later versions may add fields, so clients must ignore fields that they do not know."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class Failure(Answer):
-    """Why a request was not answered as asked."""
+    """Why a request failed."""
 
     error: str = Field(description="One line.", examples=["entry 0000000000000000 is not on this board"])
 
 
 class Health(Answer):
-    """How the server is."""
+    """The status of the server."""
 
     status: str = Field(examples=["ready"])
     records: int = Field(0, description="Records of the ledger.")
-    behind: int = Field(0, description="How many of them the tables shown do not count yet.")
+    behind: int = Field(0, description="How many of them are not yet included in the tables.")
     problem: str = Field("", description="Why tables cannot be computed; empty if they can.")
 
 
 class Head(Answer):
-    """The last record of the ledger that an answer counts."""
+    """The last record of the ledger that is included in a response."""
 
     seq: int = Field(examples=[41], description="Its number, from 0.")
     time: str = Field(examples=["2026-11-23T12:00:00Z"])
@@ -40,16 +40,16 @@ class Head(Answer):
 
 
 class Start(Answer):
-    """What is here."""
+    """The board and links to its resources."""
 
     name: str = Field(description="The board's title.", examples=["Our board"])
     opened: str = Field(examples=["2026-11-01T09:00:00Z"])
     key: str = Field(description="The board's public ed25519 key, hexadecimal.", examples=[HASH])
     farshift: str = Field(description="The version of Farshift that serves it.", examples=["0.1.0"])
-    read_only: bool = Field(description="Whether it is a copy, which takes no submissions.")
+    read_only: bool = Field(description="Whether it is a copy, which accepts no submissions.")
     head: Head
     entries: int
-    links: dict[str, str] = Field(description="Addresses relative to this one, by what they are.")
+    links: dict[str, str] = Field(description="Relative addresses of the resources, by name.")
 
 
 class BenchmarkItem(Answer):
@@ -76,18 +76,18 @@ class TableItem(Answer):
     title: str
     kind: str = Field(examples=["length"])
     budget: str = Field(examples=["full"])
-    steps: int | None = Field(None, description="Training steps, where they are not the budget's.")
+    steps: int | None = Field(None, description="Training steps, if they differ from the budget's.")
     selection: str = Field(description="How candidates are chosen.", examples=["last"])
     metric: str = Field(examples=["accuracy@1"])
     better: str = Field(examples=["higher"])
     current: bool = Field(description="Whether this version of Farshift scores this identity.")
     ranked: int = Field(description="How many entries have a rank set.")
-    baseline: str = Field(description="The model that the others are compared with; empty for none.")
+    baseline: str = Field(description="The model that the others are compared with; empty if there is none.")
 
 
 class TableSummary(TableItem):
     entries: int
-    can_be_first: list[str] = Field(description="Entries whose rank set holds 1.", examples=[[EXAMPLE_ENTRY]])
+    can_be_first: list[str] = Field(description="Entries whose rank set contains 1.", examples=[[EXAMPLE_ENTRY]])
 
 
 class Tables(Answer):
@@ -96,22 +96,24 @@ class Tables(Answer):
 
 
 class Row(Answer):
-    """An entry in its table. Rank sets: with 95 % confidence all of them hold the true ranks at once."""
+    """An entry in its table. With 95 % simultaneous confidence, all rank sets contain the true ranks."""
 
     entry: str = Field(examples=[EXAMPLE_ENTRY])
     model: str = Field(examples=["lstm"])
     team: str = Field(examples=["The adders"])
     rank: list[int] | None = Field(description="First and last rank of its rank set.", examples=[[1, 3]])
-    unranked: str = Field(description="Why it has none; else empty.")
+    unranked: str = Field(description="Why it has no rank set; empty if it has one.")
     not_learnt: str = Field(
-        "", description="Why its OOD score says nothing of the shift: it has not learnt the task on ID rows."
+        "", description="Why its OOD score is not a measure of robustness: its ID score is below the threshold."
     )
     ties: str = Field(description="Entries that share a letter do not differ significantly.", examples=["ab"])
-    id: dict[str, Any] = Field(description="Score on rows like training: value, low, high, row_se, seed_se, per_seed.")
+    id: dict[str, Any] = Field(
+        description="Score on in-distribution rows: value, low, high, row_se, seed_se, per_seed."
+    )
     ood: dict[str, Any] = Field(description="The same on shifted rows.")
     gap: dict[str, Any] = Field(description="ID minus OOD.")
     seeds: int
-    attempts: int | None = Field(description="How many entries of its team were scored in this table.")
+    attempts: int | None = Field(description="Number of entries of its team that were scored in this table.")
 
 
 class Table(TableItem):
@@ -119,7 +121,7 @@ class Table(TableItem):
 
     detectable: dict[str, Any] | None = Field(description="The minimum detectable difference of its median pair.")
     rows: list[Row]
-    notes: list[str] = Field(description="What the columns mean, and what is not in them.")
+    notes: list[str] = Field(description="What the columns mean, and their limits.")
 
 
 class TableFound(Answer):
@@ -147,7 +149,7 @@ class EntryItem(Answer):
     kind: str = Field(examples=["length"])
     model: str = Field(examples=["lstm"])
     team: str
-    team_key: str = Field(description="The team's public key; empty where it did not sign.")
+    team_key: str = Field(description="The team's public key; empty if the submission is not signed.")
     name: str
     note: str
     budget: str = Field(examples=["full"])
@@ -160,7 +162,9 @@ class EntryItem(Answer):
     entry_identity: str = Field(description="The identity of its table.", examples=[HASH])
     id: float = Field(description="Its ID score.")
     ood: float = Field(description="Its OOD score.")
-    left: dict[str, str] | None = Field(description="kind (withdrawn, removed), reason and time; null in a table.")
+    left: dict[str, str] | None = Field(
+        description="If it was taken out of its table: kind (withdrawn, removed), reason and time; else null."
+    )
 
 
 class Entries(Answer):
@@ -174,22 +178,22 @@ class Entries(Answer):
 class EntryScore(Answer):
     scorer: int
     entry_identity: str
-    path: str = Field(description="Its file, below the root of the server as in an export.")
+    path: str = Field(description="The path of its file, relative to the root of the server or of an export.")
     sha256: str
 
 
 class EntryFound(Answer):
     head: Head
     entry: EntryItem
-    row: Row | None = Field(description="Its row of the table, as of the record `table_head`; null in none.")
+    row: Row | None = Field(description="Its row of the table, as of the record `table_head`; null if it has none.")
     table_head: Head | None
-    scores: list[EntryScore] = Field(description="By every scorer that scored it, the newest last.")
+    scores: list[EntryScore] = Field(description="Its score by each scorer version, the newest last.")
 
 
 class TeamItem(Answer):
-    """Who submitted: a key where submissions are signed, else a name."""
+    """A team, identified by its key if it signs submissions, else by its name."""
 
-    team: str = Field(description="The name as it is shown.")
+    team: str = Field(description="The display name.")
     team_key: str
     entries: int
     benchmarks: list[str]
@@ -203,14 +207,14 @@ class Teams(Answer):
 
 
 class WindowItem(Answer):
-    """A sealed window: an announced draw that nobody could train for."""
+    """A sealed window: a round with a generated test set, whose seed is committed to before and revealed after it."""
 
     window: str = Field(examples=["scan-length-2026-12"])
     benchmark: str
     state: str = Field(description="committed, announced, open, due or revealed.")
     opens: str
     closes: str
-    answers: int = Field(description="How many teams gave answers.")
+    answers: int = Field(description="Number of teams that submitted answers.")
 
 
 class Windows(Answer):
@@ -219,7 +223,7 @@ class Windows(Answer):
 
 
 class WindowFound(Answer):
-    """A window by its state: terms and commitment always; scores, contrasts and the seed once it is revealed."""
+    """A window: its terms and commitment; after the reveal also scores, contrasts and the seed."""
 
     head: Head
     terms: dict[str, Any]
@@ -230,11 +234,11 @@ class WindowFound(Answer):
     randomness: str
     profile: dict[str, Any] | None
     entries: list[dict[str, Any]]
-    files: dict[str, str] = Field(description="What can be downloaded of its draw by now: address below /api/v1.")
+    files: dict[str, str] = Field(description="Files of its test set that can be downloaded now: path below /api/v1.")
 
 
 class RecordItem(Answer):
-    """A record of the ledger, as a line of an export has it."""
+    """A record of the ledger, as in a line of an export."""
 
     seq: int
     time: str
@@ -249,14 +253,14 @@ class Ledger(Answer):
     """A page of records. A full page never changes."""
 
     page: int
-    size: int = Field(description="Records of the ledger by now, on full pages as many as these pages hold.")
+    size: int = Field(description="Number of records in the ledger; on a full page, up to the end of this page.")
     records: list[RecordItem]
     next: int | None = Field(description="The next page, null on the last one.")
 
 
 def describe_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of answers that are refusals."""
-    descriptions = {404: "It is not here.", 422: "A parameter is not as described.", 503: "Try again later."}
+    """Describe error responses for the OpenAPI document."""
+    descriptions = {404: "Not found.", 422: "A parameter is invalid.", 503: "Try again later."}
     return {
         status: {"model": Failure, "description": descriptions.get(status, "Refused.")} for status in (422, *statuses)
     }

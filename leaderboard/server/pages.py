@@ -1,4 +1,4 @@
-"""The pages of the board, the files that they need, and the files of an export: whatever is not of the API."""
+"""Everything outside the API: the board's pages, their static files, and the files of an export."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .served_board import ServedBoard
 
 
 class _PagePath(Convertor[str]):  # codespell:ignore convertor
-    """Any path that is not of the API."""
+    """Any path outside the API."""
 
     regex = "(?!api/).*"
 
@@ -28,13 +28,13 @@ class _PagePath(Convertor[str]):  # codespell:ignore convertor
 register_url_convertor("page_path", _PagePath())
 router = APIRouter(include_in_schema=False)
 SHORT = "public, max-age=300"
-"""Style and scripts are not asked for again with every page."""
+"""For style sheets and scripts, which are then not requested again with each page."""
 
 
 @router.get("/healthz")
 @router.get("/readyz")
 async def check_health(request: Request) -> Response:
-    """The same as below /api/v1, where proxies look first."""
+    """The health check under /api/v1, also at the root, where proxies look by default."""
     from .routes.health import healthz, readyz
 
     return await run_in_threadpool(readyz if request.url.path == "/readyz" else healthz, request)
@@ -42,7 +42,7 @@ async def check_health(request: Request) -> Response:
 
 @router.get("/{path:page_path}")
 async def serve_page(request: Request, path: str) -> Response:
-    """A page, a file that pages need, or a file of the board as an export has it."""
+    """Return a page, a static file of the pages, or a file of the board's export."""
     published: ServedBoard = request.app.state.published
     name = path + "index.html" if path == "" or path.endswith("/") else path
     shown = published.ready

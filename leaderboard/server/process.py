@@ -1,5 +1,5 @@
-"""One server process, started by `serving.py`: it answers at a socket that it inherits, until it is told to end or
-whoever started it is gone.
+"""One server process, started by `serving.py`. It serves an inherited socket until it is told to stop or its parent
+process ends.
 
     python -m farshift.leaderboard.server.process '{"place": .., "fd": .., ..}'
 """
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
 SWITCH = 0.0005
-"""Seconds after which a thread that computes tables or pages lets another one go on: answers are quick then, too. By
-Python's own 0.005 each of an answer's steps waits as long."""
+"""Thread switch interval in seconds, so that responses stay fast while a thread computes tables or pages. With Python's
+default of 0.005, each step of a response would wait that long."""
 GRACE = 20
-"""Seconds that requests in progress are given when the server is to end."""
+"""Seconds that requests in progress may take when the server stops."""
 HEADER_BYTES = 32 << 10
 
 
@@ -49,7 +49,7 @@ def _run_server(options: dict[str, Any]) -> None:
 
 
 def make_server(app: FastAPI, proxy_headers: bool = False) -> Server:
-    """The server of an application in this process, which is there for nothing else. proxy_headers: as in
+    """Create the HTTP server of an application, in a process that does nothing else. proxy_headers: as in
     `serving.serve_board`."""
     import uvicorn
 
@@ -69,7 +69,7 @@ def make_server(app: FastAPI, proxy_headers: bool = False) -> Server:
 
 
 def _end_with_parent() -> None:
-    """Whoever started this process holds the other end of its standard input."""
+    """Stop when standard input closes: the parent process holds its other end."""
     while os.read(0, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

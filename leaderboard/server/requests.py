@@ -1,5 +1,4 @@
-"""One line in the log for each request: never a header, never a query, never the whole id of a submission; so nothing
-that opens anything."""
+"""Log one line per request. Headers, queries and full submission ids are never logged, so the log holds no secrets."""
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ _LONGEST = 300
 
 
 def shorten_logged_path(path: str) -> str:
-    """A path as the log has it. Of an id that is asked for by who knows it, its first twelve digits."""
+    """Return a path for the log, with only the first twelve digits of a submission id, because the id grants access."""
     return escape_untrusted(_ID.sub(r"\1..", path[:_LONGEST]))
 
 
 class LogRequests:
-    """An application whose requests are logged: client, method, path, status, bytes, milliseconds."""
+    """ASGI wrapper that logs each request: client, method, path, status, bytes, milliseconds."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

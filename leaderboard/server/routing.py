@@ -1,4 +1,4 @@
-"""Routes that say no as `http_problem.py` does, and wait for the database in threads."""
+"""Routes that return refusals as in `http_problem.py`, and wait for the database in threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("farshift.server")
 
 LATER = 10
-"""Seconds after which a server that could not answer is to be asked again."""
+"""Retry-After in seconds when the server cannot handle a request now."""
 
 _PROBLEM = {
     "type": "object",
@@ -37,7 +37,7 @@ _PROBLEM = {
 
 
 class IntakeRoute(APIRoute):
-    """A route whose refusals are answers."""
+    """A route that turns refusals into responses."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -49,39 +49,39 @@ class IntakeRoute(APIRoute):
                 return make_problem_response(error)
             except QuotaExceeded as error:
                 return make_problem_response(HTTPProblem.make(429 if error.after else 413, str(error), error.after))
-            except FarshiftError as error:  # a full disk, a database that is away
+            except FarshiftError as error:  # such as a full disk, or an unreachable database
                 log.error("%s %s: %s", request.method, shorten_logged_path(request.url.path), get_first_line(error))
                 return make_problem_response(
-                    HTTPProblem.make(503, "the board cannot take this in now: try again later", LATER)
+                    HTTPProblem.make(503, "the board cannot accept this now: try again later", LATER)
                 )
 
         return answered
 
 
 def make_problem_response(error: HTTPProblem) -> Response:
-    """The answer that a refusal is. What is left of the body is thrown away (drain_body.py), or never read."""
+    """Return the response for a refusal. The rest of the request's body is discarded (drain_body.py) or never read."""
     closing = {"Connection": "close"} if error.status in (408, 413) else {}
     headers = {"Cache-Control": "no-store", **closing, **error.headers()}
     return Response(json.dumps(error.body()), error.status, headers, "application/problem+json")
 
 
 def make_json_response(status: int, body: dict[str, Any], **headers: str) -> Response:
-    """An answer of JSON that nobody keeps."""
+    """Return a JSON response that is not cached."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Response(json.dumps(body), status, {"Cache-Control": "no-store", **named}, "application/json")
 
 
 def make_job_response(job: Job, new: bool, location: str) -> Response:
-    """The answer to a submission that was taken in: 202, or 200 where it was known."""
+    """Return the response to an accepted submission: 202, or 200 if it is already known."""
     return make_json_response(202 if new else 200, job.record(), Location=location)
 
 
 def describe_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route says of its refusals in the OpenAPI document."""
+    """Describe a route's refusals for the OpenAPI document."""
     content = {"application/problem+json": {"schema": _PROBLEM}}
     return {status: {"description": "Refused: `error` says why.", "content": content} for status in statuses}
 
 
 def get_client_address(request: Request) -> str:
-    """Where a request comes from: a proxy in front has to be named to the server for it to be believed."""
+    """Return the client's address; forwarded addresses count only if the server is configured to trust the proxy."""
     return request.client.host if request.client is not None else ""

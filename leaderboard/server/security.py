@@ -1,4 +1,4 @@
-"""What every answer says to browsers, and HEAD: plain ASGI around the application."""
+"""ASGI wrappers that add security headers to each response, and answer HEAD requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PUBLIC = {
     "Access-Control-Expose-Headers": "ETag, Link, Repr-Digest, Content-Range",
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
-"""What answers of the API say as well: pages elsewhere may read public data, without credentials."""
+"""Additional headers of API responses: pages of other origins may read public data, without credentials."""
 
 PREFLIGHT = {
     "Access-Control-Allow-Origin": "*",
@@ -35,10 +35,10 @@ PREFLIGHT = {
 
 
 class AddSecurityHeaders:
-    """An application with these headers on every answer, below an address's prefix.
+    """ASGI wrapper that adds these headers to each response, below a URL prefix.
 
-    prefix: the path that the application is seen under, such as /board; a proxy may cut it off before or not. open:
-    the paths that pages of other origins may read."""
+    prefix: the path under which the application is served, such as /board; a proxy may strip it or not. open: the paths
+    that pages of other origins may read."""
 
     def __init__(self, app: ASGIApp, prefix: str = "", open: tuple[str, ...] = ("/api/",)) -> None:
         self.app, self.prefix, self.open = app, prefix, open
@@ -69,7 +69,7 @@ class AddSecurityHeaders:
 
 
 class AnswerHeadRequests:
-    """HEAD is answered as GET is, without the body."""
+    """ASGI wrapper that answers HEAD like GET, without the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,5 +1,5 @@
-"""What a server shows of a board. The ledger is read as it is now; tables and pages are those of the last record that
-they were computed for, in the background: no request waits for them once there are some."""
+"""The board that a server shows. The ledger is always current. Tables and pages are computed in the background for a
+recent record, so that only requests before the first tables have to wait."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from .answers import CompressedBody, ResponseBody, detect_media
 from .history import History
 
 POLL = 0.5
-"""Seconds between two looks at the ledger's head, for records that other processes append."""
+"""Seconds between two checks of the ledger for records that other processes appended."""
 FIRST = 60
 """Seconds that a request waits for the first tables of a board."""
 PAGE_BYTES = 128 << 20
-"""The most bytes of pages, compressed, that a server process keeps; others are rendered at each request."""
+"""Maximum bytes of compressed pages that a server process caches; further pages are rendered for each request."""
 
 log = logging.getLogger("farshift.server")
 
 
 class RenderedBoard:
-    """A board's tables and pages at one record: what a server keeps until the ledger grows. A page is rendered when it
-    is first asked for, and kept compressed. marker: the hash of the record, and the settings that tables depend on."""
+    """A board's tables and pages at one record, cached until the ledger grows. A page is rendered on its first request
+    and stored compressed. marker: the hash of the record, and the settings that tables depend on."""
 
     def __init__(self, history: History, view: BoardView, snapshot: Snapshot, marker: tuple[str, str]) -> None:
         self.history, self.view, self.snapshot, self.marker = history, view, snapshot, marker
@@ -54,7 +54,7 @@ class RenderedBoard:
 
     @property
     def frame(self) -> Frame | None:
-        """What its pages have around them."""
+        """The frame of its pages."""
         index = self._files[INDEX]
         return index.frame if isinstance(index, Page) else None
 
@@ -64,11 +64,11 @@ class RenderedBoard:
         return list(self._files)
 
     def get_cached_page(self, path: str) -> CompressedBody | None:
-        """A page that was rendered already."""
+        """Return a page if it is already rendered."""
         return self._pages.get(path)
 
     def page(self, path: str) -> CompressedBody | None:
-        """A page, rendered now if it was not; None where there is none."""
+        """Return a page, rendering it if necessary; None if there is no such page."""
         if path not in self._files:
             return None
         with self._lock:
@@ -81,7 +81,7 @@ class RenderedBoard:
         return body
 
     def stored(self, name: str, make: Callable[[], ResponseBody]) -> ResponseBody:
-        """A body that is made once."""
+        """Return a body that is made only once."""
         with self._lock:
             if name not in self._stored:
                 self._stored[name] = make()
@@ -90,9 +90,9 @@ class RenderedBoard:
 
 
 class ServedBoard:
-    """A board at a place (see `locations.open_board_view`), read by many threads. `start` begins to watch it.
+    """A board at a location (see `locations.open_board_view`), read by many threads. `start` begins to watch it.
 
-    board: the board itself, where the place is its folder: what is served may change it; None for a copy."""
+    board: the writable board if the location is its folder; None for a copy."""
 
     def __init__(self, location: str, poll: float = POLL) -> None:
         self.location, self.poll = location, poll
@@ -107,7 +107,7 @@ class ServedBoard:
         self._thread = Thread(target=self._watch, name="farshift-tables", daemon=True)
 
     def start(self) -> None:
-        """Open the board, and compute its tables in the background."""
+        """Open the board and start to compute its tables in the background."""
         self._open()
         self._thread.start()
 
@@ -119,11 +119,11 @@ class ServedBoard:
         self._exit.close()
 
     def look(self) -> None:
-        """Look at the ledger now: this process appended to it."""
+        """Check the ledger now, after this process appended to it."""
         self._look.set()
 
     def history(self) -> History:
-        """The ledger as it is now."""
+        """Return the current ledger."""
         if self._view is None:
             self._open()
         assert self._history is not None
@@ -135,7 +135,7 @@ class ServedBoard:
         return self._history
 
     def shown(self, wait: float = FIRST) -> RenderedBoard:
-        """The tables and pages that are there; those of a new board are waited for. `Unavailable` where none come."""
+        """Return the newest computed tables and pages, waiting for the first ones. Raises `Unavailable` on timeout."""
         if self._shown is None:
             with self._there:
                 self._there.wait_for(lambda: self._shown is not None or bool(self.problem), wait)
@@ -145,24 +145,24 @@ class ServedBoard:
 
     @property
     def ready(self) -> RenderedBoard | None:
-        """The tables and pages that are there; never waits."""
+        """Return the newest computed tables and pages without waiting; None if there are none yet."""
         return self._shown
 
     def view(self, history: History) -> BoardView:
-        """The board as it stood at the last record of a history."""
+        """Return the board at the last record of a history."""
         if self.board is None:
             assert self._view is not None
             return self._view
         return ReadOnlyBoard(FolderReader(self.board), history.records, self.board.derived)
 
     def standing(self, history: History, entry: Entry) -> ScoredEntry:
-        """An entry of a history with its newest score."""
+        """Return an entry of a history with its newest score."""
         assert self._view is not None
         standing: ScoredEntry = history.get_cached(f"standing of {entry.entry}", partial(self._view.standing_of, entry))
         return standing
 
     def file(self, path: str) -> Path | None:
-        """A file that a record names."""
+        """Return the path of a file that a record names."""
         assert self._view is not None
         file = self._view.file(path)
         if file is None and self.board is not None:
@@ -171,7 +171,7 @@ class ServedBoard:
         return file
 
     def export(self, path: str) -> ResponseBody | None:
-        """The card or the ledger as an export has them."""
+        """Return the board's card or ledger as in an export."""
         if path == CARD:
             assert self._view is not None
             return ResponseBody(tomli_w.dumps(make_public_card(self._view)).encode(), "application/toml")
@@ -187,18 +187,18 @@ class ServedBoard:
             self._view = view
 
     def _read_new_records(self) -> None:
-        """Take what the ledger has now."""
+        """Read new records from the ledger."""
         assert self.board is not None and self._history is not None
         known = self._history
         self._history = History([*known.records, *self.board.records_since(known.head)], known.key)
 
     def _watch(self) -> None:
-        """Keep the tables and pages those of the ledger, until `close`."""
+        """Recompute tables and pages when the ledger grows, until `close`."""
         while not self._stop.is_set():
             try:
                 self._refresh()
                 self.problem = ""
-            except Exception as error:  # a server outlives whatever a board's files hold: what was computed is shown
+            except Exception as error:  # bad files must not stop the server: it shows the previous tables
                 self.problem = f"{type(error).__name__}: {get_first_line(error)}"
                 log.exception("the tables of %s could not be computed", self.location)
                 with self._there:
@@ -215,7 +215,7 @@ class ServedBoard:
             return
         watch = Stopwatch()
         rendered = RenderedBoard(history, view, take_snapshot(view), marker)
-        # What visitors see first is rendered before it is shown, all other pages when they are asked for.
+        # The home page is rendered in advance, all other pages on request.
         for path in rendered.paths:
             if "/" not in path or path.startswith("static/"):
                 rendered.page(path)

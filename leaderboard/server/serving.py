@@ -1,4 +1,5 @@
-"""Serving a board: server and worker processes on one machine, started again when they die, ended together."""
+"""Serve a board with server and worker processes on one machine, which are restarted when they die and stop
+together."""
 
 from __future__ import annotations
 
@@ -25,16 +26,16 @@ log = logging.getLogger("farshift.server")
 
 TICK = 0.2
 PAUSES = (1.0, 2.0, 5.0, 15.0, 30.0)
-"""Seconds before a process that died is started again, by how often it died in a row."""
+"""Seconds before a dead process is restarted, by the number of consecutive deaths."""
 LIVED = 60.0
-"""Seconds after which a process that dies counts as one that had run."""
+"""A process that lived this many seconds before it died is not counted as a consecutive death."""
 ENDING = 40.0
-"""Seconds that processes are given to end what they are at."""
+"""Seconds that processes get to finish their work when the board stops."""
 
 
 @dataclass
 class ManagedProcess:
-    """A process that is to run as long as the board is served."""
+    """A process that is kept running while the board is served."""
 
     name: str
     command: Sequence[str]
@@ -45,20 +46,20 @@ class ManagedProcess:
     due: float = field(default=0.0)
 
     def start(self) -> None:
-        # A process group of its own: Ctrl-C in a terminal reaches this process alone, which ends the others in order.
+        # A separate process group: Ctrl-C in a terminal reaches only this process, which stops the others in order.
         self.process = subprocess.Popen(
             self.command,
-            stdin=subprocess.PIPE,  # which closes when this process is gone, however it ends
+            stdin=subprocess.PIPE,  # closes when this process ends for any reason
             pass_fds=() if self.fd is None else (self.fd,),
             process_group=0,
-            # One process a core already: threads of NumPy's would wait for each other wherever cores are busy. Who sets
-            # another number keeps it.
+            # There is one process per core, so NumPy's threads would compete for cores. A value that is already set in
+            # the environment stays.
             env=dict.fromkeys(THREADS, "1") | os.environ,
         )
         self.since = time.monotonic()
 
     def look(self) -> None:
-        """Start it again if it died and its pause is over."""
+        """Restart the process if it died and its pause is over."""
         assert self.process is not None
         if self.due:
             if time.monotonic() >= self.due:
@@ -71,7 +72,7 @@ class ManagedProcess:
         self.deaths = 0 if time.monotonic() - self.since > LIVED else self.deaths
         pause = PAUSES[min(self.deaths, len(PAUSES) - 1)]
         self.deaths, self.due = self.deaths + 1, time.monotonic() + pause
-        log.warning("%s ended (%s): it is started again in %.0f s", self.name, _describe_exit(code), pause)
+        log.warning("%s ended (%s): restarting it in %.0f s", self.name, _describe_exit(code), pause)
 
     def tell(self, number: signal.Signals) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -90,11 +91,12 @@ def serve_board(
     proxy_headers: bool = False,
     on_ready: Callable[[str], None] = print,
 ) -> None:
-    """Serve the board at a place until SIGINT or SIGTERM. `on_ready` is called with the address once it answers.
+    """Serve the board at a location until SIGINT or SIGTERM. `on_ready` is called with the address once it responds.
 
-    servers: processes that answer; workers: how many submissions are scored at once, none for a copy of a board;
-    url_prefix: as in `create_app`; proxy_headers: whether to believe a proxy on this machine (or those that
-    FORWARDED_ALLOW_IPS names) whom it asks for. `FarshiftError` where the port cannot be had, or nothing answers."""
+    servers: number of server processes; workers: how many submissions are scored at once, none for a copy of a board;
+    url_prefix: as in `create_app`; proxy_headers: whether to trust forwarded client addresses from a proxy on this
+    machine (or from those that FORWARDED_ALLOW_IPS names). Raises `FarshiftError` if the port is unavailable or the
+    server does not start."""
     try:
         import uvicorn  # noqa: F401
     except ImportError as error:
@@ -138,13 +140,13 @@ def serve_board(
 
 
 def open_listening_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Its connections send what they are given at once: an answer is head and body, and
-    the second would wait for the first to be acknowledged, which takes clients up to 40 ms."""
+    """Open a listening socket with TCP_NODELAY: otherwise the body of a response waits until the client acknowledges
+    the headers, which takes up to 40 ms."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         server_socket = socket.create_server((host, port), family=family, backlog=1024)
-        # What is accepted inherits it. asyncio sets it only where a socket says its protocol, as one from here does not
-        # and one from a descriptor does on Linux alone.
+        # Accepted connections inherit the option. asyncio sets it only if the socket states its protocol, which this
+        # socket does not, and a socket from a descriptor does only on Linux.
         server_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return server_socket
     except (OSError, OverflowError) as error:
@@ -160,12 +162,12 @@ def _make_stop_handler(stop: Event) -> Callable[[int, FrameType | None], None]:
 
 
 def _wait_until_ready(where: tuple[str, int], server: ManagedProcess, stop: Event) -> bool:
-    """Wait until a server answers; False where it is to end before."""
+    """Wait until a server responds; return False if it is stopped before."""
     while not stop.wait(TICK / 2):
         assert server.process is not None
         if server.process.poll() is not None:
             raise FarshiftError(
-                f"the server did not start ({_describe_exit(server.process.returncode)}): it said why above"
+                f"the server did not start ({_describe_exit(server.process.returncode)}): see its message above"
             )
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(where[0], where[0])
         connection = http.client.HTTPConnection(host, where[1], timeout=5)
@@ -181,7 +183,7 @@ def _wait_until_ready(where: tuple[str, int], server: ManagedProcess, stop: Even
 
 
 def _end_processes(children: Sequence[ManagedProcess]) -> None:
-    """End every process that was started, by its id: those that do not end in time are killed."""
+    """Stop all started processes by id, and kill those that do not stop in time."""
     for child in children:
         child.tell(signal.SIGTERM)
     deadline = time.monotonic() + ENDING

@@ -1,4 +1,4 @@
-"""How a board is served: `[server]` in its `settings.toml`. What is not there has the value that stands here."""
+"""Settings of a board's server: `[server]` in its `settings.toml`, with defaults for missing keys."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """The keys of `[server]`. open: whether anybody may hand in without a token. workers: how many submissions each
-    server process scores at once; 0 where `farshift board work` does it.
+    """The keys of `[server]`. open: whether submissions without a token are accepted. workers: how many submissions
+    each server process scores at once; 0 if `farshift board work` scores them.
 
-    Quotas are those of a team (without a token, of an address) over the last 24 hours; `requests_a_minute` of a token
-    and of an address each. The limits of scoring are those of one submission: seconds, bytes of address space, attempts
-    before it has failed. Of bodies: the longest silence, and the slowest pace after that time."""
+    Quotas apply to a team (without a token, to an address) over the last 24 hours; `requests_a_minute` applies to each
+    token and each address. Scoring limits apply to one submission: seconds, bytes of address space, attempts before it
+    fails. Limits on request bodies: the longest pause, and the lowest rate after that time."""
 
     open: bool = False
     workers: int = 1
@@ -38,11 +38,11 @@ class ServerSettings:
 
 
 RETIRED = ("upload_hours",)
-"""Keys of earlier versions, which mean nothing any more."""
+"""Keys of earlier versions, which are ignored."""
 
 
 def read_server_settings(board: Path) -> ServerSettings:
-    """Those of the board in a folder. `BadDefinition` names the first key that is unknown or has no possible value."""
+    """Read the settings of the board in a folder. Raises `BadDefinition` for the first unknown key or invalid value."""
     path = board / FILE
     values = read_toml(path).get("server", {}) if path.is_file() else {}
     if not isinstance(values, dict):
@@ -51,7 +51,7 @@ def read_server_settings(board: Path) -> ServerSettings:
     values = {key: value for key, value in values.items() if key not in RETIRED}
     for key, value in values.items():
         if key not in known:
-            raise BadDefinition(f"{path}: [server] has no key {key!r}; there are: {shorten_list(sorted(known))}")
+            raise BadDefinition(f"{path}: [server] has no key {key!r}; known keys: {shorten_list(sorted(known))}")
         default = known[key]
         kinds = (int, float) if isinstance(default, float) else (type(default),)
         least = 0 if isinstance(default, bool) or key == "workers" else 1 if isinstance(default, int) else 0.01

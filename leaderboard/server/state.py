@@ -1,4 +1,4 @@
-"""What the routes that take submissions share: `require_state(request)`."""
+"""State shared by the routes that accept submissions: `require_state(request)`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Request
 
 AT_ONCE = 2
-"""Answers to sealed windows that one server process checks at once."""
+"""Maximum number of sealed-window answers that one server process checks at once."""
 
 
 @dataclass
 class State:
-    """board: the board in its folder. queue, files: what was handed in and is not entered yet. accounts: tokens,
-    quotas, rate limits and the audit. settings: `[server]` of its settings.toml."""
+    """The state of a server. board: the board in its folder. queue, files: submissions that are not entered yet.
+    accounts: tokens, quotas, rate limits and the audit log. settings: `[server]` of its settings.toml."""
 
     board: Board
     queue: Queue
@@ -36,7 +36,7 @@ class State:
 
 
 def open_state(path: Path | str) -> State:
-    """The state of a server of the board in a folder."""
+    """Open the server state of the board in a folder."""
     board = Board(path)
     settings = read_server_settings(board.path)
     store = board.ledger.store
@@ -50,16 +50,17 @@ def open_state(path: Path | str) -> State:
 
 
 def require_state(request: Request) -> State:
-    """The state of the server that a request came to. Raises `HTTPProblem` (403) where it serves a copy of a board."""
+    """Return the state of the server that handles a request. Raises `HTTPProblem` (403) if it serves a copy of a
+    board."""
     state = find_state(request.app)
     if state is None:
-        raise HTTPProblem.make(403, "this is a copy of a board, which takes nothing in: hand in at the board itself")
+        raise HTTPProblem.make(403, "this is a copy of a board and accepts no submissions: submit to the board itself")
     return state
 
 
 def find_state(app: FastAPI) -> State | None:
-    """The state of an application: `app.state.intake`, which is opened here where the application shows the board of a
-    folder (`app.state.published.board`) and has none yet."""
+    """Return the state of an application, `app.state.intake`. It is opened here on first use if the application serves
+    the board of a folder (`app.state.published.board`)."""
     state: State | None = getattr(app.state, "intake", None)
     if state is None:
         board = getattr(getattr(app.state, "published", None), "board", None)

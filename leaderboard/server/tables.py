@@ -1,7 +1,7 @@
-"""The tables of migration 0003, as queries name them. Its table of uploads in parts is not used any more.
+"""SQLAlchemy tables of migration 0003. The migration's table of multipart uploads is no longer used.
 
-The migration says its columns again, with what a query need not know (what may be null, what is unique): it is what was
-run on boards that are there, and stays as it is whatever these tables become. A test holds the two to one another.
+The migration repeats the columns, with constraints that queries do not need (nullable, unique). It has already run on
+existing boards, so it must not change when these tables do. A test checks that the two agree.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ AUDIT = Table(
 
 
 def read_database_time(connection: Connection) -> float:
-    """Seconds since 1970. In PostgreSQL by the database's clock: those of several machines differ."""
+    """Return seconds since 1970. PostgreSQL uses the database's clock, because the clocks of several machines
+    differ."""
     if connection.dialect.name == "postgresql":
         return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
     return time()

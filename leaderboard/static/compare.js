@@ -1,4 +1,4 @@
-// Two entries whose comparison is on hand are led to its page; others to the server, which makes it.
+// If there is a page for the chosen pair, open it; else the form requests the comparison from the server.
 "use strict";
 for (const form of document.querySelectorAll("form.choose")) {
   const most = 5, said = form.querySelector(".said-here");
@@ -18,7 +18,7 @@ for (const form of document.querySelectorAll("form.choose")) {
       location.assign(here);
     } else if (!location.protocol.startsWith("http")) {
       event.preventDefault();
-      said.textContent = "There is no server here that could compare these; the pairs on hand are listed below.";
+      said.textContent = "Comparing these entries needs the board's server; the available comparisons are listed below.";
     }
   });
   form.addEventListener("change", () => (said.textContent = ""));

@@ -1,4 +1,5 @@
-// Filters, sorting and search over the table that is in the page. The view is in the address: reload it, send it.
+// Filters, sorting and search of the page's table. The state is stored in the URL, so that it survives reloads and can be
+// shared.
 "use strict";
 (() => {
   const table = document.querySelector("table.home");
@@ -20,7 +21,7 @@
     return found ? parseFloat(found[0].replace("−", "-")) : null;
   };
 
-  // What a row is sorted by; null where it has no such value, which never sorts: it stays last.
+  // The sort key of a row; null if it has no such value. Rows with null are always last.
   const value = (row) => {
     const at = kinds.indexOf(sort);
     if (at < 0) return text.get(row);
@@ -91,7 +92,7 @@
     try {
       history.replaceState(null, "", said ? `?${said}` : location.pathname);
     } catch {
-      // A page from a file may not change its address: the view is shown all the same.
+      // A page opened as a file cannot change its URL; the table is updated all the same.
     }
   };
 

@@ -1,5 +1,5 @@
-// The form of submit.html: a file goes to the board's API, and its state is told until it is entered or refused. The
-// token stays in its field: it is stored nowhere.
+// The form of submit.html: sends a file to the board's API, and shows its state until it is entered or refused. The
+// token stays in its field and is not stored.
 "use strict";
 (() => {
   const root = document.currentScript.getAttribute("src").replace(/static\/submit\.js$/, "") || "./";
@@ -10,7 +10,7 @@
   const LAST = ["entered", "refused", "failed"];
   let sending = null, watching = 0;
 
-  if (!location.protocol.startsWith("http")) return byHand("These pages were opened as files, so there is no server here to take a submission.");
+  if (!location.protocol.startsWith("http")) return byHand("These pages were opened as files, so there is no server to accept a submission.");
   form.hidden = false;
 
   function tell(text, kind = "") {
@@ -68,7 +68,7 @@
   const heads = () => (token.value.trim() ? { Authorization: "Bearer " + token.value.trim() } : {});
 
   async function digest(blob) {
-    if (!crypto.subtle) return {}; // without TLS a browser computes none; the server does
+    if (!crypto.subtle) return {}; // without TLS browsers have no crypto.subtle; the server computes the digest
     const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", await blob.arrayBuffer()));
     return { "Content-Digest": "sha-256=:" + btoa(String.fromCharCode(...sum)) + ":" };
   }
@@ -79,7 +79,7 @@
     links([]);
     watching++;
     if (!blob) {
-      tell("Choose a file first: a submission.zip that farshift pack wrote.", "bad");
+      tell("Choose a file first: a submission.zip from farshift pack.", "bad");
       return file.focus();
     }
     busy(true);
@@ -92,9 +92,9 @@
     request.upload.onprogress = (event) => {
       if (event.lengthComputable) bar.value = event.loaded / event.total;
     };
-    request.upload.onload = () => tell("Sent. Waiting for the board's answer.");
-    request.onabort = () => finish("Stopped: nothing was handed in.", "bad");
-    request.onerror = () => finish("The board could not be reached. Sending the same file again enters it once.", "bad");
+    request.upload.onload = () => tell("Sent. Waiting for the board's response.");
+    request.onabort = () => finish("Stopped: nothing was submitted.", "bad");
+    request.onerror = () => finish("The board could not be reached. You can safely send the file again: it is entered only once.", "bad");
     request.onload = () => answered(request.status, read(request.responseText), request.getResponseHeader("Retry-After"));
     request.send(blob);
   }
@@ -114,20 +114,20 @@
     }
     busy(false);
     if (status === 200 || status === 201) return show({ state: "entered", ...body });
-    if (status === 404 || status === 405 || status === 501) return byHand("No server of this board answers here: these pages are a copy of it.");
+    if (status === 404 || status === 405 || status === 501) return byHand("These pages are a copy of the board, without its server.");
     list(body.problems || []);
     if (status === 401 || status === 403) token.focus();
     const wait = after ? " Try again in " + after + " seconds." : "";
-    tell((body.error || body.reason || body.detail || "The board answered " + status + ".") + wait, "bad");
+    tell((body.error || body.reason || body.detail || "The board returned status " + status + ".") + wait, "bad");
     if ((body.problems || []).length) problems.querySelector("h3").focus();
   }
 
   const words = {
-    queued: (body) => "Received and stored. It waits to be scored" + (body.position ? ": number " + body.position + " in the queue." : "."),
-    running: () => "It is being checked and scored.",
-    entered: (body) => (body.new === false ? "The board had it already." : "Entered."),
-    refused: (body) => "Refused" + (body.reason ? ": " + body.reason : ": it does not validate."),
-    failed: (body) => "It could not be scored" + (body.reason ? ": " + body.reason : "."),
+    queued: (body) => "Received and stored. Waiting to be scored" + (body.position ? ": number " + body.position + " in the queue." : "."),
+    running: () => "Being checked and scored.",
+    entered: (body) => (body.new === false ? "This file was already entered." : "Entered."),
+    refused: (body) => "Refused" + (body.reason ? ": " + body.reason : ": the submission is not valid."),
+    failed: (body) => "Scoring failed" + (body.reason ? ": " + body.reason : "."),
   };
 
   function show(body) {
@@ -153,14 +153,14 @@
       try {
         answer = await fetch(api + "/" + encodeURIComponent(id), { headers: heads(), cache: "no-store" });
       } catch {
-        tell("The board cannot be reached now; its state is asked for again.");
+        tell("The board cannot be reached now. Trying again.");
         continue;
       }
       if (mine !== watching) return;
       if (answer.status === 429 || answer.status >= 500) continue;
       const body = read(await answer.text());
       if (!answer.ok) {
-        return tell(body.error || (answer.status === 401 ? "Enter the token that it was handed in with, and press Show its state." : "The board knows no submission " + id + "."), "bad");
+        return tell(body.error || (answer.status === 401 ? "Enter the token that was used to submit it, and press Show state." : "The board has no submission " + id + "."), "bad");
       }
       if (LAST.includes(body.state)) return show(body);
       const known = words[body.state];
@@ -175,7 +175,7 @@
   stop.addEventListener("click", () => sending && sending.abort());
   by("look").addEventListener("click", () => {
     const id = new URL(location.href).searchParams.get("submission");
-    id ? watch(id, 0) : tell("Nothing was handed in from this page yet.");
+    id ? watch(id, 0) : tell("Nothing was submitted from this page yet.");
   });
   for (const name of ["dragenter", "dragover"]) {
     zone.addEventListener(name, (event) => {
@@ -190,7 +190,7 @@
     file.files = event.dataTransfer.files;
     file.dispatchEvent(new Event("change"));
   });
-  file.addEventListener("change", () => file.files[0] && tell(file.files[0].name + " is chosen."));
+  file.addEventListener("change", () => file.files[0] && tell(file.files[0].name + " is selected."));
   const earlier = new URL(location.href).searchParams.get("submission");
   if (earlier) watch(earlier, 0);
 })();

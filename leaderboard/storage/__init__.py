@@ -1,1 +1,1 @@
-"""How a board's files are stored, exported, and read where they lie."""
+"""Storing, exporting and reading a board's files."""

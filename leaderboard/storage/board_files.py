@@ -1,9 +1,9 @@
-"""The files of a board: which ones its records stand for, and how new ones come in.
+"""The files of a board: those that its records name, and how new ones are added.
 
-A record names the files that it stands for in `body["files"]`: {path in the board's folder: sha256}. New files are laid
-down in `incoming/` first, then the records are appended, then the files are moved into their places. A process that is
-killed in between leaves either files that no record names, which the next one clears away, or files that a record
-names, which the next one moves.
+A record names its files in `body["files"]`: {path in the board's folder: sha256}. New files are first written to
+`incoming/`, then the records are appended, then the files are moved into place. A process that is killed in between
+leaves either files that no record names, which the next process deletes, or files that a record names, which the next
+process moves.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from ..ledger import Record
 
 INCOMING = "incoming"
 UPLOADS = "uploads"
-"""Where a server keeps what was handed in until it is entered or refused."""
+"""The folder of a server for submissions that are not entered or refused yet."""
 _PRIVATE = ("private", INCOMING, "site", UPLOADS)
 _PATH = re.compile(r"[a-z_]{1,40}(/[A-Za-z0-9][A-Za-z0-9._-]{0,150}){1,4}")
 
 
 def find_path_problem(path: Any) -> str:
-    """What is wrong with a path that a record names; empty if nothing is. Records may be untrusted: a path
-    never leaves the folder, and never names what a board keeps to itself."""
+    """The problem of a path that a record names; empty if there is none. Records may be untrusted: a path must stay in
+    the board's folder, and must not name its private files."""
     if not isinstance(path, str) or not _PATH.fullmatch(path) or path.split("/")[0] in _PRIVATE:
-        return f"names {str(path)[:80]!r}, which is not a place for a file of a board"
+        return f"names {str(path)[:80]!r}, which is not a valid path for a board's file"
     return ""
 
 
 def list_named_files(records: Iterable[Record]) -> dict[str, str]:
-    """Every file that records stand for: path in the board's folder to sha256. The first to name a path decides: files
-    never change. Invalid paths are left out (`find_file_problems` lists them)."""
+    """Every file that records name: path in the board's folder to sha256. The first record that names a path counts:
+    files never change. Invalid paths are left out (`find_file_problems` lists them)."""
     known_files: dict[str, str] = {}
     for record in records:
         for path, digest in _read_named_files(record).items():
@@ -46,30 +46,30 @@ def list_named_files(records: Iterable[Record]) -> dict[str, str]:
 
 
 def find_file_problems(records: Iterable[Record]) -> list[str]:
-    """What is wrong with the files that records name."""
+    """The problems of the files that records name."""
     problems: list[str] = []
     known: dict[str, Any] = {}
     for record in records:
         if not isinstance(record.body.get("files", {}), dict):
-            problems.append(f"record {record.seq} names no files where it should")
+            problems.append(f"record {record.seq}: files is not a mapping")
         for path, digest in _read_named_files(record).items():
             if problem := find_path_problem(path):
                 problems.append(f"record {record.seq} {problem}")
             elif known.setdefault(path, digest) != digest:
-                problems.append(f"record {record.seq} names another {path} than a record before it")
+                problems.append(f"record {record.seq} names {path} with another digest than an earlier record")
     return problems
 
 
 def find_withheld_files(records: Iterable[Record], now: str) -> set[str]:
-    """Files that are not public yet at a time (UTC, ISO 8601), or at that of the newest record: answers to a sealed
-    window that has not closed, and the draw of one that has not opened."""
+    """Files that are not public yet at a time (UTC, ISO 8601), or at that of the newest record: submissions to a sealed
+    window that has not closed, and the draw of a window that has not opened."""
     records = list(records)
     latest = max([now, *(record.time for record in records[-1:])])
     return find_sealed_answers(records) | {path for path, opens in find_sealed_draws(records).items() if latest < opens}
 
 
 def find_sealed_answers(records: Iterable[Record]) -> set[str]:
-    """Answers to sealed windows that have not closed."""
+    """Submissions to sealed windows that have not closed."""
     records = list(records)
     closed = {record.body.get("window") for record in records if record.kind == "window_closed"}
     return {
@@ -81,7 +81,7 @@ def find_sealed_answers(records: Iterable[Record]) -> set[str]:
 
 
 def find_sealed_draws(records: Iterable[Record]) -> dict[str, str]:
-    """The files of the draws of sealed windows, by path: when their window opens by its terms (UTC, ISO 8601)."""
+    """The files of the draws of sealed windows: path to the time when the window opens by its terms (UTC, ISO 8601)."""
     opens: dict[str, str] = {}
     draws: dict[str, str] = {}
     for record in records:
@@ -103,12 +103,12 @@ def _read_named_files(record: Record) -> dict[str, Any]:
 
 
 def compute_digests(files: Mapping[str, bytes]) -> dict[str, str]:
-    """What a record says of the files that come with it."""
+    """The entry `files` of a record for some files."""
     return {path: sha256(content).hexdigest() for path, content in sorted(files.items())}
 
 
 def stage_files(board: Path, name: str, files: Mapping[str, bytes]) -> Path:
-    """Lay files down in `incoming/<name>/`, on the disk when this returns."""
+    """Write files to `incoming/<name>/`. They are on the disk when this returns."""
     staged = board / INCOMING / name
     folders = {staged}
     for path, content in sorted(files.items()):
@@ -125,7 +125,7 @@ def stage_files(board: Path, name: str, files: Mapping[str, bytes]) -> Path:
 
 
 def publish_files(board: Path, staged: Path, named: Mapping[str, str]) -> None:
-    """Move what records name from `staged` into its places, and clear the rest away."""
+    """Move the files that records name from `staged` into place, and delete the rest."""
     with translate_os_errors(board, ADVICE):
         for path in sorted(staged.rglob("*")):
             name = path.relative_to(staged).as_posix()
@@ -136,8 +136,8 @@ def publish_files(board: Path, staged: Path, named: Mapping[str, str]) -> None:
 
 
 def recover_staged_files(board: Path, records: Iterable[Record]) -> list[str]:
-    """Finish or clear away what killed processes left in `incoming/`. Only for who holds the board. Returns the paths
-    of what was cleared away: no record names it."""
+    """Complete or roll back unfinished commits in `incoming/`. The caller must hold the board's lock. Returns the paths
+    of deleted files, which no record names."""
     staged_folders = sorted((board / INCOMING).iterdir())
     if not staged_folders:
         return []
@@ -157,6 +157,6 @@ def resolve_file(folder: Path, path: str) -> Path | None:
 
 
 def list_files(path: Path, folders: set[str]) -> list[str]:
-    """The files below some folders of `path`, sorted, but for what a killed process left of one."""
+    """The files below some folders of `path`, sorted, without temporary files of unfinished writes."""
     files = [item for folder in folders for item in (path / folder).rglob("*") if item.is_file()]
     return sorted(item.relative_to(path).as_posix() for item in files if not item.name.startswith("."))

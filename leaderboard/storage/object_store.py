@@ -1,8 +1,8 @@
-"""The files of a board in an object store (`s3://bucket/folder`, `gs://..`, whatever fsspec has a driver for), so that
-several machines keep one board.
+"""The files of a board in an object store (`s3://bucket/folder`, `gs://..`, anything that fsspec has a driver for), so
+that several machines can share one board.
 
-An object is written whole or not at all, and none that a record names is ever written again. Keys and endpoints come
-from the environment, as the store's driver reads them (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` ..).
+An object is written whole or not at all, and an object that a record names is never written again. Keys and endpoints
+are read from the environment by the store's driver (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` ..).
 """
 
 from __future__ import annotations
@@ -24,58 +24,58 @@ _NOT_STORES = {"", "file", "local", "http", "https", "zip", "tar", "git", "githu
 
 
 class ObjectStore:
-    """The files below one address. url: such as `s3://bucket/board`; `FarshiftError` where it is no address of a store
-    that can be written to, `MissingExtra` where its driver is not installed."""
+    """The files below a URL, such as `s3://bucket/board`. Raises `FarshiftError` if it is not the URL of a writable
+    store, and `MissingExtra` if its driver is not installed."""
 
     def __init__(self, url: str) -> None:
         protocol, _, rest = url.rpartition("://")
         if protocol in _NOT_STORES or not rest.strip("/"):
-            raise FarshiftError(f"{url}: files lie in the board's folder, or in a store such as s3://BUCKET/FOLDER")
+            raise FarshiftError(f"{url}: not an object store's URL; use one such as s3://BUCKET/FOLDER")
         if "@" in rest or "?" in rest:
-            raise FarshiftError("the store's address holds a key: keys belong into the environment")
+            raise FarshiftError("the store's URL contains a key: set keys in the environment instead")
         self.url, self._protocol, self._root = url.rstrip("/"), protocol, rest.rstrip("/")
-        self._files  # noqa: B018 - a driver that is missing is said before anything is made
+        self._files  # noqa: B018 - report a missing driver before anything is created
 
     @cached_property
     def _files(self) -> AbstractFileSystem:
         from fsspec import filesystem
 
         try:
-            # What was listed once may be another by now: other machines write too.
+            # Do not cache listings: other machines write too.
             return filesystem(self._protocol, use_listings_cache=False, skip_instance_cache=True)
         except ImportError as error:
             if extra := _EXTRAS.get(self._protocol):
                 raise MissingExtra(f"a board's files at {self.url}", extra) from error
             raise FarshiftError(f"{self.url}: its driver is not installed: {get_first_line(error)}") from error
         except ValueError as error:
-            raise FarshiftError(f"{self.url}: fsspec knows no store {self._protocol}://") from error
+            raise FarshiftError(f"{self.url}: fsspec has no driver for {self._protocol}://") from error
 
     def put(self, path: str, content: bytes) -> None:
-        """Write a file, whole, over what may lie there. `Unavailable` where the store does not take it."""
+        """Write a whole file, replacing an existing one. Raises `Unavailable` if the store cannot be written to."""
         with self._plainly(path):
             self._files.pipe_file(self._make_key(path), content)
 
     def get(self, path: str, limit: int) -> bytes | None:
-        """A file; None where there is none. `BadData` where it has more than `limit` bytes, `Unavailable` where the
-        store does not answer."""
+        """The content of a file; None if it does not exist. Raises `BadData` if it has more than `limit` bytes, and
+        `Unavailable` if the store does not respond."""
         key = self._make_key(path)
         with self._plainly(path):
             try:
                 size = int(self._files.info(key)["size"])
                 if size > limit:
-                    raise BadData(f"{self.url}/{path} has {size} bytes; at most {limit} are taken")
+                    raise BadData(f"{self.url}/{path} has {size} bytes; at most {limit} are accepted")
                 content: bytes = self._files.cat_file(key)
             except FileNotFoundError:
                 return None
         return content
 
     def send(self, path: str, file: Path) -> None:
-        """Write a file of this machine, whole, as `put` does, without having it in memory."""
+        """Upload a local file, whole, as `put` does, without loading it into memory."""
         with self._plainly(path):
             self._files.put_file(str(file), self._make_key(path))
 
     def fetch(self, path: str, file: Path) -> bool:
-        """Bring a file into one of this machine; False where there is none. `Unavailable` as of `get`."""
+        """Download a file to a local path; False if it does not exist. Raises `Unavailable` like `get`."""
         with self._plainly(path):
             try:
                 self._files.get_file(self._make_key(path), str(file))
@@ -84,7 +84,7 @@ class ObjectStore:
         return True
 
     def delete(self, path: str) -> None:
-        """Delete a file, if there is one."""
+        """Delete a file if it exists."""
         with self._plainly(path):
             try:
                 self._files.rm_file(self._make_key(path))
@@ -109,7 +109,7 @@ class ObjectStore:
 
     @contextmanager
     def _plainly(self, path: str) -> Iterator[None]:
-        """Turn what a driver raises into one line that says where."""
+        """Turn a driver's errors into one line with the URL."""
         try:
             yield
         except (FarshiftError, FileNotFoundError):
@@ -121,12 +121,12 @@ class ObjectStore:
 
 
 def _is_store_error(error: Exception) -> bool:
-    """Whether an error is of a disk, a network or a driver's own sort (botocore's, aiohttp's, google's ..), and no
-    mistake of ours or of a driver's, such as a `TypeError`."""
+    """Whether an error is of a disk, a network or a driver (botocore's, aiohttp's, google's ..), and not a programming
+    error such as a `TypeError`."""
     return isinstance(error, OSError) or type(error).__module__.partition(".")[0] not in ("builtins", "farshift")
 
 
 def open_file_store(card: dict[str, Any]) -> ObjectStore | None:
-    """Where the files of a board lie by its card; None for its folder."""
+    """The object store of a board's files, from its card; None if they are in its folder."""
     url = card.get("files")
     return None if url is None else ObjectStore(str(url))

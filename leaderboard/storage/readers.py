@@ -1,4 +1,4 @@
-"""Copies of a board: an export in a folder, in a zip file or behind an address, read as the board itself is."""
+"""Copies of a board: an export in a folder, in a zip file or behind a URL, read like the board itself."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ from .board_files import find_path_problem, list_files, resolve_file
 LEDGER = "ledger.jsonl"
 CARD = "board.toml"
 LIMITS = {CARD: 1 << 16, LEDGER: 1 << 30}
-"""The most bytes that are fetched for these files; for any other, as many as for a submission."""
+"""Maximum bytes to fetch for these files; for any other file the limit is a submission's."""
 
 TRIES = 8
-"""How often a file is opened that changes while it is read."""
+"""How often a file is opened again if it changes while it is read."""
 
 MAX_FETCHED = 1 << 36
-"""The most bytes that are fetched in all."""
+"""Maximum bytes to fetch in total."""
 
 
 class BoardReader(Protocol):
-    """A board, or a copy of one. card: what board.toml says; folder: where its files lie once `file` gave them; whole:
-    whether it must also have what is not public yet; address: where it was fetched from, if it was."""
+    """A board, or a copy of one. card: the content of board.toml; folder: the folder of the files that `file` returned;
+    whole: whether it must also have files that are not public yet; address: the URL that it was fetched from, if
+    any."""
 
     location: str
     folder: Path
@@ -43,16 +44,16 @@ class BoardReader(Protocol):
     address: str
 
     def read(self) -> tuple[list[Record], list[str]]:
-        """The records as they lie there, and what could not be read as one."""
+        """The unchecked records, and the problems of lines that are not records."""
         ...
 
     def file(self, path: str) -> Path | None:
-        """A file that a record names, ready to be read; None where it is missing. `Unavailable` where a server does not
-        give it, `BadData` where it is too large."""
+        """The local path of a file that a record names; None if it is missing. Raises `Unavailable` if a server does
+        not return it, and `BadData` if it is too large."""
         ...
 
     def strays(self, folders: set[str]) -> list[str]:
-        """The files in these folders, as far as they can be listed."""
+        """The files in these folders, if they can be listed."""
         ...
 
 
@@ -77,7 +78,7 @@ class ExportReader:
 
 
 class FetchingReader(ABC):
-    """A copy whose files are fetched one by one into a folder of this process's own, each when it is asked for."""
+    """A copy whose files are fetched one by one into a temporary folder, each on first use."""
 
     has_private_files = False
     address = ""
@@ -90,7 +91,8 @@ class FetchingReader(ABC):
 
     @abstractmethod
     def content(self, name: str, limit: int) -> bytes:
-        """A file, at most `limit` bytes. `Unavailable` where it is not there, `BadData` where it is too large."""
+        """The content of a file, at most `limit` bytes. Raises `Unavailable` if it does not exist, `BadData` if it is
+        too large."""
 
     def read(self) -> tuple[list[Record], list[str]]:
         if not (self.folder / LEDGER).is_file():
@@ -110,16 +112,16 @@ class FetchingReader(ABC):
         write_atomically(self.folder / name, content)
 
     def take(self, size: int, limit: int, name: str) -> None:
-        """Count what is about to be fetched; `BadData` where it is too much."""
+        """Count bytes that are about to be fetched. Raises `BadData` above the limits."""
         if size > limit:
-            raise BadData(f"{name} has {size} bytes; at most {limit} are taken")
+            raise BadData(f"{name} has {size} bytes; at most {limit} are accepted")
         self._fetched += size
         if self._fetched > MAX_FETCHED:
-            raise BadData(f"{self.location}: over {MAX_FETCHED} bytes in all; at most that many are taken")
+            raise BadData(f"{self.location}: more than {MAX_FETCHED} bytes in total, the maximum")
 
 
 class UrlReader(FetchingReader):
-    """An export behind an http(s) address."""
+    """An export behind an http(s) URL."""
 
     def __init__(self, url: str, folder: Path) -> None:
         self.url = self.address = url.rstrip("/")
@@ -131,7 +133,7 @@ class UrlReader(FetchingReader):
         for _ in range(TRIES - 1):
             try:
                 return self._read(name, limit)
-            except ChangedMeanwhile:  # a board that is served takes an entry at any time
+            except ChangedMeanwhile:  # a served board can change at any time
                 continue
         return self._read(name, limit)
 
@@ -148,10 +150,10 @@ class ZipReader(FetchingReader):
         try:
             self._zip = zipfile.ZipFile(file)
         except (OSError, zipfile.BadZipFile) as error:
-            raise BadData(f"{file} is no zip file: {get_first_line(error)}") from error
+            raise BadData(f"{file} is not a zip file: {get_first_line(error)}") from error
         cards = [name for name in self._zip.namelist() if PurePosixPath(name).name == CARD and name.count("/") < 2]
         if len(cards) != 1:
-            raise BadData(f"{file} holds no export of a board: it has {len(cards)} files {CARD}")
+            raise BadData(f"{file} is not an export of a board: it has {len(cards)} files {CARD}")
         self._root = cards[0].removesuffix(CARD)
         super().__init__(str(file), folder)
 
@@ -160,7 +162,7 @@ class ZipReader(FetchingReader):
             size = self._zip.getinfo(self._root + name).file_size
             self.take(size, limit, f"{self.location}: {name}")
             with self._zip.open(self._root + name) as file:
-                return file.read(size)  # never more than was stated, whatever it would unpack to
+                return file.read(size)  # never more than the stated size, whatever it unpacks to
         except KeyError as error:
             raise Unavailable(f"{self.location} has no {name}") from error
         except (OSError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
@@ -172,7 +174,7 @@ class ZipReader(FetchingReader):
 
 
 class VerifiedFilesReader:
-    """Of another reader's files those that are what the ledger says: whatever is read from them was checked."""
+    """Another reader's files, restricted to those that match the ledger: everything that is read was checked."""
 
     def __init__(self, reader: BoardReader, good: Collection[str]) -> None:
         self.location, self.folder, self.card, self.has_private_files = (
@@ -194,11 +196,11 @@ class VerifiedFilesReader:
 
 
 def read_ledger_lines(content: bytes) -> tuple[list[Record], list[str]]:
-    """The records of an exported ledger, and what is wrong with the other lines."""
+    """The records of an exported ledger, and the problems of the other lines."""
     records, problems = [], []
     lines = content.split(b"\n")
     if lines.pop():
-        problems.append(f"{LEDGER}: the last line is cut off")
+        problems.append(f"{LEDGER}: the last line is incomplete")
     for number, line in enumerate(lines, 1):
         try:
             records.append(read_line(line))

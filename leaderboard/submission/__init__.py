@@ -1,1 +1,1 @@
-"""Submissions: packing, validating, sending."""
+"""Submissions: packing, validation, upload."""

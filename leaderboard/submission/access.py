@@ -1,5 +1,5 @@
-"""The token that a user shows to a board behind an address: given, in `FARSHIFT_TOKEN`, or in `tokens.toml` in the
-user's home, which only its owner may read:
+"""The access token for a board behind a URL: given explicitly, in `FARSHIFT_TOKEN`, or in `tokens.toml` in the user's
+home, which must be readable only by its owner:
 
     "https://board.example.org" = "fs_..."
 """
@@ -22,18 +22,18 @@ _SENDABLE = re.compile(r"[!-~]{1,500}")
 
 
 def find_token(url: str, given: str = "") -> str:
-    """The token for the board behind an address; empty where the user has none. `FarshiftError` where it would be sent
-    in the clear, or cannot be sent. No message ever holds it."""
+    """The token for the board behind a URL; empty if the user has none. Raises `FarshiftError` if it would be sent
+    unencrypted, or has invalid characters. No message contains the token."""
     token = given or os.environ.get("FARSHIFT_TOKEN", "") or _read_token(url)
     if token and not _SENDABLE.fullmatch(token):
-        raise FarshiftError("the token has characters that no token has: give it as the board told it (fs_..)")
+        raise FarshiftError("the token has invalid characters: copy it as the board printed it (fs_..)")
     if token and not _is_private(url):
         raise FarshiftError(f"{url}: a token is only sent over https, or to this machine: use https://")
     return token
 
 
 def _is_private(url: str) -> bool:
-    """Whether nobody between here and there can read what is sent."""
+    """Whether the connection to a URL is private: encrypted, or to this machine."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
@@ -50,8 +50,8 @@ def _read_token(url: str) -> str:
     try:
         tokens = tomllib.loads(read_private(path, "the file of your access tokens").decode())
     except ValueError as error:
-        raise FarshiftError(f'{path}: write lines such as "https://board.example.org" = "fs_.."') from error
+        raise FarshiftError(f'{path}: lines must be like "https://board.example.org" = "fs_.."') from error
     matching_token = {str(address).rstrip("/"): token for address, token in tokens.items()}.get(url.rstrip("/"), "")
     if not isinstance(matching_token, str):
-        raise FarshiftError(f'{path}: write lines such as "https://board.example.org" = "fs_.."')
+        raise FarshiftError(f'{path}: lines must be like "https://board.example.org" = "fs_.."')
     return matching_token

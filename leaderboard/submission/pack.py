@@ -1,7 +1,7 @@
-"""Submissions: runs packed for a board. Prediction files and cards; no code, no pickles.
+"""Pack runs for a board: prediction files and cards, without code or pickles.
 
 A submission is a zip: `submission.toml`, and for each run `runs/<n>.toml` and `predictions/<n>.parquet`. The same runs
-and card always pack to the same bytes.
+and card always give the same bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .signature import sign_card
 from .validate import name_run_files, validate_open_submission
 
 Card = Mapping[str, Any] | Path | str
-"""A card for `pack_runs`: its tables, or the TOML file that holds them (farshift pack --template prints one)."""
+"""A card for `pack_runs`: its content, or the TOML file with it (farshift pack --template prints one)."""
 
 
 def pack_runs(
@@ -45,10 +45,10 @@ def pack_runs(
 ) -> Path:
     """Pack finished runs into a submission file, after all the checks that a board makes.
 
-    `card` has `name`, `team`, `note` and the table `model`; the arguments go before what stands there. Refuses two runs
-    of one model on one benchmark, budget and rule, and raises `BadSubmission` with every problem of the runs. `known`
-    are the benchmarks that there are, where these are others than the catalogue's (a sealed window has its own). `key`:
-    the team's, which signs the submission; `default_team`: its name, where neither card nor argument says one.
+    `card` has `name`, `team`, `note` and the table `model`; the arguments override its values. Two runs of one model on
+    one benchmark, budget and rule are refused; `BadSubmission` lists every problem of the runs. `known`: the
+    benchmarks, if they are not the catalogue's (a sealed window has its own). `key`: the team's key, which signs the
+    submission; `default_team`: the team's name if neither card nor arguments have one.
     """
     read = [run if isinstance(run, Run) else read_run(run) for run in runs]
     if not read:
@@ -60,12 +60,12 @@ def pack_runs(
     out = Path(out)
     with Reader() as reader:
         validate_open_submission(io.BytesIO(content), out.name, reader, known=known)
-    write_atomically(out, content, "name a file on another disk (--out)")
+    write_atomically(out, content, "choose a file on another disk (--out)")
     return out
 
 
 def _read_submission_card(card: Card | None, given: dict[str, str], default_team: str) -> SubmissionCard:
-    """Name, team, note and model card, by the card and the arguments that are given."""
+    """Name, team, note and model card, from the card and the arguments."""
     file = str(card) if isinstance(card, str | Path) else "card"
     card_values = read_toml(Path(card)) if isinstance(card, str | Path) else dict(card or {})
     card_values["team"] = card_values.get("team") or default_team
@@ -116,14 +116,14 @@ def _build_archive(runs: Sequence[Run], who: SubmissionCard, key: SigningKey | N
 
 
 def _declare_pretraining(card: ModelCard, runs: Sequence[Run]) -> ModelCard:
-    """The card with the pretrained weights that the runs themselves name, where it lists what was seen before."""
+    """Add the pretrained weights that the runs report to the card's pretraining data."""
     weights = [str(entry["name"]) for run in runs for entry in run.card.model.extra.get("pretrained", ())]
     new = [name for name in dict.fromkeys(weights) if name not in card.pretraining]
     return card if card.pretraining == (UNKNOWN,) else replace(card, pretraining=(*card.pretraining, *new))
 
 
 def _add_file(bundle: zipfile.ZipFile, name: str, content: bytes) -> None:
-    # A fixed date and mode: the same runs give the same bytes, whoever packs them, whenever.
+    # A fixed date and mode: the same runs always give the same bytes.
     entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     entry.external_attr = 0o644 << 16
     bundle.writestr(entry, content)

@@ -1,7 +1,7 @@
-"""Handing a submission in over http(s), as docs/board.md says: sent in one request, then asked for until the board has
+"""Submission over http(s), as in docs/board.md: sent in one request, then its state is polled until the board has
 entered it.
 
-Submitting the same bytes twice enters them once, so a request whose answer got lost is safe to repeat.
+Submitting the same bytes twice enters them once, so a request whose response was lost can be repeated.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class QueuedSubmission:
-    """What a board was handed. id: how its state is asked for; new: whether the board had it not yet; state: as
-    `RemoteBoard.state` gives it."""
+    """A submission that a board has received. id: identifies it in requests for its state; new: whether the board did
+    not have it before; state: as from `RemoteBoard.state`."""
 
     id: str
     new: bool
@@ -47,20 +47,20 @@ class RemoteBoard:
         return Server(self.url, find_token(self.url, self.given))
 
     def submit(self, file: Path | str) -> tuple[list[str], bool]:
-        """The entries of a submission, once the board has entered it, and whether it is new. It is checked here first,
-        by the same validator. Raises as a board in a folder does where it is refused."""
+        """Submit a file and wait until the board has entered it. Returns its entries, and whether it is new. It is
+        validated here first, as by the board. Raises the same errors as a board in a folder."""
         handed = self.hand_over(file)
         return self.entered(handed), handed.new
 
     def hand_over(self, file: Path | str) -> QueuedSubmission:
-        """Check a submission and send it. It is on the board's disk when this returns."""
+        """Validate a submission and send it. It is on the board's disk when this returns."""
         file = Path(file)
         digest = validate_submission(file).digest
         server = self._server
         url = f"{server.api}/submissions"
         answer = call_with_retries(
             lambda: server.ask("POST", url, _make_zip_headers(file, digest), _read_blocks(file)),
-            f"{file} could not be handed in at {url}",
+            f"{file} could not be submitted to {url}",
             self.sleep,
         )
         state = _parse_state(answer)
@@ -69,17 +69,17 @@ class RemoteBoard:
     def state(self, id: str) -> dict[str, Any]:
         """The state of a submission: `state` (queued, running, entered, refused or failed), `position` in the queue,
         `attempts`, `entries`, `problems`, `reason`, and the times."""
-        server = Server(self.url)  # its id is all that is needed
+        server = Server(self.url)  # no token is needed
         url = f"{server.api}/submissions/{id}"
         return _parse_state(
-            call_with_retries(lambda: server.ask("GET", url), f"the state of {id[:12]} could not be asked at {url}")
+            call_with_retries(lambda: server.ask("GET", url), f"the state of {id[:12]} could not be read from {url}")
         )
 
     def entered(self, handed: QueuedSubmission) -> list[str]:
-        """The entries of what was handed over, once the board has entered it."""
+        """Wait until the board has entered a submission. Returns its entries."""
         state, first, pause = handed.state, 0, 0.25
         if state["state"] in ("queued", "running"):
-            log_message(f"{self.url} has it, number {handed.id}; it is scored also if this command ends")
+            log_message(f"{self.url} received submission {handed.id}; stopping this command does not cancel it")
         while state["state"] in ("queued", "running"):
             position = int(state.get("position", 0))
             first = max(first, position)
@@ -100,13 +100,14 @@ class RemoteBoard:
         )
 
     def hand_in(self, window: str, file: Path) -> dict[str, Any]:
-        """Hand answers to a sealed window in; the receipt, and whether they are `new`, as the board says it."""
+        """Submit to a sealed window. Returns the receipt and whether the submission is `new`, as the board sent
+        them."""
         server = self._server
         url = f"{server.api}/windows/{window}/answers"
         digest = compute_file_sha256(file)
         return call_with_retries(
             lambda: server.ask("POST", url, _make_zip_headers(file, digest), _read_blocks(file)).json(),
-            f"{file} could not be handed in at {url}",
+            f"{file} could not be submitted to {url}",
         )
 
 
@@ -124,7 +125,7 @@ def _read_blocks(file: Path) -> Iterator[bytes]:
         while block := content.read(_BLOCK):
             yield block
             sent += len(block)
-            report_progress("handing in", sent, size)
+            report_progress("sending the file", sent, size)
 
 
 _STATE = {"id": str, "state": str, "entries": list, "problems": list, "reason": str}
@@ -134,7 +135,7 @@ def _parse_state(answer: Answer) -> dict[str, Any]:
     state = answer.json()
     for name, kind in _STATE.items():
         if not isinstance(state.get(name), kind):
-            raise answer.odd(f"it names no {name}")
+            raise answer.odd(f"{name} is missing or invalid")
     if not all(isinstance(entry, str) for entry in state["entries"]):
-        raise answer.odd("it names no entries")
+        raise answer.odd("entries is invalid")
     return state

@@ -1,4 +1,4 @@
-"""Requests to a board's server: bounded answers, no redirects, and its refusals as errors of one line."""
+"""Requests to a board's server: responses of limited size, no redirects, and rejections as errors of one line."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 API = "api/v1"
 MAX_ANSWER = 1 << 20
-"""Bytes of an answer that are read."""
+"""Maximum size of a response in bytes."""
 
 CONNECT, SILENCE = 10.0, 120.0
-"""Seconds for a connection, and without a byte."""
+"""Timeouts in seconds: for connecting, and between bytes."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server answered: its status, headers and body."""
+    """A server's response: its status, headers and body."""
 
     url: str
     status: int
@@ -34,20 +34,20 @@ class Answer:
     content: bytes
 
     def json(self) -> dict[str, Any]:
-        """The object in its body. `FarshiftError` where there is none."""
+        """The JSON object in the body. Raises `FarshiftError` if there is none."""
         try:
             return parse_json_object(self.content)
         except ValueError as error:
             raise self.odd(str(error)) from error
 
     def odd(self, why: str) -> FarshiftError:
-        """The error that an answer is which no board of Farshift's gives."""
-        return FarshiftError(f"{self.url} answered {self.status}, and not as a board of Farshift's does: {why}")
+        """The error for a response that a board of Farshift does not give."""
+        return FarshiftError(f"{self.url} answered {self.status}, but is not a Farshift board: {why}")
 
 
 @dataclass(frozen=True)
 class Server:
-    """A board's server. url: the board's address; token: what is shown to it, or empty."""
+    """A board's server. url: the board's URL; token: the access token, or empty."""
 
     url: str
     token: str = field(default="", repr=False)
@@ -63,8 +63,8 @@ class Server:
         headers: Mapping[str, str] | None = None,
         content: Iterable[bytes] | None = None,
     ) -> Answer:
-        """Send a request. Raises `TransientError` where another try may succeed, `Unavailable` where there is no
-        server, and otherwise `FarshiftError` or `BadSubmission` for what is refused."""
+        """Send a request. Raises `TransientError` if a retry may succeed, `Unavailable` if there is no server, and
+        otherwise `FarshiftError` or `BadSubmission` for a rejection."""
         import httpx2
 
         if is_offline():
@@ -85,26 +85,26 @@ class Server:
 
 
 def _check_answer(answer: httpx2.Response, url: str, without_token: str) -> Answer:
-    """An answer that grants what was asked; else the error that it is. without_token: what to do where it needs a
-    token, and none was shown."""
+    """Return a successful response, or raise the matching error. without_token: the advice if a token is required but
+    none was sent."""
     if is_retryable(answer.status_code):
         raise TransientError(_explain_retry(answer, url), parse_retry_after(answer.headers.get("Retry-After")))
     if answer.is_redirect:
         where = answer.headers.get("Location", "elsewhere")
-        raise FarshiftError(f"{url} has moved to {where}: hand it in there (submissions follow no redirects)")
+        raise FarshiftError(f"{url} has moved to {where}: use this URL (redirects are not followed)")
     board_answer = Answer(url, answer.status_code, answer.headers, _read_body(answer, url))
     if answer.is_success:
         return board_answer
     body = board_answer.json()
     if not isinstance(body.get("error"), str):
-        raise board_answer.odd("it names no error")
+        raise board_answer.odd("error is missing")
     if board_answer.status == 401:
         raise FarshiftError(f"{url} refused it: {format_untrusted(body['error'], 400)}{without_token}")
     raise make_refusal_error(url, body["error"], body.get("problems"))
 
 
 def _explain_retry(answer: httpx2.Response, url: str) -> str:
-    """Why a server wants to be asked again, in its words where it says them: a quota says more than its status."""
+    """Why a request has to be repeated; for an exceeded quota in the server's words, which say more than its status."""
     plain = f"the server answered {answer.status_code}"
     try:
         message = parse_json_object(_read_body(answer, url)).get("error")
@@ -122,12 +122,12 @@ def _read_body(answer: httpx2.Response, url: str) -> bytes:
     for piece in answer.iter_bytes():
         got += piece
         if len(got) > MAX_ANSWER:
-            raise FarshiftError(f"{url} answered with over {MAX_ANSWER} bytes: it is not a board of Farshift's")
+            raise FarshiftError(f"{url} answered with over {MAX_ANSWER} bytes: it is not a Farshift board")
     return bytes(got)
 
 
 def make_refusal_error(url: str, error: str, problems: Any) -> FarshiftError:
-    """What a board refuses, as its own validator says it where it lists problems."""
+    """The error for a board's rejection, with the validator's problems if it lists them."""
     if isinstance(problems, list) and problems and all(_is_problem(item) for item in problems):
         return make_refusal(url, [Problem(**item) for item in problems])
     return FarshiftError(f"{url} refused it: {format_untrusted(error, 400)}")

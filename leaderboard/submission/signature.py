@@ -1,5 +1,5 @@
 """A team's signature on a submission: the table `signature` of its submission.toml, with the team's public `key` and
-the ed25519 `signature` over all else that the card says.
+the ed25519 `signature` over the rest of the card.
 
 The card names the digest of each run's card and predictions, so what is signed is every prediction. Ed25519 is
 deterministic (RFC 8032): the same runs, card and key pack to the same bytes.
@@ -19,13 +19,13 @@ _DIGITS = {"key": 64, "signature": 128}
 
 
 def sign_card(card: Mapping[str, Any], key: SigningKey) -> dict[str, Any]:
-    """The card of a submission with a team's signature over it."""
+    """Return a submission's card with a team's signature."""
     return {**card, "signature": {"key": key.public, "signature": key.sign(_hash_card(card, key.public))}}
 
 
 def check_signature(card: Mapping[str, Any], file: str, problems: Problems) -> str:
-    """The public key (64 hexadecimal digits) of the team that signed a card; empty where none did, or where the
-    signature is not that of the card, which is added to `problems`."""
+    """The public key (64 hexadecimal digits) of the team that signed a card; empty if it is unsigned, or if the
+    signature does not match the card, which is added to `problems`."""
     if "signature" not in card:
         return ""
     signature = card["signature"]
@@ -39,16 +39,16 @@ def check_signature(card: Mapping[str, Any], file: str, problems: Problems) -> s
         return ""
     try:
         hash = _hash_card(card, signature["key"])
-    except (TypeError, ValueError):  # a date or NaN, of which no card has any: named by what reads the card
+    except (TypeError, ValueError):  # a date or NaN, which the card's parser reports
         hash = ""
     if is_signed_by(signature["key"], hash, signature["signature"]):
         return str(signature["key"])
-    problems.add("signature-wrong", file, "is not that of this card by the key that it names", "signature")
+    problems.add("signature-wrong", file, "does not match this card and its key", "signature")
     return ""
 
 
 def _hash_card(card: Mapping[str, Any], public: str) -> str:
-    """What is signed: sha256 over what it is for, the key, and the card without its signature."""
+    """The signed digest: sha256 over its purpose, the key, and the card without its signature."""
     rest = {name: value for name, value in card.items() if name != "signature"}
     return compute_identity({"signs": "farshift submission", "key": public, "card": rest})
 

@@ -1,4 +1,4 @@
-"""The key that a user's team signs with: `team/key.pem` in the user's home, beside it the team's name (`team.toml`)."""
+"""The key of a user's team: `team/key.pem` in the user's home, with the team's name in `team.toml`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..validation.problem import Problems
 
 
 def create_team(name: str = "") -> tuple[SigningKey, bool]:
-    """The team's key in the user's home, and whether it was made just now; `name` becomes the team's there."""
+    """The team's key in the user's home, and whether it was just created; `name` becomes the team's name there."""
     file = _get_key_folder() / "key.pem"
     if name:
         problems = Problems()
@@ -29,17 +29,17 @@ def create_team(name: str = "") -> tuple[SigningKey, bool]:
 
 
 def find_default_key(file: Path | None = None) -> SigningKey | None:
-    """The key in `file`; by default that of the user's home, None where there is none."""
+    """The key in `file`; by default the key in the user's home, None if there is none."""
     if file is not None:
         if not file.is_file():
-            raise FarshiftError(f"{file}, the team's key, is missing: farshift team --create makes one in your home")
+            raise FarshiftError(f"{file}, the team's key, is missing: farshift team --create creates one in your home")
         return SigningKey(file, "team")
     home = _get_key_folder() / "key.pem"
     return SigningKey(home, "team") if home.exists() else None
 
 
 def read_team_name() -> str:
-    """The name that the team was given in the user's home, or ""."""
+    """The team's name in the user's home, or ""."""
     path = _get_key_folder() / "team.toml"
     return str(read_toml(path).get("name", "")) if path.is_file() else ""
 

@@ -1,4 +1,4 @@
-"""Validation: may this file be scored? Every problem at once, each with where it is. Nothing in it is ever run.
+"""Validation of submissions: all problems at once, each with its location. No code of a submission is ever run.
 
 `farshift pack`, `farshift submit` and the board use this one function.
 """
@@ -45,14 +45,14 @@ class ValidRun(RunLike):
 
     @property
     def entry_identity(self) -> str:
-        """The identity that the present scorer gives the entry, also where the run was made under an earlier one."""
+        """The entry's identity under the present scorer, also if the run was made under an earlier one."""
         return self.benchmark.identity(self.budget, self.steps, self.selection)
 
 
 @dataclass(frozen=True)
 class Submission:
     """A valid submission: sha256 of its file, its card, its runs, and the public key of the team that signed it (64
-    hexadecimal digits), empty where none did."""
+    hexadecimal digits), empty if unsigned."""
 
     digest: str
     card: SubmissionCard
@@ -78,17 +78,17 @@ class Submission:
 
     @property
     def model(self) -> ModelCard:
-        """What the team declares of its model."""
+        """The team's declarations about its model."""
         return self.card.model
 
 
 Allowed = Callable[[Submission], None]
-"""Raises `FarshiftError` for a valid submission that whoever hands it in may not."""
+"""Raises `FarshiftError` for a valid submission that its sender may not make."""
 
 
 @dataclass(frozen=True)
 class _DecodedRun:
-    """A run whose predictions were decoded, and are still to be checked."""
+    """A run whose predictions were decoded but not checked yet."""
 
     card: RunCard
     benchmark: Benchmark
@@ -98,17 +98,17 @@ class _DecodedRun:
 
 
 def validate_submission(path: Path | str, only: set[int] | None = None) -> Submission:
-    """A submission file, read and validated. `BadSubmission` lists every problem found (`problems`, one by one).
-    `only` names the runs to look at (a board that recomputes leaves out those of an older identity)."""
+    """Read and validate a submission file. `BadSubmission` lists every problem found (`problems`, one by one). `only`:
+    the numbers of the runs to read (a board that recomputes leaves out those of an older identity)."""
     path = Path(path)
     problems = Problems()
     if path.is_dir():
-        problems.add("file-missing", str(path), "is a folder; a run is packed first: farshift pack RUN --out FILE.zip")
+        problems.add("file-missing", str(path), "is a folder; pack the run first: farshift pack RUN --out FILE.zip")
     elif not path.is_file():
         problems.add("file-missing", str(path), "does not exist or is not a file")
     elif path.stat().st_size > SUBMISSION_BYTES:
         size = path.stat().st_size
-        problems.add("file-too-large", str(path), f"has {size} bytes; at most {SUBMISSION_BYTES} are taken")
+        problems.add("file-too-large", str(path), f"has {size} bytes; at most {SUBMISSION_BYTES} are accepted")
     problems.refuse_if_any(path.name)
     with path.open("rb") as file, Reader() as reader:
         before = os.fstat(file.fileno())
@@ -127,8 +127,8 @@ def validate_open_submission(
     only: set[int] | None = None,
     known: Mapping[str, Benchmark] | None = None,
 ) -> Submission:
-    """The submission in an open file, which messages call `name`, decoded by `reader`, which is ended before anything
-    that it gave is looked at. `known` are the benchmarks that there are, read here if they are not given."""
+    """Validate the submission in an open file; `name` is its name in messages. It is decoded by `reader`, which is
+    ended before its output is used. `known`: the benchmarks, loaded here if not given."""
     problems = Problems()
     archive = Archive(file, name, problems)
     problems.refuse_if_any(name)
@@ -139,7 +139,7 @@ def validate_open_submission(
     if not card.runs:
         problems.refuse_if_any(name)
     if len(card.runs) > RUNS:
-        problems.add("zip-too-many", CARD, f"lists {len(card.runs)} runs; at most {RUNS} are taken")
+        problems.add("zip-too-many", CARD, f"lists {len(card.runs)} runs; at most {RUNS} are accepted")
         problems.refuse_if_any(name)
     chosen = [number for number in range(len(card.runs)) if only is None or number in only]
     known = definitions.load_benchmarks() if known is None else known
@@ -155,7 +155,7 @@ def validate_open_submission(
 
 
 def name_run_files(number: int) -> tuple[str, str]:
-    """Where a submission's run card and predictions lie in its zip."""
+    """The names of a run's card and predictions in a submission's zip."""
     return f"runs/{number}.toml", f"predictions/{number}.parquet"
 
 
@@ -175,7 +175,7 @@ def _read_card(archive: Archive, name: str, reader: Reader, problems: Problems) 
 
 @contextmanager
 def _open_temporary_file() -> Iterator[BinaryIO]:
-    """A file without a name, for an entry's bytes."""
+    """A temporary file without a name, for an entry's bytes."""
     folder = Path(tempfile.gettempdir())
     with translate_os_errors(folder, "set TMPDIR to another disk"), tempfile.TemporaryFile() as file:
         yield file
@@ -189,7 +189,7 @@ def _read_run(
     known: Mapping[str, Benchmark],
     problems: Problems,
 ) -> _DecodedRun | None:
-    """One run's card and predictions, decoded."""
+    """Read and decode one run's card and predictions."""
     file, predictions = name_run_files(number)
     card = _read_card(archive, file, reader, problems)
     if card is None or not _is_listed(card, listed, file, problems):
@@ -202,7 +202,7 @@ def _read_run(
         if not digest:
             return None
         if digest != card["digests"]["predictions"] or digest != listed["predictions"]:
-            problems.add("digest-differs", predictions, f"its digest is not the one in {file} and in {CARD}")
+            problems.add("digest-differs", predictions, f"its digest differs from that in {file} or {CARD}")
             return None
         try:
             run = RunLike(RunCard.from_dict(card))
@@ -213,7 +213,7 @@ def _read_run(
                 problems.add(
                     "run-limited",
                     file,
-                    f"a trial of {format_count(limit, 'row')} of each part (--limit): evaluate on all rows",
+                    f"a trial run on {format_count(limit, 'row')} of each part (--limit): evaluate on all rows",
                 )
                 return None
             rows = list_expected_rows(benchmark, run)
@@ -225,7 +225,7 @@ def _read_run(
 
 
 def _is_listed(card: dict[str, Any], listed: dict[str, str], file: str, problems: Problems) -> bool:
-    """Whether a run's card is whole, of values that a run writes, and the one that is listed."""
+    """Whether a run's card is complete, has valid values, and is the listed one."""
     if problem := find_card_problem(card):
         problems.add("run-edited", file, problem)
         return False
@@ -239,12 +239,12 @@ def _is_listed(card: dict[str, Any], listed: dict[str, str], file: str, problems
     }
     different = [key for key, value in stated.items() if listed[key] != value]
     if different:
-        problems.add("run-not-listed", file, f"is not the run that {CARD} lists: another {', '.join(different)}")
+        problems.add("run-not-listed", file, f"differs from {CARD} in {', '.join(different)}")
     return not wrong and not different
 
 
 def _find_benchmark(run: RunLike, known: Mapping[str, Benchmark], file: str, problems: Problems) -> Benchmark | None:
-    """The benchmark of a run that this version scores."""
+    """The benchmark of a run, if this version scores it."""
     name, stated = run.card.benchmark.name, run.entry_identity
     if name not in known:
         problems.add("benchmark-unknown", file, str(UnknownName("benchmark", name, known)), "benchmark.name")
@@ -264,12 +264,12 @@ def _find_benchmark(run: RunLike, known: Mapping[str, Benchmark], file: str, pro
 
 
 def _validate_run(run: _DecodedRun, problems: Problems) -> Iterator[ValidRun]:
-    """The run as an entry, if its rows and values are as they must be."""
+    """The run as an entry, if its rows and values are valid."""
     before = len(problems)
     try:
         run.table.validate(full=True)
-    except ValueError as error:  # the reader hands on nothing of the kind unless it was taken over
-        problems.add("parquet-unreadable", run.file, f"decoded to no table: {error}")
+    except ValueError as error:  # impossible unless the reader was compromised
+        problems.add("parquet-unreadable", run.file, f"did not decode to a table: {error}")
         return
     check_table(run.table, run.benchmark, RunLike(run.card), run.rows, run.file, problems)
     if len(problems) == before:
@@ -277,7 +277,7 @@ def _validate_run(run: _DecodedRun, problems: Problems) -> Iterator[ValidRun]:
 
 
 def _add_duplicates(entries: list[ValidRun], problems: Problems) -> None:
-    """Two entries of one model on one benchmark, budget and rule could not be distinguished."""
+    """Report two entries of one model on one benchmark, budget and rule, which could not be distinguished."""
     seen: dict[tuple[Any, ...], int] = {}
     for number, entry in enumerate(entries):
         key = (entry.benchmark.name, entry.model, entry.budget, entry.steps, entry.selection)

@@ -1,4 +1,4 @@
-"""What no answer at all would score: the floor, above which every seed of a ranked entry is."""
+"""The score of the best constant prediction: every seed of a ranked entry has to be better."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ...benchmarks.scoring.answered_rows import AnsweredRows
 from ...benchmarks.scoring.chance import compute_chance
 
 CONSTANTS = 5
-"""Most frequent answers that are tried as the constant one."""
+"""Number of most frequent labels that are tried as the constant prediction."""
 
 
 def compute_constant_baseline(rows: AnsweredRows, metric: Metric) -> float | None:
-    """What the best constant answer scores on some rows, worked out from their labels: the most frequent class or text,
-    the mean or the median number; by a metric of scores what guessing does. None where that is not defined."""
+    """The score of the best constant prediction on some rows, computed from their labels: the most frequent class or
+    text, the mean or median number; for a metric of scores, that of guessing. None if it is not defined."""
     if metric.needs == "scores" or rows.task.type == "multilabel":
         return compute_chance(metric, rows.task)
     if rows.task.type == "regression":

@@ -1,5 +1,5 @@
-"""What the cards of an entry say: its run card (environment, model, what was spent) and its model card (what its team
-declares). Their authors' word, cut to what a page can show; nothing in it is checked."""
+"""The cards of an entry: its run card (environment, model, resources used) and its model card (the team's
+declarations). Both are self-reported and unverified; values are cut to a size that a page can show."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from ...benchmarks.runs.card import RunCard
 from ..validation.card import ModelCard
 
 MOST, LONGEST = 20, 200
-"""The most lines of a card's table, and characters of a value, that are kept."""
+"""Maximum numbers of lines of a card's table and of characters of a value."""
 
 
 def make_entry_card(run: RunCard, model: ModelCard) -> dict[str, Any]:
-    """Plain JSON. parameters: the model's size, as its card declares it, else as the run reports it (the largest of its
-    seeds); None where neither does. declared: the model card. environment: by name, in words. What is not said is not
-    there."""
+    """Return plain JSON. parameters: the model's size from its model card, else as reported by the run (largest over
+    seeds), None if unknown. declared: the model card. environment: name to text. Missing values are left out."""
     usage = _get_usage(run)
     contents = {
         "kind": _truncate_text(run.model.kind),
@@ -38,7 +37,7 @@ def make_entry_card(run: RunCard, model: ModelCard) -> dict[str, Any]:
 
 
 def _get_usage(run: RunCard) -> Mapping[str, Any]:
-    """What the run that made the predictions spent; a recorded result tells it in a text of its own."""
+    """The resources used by the run that made the predictions; a recorded result has them as text."""
     try:
         recorded = json.loads(str(run.model.extra["spent"]))
     except (KeyError, ValueError, RecursionError):
@@ -49,7 +48,7 @@ def _get_usage(run: RunCard) -> Mapping[str, Any]:
 
 
 def _find_largest(by_seed: Any, name: str) -> int | None:
-    """The largest of a whole number that some seeds report."""
+    """The largest value of an integer that some seeds report."""
     seeds = by_seed.values() if isinstance(by_seed, Mapping) else ()
     values = [_to_number(seed.get(name)) for seed in seeds if isinstance(seed, Mapping)]
     known = [int(value) for value in values if value is not None and value == int(value)]

@@ -1,7 +1,7 @@
-"""What of an entry is against the protocol, as far as its card says. Such an entry is scored and listed, and not
-ranked: it says what it is about it.
+"""Protocol violations of an entry, as far as its card reports them. The entry is scored and listed with the reason,
+but not ranked.
 
-A card is its author's word. What it admits is held to the protocol here; that it admits all cannot be known.
+Cards are self-reported: what a card reports is checked against the protocol; violations that it omits are not found.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..submission.validate import ValidRun
 
 
 def list_protocol_violations(entry: ValidRun) -> tuple[str, ...]:
-    """What is against the protocol in a run, each in a few words."""
+    """The protocol violations of a run, each in a few words."""
     return (*_list_data_violations(entry), *_list_budget_violations(entry))
 
 

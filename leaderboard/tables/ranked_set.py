@@ -1,18 +1,19 @@
-"""The field of a table: the entries over which rank sets are taken. All others stay listed, unranked, with the reason.
+"""The ranked entries of a table: those over which rank sets are computed. All others are listed unranked, with the
+reason.
 
-An entry is of the field where
+An entry is ranked if
 
-1. nothing of it is against the protocol (`EntryRows.odd`, protocol.py);
-2. its seeds are those of the protocol, 0 to n - 1 (more in that order do no harm);
-3. every seed is better on ID than the best constant answer there (constant_baseline.py): none failed;
-4. its team has no other: of those that hold to 1 to 3 the newest whose card says `choose`, else the first.
+1. it has no protocol violation (`EntryRows.odd`, protocol.py);
+2. its seeds are those of the protocol, 0 to n - 1 (further seeds in that order are permitted);
+3. every seed is better on ID than the best constant prediction (constant_baseline.py): none failed;
+4. it is its team's only one: of a team's entries that satisfy 1 to 3, the newest whose card says `choose`, else the
+   first.
 
-None of this looks at an OOD score. Rules 1 to 3 read cards and ID rows, 4 the order of entering and what was said
-before anything was scored. So rank sets hold over the field as over any that was fixed beforehand (docs/statistics.md
-has it simulated with hostile fields), and no number of entries that are left out widens anybody's set.
+None of this depends on an OOD score. Rules 1 to 3 use cards and ID rows, rule 4 the order of submission and a choice
+declared before scoring. So rank sets are as valid as over a set of entries that was fixed beforehand
+(docs/statistics.md has simulations with adversarial entries), and entries that are left out do not widen any rank set.
 
-Reference entries, which the board's operator declares in the ledger (operations/reference.py), are of the field as
-they are, all of them.
+Reference entries, which the board's operator declares in the ledger (operations/reference.py), are always ranked.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from .standings import Table
 
 
 def find_unranked_entries(table: Table, rows: Mapping[str, EntryRows], arrived: Mapping[str, int]) -> dict[str, str]:
-    """The entries of a table that are not of its field, each with why. rows: the row scores of its entries, those that
-    have none here being ranked nowhere; arrived: when each came, by its place in the ledger."""
+    """The entries of a table that are not ranked, each with the reason. rows: the row scores of its entries; entries
+    without row scores are not ranked either; arrived: each entry's position in the ledger."""
     scored_rows = sorted(
         (standing for standing in table.rows if standing.entry in rows), key=lambda standing: arrived[standing.entry]
     )
@@ -50,7 +51,7 @@ def find_unranked_entries(table: Table, rows: Mapping[str, EntryRows], arrived: 
 
 
 def _find_violation(standing: ScoredEntry, rows: EntryRows, better: Better) -> str:
-    """What keeps an entry by itself out of the field; empty for nothing."""
+    """The reason why an entry cannot be ranked, whatever its team's others; empty if there is none."""
     if rows.odd:
         return "; ".join(rows.odd)
     seeds, due = sorted(standing.score.seeds), standing.score.protocol_seeds
@@ -64,5 +65,5 @@ def _find_violation(standing: ScoredEntry, rows: EntryRows, better: Better) -> s
     sign = 1 if better == "higher" else -1
     for seed, value in zip(standing.score.seeds, rows.id.per_seed, strict=True):
         if not sign * value > sign * rows.floor:
-            return f"seed {seed} scores {value:.4g} on ID, no better than a constant answer ({rows.floor:.4g})"
+            return f"seed {seed} scores {value:.4g} on ID, no better than a constant prediction ({rows.floor:.4g})"
     return ""

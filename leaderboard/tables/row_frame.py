@@ -1,7 +1,7 @@
-"""Which rows a table's entries were scored on: their ids, groups and severities, in the order of `EntryRows`.
+"""The rows that a table's entries were scored on: their ids, groups and severities, in the order of `EntryRows`.
 
-They are the same for all entries of a table, whose identity names split, views and scorer. Like the rows' scores they
-are kept, in `derived/frames/<identity>.npz`, and may be deleted at any time.
+They are the same for all entries of a table, whose identity covers split, views and scorer. Like the rows' scores they
+are cached, in `derived/frames/<identity>.npz`, and may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .row_scores import VIEWS
 from .standings import Table
 
 CACHE_VERSION = 1
-"""The version of what is kept: raised by any change of it."""
+"""Version of the cache format: raise it with every change of the content."""
 
 
 @dataclass(frozen=True, eq=False)
 class ViewFrame:
-    """A view's rows: their ids (n,), severities (n,) and groups (n,), as numbers into `names`; None where the benchmark
-    has no such thing."""
+    """A view's rows: ids (n,), severities (n,) and groups (n,), as indices into `names`; None if the benchmark has no
+    severities or groups."""
 
     row_ids: NDArray[np.uint64]
     severity: NDArray[np.float64] | None = None
@@ -42,12 +42,11 @@ class ViewFrame:
 
 
 Frame = dict[str, ViewFrame]
-"""The ID and the OOD view's rows."""
+"""The rows of the ID and the OOD view."""
 
 
 def read_row_frame(board: BoardView, table: Table) -> Frame | None:
-    """The rows of a table; None where they are not known here: it is of an older identity, or its data cannot be
-    had."""
+    """The rows of a table; None if they are unavailable here: an older identity, or data that cannot be read."""
     if not table.current:
         return None
     return _read_cached_frame(
@@ -83,7 +82,7 @@ def _make_view_frame(benchmark: str, view: str) -> ViewFrame:
 
 
 def serialise_frame(frame: Frame) -> bytes:
-    """The rows as an .npz file with a digest behind it."""
+    """Serialise the rows to an .npz file followed by a digest."""
     arrays: dict[str, NDArray[Any]] = {}
     for view, view_frame in frame.items():
         arrays[f"{view}.row_ids"] = view_frame.row_ids
@@ -100,8 +99,8 @@ def serialise_frame(frame: Frame) -> bytes:
 
 
 def deserialise_frame(content: bytes) -> Frame:
-    """What `serialise_frame` was given; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not that any
-    more."""
+    """Inverse of `serialise_frame`. Raises `ValueError`, `KeyError`, `OSError` or `BadZipFile` if the content is
+    damaged."""
     with np.load(io.BytesIO(strip_digest(content)), allow_pickle=False) as arrays:
         return {view: _deserialise_view(arrays, view) for view in VIEWS}
 

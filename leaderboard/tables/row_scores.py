@@ -1,8 +1,8 @@
-"""The score of every row of an entry, kept so that a board's tables are drawn in seconds.
+"""The score of every row of an entry, cached so that a board's tables are computed in seconds.
 
 Rank sets, ties and paired differences need the scores of rows, not only their means. They are a pure function of the
-stored submission; `derived/rows/<entry>-<key>.npz` keeps them, and may be deleted at any time. Whatever is read from
-there is checked against a digest behind it and the score in the ledger: a file that does not fit is made again.
+stored submission; the cache `derived/rows/<entry>-<key>.npz` may be deleted at any time. Cached rows are checked
+against a digest at the end of the file and the score in the ledger; a file that does not match is computed again.
 """
 
 from __future__ import annotations
@@ -42,22 +42,21 @@ from .entry_card import make_entry_card
 from .protocol import list_protocol_violations
 from .standings import find_outdated
 
-CACHE_VERSION = 8
-"""The version of what is kept: raised by any change of it."""
+CACHE_VERSION = 9
+"""Version of the cache format: raise it with every change of the content."""
 
 VIEWS = ("id", "ood")
 MANY = 12
-"""From so many submissions on, they are read by two processes."""
+"""Minimum number of submissions that are read by two processes."""
 
 
 @dataclass(frozen=True)
 class EntryRows:
-    """An entry's rows by the primary metric: those of the ID and the OOD view. worst: its worst OOD group, with an
-    selection-adjusted interval; None where there are no two groups of two rows or more each. declared: what its model
-    card declares to have been trained on, compared with the benchmark (contamination/declared.py). floor: what the best
-    constant answer scores on the ID rows (constant_baseline.py), None where that is not defined; odd: what of it is
-    against the protocol (protocol.py); card: what its cards say (entry_card.py); key: a name for all of it, which no
-    other rows have; empty where it has none."""
+    """An entry's rows by the primary metric: those of the ID and the OOD view. worst: its worst OOD group, with a
+    selection-adjusted interval; None without two groups of at least two rows each. declared: the training data that its
+    model card declares, compared with the benchmark (contamination/declared.py). floor: the score of the best constant
+    prediction on the ID rows (constant_baseline.py), None if undefined; odd: its protocol violations (protocol.py);
+    card: the content of its cards (entry_card.py); key: a unique key of all of this, empty if there is none."""
 
     id: Sample
     ood: Sample
@@ -70,7 +69,7 @@ class EntryRows:
 
 
 def compute_entry_rows(entry: ValidRun) -> EntryRows:
-    """The rows of a validated run. Opens the benchmark's data."""
+    """Compute the row scores of a validated run. Opens the benchmark's data."""
     benchmark = entry.benchmark
     scored = RunPredictions(benchmark, entry.predictions, entry)
     chosen = scored.choose(benchmark.rule(entry.selection))
@@ -88,7 +87,7 @@ def compute_entry_rows(entry: ValidRun) -> EntryRows:
 
 
 def _find_worst_group(sample: Sample, groups: NDArray[Any], better: Better) -> dict[str, Any] | None:
-    """The worst group of a mean of rows: its name, of how many, its rows, score and interval (worst_group.py)."""
+    """The worst group of a mean of rows: name, number of groups, rows, score and interval (worst_group.py)."""
     names, numbers, counts = np.unique(groups, return_inverse=True, return_counts=True)
     if not isinstance(sample, RowScores) or not 2 <= len(names) <= MAX_GROUPS or counts.min() < 2:
         return None
@@ -98,8 +97,7 @@ def _find_worst_group(sample: Sample, groups: NDArray[Any], better: Better) -> d
 
 
 def make_rows(board: BoardView, standings: Sequence[ScoredEntry]) -> dict[str, str]:
-    """Compute and keep the rows of those entries whose rows nobody has kept; by submission why those of some cannot
-    be."""
+    """Compute and cache the rows of entries that are not cached yet. Returns reasons for failures by submission."""
     without = find_outdated(standings)
     lacking: dict[str, list[ScoredEntry]] = {}
     for standing in standings:
@@ -114,9 +112,9 @@ def read_entry_rows(
     short: bool = False,
     failed: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, EntryRows], dict[str, str]]:
-    """The rows of entries by their names, and for those that have none here the reason: they are of an older identity,
-    of a benchmark that is not known here, or their data cannot be had. short: in their short form (tally.py), else with
-    the score of every row and seed; failed: of submissions whose rows could not be made, why (`make_rows`)."""
+    """Return the rows of entries by name, and the reason for each entry that has none here: it is of an older identity,
+    of a benchmark that is unknown here, or its data are unavailable. short: in the short form (tally.py), else with the
+    score of every row and seed; failed: reasons by submission from `make_rows`."""
     rows_by_entry: dict[str, EntryRows] = {}
     without = find_outdated(standings)
     current = [scored_entry for scored_entry in standings if scored_entry.entry not in without]
@@ -145,16 +143,16 @@ def _get_rows_path(board: BoardView, standing: ScoredEntry) -> Path:
 
 
 def make_rows_path(derived: Path, entry: str, submission: str, identity: str) -> Path:
-    """Where the rows of an entry are kept below a folder, by its name, its submission and the identity of its score."""
+    """The path of an entry's cached rows, by its name, its submission and the identity of its score."""
     key = compute_identity({"kept": CACHE_VERSION, "submission": submission, "identity": identity})
     return derived / "rows" / f"{entry}-{key[:12]}.npz"
 
 
-_OTHER_SCORE = "its rows, scored here, do not give the score in the ledger (`farshift board verify` says where)"
+_OTHER_SCORE = "its recomputed rows do not match the score in the ledger (run `farshift board verify`)"
 
 
 def _make_missing_rows(board: BoardView, lacking: Mapping[str, list[ScoredEntry]]) -> dict[str, str]:
-    """Compute and keep the rows of the entries of some submissions; by submission why those of some cannot be."""
+    """Compute and cache the rows of the entries of some submissions. Returns reasons for failures by submission."""
     jobs = [
         (board.submission_file(submission), {standing.run: _get_rows_path(board, standing) for standing in group})
         for submission, group in lacking.items()
@@ -168,12 +166,12 @@ def _make_missing_rows(board: BoardView, lacking: Mapping[str, list[ScoredEntry]
     for number, (submission, reason) in enumerate(zip(lacking, done, strict=True)):
         report_progress("computing rows", number + 1, len(jobs))
         if reason:
-            failed[submission] = f"its data cannot be had here: {reason}"
+            failed[submission] = f"its data are unavailable here: {reason}"
     return failed
 
 
 def _store_run_rows(job: tuple[Path, Mapping[int, Path]]) -> str:
-    """Compute the rows of some runs of a stored submission, and keep each in its place; why they cannot be, or ""."""
+    """Compute and cache the rows of some runs of a stored submission. Returns the reason for a failure, or ""."""
     submission, places = job
     try:
         read = validate_submission(submission, set(places))
@@ -185,7 +183,7 @@ def _store_run_rows(job: tuple[Path, Mapping[int, Path]]) -> str:
 
 
 def store_rows(path: Path, entry: ValidRun, model: ModelCard) -> bytes:
-    """Compute the rows of a run whose team declares this of its model, and keep them; returns the file's bytes."""
+    """Compute and cache the rows of a run, with the model card of its team. Returns the file's bytes."""
     trained_on = tuple(list_declared_overlaps(model, entry.benchmark))
     rows = replace(
         compute_entry_rows(entry), declared=trained_on, card=make_entry_card(entry.card, model), key=path.stem
@@ -196,7 +194,7 @@ def store_rows(path: Path, entry: ValidRun, model: ModelCard) -> bytes:
 
 
 def serialise_rows(rows: EntryRows) -> bytes:
-    """The rows as an .npz file with a digest behind it."""
+    """Serialise the rows to an .npz file followed by a digest."""
     arrays: dict[str, NDArray[Any]] = {}
     for view, sample in ((view, getattr(rows, view)) for view in VIEWS):
         arrays[f"{view}.bounds"] = np.array(sample.bounds)
@@ -225,14 +223,14 @@ def serialise_rows(rows: EntryRows) -> bytes:
 
 
 def _shrink_scores(scores: NDArray[np.float64]) -> NDArray[Any]:
-    """Scores that are 0 or 1 as bytes."""
+    """Convert scores that are 0 or 1 to bytes."""
     integers = scores.astype(np.uint8)
     return integers if np.array_equal(integers, scores) else scores
 
 
 def deserialise_rows(content: bytes) -> EntryRows:
-    """What `serialise_rows` was given; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not that any
-    more."""
+    """Inverse of `serialise_rows`. Raises `ValueError`, `KeyError`, `OSError` or `BadZipFile` if the content is
+    damaged."""
     with np.load(io.BytesIO(strip_digest(content)), allow_pickle=False) as arrays:
         header = json.loads(arrays["said"].tobytes())
         on_id, on_ood = (_deserialise_sample(arrays, view, header["clustering"][view]) for view in VIEWS)
@@ -253,7 +251,7 @@ def _deserialise_sample(arrays: Mapping[str, NDArray[Any]], view: str, clusterin
 
 
 def _read_cached_rows(board: BoardView, standing: ScoredEntry, short: bool) -> EntryRows | None:
-    """The kept rows of an entry; None where there are none, or they are another entry's, or do not give its score."""
+    """The cached rows of an entry; None if there are none, or they are another entry's or do not match its score."""
     path = _get_rows_path(board, standing)
     try:
         rows = deserialise_rows(path.read_bytes())

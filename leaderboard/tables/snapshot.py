@@ -1,5 +1,5 @@
-"""All that a board shows, computed once from its ledger: pages, exports and the command line read from it, and compute
-nothing. Who shows a board for long keeps the snapshot until the ledger grows."""
+"""A snapshot of everything that a board shows, computed once from its ledger. Pages, exports and the command line only
+read it. A long-running process keeps the snapshot until the ledger grows."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A board as it stands at the ledger's record `head`. views: its tables; apart: entries that are in none, with the
-    reason; suites: the aggregates over its benchmarks; windows: what its sealed draws have come to."""
+    """A board at the ledger's record `head`. views: its tables; apart: entries that are in no table, with the reason;
+    suites: the aggregates over its benchmarks; windows: the results of its sealed windows."""
 
     name: str
     opened: str
@@ -42,7 +42,7 @@ class Snapshot:
     entries: int
 
     def record(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return {
             "board": self.name,
             "head": {"seq": self.head.seq, "time": self.head.time, "hash": self.head.hash},
@@ -77,7 +77,7 @@ class Snapshot:
         return render_table(rows, self.name)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A data frame with a row for each entry in its table. `MissingExtra` without pandas."""
+        """Return a data frame with one row for each entry of a table. Raises `MissingExtra` without pandas."""
         placed = ("benchmark", "budget", "steps", "selection", "metric", "identity")
         return to_data_frame(
             [
@@ -89,9 +89,9 @@ class Snapshot:
 
 
 def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = None) -> Snapshot:
-    """What a board shows of all benchmarks, or of one. `baseline`: the model that entries are compared with; by default
-    each benchmark's own, as the board's settings.toml says. Raises `UnknownName` where the board has no entry on that
-    benchmark, or none of that model there."""
+    """Compute the snapshot of all benchmarks, or of one. `baseline`: the model that entries are compared with; by
+    default each benchmark's own from the board's settings.toml. Raises `UnknownName` if the board has no entry on that
+    benchmark, or no entry of that model there."""
     standings, apart = board.standings(), board.removed_entries()
     on = {item.score.benchmark for item in [*standings, *apart]}
     if benchmark and benchmark not in on:
@@ -101,7 +101,7 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     if baseline and baseline not in models:
         raise UnknownName("model of the tables shown", baseline, models)
     against = board.baselines()
-    # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
+    # Whether a window is open depends on the clock, and would change pages without any event on the board.
     windows = [{name: value for name, value in item.items() if name != "state"} for item in list_window_results(board)]
     records = board.records()
     tried = board.attempts()
@@ -128,6 +128,6 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
 
 
 def _apply_team_names(standings: Sequence[ScoredEntry], apart: Sequence[ScoredEntry]) -> list[ScoredEntry]:
-    """The entries under the names that are shown of their teams."""
+    """The entries with the display names of their teams."""
     team_names = make_display_names([*standings, *apart])
     return [replace(standing, team=team_names[standing.team, standing.team_key]) for standing in standings]

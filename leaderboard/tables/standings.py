@@ -17,7 +17,7 @@ from ..entries import ScoredEntry
 class Table:
     """The entries of one identity, by OOD score, best first. The order is not a ranking: see the rank sets.
 
-    current: whether this version of Farshift scores the identity; notes and audit: what is known of the benchmark."""
+    current: whether this version of Farshift scores the identity; notes and audit: those of the benchmark."""
 
     benchmark: str
     title: str
@@ -38,7 +38,7 @@ class Table:
 
     @property
     def protocol(self) -> str:
-        """What sets this table apart from others of its benchmark; empty for the protocol as published."""
+        """What distinguishes this table from others of its benchmark; empty for the protocol as published."""
         parts = [] if self.budget == "full" else [f"{self.budget} budget"]
         parts += [] if self.steps is None else [f"{self.steps} steps, set by hand"]
         parts += [] if self.selection == "last" else [f"candidates chosen by {self.selection}"]
@@ -46,12 +46,12 @@ class Table:
 
     @property
     def heading(self) -> str:
-        """The benchmark, and what sets the table apart: `scan/length (quick budget)`."""
+        """The benchmark, and what distinguishes the table: `scan/length (quick budget)`."""
         return f"{self.benchmark} ({self.protocol})" if self.protocol else self.benchmark
 
     @property
     def anchor(self) -> str:
-        """A name for the table that is safe in an address or a file's name."""
+        """A name for the table that is safe in URLs and file names."""
         return f"{re.sub('[^a-z0-9]+', '-', self.benchmark.lower()).strip('-')}-{self.identity[:8]}"
 
 
@@ -110,14 +110,14 @@ def _explain_outdated(known: Mapping[str, Benchmark], standing: ScoredEntry) -> 
     if name not in known:
         return str(UnknownName("benchmark", name, known))
     current, _ = _check_identity(known[name], standing.score.entry_identity, standing)
-    return "" if current else "of an older identity, which this version does not score"
+    return "" if current else "it has an older identity, which this version does not score"
 
 
 def _check_identity(benchmark: Benchmark, identity: str, standing: ScoredEntry) -> tuple[bool, str]:
-    """Whether an identity is the benchmark's present one, and its split's audit in words."""
+    """Whether an identity is the benchmark's present one, and a description of its split's audit."""
     score = standing.score
     try:
         here = benchmark.identity(score.budget, score.steps, score.selection)
         return here == identity, benchmark.manifest.audit_summary()
-    except FarshiftError:  # its split or its rule is not known here
+    except FarshiftError:  # its split or selection rule is unknown here
         return False, ""

@@ -1,8 +1,9 @@
-"""Many benchmarks at once: each model's mean normalised score and interquartile mean, and how benchmarks concur.
+"""Aggregates over benchmarks: each model's mean normalised score and interquartile mean, and the concurrence of
+benchmarks.
 
-Only tables of the protocol as published take part (its own steps, the first selection rule it allows), those of the
-full and of the quick budget apart. A model is a name of a team: where a team has entered it twice in one table, the
-later entry counts, never the better one.
+Only tables of the published protocol are included (its own steps, its first permitted selection rule), with separate
+aggregates for the full and the quick budget. A model is a model name of a team: if a team has entered it twice in a
+table, the later entry counts, not the better one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .table_view import TableView
 @dataclass(frozen=True)
 class SuiteTable:
     """The aggregate of every model over the benchmarks in `aggregates.over` under a budget, and the concurrence of each
-    two of them. without: benchmarks that take no part, with the reason."""
+    pair of benchmarks. without: benchmarks that are not included, with the reason."""
 
     budget: str
     aggregates: Aggregates
@@ -34,7 +35,7 @@ class SuiteTable:
     without: dict[str, str]
 
     def record(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return (
             {"budget": self.budget}
             | self.aggregates.to_dict()
@@ -45,14 +46,14 @@ class SuiteTable:
         )
 
     def concurrence(self, left: str, right: str) -> Concurrence | None:
-        """That of two benchmarks, in whichever order; None of one with itself."""
+        """The concurrence of two benchmarks, in either order; None for a benchmark with itself."""
         pair = {left, right}
         return next((item for item in self.concurrences if {item.left, item.right} == pair), None)
 
 
 @dataclass(frozen=True)
 class EntrySummary:
-    """Of an entry's rows what an aggregate needs."""
+    """The statistics of an entry's rows that an aggregate needs."""
 
     ood: Summary
 
@@ -60,8 +61,8 @@ class EntrySummary:
 def make_suite_tables(
     views: Sequence[TableView], rows: Mapping[str, EntryRows | EntrySummary]
 ) -> tuple[SuiteTable, ...]:
-    """The aggregates over all tables of the published protocol, one a budget that has two benchmarks or more. rows: of
-    the tables' entries."""
+    """Aggregate all tables of the published protocol, one aggregate for each budget with two or more benchmarks. rows:
+    the row scores of the tables' entries."""
     published = [item for item in views if is_published_protocol(item.table)]
     budgets = sorted({item.table.budget for item in published})
     suites = (
@@ -81,7 +82,7 @@ def _make_suite_table(
         table = view.table
         level = make_scale(find_benchmark(table.benchmark))
         if level is None:
-            without[table.benchmark] = f"{table.metric} has no level of chance"
+            without[table.benchmark] = f"{table.metric} has no chance level"
             continue
         scores[table.benchmark] = {
             format_model_name(row.standing): rows[row.standing.entry].ood for row in _list_scored_rows(view, rows)
@@ -97,14 +98,14 @@ def _make_suite_table(
 
 
 def is_published_protocol(table: Table) -> bool:
-    """Whether a table is of the protocol as published, in this version: its full or its quick form."""
+    """Whether a table is of the published protocol in this version, under the full or quick budget."""
     if not table.current or table.steps is not None:
         return False
     return table.selection == find_benchmark(table.benchmark).rule(None).name
 
 
 def format_model_name(standing: ScoredEntry) -> str:
-    """A model as an aggregate names it: with its team, where there is one."""
+    """A model's name in an aggregate: with its team, if there is one."""
     model, team = str(standing.score.model), standing.team
     return f"{model} ({team})" if team else model
 

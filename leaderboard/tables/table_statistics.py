@@ -1,7 +1,7 @@
-"""What the rows of a table's entries can carry: rank sets, ties, who is ahead of whom, all of it on OOD.
+"""Statistics of a table's entries on OOD rows: rank sets, tie groups, pairwise differences.
 
-Every statement is made on the joint, cluster-robust covariance of the entries' scores on the same rows
-(benchmarks/statistics/joint_covariance.py); none depends on the order in which entries were submitted.
+All of them use the joint, cluster-robust covariance of the entries' scores on the same rows
+(benchmarks/statistics/joint_covariance.py); none depends on the order of submission.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .row_scores import EntryRows
 @dataclass(frozen=True, kw_only=True)
 class Placement:
     """An entry's place in its table. rank: the lowest and the highest rank in its confidence set; ties: the letters of
-    its tie groups; best: the share of draws in which it is first; behind: it minus the table's first (`Pairs`), None
-    for the first itself. Without a rank set all of it is empty."""
+    its tie groups; best: the share of draws in which it is first; behind: its score minus that of the table's first
+    entry (`Pairs`), None for the first itself. All are empty for an entry without a rank set."""
 
     rank: tuple[int, int] | None = None
     ties: str = ""
@@ -42,7 +42,7 @@ class Placement:
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """All pairs of a table's ranked entries, by the max-t rule. order: the entries; values (M,); reach (M, M): half the
-    width of each pair's interval; differs (M, M): which differ significantly; bounds: of the scores' scale."""
+    width of each pair's interval; differs (M, M): whether the pair differs significantly; bounds: of the score."""
 
     order: tuple[str, ...]
     values: NDArray[np.float64]
@@ -55,9 +55,9 @@ class Pairs:
         return {entry: index for index, entry in enumerate(self.order)}
 
     def apart(self, this: str, other: str) -> dict[str, Any] | None:
-        """The value of one entry minus another's, with the interval of the max-t rule, which holds for all pairs of the
-        table at once, cut where no difference on the scale can lie; `told_apart`: whether it excludes zero. None where
-        one of them has no rank set."""
+        """The value of one entry minus another's, with the max-t interval, which holds for all pairs of the table
+        simultaneously, clipped to the possible differences; `told_apart`: whether it excludes zero. None if one of them
+        has no rank set."""
         if this not in self.index_by_entry or other not in self.index_by_entry:
             return None
         i, j = self.index_by_entry[this], self.index_by_entry[other]
@@ -70,7 +70,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class RankedEntries:
-    """The entries of a table that could be ranked, their pairs, and `left_out`: those that could not, each with the
+    """The entries of a table that could be ranked and their pairs. left_out: the entries that could not, each with the
     reason."""
 
     places: dict[str, Placement]
@@ -89,8 +89,8 @@ class RankedEntries:
 
 
 def rank_entries(identity: str, better: Better, rows: Mapping[str, EntryRows], order: Sequence[str]) -> RankedEntries:
-    """The places of a table's entries, from their rows. `order` lists them as the table does, best value first; the
-    draws are seeded by the table's identity."""
+    """Rank a table's entries from their rows. `order` lists them as the table does, best value first; the draws are
+    seeded by the table's identity."""
     scored_entries, left_out = [], {}
     for entry in order:
         if entry not in rows:
@@ -98,7 +98,7 @@ def rank_entries(identity: str, better: Better, rows: Mapping[str, EntryRows], o
         if isfinite(rows[entry].ood.spread().variance):
             scored_entries.append(entry)
         else:
-            left_out[entry] = "its score has no variance that is known"
+            left_out[entry] = "the variance of its score is unknown"
     if not scored_entries:
         return RankedEntries({}, None, (), left_out)
     samples = [rows[entry].ood for entry in scored_entries]
@@ -121,8 +121,8 @@ def rank_entries(identity: str, better: Better, rows: Mapping[str, EntryRows], o
 def compare_with_baseline(
     ranking: RankedEntries, baseline: str, better: Better, rows: Mapping[str, EntryRows]
 ) -> dict[str, dict[str, Any]]:
-    """Every other entry minus the baseline, with p-values adjusted by Holm (1979) for all of them, and a verdict:
-    better, worse, or none. Nobody else's entry is in a p before it is adjusted."""
+    """Every other entry minus the baseline, with p-values adjusted for all of them by Holm (1979), and a verdict:
+    better, worse, or none. An unadjusted p-value depends on no third entry."""
     others = [entry for entry in ranking.order if entry != baseline]
     if baseline not in ranking.places or not others:
         return {}
@@ -142,18 +142,18 @@ def _compare_pair(left: Sample, right: Sample) -> tuple[float, dict[str, Any]]:
 
 
 def _round_p_value(p: float) -> float:
-    """A p-value with six digits: more are the arithmetic's."""
+    """Round a p-value to six significant digits; further digits are rounding error."""
     return float(f"{p:.6g}")
 
 
 def compute_optimism(ranking: RankedEntries, entries: Sequence[str], attempts: int) -> float | None:
-    """How far the best of a team's attempts is expected above the truth, were all of them equally good: from the errors
-    of those of its `entries` that are ranked; None for a single attempt, or where none is ranked."""
+    """The expected excess of the best of a team's attempts over its true value, if all of them were equally good: from
+    the errors of its ranked `entries`; None for a single attempt, or if none is ranked."""
     known = [entry for entry in entries if entry in ranking.places]
     if attempts < 2 or not known:
         return None
     covariance = ranking.covariance_of(known)
     errors = np.sqrt(np.diag(covariance)).tolist()
-    # An attempt that was withdrawn erred as the others did.
+    # Assume that withdrawn attempts had errors of the same size.
     errors += [float(np.median(errors))] * (attempts - len(errors))
     return round(estimate_optimism(errors, compute_common_correlation(covariance)).optimism, 6)

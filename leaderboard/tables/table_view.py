@@ -1,4 +1,4 @@
-"""Views of tables: a board's tables with all that the statistics support, shown by pages and exports."""
+"""Views of tables: a board's tables with all statistics, for pages and exports."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .table_statistics import Pairs, Placement, RankedEntries, compare_with_base
 class Row(Placement):
     """An entry in its table, with its place.
 
-    unranked: why it is not of the field, over which rank sets are taken (ranked_set.py), or has no rank set for another
-    reason; empty for one that has; not_learnt: why its OOD score says nothing of the shift, empty for one that has
-    learnt the task (benchmarks/scoring/trained_check.py); against: it minus the baseline, with p_holm and verdict;
-    worst: its worst group, with a selection-adjusted interval; attempts: how many of its team were scored in this
-    table, None where no team is named; optimism: on the team's best entry, how far selecting it is expected to raise
-    it; declared: what its model card declares to have been trained on, compared with the benchmark; card: what its run
-    and model cards say (entry_card.py)."""
+    unranked: why it is not one of the ranked entries (ranked_set.py) or has no rank set for another reason; empty if it
+    has one; not_learnt: why it counts as undertrained, so that its OOD score does not measure the shift; empty if it
+    has learned the task (benchmarks/scoring/trained_check.py); against: its score minus the baseline's, with p_holm and
+    verdict; worst: its worst group, with a selection-adjusted interval; attempts: how many entries of its team were
+    scored in this table, None without a team; optimism: on the team's best entry, the expected selection bias;
+    declared: the training data that its model card declares, compared with the benchmark; card: the content of its
+    run and model cards (entry_card.py)."""
 
     standing: ScoredEntry
     unranked: str = ""
@@ -38,7 +38,7 @@ class Row(Placement):
     card: Mapping[str, Any] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         standing, score = self.standing, self.standing.score
         return {
             "entry": standing.entry,
@@ -72,7 +72,7 @@ def _sort_by_key(record: dict[str, Any]) -> dict[str, Any]:
 class TableView:
     """A table with its rows, best first. ranked: how many of them have a rank set; baseline: the model that the others
     are compared with, empty for none; detectable: the minimum detectable difference of its pairs; notes: what the
-    columns mean, and what is not in them; pairs: the ranked entries pair by pair, None where there are none."""
+    columns mean, and what is not in them; pairs: the pairs of ranked entries, None if there are none."""
 
     table: Table
     rows: tuple[Row, ...]
@@ -83,7 +83,7 @@ class TableView:
     pairs: Pairs | None = field(default=None, compare=False, repr=False)
 
     def record(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         table = self.table
         return {
             **{name: getattr(table, name) for name in ("benchmark", "title", "kind", "budget", "steps", "selection")},
@@ -104,10 +104,10 @@ def make_table_view(
     baseline: str = "",
     left_out: Mapping[str, str] | None = None,
 ) -> TableView:
-    """The view of a table. `rows`: the row scores of its entries, and `without` the reasons of those that have none
-    here; `attempts`: how many entries each (`identify_team`, identity) had scored; `baseline`: the name of the model
-    that the others are compared with, where the table has it; `left_out`: the entries that are left out of the rank
-    sets, each with why, nothing by default."""
+    """Build the view of a table. `rows`: the row scores of its entries; `without`: the reason for each entry that has
+    none here; `attempts`: how many entries each (`identify_team`, identity) had scored; `baseline`: the model that
+    the others are compared with, if the table has it; `left_out`: the entries that are not ranked, each with the
+    reason, none by default."""
     left_out = left_out or {}
     order = [standing.entry for standing in table.rows if standing.entry not in left_out]
     ranking = rank_entries(table.identity, table.better, rows, order)
@@ -149,7 +149,7 @@ def make_table_view(
 
 
 def _compute_id_threshold(table: Table, rows: Mapping[str, EntryRows]) -> TrainedCheck | None:
-    """What ID score the entries of a table are held to."""
+    """The ID score that counts as having learned the task, for a table's entries."""
     floors = (rows[standing.entry].floor for standing in table.rows if standing.entry in rows)
     return TrainedCheck.of(floors, (standing.score.id.value for standing in table.rows), table.better)
 
@@ -176,36 +176,37 @@ def _make_notes(
     notes = []
     if count:
         notes.append(
-            f"Rank sets: all {count} true ranks by OOD lie in their sets at once with 95 % confidence (max-t over all "
-            "pairs, rows paired). Entries that share a letter do not differ significantly."
+            f"Rank sets: all {count} true OOD ranks are in their sets simultaneously with 95 % confidence (max-t over "
+            "all pairs, rows paired). Entries that share a letter do not differ significantly."
         )
         notes.append(
-            "Behind the first: intervals that hold for all pairs at once. Best: how many draws an entry leads."
+            "Behind the first: intervals that hold for all pairs simultaneously. Best: the share of draws in which an "
+            "entry is first."
         )
     notes.append("Brackets are 95 % t intervals over test rows and training seeds.")
     if any(table_row.worst for table_row in rows):
-        notes.append("Worst group: its interval knows that it was picked for being the worst.")
+        notes.append("Worst group: its interval is adjusted for the selection of the worst group.")
     if detectable is not None:
         scale, unit = (100, " points") if list(table.rows[0].score.bounds or ()) == [0, 1] else (1, "")
         notes.append(
-            f"A difference under about {scale * detectable.value:.2g}{unit} is seldom found: the minimum detectable "
-            "difference of the median pair at 80 % power."
+            f"The minimum detectable difference is about {scale * detectable.value:.2g}{unit} (the median pair, at "
+            "80 % power): smaller differences are seldom found."
         )
     if baseline:
-        notes.append(f"Against {baseline}: two-sided t tests, p adjusted by Holm for all entries.")
+        notes.append(f"Against {baseline}: two-sided t tests, p-values adjusted by Holm for all entries.")
     if optimism_by_entry:
         notes.append(
-            "Attempts: how many entries of the team were scored here; in brackets how far the best of so many equal "
-            "ones is expected above the truth."
+            "Attempts: how many entries of the team were scored here; in brackets the expected excess over the true "
+            "score of the best of that many equally good entries."
         )
     if any(row.not_learnt for row in rows):
         notes.append(
-            f"{MARK}: a seed is no better on ID than a constant answer, or not half way from there to the best ID "
-            "score while the shift costs the entry something. Its OOD score says nothing of the shift."
+            f"{MARK}: a seed is no better on ID than a constant prediction, or less than half way from there to the "
+            "best ID score while the shift lowers the entry's score. Its OOD score does not measure the shift."
         )
     single = sum(len(row.score.seeds) == 1 for row in table.rows)
     if single and count:
-        notes.append(f"{single} of the entries have a single seed: training noise is not in their intervals or ranks.")
+        notes.append(f"{single} of the entries have a single seed: their intervals and ranks leave out training noise.")
     unranked = {row.standing.entry: row.unranked for row in rows if row.unranked}
     for why in sorted(set(unranked.values())):
         models = sorted(row.score.model for row in table.rows if unranked.get(row.entry) == why)

@@ -1,7 +1,6 @@
-"""May this file be scored? A submission is read under limits, and all its problems are reported at once.
+"""Validation of submissions: a file is read under limits, and all its problems are reported at once.
 
-`submission/validate.py` has `check`, the one validator of pack, submit and board. Here lie its parts: `limits.py`
-(how much of anything is taken), `problem.py` (every way to be refused, by name), `archive.py` (the zip), `reader.py`
-(a process of its own, which alone decodes untrusted input, by `decoding.py`) and `process.py` (this side of
-it), `expected_table.py` (what passes between them), `card.py` and `run_card.py` (what the two TOML files must say),
-`predictions.py` (rows and values)."""
+`submission/validate.py` has the one validator of pack, submit and board. Its parts are here: `limits.py` (sizes),
+`problem.py` (every problem by name, with its remedy), `archive.py` (the zip), `reader.py` (a separate process, the only
+one that decodes untrusted input, by `decoding.py`) and `process.py` (its parent's side), `expected_table.py` (what the
+two exchange), `card.py` and `run_card.py` (the two TOML files), `predictions.py` (rows and values)."""

@@ -1,4 +1,4 @@
-"""submission.toml: who submits which runs, and the model card. Every wrong key is named."""
+"""submission.toml: the team, its runs, and the model card. Every invalid key is reported."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _TEXTS = {"name": 100, "team": 100, "note": 500}
 _MODEL_TEXTS = {"budget": 500, "protocol": 500, "contact": 200}
 _DECLARED = ("training_data", "pretraining")
 _PACKED = ("format", "runs", "signature")
-"""What `pack` writes into a submission.toml. The signature is checked by submission/signature.py."""
+"""The keys that `pack` writes into a submission.toml. The signature is checked by submission/signature.py."""
 _LISTED = ("benchmark", "model", "run", "predictions")
 _MOST_NAMES, _NAME, _MOST_LINKS, _LINK = 200, 200, 10, 500
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a team declares of its model. Names of data sets or splits, or the one word "unknown"; an empty list says
-    that there were none. Nothing in it is checked, followed or fetched."""
+    """A team's declarations about its model. Names of data sets or splits, or the single word "unknown"; an empty list
+    declares that there were none. Nothing in it is verified, and no link is opened."""
 
     training_data: tuple[str, ...] = (UNKNOWN,)
     pretraining: tuple[str, ...] = (UNKNOWN,)
@@ -32,7 +32,7 @@ class ModelCard:
     contact: str = ""
 
     def record(self) -> dict[str, Any]:
-        """The card as TOML and JSON hold it: what is not said is left out."""
+        """The card for TOML and JSON, without empty values."""
         fields = {name: list(value) if isinstance(value, tuple) else value for name, value in self.__dict__.items()}
         return {name: value for name, value in fields.items() if name in _DECLARED or value not in (None, "", [])}
 
@@ -51,30 +51,30 @@ class SubmissionCard:
 
 
 def parse_submission_card(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
-    """What a submission.toml says; what is wrong in it is added to `problems`."""
+    """Parse a submission.toml; its problems are added to `problems`."""
     if card.get("format") != FORMAT:
         problems.add("format-unknown", file, f"format {str(card.get('format'))[:40]!r} is not {FORMAT}", "format")
         return SubmissionCard("", "", "", ModelCard(), ())
     who = parse_team_and_model({key: value for key, value in card.items() if key not in _PACKED}, file, problems)
     runs = card.get("runs")
     if not isinstance(runs, list) or not runs:
-        problems.add("card-value", file, "runs must be listed", "runs")
+        problems.add("card-value", file, "must be a list of tables", "runs")
         runs = []
     listed = []
     for number, run in enumerate(runs):
         has_all_keys = isinstance(run, dict) and sorted(run) == sorted(_LISTED)
         if not has_all_keys or not all(isinstance(value, str) for value in run.values()):
-            problems.add("card-value", file, f"must have {', '.join(_LISTED)}, each a text", f"runs[{number}]")
+            problems.add("card-value", file, f"must have {', '.join(_LISTED)}, each a string", f"runs[{number}]")
             run = dict.fromkeys(_LISTED, "")
         listed.append(run)
     return replace(who, runs=tuple(listed))
 
 
 def parse_team_and_model(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
-    """Name, team, note and the model card of a submission.toml or of a card that is handed to `pack`."""
+    """Parse name, team, note and the model card of a submission.toml or of a card given to `pack`."""
     known = (*_TEXTS, "choose", "model")
     for key in sorted(set(card) - set(known)):
-        problems.add("card-key", file, f"is not a key of a card: {', '.join(known)} are", key)
+        problems.add("card-key", file, f"unknown key; a card has {', '.join(known)}", key)
     choose = card.get("choose", False)
     if not isinstance(choose, bool):
         problems.add("card-value", file, "must be true or false", "choose")
@@ -90,10 +90,10 @@ def _parse_model(table: Any, file: str, problems: Problems) -> ModelCard:
         return ModelCard()
     known = [*ModelCard.__dataclass_fields__]
     for key in sorted(set(table) - set(known)):
-        problems.add("card-key", file, f"is not a key of a model card: {', '.join(known)} are", f"model.{key}")
+        problems.add("card-key", file, f"unknown key; a model card has {', '.join(known)}", f"model.{key}")
     parameters = table.get("parameters")
     if parameters is not None and (type(parameters) is not int or not 0 <= parameters < 2**63):
-        problems.add("card-value", file, "must be a whole number, 0 or more", "model.parameters")
+        problems.add("card-value", file, "must be an integer of at least 0", "model.parameters")
         parameters = None
     training, before = (_check_names(table.get(name, [UNKNOWN]), file, f"model.{name}", problems) for name in _DECLARED)
     budget, protocol, contact = (
@@ -106,7 +106,7 @@ def _parse_model(table: Any, file: str, problems: Problems) -> ModelCard:
 def _check_text(value: Any, most: int, file: str, key: str, problems: Problems) -> str:
     if isinstance(value, str) and len(value) <= most and (value.isprintable() or not value):
         return value
-    problems.add("card-value", file, f"must be a text of at most {most} printable characters, on one line", key)
+    problems.add("card-value", file, f"must be a string of at most {most} printable characters, on one line", key)
     return ""
 
 
@@ -127,28 +127,28 @@ def _check_links(value: Any, file: str, problems: Problems) -> tuple[str, ...]:
     fine = isinstance(value, list) and len(value) <= _MOST_LINKS and all(_is_name(link, _LINK) for link in value)
     if fine and all(link.startswith(("https://", "http://")) and " " not in link for link in value):
         return tuple(value)
-    problems.add("card-value", file, f"must list at most {_MOST_LINKS} addresses (https://..)", "model.links")
+    problems.add("card-value", file, f"must list at most {_MOST_LINKS} URLs (https://..)", "model.links")
     return ()
 
 
 TEMPLATE = """\
 # The card of a submission: farshift pack RUN.. --out submission.zip --card card.toml
-# Everything here is shown on the board. Options of the command (--name, --team, --note) go before what stands here.
+# Everything here is shown on the board. Options of the command (--name, --team, --note) override this file.
 
 name = ""   # of the submission
-team = ""   # who submits it; boards count scored attempts by team
+team = ""   # the team that submits it; boards count scored attempts by team
 note = ""   # a line beside its entries
-# choose = true   # the team is ranked by these runs, and no longer by its first ones in their tables
+# choose = true   # rank the team by these runs instead of its first ones in their tables
 
 [model]
-# What the model saw before or besides the benchmark's own training part: names of data sets or splits.
-# ["unknown"] if you cannot say, [] if there was nothing.
+# The data that the model was trained on besides the benchmark's own training part: names of data sets or splits.
+# ["unknown"] if you cannot say, [] if there were none.
 training_data = ["unknown"]
 pretraining = ["unknown"]
 # parameters = 1_000_000
-# budget = "what it took, beyond what the runs say: searches, tuning, hardware"
-# protocol = "anything done otherwise than the benchmark's protocol says"
+# budget = "resources used beyond what the runs report: searches, tuning, hardware"
+# protocol = "deviations from the benchmark's protocol"
 # links = ["https://example.org/paper", "https://example.org/code"]
 # contact = "name@example.org"
 """
-"""What `farshift pack --template` prints."""
+"""The output of `farshift pack --template`."""

@@ -1,6 +1,6 @@
-"""Decoding: a card's TOML to plain tables, a predictions file to an Arrow file of plain columns, or why not.
+"""Decoding: a card's TOML to plain dictionaries, a predictions file to an Arrow file of plain columns, or a rejection.
 
-Only the reader's process (`reader.py`) does this with untrusted input.
+For untrusted input this runs only in the reader's process (`reader.py`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Errors of this machine's disk, and not of a file."""
+"""Errors of this machine's disk, not of a file."""
 
 _FROM_CPP = (RuntimeError, IndexError, TypeError, ArithmeticError)
-"""As which Cython hands on C++ exceptions (std::exception, out_of_range, bad_cast, range_error ..)."""
+"""The exceptions into which Cython translates C++ exceptions (std::exception, out_of_range, bad_cast, range_error
+..)."""
 
 _BATCH_BYTES = 16 * MIB
 _BATCH_ROWS = 16_384
@@ -29,7 +30,7 @@ _THRIFT = {"thrift_string_size_limit": 16 * MIB, "thrift_container_size_limit": 
 
 
 def _get_file_size_limit() -> float:
-    """The most bytes that this process may write into a file."""
+    """The maximum size of a file that this process may write."""
     import resource
 
     soft = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
@@ -37,12 +38,12 @@ def _get_file_size_limit() -> float:
 
 
 def read_card(content: bytes) -> dict[str, Any]:
-    """A card's tables. Raises `FileRejected` where it is not TOML, or holds what no card needs."""
+    """The tables of a card. Raises `FileRejected` if it is not TOML, or has values that no card needs."""
     try:
         card = tomllib.loads(content.decode("utf-8"))
     except RecursionError as error:
         raise FileRejected.because("toml-nesting", "tables or lists are nested too deeply") from error
-    except ValueError as error:  # bad TOML, no UTF-8, a number of thousands of digits
+    except ValueError as error:  # invalid TOML or UTF-8, a number of thousands of digits
         raise FileRejected.because("toml-invalid", f"not valid TOML: {str(error)[:200]}") from error
     waiting: list[tuple[Any, str, int]] = [(card, "", 0)]
     values = 0
@@ -59,20 +60,20 @@ def read_card(content: bytes) -> dict[str, Any]:
         elif isinstance(value, list):
             waiting += [(item, key, depth + 1) for item in value]
         elif isinstance(value, float) and not math.isfinite(value):
-            raise FileRejected.because("toml-value", "NaN and infinity are not taken", key[:100])
+            raise FileRejected.because("toml-value", "NaN and infinity are not accepted", key[:100])
         elif isinstance(value, int) and value.bit_length() > 256:
-            raise FileRejected.because("toml-value", "a whole number of over 256 bits", key[:100])
+            raise FileRejected.because("toml-value", "an integer of over 256 bits", key[:100])
         elif not isinstance(value, str | int | float):
-            raise FileRejected.because("toml-value", "dates and times are not taken", key[:100])
+            raise FileRejected.because("toml-value", "dates and times are not accepted", key[:100])
         if isinstance(value, str) and len(value) > TOML_TEXT:
-            raise FileRejected.because("toml-value", f"a text of over {TOML_TEXT} characters", key[:100])
+            raise FileRejected.because("toml-value", f"a string of over {TOML_TEXT} characters", key[:100])
     return card
 
 
 def read_predictions(content: pa.Buffer, expected: ExpectedTable, sink: BinaryIO) -> None:
     """Write the predictions in `content`, a Parquet file, to `sink` as an Arrow file of plain columns in a fixed order.
-    What the file claims is held to the rows wanted before any of it is decoded. Raises `FileRejected`, and `OSError`
-    where the disk is full."""
+    The file's metadata are checked against the expected rows before any of it is decoded. Raises `FileRejected`, and
+    `OSError` if the disk is full."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -80,19 +81,19 @@ def read_predictions(content: pa.Buffer, expected: ExpectedTable, sink: BinaryIO
         file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False, **_THRIFT)
         _check_footer(file.metadata, expected)
         schema = _check_schema(file.schema_arrow, expected)
-        # Again, now that these columns are known to be there and to be texts.
+        # Check again, now that these columns are known to exist and to be strings.
         options = {"pre_buffer": False, "read_dictionary": _list_text_columns(schema), **_THRIFT}
         file = pq.ParquetFile(pa.BufferReader(content), metadata=file.metadata, **options)
         batches = file.iter_batches(_BATCH_ROWS, columns=schema.names, use_threads=False)
         with pa.ipc.new_file(pa.PythonFile(sink, "w"), schema) as writer:
             rows = sum(_copy_batch(batch, writer, schema, expected) for batch in batches)
         if rows != file.metadata.num_rows:
-            raise FileRejected.because("parquet-unreadable", f"holds {rows} rows, and claims {file.metadata.num_rows}")
+            raise FileRejected.because("parquet-unreadable", f"has {rows} rows, and states {file.metadata.num_rows}")
     except (MemoryError, pa.ArrowMemoryError) as error:
         raise FileRejected.because("reader-memory", "needs more memory than a reader has") from error
     except (pa.ArrowException, OSError, ValueError, *_FROM_CPP) as error:
         if isinstance(error, OSError) and error.errno == errno.EFBIG and _get_file_size_limit() < DECODED_BYTES:
-            raise  # this machine's limit on files (ulimit -f), not the file's fault
+            raise  # this machine's limit on files (ulimit -f), not a problem of the file
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
             raise FileRejected.because("parquet-too-large", f"decodes to over {DECODED_BYTES} bytes") from error
         if isinstance(error, OSError) and error.errno in DISK:
@@ -102,12 +103,12 @@ def read_predictions(content: pa.Buffer, expected: ExpectedTable, sink: BinaryIO
 
 
 def _check_footer(metadata: Any, expected: ExpectedTable) -> None:
-    """Refuse a file whose footer speaks of more rows, groups or bytes than the rows wanted can need."""
+    """Refuse a file whose footer states more rows, row groups or bytes than the expected rows can need."""
     rows, groups = metadata.num_rows, metadata.num_row_groups
     if not 0 <= rows <= 2 * expected.rows + 1000:
         raise FileRejected.because("parquet-rows", f"{rows} rows, far more than the {expected.rows} of the benchmark")
     if groups > ROW_GROUPS or metadata.num_columns > len(expected.columns) + 1:
-        most = f"at most {ROW_GROUPS} of {len(expected.columns) + 1} are taken"
+        most = f"at most {ROW_GROUPS} of {len(expected.columns) + 1} are accepted"
         raise FileRejected.because("parquet-claims", f"{groups} row groups of {metadata.num_columns} columns; {most}")
     widths = {"string": 4 + NAME_BYTES, "uint64": 8, "int64": 8, "double": 8, "int32": 4, "int8": 4}
     widest = {name: widths[kind] for name, kind in expected.columns.items()} | {"scores": 8 * max(1, expected.classes)}
@@ -127,13 +128,13 @@ def _check_footer(metadata: Any, expected: ExpectedTable) -> None:
                 or size > 2 * rows * widest.get(name, 8) + MIB
                 or total > DECODED_BYTES
             ):
-                raise FileRejected.because("parquet-too-large", f"claims to unpack to {size} bytes", name[:60])
+                raise FileRejected.because("parquet-too-large", f"states an unpacked size of {size}", name[:60])
     if counted != rows:
-        raise FileRejected.because("parquet-claims", f"its row groups hold {counted} rows, and its footer says {rows}")
+        raise FileRejected.because("parquet-claims", f"its row groups have {counted} rows, its footer states {rows}")
 
 
 def _check_schema(got: pa.Schema, expected: ExpectedTable) -> pa.Schema:
-    """The columns as they are handed on. Every missing, unknown, repeated and mistyped column is refused at once."""
+    """Select the columns. All missing, unknown, repeated and mistyped columns are refused at once."""
     import pyarrow as pa
 
     findings, names = [], [field.name for field in got]
@@ -144,11 +145,11 @@ def _check_schema(got: pa.Schema, expected: ExpectedTable) -> pa.Schema:
         if not kinds:
             findings.append(("parquet-column", "is missing", name))
         elif len(kinds) > 1:
-            findings.append(("parquet-column", "is there twice (each once)", name[:60]))
+            findings.append(("parquet-column", "occurs twice", name[:60]))
         elif name == "scores":
             if scores is None or not _is_list(kinds[0], expected.classes):
                 fit = (
-                    f"a fixed-size list of {expected.classes} floats" if expected.classes else "no scores on this task"
+                    f"a fixed-size list of {expected.classes} floats" if expected.classes else "no scores for this task"
                 )
                 findings.append(("parquet-type", f"is {str(kinds[0])[:80]}, expected {fit}", name))
         elif name not in plain:
@@ -167,21 +168,21 @@ def _is_list(kind: pa.DataType, classes: int) -> bool:
 
 
 def _copy_batch(batch: pa.RecordBatch, writer: Any, schema: pa.Schema, expected: ExpectedTable) -> int:
-    """Write a batch, whole and plain, and say how many rows it had.
+    """Write a batch as plain columns, and return its number of rows.
 
-    Texts come as dictionaries: a short file can repeat a long text very often, so they are measured before they are
-    written out, in pieces of a bounded size."""
+    Strings come dictionary-encoded: a small file can repeat a long string very often, so their lengths are measured
+    before they are written, in pieces of bounded size."""
     import numpy as np
 
     columns = [batch.column(name) for name in schema.names]
     sizes = np.zeros(batch.num_rows, np.int64)
     for column, name in zip(columns, schema.names, strict=True):
-        column.validate(full=True)  # text that is not UTF-8 among others
+        column.validate(full=True)  # finds invalid UTF-8, among others
         if name in _list_text_columns(schema):
             lengths = _measure_lengths(column)
             most = expected.text_bytes if name == "prediction" else NAME_BYTES
             if lengths.max(initial=0) > most:
-                what = f"a text of {lengths.max()} bytes; at most {most} are taken"
+                what = f"a text of {lengths.max()} bytes; at most {most} are accepted"
                 raise FileRejected.because("value-text", what, name)
             sizes += lengths
     piece = np.cumsum(sizes) // _BATCH_BYTES
@@ -196,7 +197,7 @@ def _list_text_columns(schema: pa.Schema) -> list[str]:
 
 
 def _measure_lengths(column: Any) -> Any:
-    """The bytes of each text of a dictionary column, shape (n,); 0 where there is none."""
+    """The length in bytes of each string of a dictionary column, shape (n,); 0 if it is missing."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -205,8 +206,8 @@ def _measure_lengths(column: Any) -> Any:
 
 
 def _widen_integers(numbers: Any, missing: int) -> Any:
-    """32-bit whole numbers as int64, with another for those that are missing. Read from their buffers: each of
-    pyarrow's own ways loads pandas, which takes longer than all else that a reader loads."""
+    """32-bit integers as int64, with `missing` in place of nulls. Reads their buffers, because pyarrow's own
+    conversions load pandas, which takes longer than everything else that a reader loads."""
     import numpy as np
 
     present, values = numbers.buffers()

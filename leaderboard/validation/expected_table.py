@@ -1,4 +1,4 @@
-"""What the reader is asked for, and how it says no: all that passes between the two processes besides the bytes."""
+"""The requests to the reader and its rejections: everything that the two processes exchange besides the files."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 COLUMNS = {"part": "string", "row_id": "uint64", "seed": "int32", "candidate": "string", "status": "int8"}
-"""The columns of every predictions file but `prediction`, whose type is the task's, and `scores`."""
+"""The columns of every predictions file except `prediction`, whose type is the task's, and `scores`."""
 
 
 @dataclass(frozen=True)
 class ExpectedTable:
-    """The table that a predictions file must be: the Arrow type of `prediction`, classes (0 where there can be no
-    scores), exactly how many rows, and the most bytes that a predicted text may have."""
+    """The expected form of a predictions file: the Arrow type of `prediction`, the number of classes (0 if the task has
+    no scores), the exact number of rows, and the maximum length of a predicted string in bytes."""
 
     prediction: str
     classes: int
@@ -21,7 +21,7 @@ class ExpectedTable:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Each column's Arrow type by name, but for `scores`."""
+        """Each column's Arrow type by name, except for `scores`."""
         return COLUMNS | {"prediction": self.prediction}
 
     def record(self) -> dict[str, Any]:
@@ -30,7 +30,7 @@ class ExpectedTable:
 
 
 class FileRejected(Exception):
-    """A file that is not read: what is wrong with it, as (problem's name, what, column) each."""
+    """A file that is not read. findings: (problem's name, description, column) of each problem."""
 
     def __init__(self, findings: list[tuple[str, str, str]]) -> None:
         super().__init__("; ".join(what for _, what, _ in findings))

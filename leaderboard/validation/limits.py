@@ -1,4 +1,4 @@
-"""How much of anything a submission may hold, and what reading it may cost. docs/submitting.md has the same table."""
+"""Limits on the size of a submission and on the resources for reading it. docs/submitting.md has the same table."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ PREDICTIONS_BYTES = 256 * MIB
 CARD_BYTES = 4 * MIB
 RUNS = 500
 RATIO = 200
-"""Bytes that a byte of the zip may unpack to, for entries of over a MiB."""
+"""Maximum compression ratio of entries of over a MiB."""
 
 TOML_DEPTH = 12
 TOML_VALUES = 200_000
 TOML_TEXT = 100_000
-"""Of a card: tables and lists inside each other, values in all, and characters of a text."""
+"""Of a card: maximum nesting depth, number of values, and length of a string."""
 
 ROW_GROUPS = 10_000
 NAME_BYTES = 1000
-"""Of a predictions file: its row groups, and the bytes of a part's or candidate's name."""
+"""Of a predictions file: maximum number of row groups, and length of a part's or candidate's name in bytes."""
 
 DECODED_BYTES = 2 << 30
 DECODED_TOTAL = 8 << 30
-"""What one predictions file, and all of a submission, may decode to."""
+"""Maximum decoded size of one predictions file, and of a whole submission."""
 
 PROBLEMS = 200
 PROBLEMS_OF_A_FILE = 50
 PROBLEMS_IN_A_LINE = 12
-"""Problems that are listed, and that an error's one line tells; the rest are counted."""
+"""Maximum number of problems in the list, of one file, and in an error's one line; the rest are counted."""
 
 
 @dataclass(frozen=True)
 class ReaderLimits:
-    """What the process that decodes may use: bytes of address space, and seconds for one file, of wall clock and of
-    processor, to which come those that its size needs."""
+    """Limits of the process that decodes: bytes of address space, and seconds for one file (wall clock and processor),
+    plus the seconds that depend on its size."""
 
     memory: int = 1 << 30
     seconds: float = 5.0
     bytes_per_second: int = 2 * MIB
     all_seconds: float = 9.0
     seconds_per_file: float = 0.25
-    """For all files together, to which come those that their number and size need."""
+    """For all files together, plus the seconds that depend on their number and size."""
 
     def seconds_for(self, size: int) -> float:
         return self.seconds + size / self.bytes_per_second

@@ -1,4 +1,4 @@
-"""The rows and values of one predictions table: each row once for every seed and candidate, and nothing else."""
+"""The rows and values of a predictions table: each row once for every seed and candidate, and no other rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BYTES_OF_A_CHARACTER = 4
 
 
 def make_expected_table(benchmark: Benchmark, card: RunLike, rows: list[ExpectedRows]) -> ExpectedTable:
-    """What the file of these predictions must be, before any of it is decoded."""
+    """The expected form of a run's predictions file, for checks before any of it is decoded."""
     task = benchmark.task
     count = len(card.seeds) * sum(len(part_rows.ids) * len(part_rows.candidates) for part_rows in rows)
     classes = (task.classes or 0) if task.type in ("classification", "multilabel") else 0
@@ -36,7 +36,7 @@ def make_expected_table(benchmark: Benchmark, card: RunLike, rows: list[Expected
 def check_table(
     table: pa.Table, benchmark: Benchmark, card: RunLike, rows: list[ExpectedRows], file: str, problems: Problems
 ) -> None:
-    """Add what is wrong with the rows and values of a table of predictions."""
+    """Add the problems of the rows and values of a table of predictions."""
     missing = [name for name in COLUMNS if table[name].null_count]
     for name in missing:
         row = "" if name == "row_id" else _format_row_id(table, np.asarray(table[name].is_null()))
@@ -53,7 +53,7 @@ def _format_row_id(table: pa.Table, wrong: NDArray[np.bool_]) -> str:
 
 
 def _check_rows(table: pa.Table, card: RunLike, rows: list[ExpectedRows], file: str, problems: Problems) -> None:
-    """Cut the table by part, seed and candidate, and compare each block's ids with those wanted."""
+    """Group the table by part, seed and candidate, and compare each block's ids with the expected ones."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -113,7 +113,7 @@ def _check_foreign_blocks(
     for part, seed, candidate, first in block_rows:
         if (part, seed, candidate) not in expected:
             names = f"part {format_untrusted(part, 60)!r}, seed {seed}, candidate {format_untrusted(candidate, 60)!r}"
-            problems.add("rows-of-nothing", file, f"{names}: nothing of this run", row=f"{first:016x}")
+            problems.add("rows-of-nothing", file, f"{names}: not in this run", row=f"{first:016x}")
 
 
 def _check_values(table: pa.Table, benchmark: Benchmark, file: str, problems: Problems) -> None:
@@ -133,7 +133,9 @@ def _check_values(table: pa.Table, benchmark: Benchmark, file: str, problems: Pr
         return
     if benchmark.task.in_text:
         lengths = _measure_lengths(column)
-        hold("value-text", lengths > MAX_TEXT, f"a text of {lengths.max(initial=0)} characters; {_MOST}", "prediction")
+        hold(
+            "value-text", lengths > MAX_TEXT, f"a string of {lengths.max(initial=0)} characters; {_MOST}", "prediction"
+        )
     elif benchmark.task.type == "classification":
         classes = benchmark.task.classes or 0
         values = column.fill_null(0).to_numpy()
@@ -147,12 +149,12 @@ def _check_values(table: pa.Table, benchmark: Benchmark, file: str, problems: Pr
     if "scores" in table.column_names:
         _check_scores(table, answered, benchmark.task.type == "multilabel", file, problems)
     elif benchmark.task.type == "multilabel":
-        problems.add("value-scores", file, "has no scores, which are the answers to this task", "scores")
+        problems.add("value-scores", file, "has no scores, which this task requires", "scores")
 
 
-_STATUS = f"a status is not one of {ANSWERED}, {ABSTAINED}, {FAILED}"
-_STATUS_AND_PREDICTION = "a row has status 0 and no prediction, or a prediction and another status"
-_MOST = f"at most {MAX_TEXT} are taken"
+_STATUS = f"status is not one of {ANSWERED}, {ABSTAINED}, {FAILED}"
+_STATUS_AND_PREDICTION = "status 0 without a prediction, or a prediction with another status"
+_MOST = f"at most {MAX_TEXT} are accepted"
 
 
 def _measure_lengths(column: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""What is wrong with a submission: each problem has a name, a place and a remedy."""
+"""Problems of a submission: each has a name, a location and a remedy."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .limits import PROBLEMS, PROBLEMS_IN_A_LINE, PROBLEMS_OF_A_FILE
 
 _PACK = "pack the runs again with farshift pack"
 _CARD = "fix the card and pack again; farshift pack --template prints one"
-_AGAIN = "evaluate again, and pack the run as the harness wrote it"
+_AGAIN = "evaluate again, and pack the unmodified run"
 _EACH = "predict every row once, for every seed and candidate"
 _SMALLER = "pack fewer runs into one file"
 
 REMEDIES = {
-    "file-missing": "name a file that farshift pack wrote",
+    "file-missing": "give a file that farshift pack wrote",
     "file-too-large": _SMALLER,
-    "file-changed": "submit it when nothing writes to it",
+    "file-changed": "submit it again when no process writes to it",
     "zip-unreadable": _PACK,
     "zip-extra-bytes": _PACK,
     "zip-zip64": _PACK,
@@ -34,27 +34,27 @@ REMEDIES = {
     "zip-absolute": _PACK,
     "zip-traversal": _PACK,
     "zip-duplicate": _PACK,
-    "zip-nested": "leave archives out",
-    "zip-unexpected": "leave it out: a submission holds cards and predictions only",
+    "zip-nested": "remove archives",
+    "zip-unexpected": "remove it: a submission has only cards and predictions",
     "zip-too-many": _SMALLER,
     "zip-too-large": _SMALLER,
     "zip-ratio": _PACK,
     "zip-damaged": _PACK,
     "entry-missing": _PACK,
     "toml-invalid": _PACK,
-    "toml-nesting": "say it with fewer tables and lists inside each other",
-    "toml-value": "leave it out, or say it shorter, as a text, a number or a list",
+    "toml-nesting": "use less nesting of tables and lists",
+    "toml-value": "remove it, or use a shorter string, number or list",
     "format-unknown": _PACK,
     "card-key": _CARD,
     "card-value": _CARD,
     "signature-wrong": "pack the runs again with your team's key (farshift team)",
-    "team-other": "pack it for the team of your token, with its key, or hand it in with that team's token",
+    "team-other": "pack it for the team of your token, with its key, or submit it with that team's token",
     "run-not-listed": _PACK,
     "run-repeated": "pack one of them, or evaluate one again with another --name",
     "run-edited": _AGAIN,
     "run-value": _AGAIN,
     "run-limited": "evaluate without --limit",
-    "benchmark-unknown": "if it is your own, the board must know it too (FARSHIFT_PATH)",
+    "benchmark-unknown": "if it is your own, the board needs its definition too (FARSHIFT_PATH)",
     "selection-unknown": "evaluate with a rule that the protocol allows",
     "identity-other": "run it again with this version",
     "digest-differs": _PACK,
@@ -63,7 +63,7 @@ REMEDIES = {
     "parquet-type": "write the column with this type",
     "parquet-rows": _EACH,
     "parquet-claims": "write the file again as plain Parquet",
-    "parquet-too-large": "give no more than the benchmark asks for",
+    "parquet-too-large": "write only the rows and columns that the benchmark needs",
     "reader-memory": "write it in smaller row groups",
     "reader-time": "write it as plain Parquet or TOML",
     "reader-crash": "write the file again with a current pyarrow",
@@ -71,22 +71,22 @@ REMEDIES = {
     "rows-unknown": _EACH,
     "rows-repeated": _EACH,
     "rows-of-nothing": "keep only parts, seeds and candidates that run.toml lists",
-    "value-missing": "fill it in",
-    "value-status": "write 0 answered, 1 abstained or 2 failed, and a prediction where it is 0 only",
+    "value-missing": "write a value for each row",
+    "value-status": "write 0 answered, 1 abstained or 2 failed, with a prediction only for 0",
     "value-class": "predict one of the benchmark's classes",
-    "value-text": "shorten it",
+    "value-text": "shorten the predictions",
     "value-number": "give a finite number, or the status failed",
     "value-scores": "give probabilities for every row, or leave the column out",
 }
-"""Every name that a rejection can have, and what to do about it."""
+"""Every problem's name, and its remedy."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that keeps a submission from being scored.
+    """One reason why a submission cannot be scored.
 
     `file` is an entry of the zip (or the zip, or a card's path); `column` a column of the predictions or a key of a
-    card; `row` the id of the first row concerned, as 16 hexadecimal digits. Empty where there is none.
+    card; `row` the id of the first affected row, as 16 hexadecimal digits. Empty if it does not apply.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Problem:
         return f"{self.file}{self._location}: {self.what} ({self.remedy})"
 
     def describe(self, of: Collection[str]) -> str:
-        """The same after a heading that names the file already, where the file is one of these."""
+        """Describe the problem, without the file's name if it is one of `of`, which the heading already names."""
         is_named = self.file in of and not self._location
         return f"{self.what} ({self.remedy})" if is_named else str(self)
 
@@ -114,7 +114,7 @@ class Problem:
 
 
 class Problems:
-    """The problems found so far: the first of them in full, the others counted."""
+    """The problems found so far: the first of them in full, the others only counted."""
 
     def __init__(self) -> None:
         self.items: list[Problem] = []
@@ -122,7 +122,7 @@ class Problems:
         self._of_file: Counter[str] = Counter()
 
     def add(self, name: str, file: str, what: str, column: str = "", row: str = "") -> None:
-        """Note a problem. Untrusted text is shown as far as it can be printed."""
+        """Add a problem. Untrusted text is escaped and shortened."""
         self._of_file[file] += 1
         if len(self.items) >= PROBLEMS or self._of_file[file] > PROBLEMS_OF_A_FILE:
             self.left_out += 1
@@ -142,17 +142,17 @@ class Problems:
         return len(self.items) + self.left_out
 
     def refuse_if_any(self, whose: str) -> None:
-        """Raise `BadSubmission`, with every problem, where there is one."""
+        """Raise `BadSubmission` with every problem, if there are any."""
         if self.items:
             raise make_refusal(whose, self.items, self.left_out)
 
 
 def make_refusal(whose: str, problems: Iterable[Problem], left_out: int = 0) -> BadSubmission:
-    """The error that says the problems of a submission, in one line as far as they fit; `problems` holds them all."""
+    """An error with the problems of a submission: as many in its one line as fit, all of them in `problems`."""
     every_problem = tuple(problems)
     count = len(every_problem) + left_out
     more = count - len(every_problem[:PROBLEMS_IN_A_LINE])
-    # A file is named once: by its path where a problem has that, not by its name alone.
+    # Each file is named once: by its path if a problem has the path, not also by its name alone.
     same = {whose, *(problem.file for problem in every_problem if PurePath(problem.file).name == whose)}
     descriptions = [problem.describe(same) for problem in every_problem[:PROBLEMS_IN_A_LINE]]
     text = "; ".join(descriptions) + (f"; and {more} more" if more else "")
@@ -162,11 +162,11 @@ def make_refusal(whose: str, problems: Iterable[Problem], left_out: int = 0) -> 
 
 
 def to_problem_records(error: BadSubmission) -> list[dict[str, str]]:
-    """The problems of a refusal as JSON."""
+    """The problems of a rejection as JSON."""
     return [problem.record() for problem in error.problems]
 
 
 def format_untrusted(text: Any, most: int = 120) -> str:
-    """Untrusted text made safe for a line: printable, on one line, and not too long."""
+    """Escape untrusted text for a message: printable, on one line, limited in length."""
     line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(text)[: most + 1])
     return line if len(line) <= most else f"{line[:most]}.."

@@ -1,4 +1,4 @@
-"""This side of the reader: it is handed open files, watched, and put an end to when it takes too long or breaks."""
+"""The parent's side of the reader process: passes open files to it, and ends it when it takes too long or crashes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _START_SECONDS = 60
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL")
-"""All that the reader gets of this process's environment: no key and no token is in it."""
+"""The variables of this process's environment that the reader receives: no keys or tokens."""
 
 
 class Reader:
-    """The reader of one submission, started when it is first asked. A context manager: it is gone at the end, and
-    before anything that it gave is used. One that breaks or hangs is ended and named, and another reads the rest."""
+    """The reader process of one submission, started at the first request. A context manager: the process has ended
+    before any of its output is used. If it crashes or hangs it is ended and reported, and a new one reads the rest."""
 
     def __init__(self, limits: ReaderLimits | None = None) -> None:
         self.limits = limits or ReaderLimits()
@@ -47,33 +47,31 @@ class Reader:
         self.end()
 
     def begin(self) -> None:
-        """Start the process without waiting for it, so that it is ready when it is asked."""
+        """Start the process without waiting for it."""
         if self._process is None:
             self._start()
 
     def finish(self) -> None:
-        """Have no reader any more: what it gave can no longer change. Called when a submission's files are read."""
+        """End the reader when all files are read, so that its output can no longer change."""
         self.end()
         self._spent = 0.0
         self._files = self._size = self._decoded = 0
 
     def card(self, file: BinaryIO) -> dict[str, Any]:
-        """The tables of a card that `file` holds. Raises `FileRejected`."""
+        """The tables of a card in `file`. Raises `FileRejected`."""
         tables: dict[str, Any] = json.loads(self._ask({"what": "card"}, file).read())
         return tables
 
     def predictions(self, file: BinaryIO, expected: ExpectedTable) -> pa.Table:
-        """The table of a predictions file: plain columns, whose values are still to be checked, mapped from a file
-        without a name. Raises `FileRejected`."""
+        """The table of a predictions file: plain columns with unchecked values, mapped from a temporary file. Raises
+        `FileRejected`."""
         import pyarrow as pa
 
         out = self._ask({"what": "predictions", "wanted": expected.record()}, file)
         size = os.fstat(out.fileno()).st_size
         self._decoded += size
         if self._decoded > DECODED_TOTAL:
-            raise FileRejected.because(
-                "parquet-too-large", f"brings what all files decode to above {DECODED_TOTAL} bytes"
-            )
+            raise FileRejected.because("parquet-too-large", f"the decoded files together exceed {DECODED_TOTAL} bytes")
         mapped = mmap.mmap(out.fileno(), size, access=mmap.ACCESS_READ)
         return pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped))).read_all()
 
@@ -91,7 +89,7 @@ class Reader:
     def _start(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         package = __package__ or ""
-        # -P: what lies in the folder that the user happens to be in is not imported.
+        # -P: do not import from the current folder.
         command = [sys.executable, "-P", "-m", f"{package}.reader", str(self.limits.memory)]
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         environment |= {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
@@ -104,7 +102,7 @@ class Reader:
         self._line, self._ready = ours, False
 
     def _ask(self, request: dict[str, Any], file: BinaryIO) -> BinaryIO:
-        """Have the reader decode `file`; the file that it wrote."""
+        """Have the reader decode `file`. Returns the file that it wrote."""
         file.flush()
         size = os.fstat(file.fileno()).st_size
         self._size += size
@@ -115,7 +113,7 @@ class Reader:
             raise FileRejected.because("reader-time", f"not read: the files before it took {self._spent:.0f} s")
         self._wait_until_ready()
         assert self._line is not None
-        out = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as what is mapped from it)
+        out = tempfile.TemporaryFile()  # noqa: SIM115  (needed as long as the table that is mapped from it)
         began = time.monotonic()
         try:
             message = json.dumps(request | {"seconds": seconds}).encode()
@@ -132,7 +130,7 @@ class Reader:
             raise FarshiftError(f"no temporary file can be written: {reply['failed']}; set TMPDIR to another disk")
         if reply["findings"]:
             raise FileRejected([(str(name), str(what), str(column)) for name, what, column in reply["findings"]])
-        out.seek(0)  # the two processes share one place in it
+        out.seek(0)  # the two processes share the file position
         return out
 
     def _wait_until_ready(self) -> None:
@@ -144,13 +142,13 @@ class Reader:
         except (OSError, EOFError) as error:
             assert self._words is not None
             self._words.seek(0)
-            output = self._words.read(100_000).decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+            output = self._words.read(100_000).decode("utf-8", "replace").strip().splitlines() or ["no output"]
             self.end()
             raise FarshiftError(f"the process that reads submissions cannot start here: {output[-1][:300]}") from error
         self._ready = True
 
     def _hear(self, until: float) -> dict[str, Any]:
-        """The reader's next line. Raises `TimeoutError`, or `EOFError` where it ended or said too much."""
+        """The reader's next line. Raises `TimeoutError`, or `EOFError` if it ended or sent too much."""
         assert self._line is not None
         received = b""
         while not received.endswith(b"\n"):
@@ -163,16 +161,16 @@ class Reader:
         return reply
 
     def _broken(self, seconds: float) -> FileRejected:
-        """Why a reader ended in the middle of a file."""
+        """The rejection for a reader that ended in the middle of a file."""
         assert self._process is not None
         try:
             code = self._process.wait(1)
-        except subprocess.TimeoutExpired:  # it lives and talks too much
+        except subprocess.TimeoutExpired:  # still running: it sent too much
             code = FORBIDDEN
         self.end()
         if code == -signal.SIGXCPU:
             return FileRejected.because("reader-time", f"took over {seconds:.0f} s of processor time to read")
         if code == FORBIDDEN:
-            return FileRejected.because("reader-crash", "made its reader do what no data file needs; it was ended")
+            return FileRejected.because("reader-crash", "made its reader attempt a forbidden operation")
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
-        return FileRejected.because("reader-crash", f"broke its reader, which ended with {how}")
+        return FileRejected.because("reader-crash", f"crashed its reader, which ended with {how}")

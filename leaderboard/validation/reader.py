@@ -1,9 +1,9 @@
-"""The reader: a process of its own, and the only code that decodes untrusted input.
+"""The reader: a separate process, and the only code that decodes untrusted input.
 
-It gets a file and an empty one as open descriptors, decodes the first into the second, and says in one line of JSON
-whether it could. It has no more memory, time, files and environment than that needs; opens no file or connection,
-starts no process, imports and evaluates nothing once it is ready (an audit hook ends it otherwise). A card comes back
-as JSON; predictions as an Arrow file of plain columns, without any metadata.
+It receives a file and an empty one as open descriptors, decodes the first into the second, and reports the result in
+one line of JSON. Its memory, time, files and environment are limited to what that needs. Once it is ready it opens no
+file or connection, starts no process, and imports and evaluates nothing (an audit hook ends it otherwise). A card is
+returned as JSON; predictions as an Arrow file of plain columns, without any metadata.
 
     python -P -m farshift.leaderboard.validation.reader MEMORY     (stdin: a socket)
 """
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 LINE = 1 << 16
 FORBIDDEN = 70
-"""The longest line between the processes, and the exit code of a reader that was made to do what no file needs."""
+"""The longest line between the processes, and the exit code of a reader that attempted a forbidden operation."""
 
 
 def answer_request(request: dict[str, Any], content: pa.Buffer, sink: BinaryIO) -> dict[str, Any]:
-    """Do what a request asks for: what is wrong with the file, if anything, or what failed here."""
+    """Process a request. Returns the problems of the file, if any, or what failed on this machine."""
     try:
         if request["what"] == "card":
             sink.write(json.dumps(read_card(content.to_pybytes())).encode())
@@ -52,7 +52,7 @@ def answer_request(request: dict[str, Any], content: pa.Buffer, sink: BinaryIO) 
 
 
 def _serve_requests(line: socket.socket) -> None:
-    """Answer requests, each one line with two descriptors, until the other side closes."""
+    """Answer requests, each one line with two descriptors, until the other side closes the connection."""
     import socket
 
     import pyarrow as pa
@@ -69,7 +69,7 @@ def _serve_requests(line: socket.socket) -> None:
             sink = os.fdopen(target, "wb")
             mapped = mmap.mmap(source, size, access=mmap.ACCESS_READ) if size else b""
             reply = answer_request(json.loads(request), pa.py_buffer(mapped), sink)
-            with suppress(OSError):  # what a full disk did not take; `answer_request` said so
+            with suppress(OSError):  # the disk is full, which `answer_request` reported
                 sink.close()
         finally:
             os.close(source)
@@ -77,7 +77,7 @@ def _serve_requests(line: socket.socket) -> None:
 
 
 def _allow_seconds(seconds: float) -> None:
-    """Processor time from now on; the system ends the process after that."""
+    """Limit the processor time from now on; the system ends the process after that."""
     import resource
 
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
@@ -86,17 +86,17 @@ def _allow_seconds(seconds: float) -> None:
 
 
 def limit_resources(memory: int) -> None:
-    """Bound this process: its address space (bytes), what it may write, open and leave behind."""
+    """Limit this process: its address space (bytes), and the files that it may write and open."""
     import resource
     import signal
 
     bounds = {"AS": memory, "FSIZE": DECODED_BYTES, "CORE": 0, "NOFILE": 32}
     for name, most in bounds.items():
         kind = getattr(resource, f"RLIMIT_{name}")
-        allowed = resource.getrlimit(kind)[1]  # a lower limit of whoever started this (ulimit) stays
+        allowed = resource.getrlimit(kind)[1]  # keep a lower limit of the parent (ulimit)
         bound = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
         resource.setrlimit(kind, (bound, bound))
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write past the limit is an error then, and named
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write beyond the limit then raises an error
 
 
 _FORBIDDEN_EVENTS = (
@@ -106,8 +106,8 @@ _FORBIDDEN_EVENTS = (
 
 
 def install_audit_hook() -> None:
-    """From now on end this process if anything makes it import, evaluate, unpickle, connect, start a process or open
-    a file by its name."""
+    """End this process from now on if anything makes it import, evaluate, unpickle, connect, start a process or open a
+    file by name."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event.startswith(_FORBIDDEN_EVENTS) or (event == "open" and not isinstance(arguments[0], int)):
@@ -117,7 +117,7 @@ def install_audit_hook() -> None:
 
 
 def _warm_up() -> None:
-    """Load all that reading needs, by reading a small file of every kind."""
+    """Load everything that reading needs, by reading a small file of every kind."""
     import io
 
     import pyarrow as pa
@@ -127,7 +127,7 @@ def _warm_up() -> None:
     pa.set_io_thread_count(1)
     kinds = ExpectedTable("int64", 2, 1, 8)
     columns = {name: pa.nulls(1, pa.type_for_alias(kind)) for name, kind in kinds.columns.items()}
-    # pa.nulls, for pa.array looks for pandas and loads it
+    # pa.nulls, because pa.array looks for pandas and loads it
     table = pa.table(columns | {"scores": pa.nulls(1, pa.list_(pa.float32(), 2))})
     for compression in ("snappy", "gzip", "zstd"):
         small = io.BytesIO()

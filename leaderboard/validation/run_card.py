@@ -1,4 +1,4 @@
-"""What a run.toml must say, so that its predictions can be scored and its entry shown."""
+"""Checks of a run.toml: the values that scoring and display need."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any
 from ...benchmarks.limits import MAX_CANDIDATES, MAX_SEEDS, find_name_problem
 
 _TOUCHABLE = {"ood_val", "unlabelled"}
-"""What `fit` may ask for beyond training and validation rows."""
+"""The data that `fit` may request beyond training and validation rows."""
 
 
 def iterate_value_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the values of a run's card whose tables and digest are whole: (key, what) each."""
+    """Yield the problems of the values of a run's card, (key, description) each. Its tables and digest are already
+    checked."""
     budget, model, benchmark, spent = card["budget"], card["model"], card["benchmark"], card["spent"]
     yield from _iterate_budget_problems(budget)
     if problem := find_name_problem(model.get("name")):
         yield "model.name", problem
     for key in ("name", "entry_identity", "selection"):
         if not isinstance(benchmark.get(key), str) or len(benchmark[key]) > 200:
-            yield f"benchmark.{key}", f"the benchmark's {key} must be a text"
+            yield f"benchmark.{key}", f"the benchmark's {key} must be a string"
     touched, by_seed = spent.get("touched"), spent.get("by_seed")
     if not isinstance(touched, list) or not set(map(str, touched)) <= _TOUCHABLE:
-        yield "spent.touched", f"touched must list none, one or more of {', '.join(sorted(_TOUCHABLE))}"
+        yield "spent.touched", f"touched must be a list of {', '.join(sorted(_TOUCHABLE))}"
     if not isinstance(by_seed, dict) or not all(isinstance(seed, dict) for seed in by_seed.values()):
         yield "spent.by_seed", "spent must have a table for each seed"
     yield from _iterate_candidate_problems(model.get("candidates"), model.get("finals"))
@@ -34,13 +35,13 @@ def _iterate_budget_problems(budget: dict[str, Any]) -> Iterator[tuple[str, str]
     seeds, steps = budget.get("seeds"), budget.get("steps")
     all_integers = isinstance(seeds, list) and all(type(seed) is int and 0 <= seed < 2**31 for seed in seeds)
     if not isinstance(seeds, list) or not all_integers or not 0 < len(seeds) <= MAX_SEEDS:
-        yield "budget.seeds", f"seeds must be 1 to {MAX_SEEDS} whole numbers, each from 0 to 2147483647"
+        yield "budget.seeds", f"seeds must be 1 to {MAX_SEEDS} integers from 0 to 2147483647"
     elif len(set(seeds)) != len(seeds):
         yield "budget.seeds", "a seed is listed twice"
     if steps is not None and (type(steps) is not int or not 0 < steps < 2**31):
-        yield "budget.steps", "steps must be a whole number above 0"
+        yield "budget.steps", "steps must be a positive integer"
     if not isinstance(budget.get("device"), str) or len(budget["device"]) > 100:
-        yield "budget.device", "device must be a text"
+        yield "budget.device", "device must be a string"
 
 
 def _iterate_candidate_problems(candidates: Any, finals: Any) -> Iterator[tuple[str, str]]:

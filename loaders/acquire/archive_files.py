@@ -1,8 +1,8 @@
-"""The files of a folder, a zip or a tar, by their paths: read without unpacking them to disk.
+"""Read the files of a folder, zip or tar by path, without unpacking to disk.
 
-Archives come from anywhere, so names that lead out, links and devices are refused, and so is an archive that would
-grow beyond reason (a "bomb"). What operating systems leave in folders (`.DS_Store`, `Thumbs.db`) is no member; other
-hidden files are members, as the hashes of published folders count them, and no data: `visible` leaves them out.
+Archives are untrusted: paths that leave the archive, links and devices are refused, and so is a decompression bomb.
+Files that operating systems add (`.DS_Store`, `Thumbs.db`) are not members. Other hidden files are members, since
+the hashes of published folders include them, but they are not data: `visible` leaves them out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 _GROWTH, _HARMLESS = 200, 1 << 30
-"""How many times its own size an archive may hold, and the bytes below which nobody asks."""
+"""The maximum ratio of unpacked to packed size, and the size in bytes below which it is not checked."""
 
 _BROKEN = (
     tarfile.TarError,
@@ -37,19 +37,18 @@ _BROKEN = (
     EOFError,
     ValueError,
 )
-"""What is raised of archives that are damaged or cut off."""
+"""The exceptions raised for damaged or truncated archives."""
 
 PathFilter = Callable[[str], bool]
 
 
 class ArchiveFiles(ABC):
-    """Files by their paths (with `/`), such as "photo/dog/056_0001.jpg". `where` names the folder or archive in
-    messages."""
+    """Files by path (with `/`), such as "photo/dog/056_0001.jpg". `where` names the folder or archive in messages."""
 
     def __init__(self, where: str) -> None:
         self.where = where
         self.desktop_files: list[str] = []
-        """Paths of files that are no members."""
+        """Paths of files that are not members."""
 
     @abstractmethod
     def names(self) -> list[str]:
@@ -57,28 +56,28 @@ class ArchiveFiles(ABC):
 
     @abstractmethod
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
-        """Each file's path and bytes, in the order in which reading them is fast; those that are `accept`."""
+        """Yield the path and bytes of each file that `accept` selects, in the order that is fastest to read."""
 
     def executable(self, name: str) -> bool:
-        """Whether a file may be run: git trees say so."""
+        """Whether a file is executable, which git trees record."""
         return False
 
     def read(self, name: str) -> bytes:
-        """One file's bytes; `BadData` where there is no such file."""
+        """Return a file's bytes. Raises `BadData` if there is no file of that name."""
         for _, content in self.walk(lambda other: other == name):
             return content
         raise BadData(f"{self.where} has no file {name}")
 
     def subdir(self, folder: str) -> ArchiveFiles:
-        """The files below a folder, by their paths from there."""
+        """The files below a folder, by paths relative to it."""
         return _SubdirFiles(self, folder) if folder else self
 
     def visible(self) -> ArchiveFiles:
-        """The files that are data: all but hidden ones."""
+        """All files except hidden ones."""
         return _VisibleFiles(self) if any(map(is_hidden, self.names())) else self
 
     def announce_hidden(self) -> None:
-        """Say how many files are hidden, and so no data."""
+        """Log how many files are ignored because they are hidden."""
         if hidden := [*self.desktop_files, *filter(is_hidden, self.names())]:
             log_message(describe_hidden(self.where, hidden))
 
@@ -144,7 +143,7 @@ class _VisibleFiles(ArchiveFiles):
 
 
 class FolderFiles(ArchiveFiles):
-    """The files of a folder. A link whose target lies outside is refused."""
+    """The files of a folder. A link to a target outside the folder is refused."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(str(folder))
@@ -158,7 +157,7 @@ class FolderFiles(ArchiveFiles):
                 self.desktop_files.append(path.relative_to(folder).as_posix())
                 continue
             if path.is_symlink() and not path.resolve().is_relative_to(root):
-                raise BadData(f"{path} is a link that leads out of {folder}: put the file itself there")
+                raise BadData(f"{path} is a link to a file outside {folder}: replace it by the file itself")
             if path.is_file():
                 self._names.append(path.relative_to(folder).as_posix())
         self._names.sort()
@@ -173,7 +172,7 @@ class FolderFiles(ArchiveFiles):
                 yield name, self.read(name)
 
     def read(self, name: str) -> bytes:
-        if name not in self._known:  # and so that no name leads out of the folder
+        if name not in self._known:  # also guards against paths that leave the folder
             raise BadData(f"{self.where} has no file {name}")
         try:
             return (self._folder / name).read_bytes()
@@ -199,7 +198,7 @@ class ZipFiles(ArchiveFiles):
         for info in infos:
             _refuse_escape(info.filename, self.where)
             if (info.external_attr >> 16) & 0o170000 == 0o120000:
-                raise BadData(f"{self.where}: {info.filename} is a link: farshift reads files only")
+                raise BadData(f"{self.where}: {info.filename} is a link: only regular files are supported")
         _refuse_bomb(sum(info.file_size for info in infos), path.stat().st_size, self.where)
         self._infos = {info.filename: info for info in infos}
 
@@ -227,8 +226,8 @@ class ZipFiles(ArchiveFiles):
 
 
 class TarFiles(ArchiveFiles):
-    """The files of a tar, plain or compressed by gzip, bzip2, xz or zstd. One that is not compressed is read at any
-    place; a compressed one from its beginning, each time that it is walked."""
+    """The files of a tar, plain or compressed by gzip, bzip2, xz or zstd. An uncompressed tar supports random access; a
+    compressed one is read from its beginning on each walk."""
 
     def __init__(self, path: Path, name: str = "") -> None:
         super().__init__(name or str(path))
@@ -243,7 +242,7 @@ class TarFiles(ArchiveFiles):
                 continue
             _refuse_escape(info.name, self.where)
             if not info.isreg():
-                raise BadData(f"{self.where}: {info.name} is a link or a device: farshift reads files only")
+                raise BadData(f"{self.where}: {info.name} is a link or a device: only regular files are supported")
             total += info.size
             _refuse_bomb(total, path.stat().st_size, self.where)
             self._infos[_normalise_name(info.name)] = info
@@ -268,7 +267,7 @@ class TarFiles(ArchiveFiles):
                     file = tar.extractfile(info)
                     content = file.read() if file else b""
                     if len(content) != info.size:
-                        raise BadData(f"{self.where} is cut off in {name}")
+                        raise BadData(f"{self.where} is truncated within {name}")
                     yield name, content
                 if not remaining:
                     return
@@ -278,7 +277,7 @@ class TarFiles(ArchiveFiles):
 
 
 class _TarStream:
-    """A tar that is read once, from its beginning; what is wrong with it becomes `BadData`."""
+    """A tar that is read once, from its beginning. Errors in it become `BadData`."""
 
     def __init__(self, path: Path, where: str) -> None:
         self._path, self._where = path, where
@@ -286,7 +285,7 @@ class _TarStream:
     def __enter__(self) -> tarfile.TarFile:
         try:
             self._raw = _open_decompressed(self._path)
-            # A stream: no index of many members is kept, and nothing is looked for at the end.
+            # Stream mode: tarfile keeps no index of the members and does not seek to the end.
             self._tar = tarfile.open(fileobj=self._raw, mode="r|")
         except _BROKEN as error:
             raise self._make_error(error) from error
@@ -299,7 +298,7 @@ class _TarStream:
             raise self._make_error(error) from error
 
     def _make_error(self, error: BaseException) -> BadData:
-        return BadData(f"{self._where} is not a readable tar, or is cut off: {get_first_line(error)}")
+        return BadData(f"{self._where} is not a readable tar, or is truncated: {get_first_line(error)}")
 
 
 def _open_decompressed(path: Path) -> Any:
@@ -317,7 +316,7 @@ def _open_decompressed(path: Path) -> Any:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file looks like a zip or a tar, by its name."""
+    """Whether a file has the name of a zip or tar."""
     return any(
         path.name.lower().endswith(end)
         for end in (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
@@ -325,7 +324,7 @@ def is_archive(path: Path) -> bool:
 
 
 def open_archive(path: Path, name: str = "") -> ArchiveFiles:
-    """The files of a folder, a zip or a tar (plain, gzip, bzip2, xz, zstd); `BadData` where it is none of them."""
+    """Open a folder, zip or tar (plain, gzip, bzip2, xz, zstd). Raises `BadData` if it is none of these."""
     if path.is_dir():
         return FolderFiles(path)
     return ZipFiles(path, name) if zipfile.is_zipfile(path) else TarFiles(path, name)
@@ -343,11 +342,11 @@ def _is_desktop_file(name: str) -> bool:
 def _refuse_escape(name: str, where: str) -> None:
     parts = _normalise_name(name).split("/")
     if name.startswith("/") or "\\" in name or ":" in parts[0] or {"", "."} & set(parts) or ".." in parts:
-        raise BadData(f"{where}: the name {name!r} leads out of the archive, or is none")
+        raise BadData(f"{where}: the path {name!r} is invalid or leaves the archive")
 
 
 def _refuse_bomb(total: int, size: int, where: str) -> None:
     if total > max(_HARMLESS, _GROWTH * size):
         raise BadData(
-            f"{where} holds over {total:,} bytes in a file of {size:,}: refused, as nothing real is packed so"
+            f"{where} unpacks to more than {total:,} bytes from {size:,}: refused as a possible decompression bomb"
         )

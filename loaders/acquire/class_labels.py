@@ -1,4 +1,4 @@
-"""What classes are called where a file says so itself: the `ClassLabel` features of data sets of the Hub."""
+"""Read class names from `ClassLabel` features of Hugging Face Hub data sets."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def read_class_labels(files: Mapping[str, Path], columns: Mapping[str, str]) -> dict[str, list[str]]:
-    """The names of the classes 0, 1 .. of fields, each by its column, as the `huggingface` metadata of Parquet files
-    have them. `BadDefinition` where two files say otherwise."""
+    """Return the names of classes 0, 1 .. of each field (given by its column) from the `huggingface` metadata of
+    Parquet files. Raises `BadDefinition` if two files disagree."""
     class_names: dict[str, list[str]] = {}
     for name, path in sorted(files.items()):
         if not name.endswith(".parquet"):
@@ -30,14 +30,14 @@ def read_class_labels(files: Mapping[str, Path], columns: Mapping[str, str]) -> 
                 continue
             if class_names.setdefault(field, names) != names:
                 raise BadDefinition(
-                    f"[data] {name} calls the classes of {column!r} otherwise than {min(files)} does: one number would "
-                    "mean two classes"
+                    f"[data] {name} and {min(files)} have different names for the classes of {column!r}: a class "
+                    "number would have two meanings"
                 )
     return {field: names for field, names in class_names.items() if len(set(names)) == len(names)}
 
 
 def check_class_labels(rows: pa.Table, names: Mapping[str, Iterable[str]]) -> None:
-    """`BadData` where a class has no name: of a label that is not known, data sets of the Hub have -1."""
+    """Raise `BadData` if a class has no name. Hub data sets have -1 for an unknown label."""
     import pyarrow.compute as pc
 
     for field, class_names in names.items():
@@ -45,8 +45,8 @@ def check_class_labels(rows: pa.Table, names: Mapping[str, Iterable[str]]) -> No
         for value in ends.values():
             if value is not None and not 0 <= value <= last:
                 raise BadData(
-                    f"[data] {field} has the class {value}, and its ClassLabel names 0 to {last}: leave such "
-                    f"rows out by options = {{ without = {{ .. = {value} }} }}, with the name of its column"
+                    f"[data] {field} has the class {value}, but its ClassLabel names only 0 to {last}: exclude "
+                    f"these rows by options = {{ without = {{ COLUMN = {value} }} }}"
                 )
 
 

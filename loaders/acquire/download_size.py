@@ -1,4 +1,4 @@
-"""How much a source has to download: known before it begins, as far as definitions state sizes."""
+"""The download size of a source, as far as its definition states sizes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .source import Distribution, find_base_source, find_source
 
 @dataclass(frozen=True)
 class DownloadSize:
-    """bytes: of the files whose size is stated. unknown: of the others, what they are. own: bytes of files that lie in
-    folders of the user's own, and are copied to the cache."""
+    """bytes: total of the files with a stated size. unknown: the other files. own: bytes of files in the user's local
+    folders, which are copied to the cache."""
 
     bytes: int = 0
     unknown: tuple[str, ...] = ()
@@ -23,9 +23,9 @@ class DownloadSize:
 
 
 def compute_download_size(source: str) -> DownloadSize:
-    """What the first distribution of a source has to bring: nothing where its rows, or its files, are in the cache, or
-    where they are generated. What has no address is the user's own; of what has one, a file of its name and size in a
-    folder of `FARSHIFT_MIRRORS` is taken for it (what it holds is not looked at before it is read)."""
+    """Return what the first distribution of a source has to fetch: nothing if its rows or files are cached, or if it is
+    generated. A file without an address is the user's own. A file with an address counts as local if a folder of
+    `FARSHIFT_MIRRORS` has one of the same name and size (its content is not checked here)."""
     known_source = find_source(source)
     if known_source.definition.digest and known_source.cached_at.exists():
         return DownloadSize()
@@ -53,7 +53,7 @@ def _compute_distribution_size(distribution: Distribution) -> DownloadSize:
             unknown.append(pin.name)
         else:
             size += pin.bytes
-    # A tree of the user's own is read where it lies.
+    # The user's own tree is read in place.
     unknown += [_describe_tree(tree) for tree in distribution.trees if tree.mirrors and not _is_local(tree)]
     return DownloadSize(size, tuple(unknown), own)
 

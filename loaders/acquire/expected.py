@@ -1,4 +1,4 @@
-"""Published counts, and how rows differ from them: what data that nobody has pinned are held to."""
+"""Published counts, against which data without a pinned digest are checked."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SHOWN = 4
 
 
 class ExpectedCounts(BaseModel):
-    """Counts printed where the data were published, or counted in bytes that others can have (`reference` says which).
+    """Counts printed in the publication, or computed from a public copy (`reference` says which).
 
-    `rows`: of the whole source. `values`: by field, the rows of each of its values; by several fields, joined with
-    commas ("domain,category"), of each combination (values joined with commas too). `distinct`: by field, the number
-    of different values.
+    `rows`: of the whole source. `values`: by field, the rows of each value; for several fields, joined with commas
+    ("domain,category"), of each combination (values also joined with commas). `distinct`: by field, the number of
+    distinct values.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -31,28 +31,28 @@ class ExpectedCounts(BaseModel):
 
 
 class CountsDiffer(BadData):
-    """Rows that do not have the published counts. `table` lists what differs: what, expected, found."""
+    """The rows differ from the published counts. `table` lists each difference: name, expected, found."""
 
     table: tuple[tuple[str, int, int], ...] = ()
 
 
 def check_expected(expected: ExpectedCounts, rows: pa.Table, where: str) -> None:
-    """`CountsDiffer` where the rows differ from the published counts."""
+    """Raise `CountsDiffer` if the rows differ from the published counts."""
     wrong = find_differences(expected, rows)
     if not wrong:
         return
     first = "; ".join(f"{what}: {target:,} expected, {actual:,} found" for what, target, actual in wrong[:_SHOWN])
     more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
     error = CountsDiffer(
-        f"{where} does not give the published rows ({first}{more}), counted by {expected.reference}: bring a whole and "
-        "unchanged copy"
+        f"{where} differs from the published counts ({first}{more}) of {expected.reference}: use a complete, "
+        "unmodified copy"
     )
     error.table = tuple(wrong)
     raise error
 
 
 def find_differences(expected: ExpectedCounts, rows: pa.Table) -> list[tuple[str, int, int]]:
-    """Each count that differs: what is counted, how many are expected, how many there are."""
+    """Return each count that differs: (name, expected, found)."""
     wrong = []
     if expected.rows is not None and rows.num_rows != expected.rows:
         wrong.append(("rows", expected.rows, rows.num_rows))
@@ -69,7 +69,7 @@ def find_differences(expected: ExpectedCounts, rows: pa.Table) -> list[tuple[str
 
 
 def count_values(rows: pa.Table, fields: list[str]) -> dict[str, int]:
-    """How many rows have each value of a field, or each combination of several (joined with commas)."""
+    """Count the rows of each value of a field, or of each combination of several (joined with commas)."""
     grouped = rows.select(fields).group_by(fields).aggregate([([], "count_all")])
     keys = zip(*(grouped[field].to_pylist() for field in fields), strict=True)
     return {",".join(map(str, key)): number for key, number in zip(keys, grouped["count_all"].to_pylist(), strict=True)}

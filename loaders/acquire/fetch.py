@@ -1,4 +1,4 @@
-"""Bringing a source's files: local folders first, then its mirrors in order, each held to the pinned sha256."""
+"""Fetch a source's files: from local folders first, then from its mirrors in order, each checked by sha256."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..mirrors import MirrorFailed, folder
 
 
 def fetch_file(pin: FilePin, own_folders: tuple[Path, ...] = ()) -> Path:
-    """The path of a file with exactly the pinned content, in the cache.
+    """Return the cached path of a file with exactly the pinned content, fetching it if needed.
 
-    A mirror's file with another digest is set aside under `quarantine/`, named, and the next mirror is tried.
-    Raises `Unavailable` with every mirror's reason where none gives the file.
+    A file with a wrong digest is moved to `quarantine/` and reported, and the next mirror is tried. Raises
+    `Unavailable` with each mirror's reason if none has the file.
     """
     path = get_cache_root() / "files" / pin.sha256[:2] / pin.sha256
     if is_intact(path):
@@ -32,10 +32,10 @@ def fetch_file(pin: FilePin, own_folders: tuple[Path, ...] = ()) -> Path:
         reasons: list[str] = []
         with translate_os_errors(path):
             if path.exists():
-                if compute_file_sha256(path) == pin.sha256:  # its marker alone was lost
+                if compute_file_sha256(path) == pin.sha256:  # only its marker was lost
                     write_marker(path, pin.sha256)
                     return path
-                log_message(f"{path} ({pin.name}) was cut off or changed: fetching it again")
+                log_message(f"{path} ({pin.name}) is truncated or modified: fetching it again")
             for bring in (_fetch_from_folders, _fetch_from_mirrors):
                 if bring(pin, path, own_folders, reasons):
                     write_marker(path, pin.sha256)
@@ -43,15 +43,15 @@ def fetch_file(pin: FilePin, own_folders: tuple[Path, ...] = ()) -> Path:
         tried = "; ".join(reasons) or "it has no mirrors"
         raise Unavailable(
             f"{pin.name} is not available: {tried}. "
-            f"Put a copy (sha256 {pin.sha256[:12]}..) in a folder and name it with --mirror or FARSHIFT_MIRRORS"
+            f"Put a copy (sha256 {pin.sha256[:12]}..) in a folder and give the folder by --mirror or FARSHIFT_MIRRORS"
         )
 
 
 def _fetch_from_folders(pin: FilePin, path: Path, own: tuple[Path, ...], reasons: list[str]) -> bool:
     match, changed = folder.find_file(pin.name, pin.sha256, pin.bytes, folder.list_folders(own))
     for other in changed:
-        reasons.append(f"{other} has another sha256 (left as it is)")
-        log_message(f"{other} is not the pinned {pin.name}: another sha256; passed over")
+        reasons.append(f"{other} has another sha256 (left unchanged)")
+        log_message(f"{other} is not the pinned {pin.name} (another sha256): ignored")
     if match is None:
         return False
     temporary = path.with_name(path.name + ".copy")
@@ -64,9 +64,9 @@ def _fetch_from_mirrors(pin: FilePin, path: Path, own: tuple[Path, ...], reasons
     for mirror in pin.mirrors:
         kind, name = mirrors.load_mirror(mirror, pin.name)
         if kind.NETWORK and is_offline():
-            reasons.append(f"{name}: not asked (offline)")
+            reasons.append(f"{name}: not tried (offline)")
             continue
-        # Each mirror has its own partial file: what one gave is never continued with another's bytes.
+        # Each mirror has its own partial file: a download is never resumed from another mirror.
         partial = path.with_name(f"{path.name}.{compute_identity(mirror)[:8]}.part")
         try:
             digest = _download_file(kind, mirror, partial, pin)
@@ -80,14 +80,14 @@ def _fetch_from_mirrors(pin: FilePin, path: Path, own: tuple[Path, ...], reasons
         aside = get_cache_root() / "quarantine" / f"{digest[:12]}-{pin.name}"
         aside.parent.mkdir(parents=True, exist_ok=True)
         partial.replace(aside)
-        reasons.append(f"{name}: gave another file (sha256 {digest[:12]}.., kept as {aside})")
-        log_message(f"{name} gave a file that is not the pinned {pin.name}; kept as {aside}")
+        reasons.append(f"{name}: returned another file (sha256 {digest[:12]}.., stored as {aside})")
+        log_message(f"{name} returned a file that is not the pinned {pin.name}; stored as {aside}")
     return False
 
 
 def _download_file(kind: ModuleType, mirror: dict[str, Any], partial: Path, pin: FilePin) -> str:
-    """The sha256 of what the mirror gave. A download that went on from an older piece and does not fit is begun again
-    once: the piece may have been damaged."""
+    """Download the file and return its sha256. A resumed download with a wrong digest is restarted once, since the
+    partial file may have been damaged."""
     resumed = partial.exists()
     kind.fetch(mirror, partial, pin.bytes)
     digest = compute_file_sha256(partial)

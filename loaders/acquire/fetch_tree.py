@@ -1,6 +1,6 @@
-"""Bringing a folder of many files: a copy of the user's own where there is one, else an archive from a mirror.
+"""Fetch a folder of many files: the user's own copy if there is one, else an archive from a mirror.
 
-Either is held to the hash that git gives the folder."""
+Both are checked against the git tree hash of the folder."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .git_tree import list_tree_hashes
 
 
 def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePin, ArchiveFiles]:
-    """The files of a folder with exactly the pinned content, and the pin with its hash filled in where it had none.
+    """Return the files of a folder with exactly the pinned content, and the pin with its hash filled in if it had none.
 
-    A folder or archive of the user's own is read where it lies; what a mirror gives is kept in the cache. Raises
-    `Unavailable` with each place's reason where none gives it.
+    The user's own folder or archive is read in place; a mirror's archive is stored in the cache. Raises `Unavailable`
+    with the reason for each place if none has it.
     """
     reasons: list[str] = []
     if tree := _find_own_copy(pin, own_folders, reasons):
@@ -34,7 +34,7 @@ def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePi
         path = get_cache_root() / "trees" / (pin.tree or compute_identity(mirror)[:40])
         if not is_intact(path):
             if kind.NETWORK and is_offline():
-                reasons.append(f"{name}: not reached (offline)")
+                reasons.append(f"{name}: not tried (offline)")
                 continue
             with hold_lock(path), translate_os_errors(path):
                 if not is_intact(path):
@@ -50,13 +50,12 @@ def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePi
     hint = f"git tree {pin.tree[:12]}.." if pin.tree else "as it was published"
     raise Unavailable(
         f"{pin.name} is not available: {'; '.join(reasons) or 'it has no mirrors'}. "
-        f"Put a copy ({hint}) in a folder, unpacked or as an archive, and name it with --data or FARSHIFT_MIRRORS"
+        f"Put a copy ({hint}) in a folder, unpacked or as an archive, and give the folder by --data or FARSHIFT_MIRRORS"
     )
 
 
 def has_local_copy(pin: TreePin) -> bool:
-    """Whether a folder of `FARSHIFT_MIRRORS` has something of the tree's name, folder or archive; what it holds is not
-    looked at."""
+    """Whether a folder of `FARSHIFT_MIRRORS` has a folder or archive of the tree's name. Its content is not checked."""
     return bool(pin.tree) and any(_list_candidates(pin, location, False) for location in folder.list_folders())
 
 
@@ -71,7 +70,7 @@ def _find_own_copy(
     pin: TreePin, own_folders: tuple[Path, ...], reasons: list[str]
 ) -> tuple[TreePin, ArchiveFiles] | None:
     """The folder itself, a folder of the pin's name in it, or an archive of either. A tree that is not pinned yet is
-    taken from the folders that the user names for this pull only, never from `FARSHIFT_MIRRORS`."""
+    read only from the folders that the user gives for this pull, never from `FARSHIFT_MIRRORS`."""
     tried: set[Path] = set()
     for location in folder.list_folders(own_folders) if pin.tree else own_folders:
         for path in _list_candidates(pin, location, location in own_folders):
@@ -82,9 +81,9 @@ def _find_own_copy(
 
 
 def _list_candidates(pin: TreePin, location: Path, own: bool) -> list[Path]:
-    """What may be the tree in a folder, likeliest first. Archives of other names are looked into only in a folder that
-    the user names for this pull. Where nothing pins the tree, one of another name is taken for it only if it is the
-    only one, and the folder itself before it, if it holds more than archives."""
+    """Candidates for the tree in a folder, most likely first. Archives of other names are opened only in a folder that
+    the user gives for this pull. If the tree is not pinned, an archive of another name is used only if it is the only
+    one, and after the folder itself if that contains more than archives."""
     named = [path for path in (location / pin.name, *sorted(location.glob(f"*/{pin.name}"))) if path.is_dir()]
     archives = [path for path in sorted(location.iterdir()) if path.is_file() and is_archive(path)]
     named_archives = [path for path in archives if path.name.startswith(f"{pin.name}.")]
@@ -98,7 +97,7 @@ def _list_candidates(pin: TreePin, location: Path, own: bool) -> list[Path]:
 
 
 def _find_pinned_tree(pin: TreePin, path: Path, reasons: list[str]) -> tuple[TreePin, ArchiveFiles] | None:
-    """The tree at a path, or in a folder of it that has the name that a mirror knows it by."""
+    """The tree at a path, or in its subfolder that has the name the mirror uses."""
     refused: list[str] = []
     for name in dict.fromkeys(["", pin.name, *(str(mirror.get("folder", "")) for mirror in pin.mirrors)]):
         if tree := _open_pinned_tree(pin, path, str(path), name, refused):
@@ -110,13 +109,13 @@ def _find_pinned_tree(pin: TreePin, path: Path, reasons: list[str]) -> tuple[Tre
 def _open_pinned_tree(
     pin: TreePin, path: Path, name: str, below: str, reasons: list[str]
 ) -> tuple[TreePin, ArchiveFiles] | None:
-    """The tree at a path, if it is the pinned one; else why not goes to `reasons`."""
+    """The tree at a path if it is the pinned one; else the reason is added to `reasons`."""
     refused: list[str] = []
     try:
         files = _find_inner_folder(open_archive(path, name), below, pin)
         for view in _list_views(files):
             if pin.files is not None and len(view.names()) != pin.files:
-                refused.append(f"{name} has {len(view.names()):,} files, not the {pin.files:,} of {pin.name}")
+                refused.append(f"{name} has {len(view.names()):,} files, but {pin.name} has {pin.files:,}")
                 continue
             hashes, count, size = list_tree_hashes(view)
             if not pin.tree or {pin.tree, pin.plain} & set(hashes):
@@ -129,14 +128,13 @@ def _open_pinned_tree(
 
 
 def _list_views(files: ArchiveFiles) -> list[ArchiveFiles]:
-    """What may have been pinned of a folder: all files, as git has them, or those that are data."""
+    """What the pin of a folder may cover: all files, as in git, or only the data files."""
     visible = files.visible()
     return [files] if visible is files else [files, visible]
 
 
 def _find_inner_folder(files: ArchiveFiles, below: str, pin: TreePin) -> ArchiveFiles:
-    """The wanted folder of an archive. One outer folder that holds all (as GitHub's archives have it, and many others)
-    does not count."""
+    """The wanted folder of an archive. A single top-level folder (as in GitHub's archives) is skipped."""
     while True:
         tops = {name.partition("/")[0] for name in files.names()}
         if below and below.split("/")[0] in tops:

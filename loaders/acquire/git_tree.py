@@ -1,4 +1,4 @@
-"""The hash that git gives a folder: one number for thousands of files, which any copy of them can be held to."""
+"""The git tree hash of a folder, which identifies thousands of files by one number."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .archive_files import ArchiveFiles
 
 
 def hash_blob(content: bytes) -> str:
-    """The hash that git gives a file."""
+    """Return the git blob hash of a file."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def hash_tree(blobs: Iterable[tuple[str, str, bool]]) -> str:
-    """The hash that git gives the folder of these files: each a path, the hash of its content (see `hash_blob`), and
-    whether it is executable. Equal to `git rev-parse COMMIT:FOLDER`."""
+    """Return the git tree hash of these files, each given as path, blob hash (see `hash_blob`), and whether it is
+    executable. Equal to `git rev-parse COMMIT:FOLDER`."""
     root = _Folder()
     for path, digest, executable in blobs:
         *folders, name = path.split("/")
@@ -30,13 +30,13 @@ def hash_tree(blobs: Iterable[tuple[str, str, bool]]) -> str:
 
 @dataclass
 class _Folder:
-    """A folder's entries, as git writes them."""
+    """A folder's entries in git's format."""
 
     folders: dict[str, _Folder] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
 
     def hash(self) -> bytes:
-        # git sorts a folder as if its name ended in a slash.
+        # git sorts a folder as if its name ended with a slash.
         lines = [(name.encode(), line) for name, line in self.files.items()]
         for name, below in self.folders.items():
             lines.append((f"{name}/".encode(), b"40000 " + name.encode() + b"\0" + below.hash()))
@@ -45,8 +45,8 @@ class _Folder:
 
 
 def list_tree_hashes(files: ArchiveFiles) -> tuple[list[str], int, int]:
-    """The hashes that a folder's files may have in git, the number of files and of bytes. File systems and archives
-    do not all keep which files are executable: the modes as they are, then none, then all."""
+    """Return the possible git hashes of a folder, and its number of files and of bytes. Some file systems and archives
+    lose the executable bit, so the hashes are for the modes found, for none executable, and for all executable."""
     blobs, total = {}, 0
     for name, content in files.walk():
         blobs[name] = hash_blob(content)

@@ -1,4 +1,4 @@
-"""What files a data set of the Hugging Face Hub has, pinned: a commit, and each file's size and sha256."""
+"""Pin the files of a Hugging Face Hub data set: a commit, and each file's size and sha256."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..mirrors.hub import list_client_errors
 
 
 def list_hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]:
-    """The files of data set `repo` that fit one of the patterns, at the commit that `revision` (a branch, tag or
-    commit) names now. Raises `BadDefinition` where there is none, `Unavailable` where the Hub cannot be asked."""
+    """Return the files of data set `repo` that match one of the patterns, at the commit that `revision` (a branch, tag
+    or commit) currently names. Raises `BadDefinition` if there is none, `Unavailable` if the Hub cannot be reached."""
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.hf_api import RepoFile
 
     if is_offline():
-        raise Unavailable(f"Hub {repo}: not asked (offline)")
+        raise Unavailable(f"Hub {repo}: not available offline")
     api = HfApi()
     pins = []
     try:
@@ -36,7 +36,7 @@ def list_hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[Fil
         for entry in (files[path] for path in sorted(chosen)):
             if entry.lfs is not None:
                 digest = entry.lfs.sha256
-            else:  # the Hub publishes no sha256 of small files
+            else:  # the Hub publishes no sha256 for small files
                 digest = compute_file_sha256(
                     Path(hf_hub_download(repo, entry.path, revision=commit, repo_type="dataset"))
                 )

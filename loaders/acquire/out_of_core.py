@@ -1,7 +1,7 @@
-"""Tables larger than memory: columns appended to plain files, then written in any order as one Arrow record batch.
+"""Tables larger than memory: columns are appended to plain files, then written in any order as one Arrow record batch.
 
-The columns lie in files that are mapped, never read whole: what memory holds are the rows of one chunk, and eight bytes
-a row for the order.
+The files are memory-mapped and never read whole: memory holds the rows of one chunk, and eight bytes a row for the
+order.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CHUNK = 1 << 18
-"""Rows that are reordered at a time."""
+"""Number of rows reordered at a time."""
 
 _WRITE = 1 << 24
-"""Bytes of one write."""
+"""Number of bytes of one write."""
 
 _NARROW = 2**31 - 1
-"""The bytes that 32-bit offsets reach."""
+"""The largest number of bytes that 32-bit offsets can address."""
 
 
 class ColumnFiles:
-    """A growing table on disk, in a folder beside `target` and named after it, as what is left of a killed build has
-    to be. Use as a context: its files are removed at the end."""
+    """A growing table on disk, in a folder beside `target` and named after it, so that leftovers of a killed build are
+    recognised. Use as a context manager, which removes its files at the end."""
 
     def __init__(self, schema: Schema, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -55,13 +55,13 @@ class ColumnFiles:
         self._folder.cleanup()
 
     def append(self, table: pa.Table) -> None:
-        """Add rows that conform to the schema."""
+        """Append rows that conform to the schema."""
         for column in self._columns:
             column.append(table[column.field.name])
         self.rows += table.num_rows
 
     def table(self) -> pa.Table:
-        """The rows so far, memory-mapped. What is appended later is not in it."""
+        """The rows so far, memory-mapped. Rows that are appended later are not in it."""
         import pyarrow as pa
 
         columns = [column.mapped() for column in self._columns]
@@ -78,8 +78,8 @@ class ColumnFiles:
         target: Path,
         finished: Callable[[pa.Table], pa.Table],
     ) -> None:
-        """Write the rows in `order`, and the arrays `added` (as they are), as an Arrow file of one record batch;
-        `finished` has the last word on the mapped table."""
+        """Write the rows in `order`, and the arrays `added` (not reordered), as an Arrow file of one record batch.
+        `finished` may change the mapped table before it is written."""
         import pyarrow as pa
 
         stored = self.table()
@@ -99,8 +99,9 @@ class ColumnFiles:
 
 
 class _BufferedFile:
-    """A file that is written from memory, in large pieces. Written straight from a mapped file, the kernel takes it in
-    pieces of a page where that is not in memory yet, and the new file reads slower when it is mapped in its turn."""
+    """A file that is written from memory in large pieces. If it were written directly from a mapped file, the kernel
+    would write single pages where the map is not in memory yet, and the new file would be slower to read when
+    mapped."""
 
     def __init__(self, file: FileIO) -> None:
         self._file = file
@@ -124,7 +125,7 @@ class _BufferedFile:
 
 
 class _Column:
-    """One column: its values' bytes end to end, and for text where each one ends."""
+    """One column: the concatenated bytes of its values, and for text the end of each value."""
 
     def __init__(self, field: Field, folder: Path) -> None:
         self.field = field
@@ -174,7 +175,7 @@ class _Column:
         return pa.FixedSizeListArray.from_arrays(items, type=kind)
 
     def _map(self, file: BinaryIO) -> NDArray[Any]:
-        """What a file holds: bytes, or 64-bit ends."""
+        """The content of a file: bytes, or 64-bit end offsets."""
         file.flush()
         if not file.tell():
             return np.zeros(0, np.uint8)  # an empty file cannot be mapped

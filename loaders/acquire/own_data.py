@@ -1,19 +1,19 @@
-"""What a draft says of data of the user's own: its `[data]` table, and what is found out about them.
+"""The `[data]` table of a draft, which describes the user's own data, and what is inferred from the data.
 
 [data]
 hub = "owner/name"              # a data set of the Hub (with `revision`, a branch or commit); or leave it out
-files = ["data/*.csv"]          # CSV, TSV, JSON, JSON lines or Parquet, compressed or not: of that data set, or of this
-                                # machine, beside the draft
-images = "photos/{domain}/{category}/{file}"   # or pictures in folders, or in an archive
-sounds = "clips/{speaker}/{word}/{file}"       # or sounds (wav)
+files = ["data/*.csv"]          # CSV, TSV, JSON, JSON lines or Parquet, compressed or not: of that data set, or local
+                                # files, relative to the draft
+images = "photos/{domain}/{category}/{file}"   # or images in folders, or in an archive
+audio = "clips/{speaker}/{word}/{file}"        # or audio files (wav)
 inputs = ["text"]               # fields that a model may see; or { text = "Its Column" } to rename
 labels = ["topic"]
-meta = ["year"]                 # what rules may read, and models never see
-classes = ["topic"]             # labels whose texts (or numbers) are classes: whole numbers, in the texts' order
-                                # (found without being asked where each text is that of several rows)
-categories = ["colour"]         # inputs whose whole numbers are codes: other numbers have an order and distances
-types = { year = "string" }     # where a type is not to be what the data look like
-options = { missing = ["?"] }   # of the reader: `table`, `image_folder` or `wav`
+meta = ["year"]                 # fields for rules, never visible to models
+classes = ["topic"]             # labels whose texts (or numbers) are classes, numbered in the order of the texts
+                                # (detected by default if each text is that of several rows)
+categories = ["colour"]         # inputs whose integers are codes without an order
+types = { year = "string" }     # types to use instead of the inferred ones
+options = { missing = ["?"] }   # options of the reader: `table`, `image_folder` or `wav`
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from .own_types import TypedColumn
 from .type_inference import TypeInference
 
 _SHOWN = 12
-"""Columns that a refusal writes out in full."""
+"""The number of columns that an error message lists in full."""
 Columns = list[str] | dict[str, str | list[str]]
 _CELL_OPTIONS = ("missing", "if_missing", "is_missing", "maps", "above", "at_least", "sample")
-"""Options of the reader `table` that change cells: cells are looked at as they are."""
+"""Options of the reader `table` that change cells: types are inferred from the unchanged cells."""
 _FIELD_OPTIONS = ("constants", "texts", "ranges", "is_missing")
-"""Options of the reader `table` that make fields without a column."""
+"""Options of the reader `table` that add fields without a column."""
 
 
 class Data(BaseModel):
@@ -57,7 +57,7 @@ class Data(BaseModel):
     revision: str = "main"
     files: list[str] = []
     images: str = ""
-    sounds: str = ""
+    audio: str = ""
     inputs: Columns = Item(min_length=1)
     labels: Columns = Item(min_length=1)
     meta: Columns = []
@@ -69,52 +69,59 @@ class Data(BaseModel):
     licence: str = "unknown"
     citation: str = "none"
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_former_key(cls, values: Any) -> Any:
+        """Read `sounds`, as `audio` was called."""
+        if isinstance(values, dict) and "sounds" in values and "audio" not in values:
+            return {**{key: value for key, value in values.items() if key != "sounds"}, "audio": values["sounds"]}
+        return values
+
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if sum(map(bool, (self.files, self.images, self.sounds))) != 1:
-            raise ValueError("name either `files`, `images` or `sounds`")
+        if sum(map(bool, (self.files, self.images, self.audio))) != 1:
+            raise ValueError("give exactly one of `files`, `images` and `audio`")
         if self.hub and not self.files:
-            what = "images" if self.images else "sounds"
-            raise ValueError(f"`{what}` are those of this machine: a data set of the Hub has `files`")
+            what = "images" if self.images else "audio"
+            raise ValueError(f"`{what}` is for local files: for a Hub data set give `files`")
         return self
 
     @property
     def folder(self) -> str:
-        """The pattern of the paths of pictures or sounds; empty where the data are tables."""
-        return self.images or self.sounds
+        """The pattern of the paths of images or audio files; empty for tables."""
+        return self.images or self.audio
 
     def columns(self) -> dict[str, tuple[str | list[str], str]]:
-        """Each field's column (several, for a tensor) and role; `BadDefinition` where a field is named twice."""
+        """Return each field's column (several, for a tensor) and role. Raises `BadDefinition` if a field occurs
+        twice."""
         fields: dict[str, tuple[str | list[str], str]] = {}
         for role, columns in (("input", self.inputs), ("label", self.labels), ("meta", self.meta)):
             _check_names(f"{role}s" if role != "meta" else role, columns)
             for field, column in (columns if isinstance(columns, dict) else {name: name for name in columns}).items():
                 if field in fields:
                     raise BadDefinition(
-                        f"[data] names the field {field!r} twice: leave one out of inputs, labels or meta, or call one "
-                        f"otherwise by {{ other = {json.dumps(column)} }}"
+                        f"[data] names the field {field!r} twice: remove one from inputs, labels or meta, or rename "
+                        f"one by {{ other = {json.dumps(column)} }}"
                     )
                 fields[field] = (column, role)
         for option in ("classes", "categories", "types"):
             if unknown := sorted({*getattr(self, option)} - fields.keys()):
-                raise BadDefinition(
-                    f"[data] {option}: there is no field {unknown[0]!r} (there are {', '.join(fields)})"
-                )
+                raise BadDefinition(f"[data] {option}: there is no field {unknown[0]!r} (fields: {', '.join(fields)})")
         if both := sorted({*self.classes} & self.types.keys()):
-            raise BadDefinition(f"[data] {both[0]!r} is named in `classes` and in `types`: it is classes, or of a type")
+            raise BadDefinition(f"[data] {both[0]!r} is in both `classes` and `types`: remove it from one")
         return fields
 
 
 def _check_names(key: str, columns: Columns) -> None:
-    """`BadDefinition` where columns are called as no field may be, with the line that renames them."""
+    """Raise `BadDefinition` if a column's name is not valid for a field, with the line that renames it."""
     if not (wrong := [name for name in columns if not is_field_name(name)]):
         return
     names = columns if isinstance(columns, dict) else {name: name for name in columns}
     renamed = {_suggest_name(name): column for name, column in names.items() if name in wrong or len(names) <= _SHOWN}
-    more = "" if len(names) <= _SHOWN else ", and the others by their own names"
+    more = "" if len(names) <= _SHOWN else ", and the other columns by their own names"
     raise BadDefinition(
-        f"[data] {wrong[0]!r} is no name of a field, which has lower-case letters, digits and _, and is none of "
-        f"{', '.join(RESERVED)}: say {key} = {write_inline(renamed)}{more}"
+        f"[data] {wrong[0]!r} is not a valid field name (lower-case letters, digits and _, except "
+        f"{', '.join(RESERVED)}): write {key} = {write_inline(renamed)}{more}"
     )
 
 
@@ -125,17 +132,17 @@ def _suggest_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows are made of the data: the reader, its options, and the fields that it gives."""
+    """How rows are read from the data: the reader, its options, and the fields that it returns."""
 
     reader: str
     options: dict[str, Any]
     schema: Schema
     no_classes: tuple[tuple[str, str], ...] = ()
-    """Labels that stay text without being told to, each with why its texts are hardly classes."""
+    """Labels that are kept as text by default, each with the reason why its texts are not classes."""
 
 
 def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
-    """How tables are read, with the types that all their rows have."""
+    """Plan how tables are read, with types that fit all rows."""
     columns = data.columns()
     derived_fields = {field for name in _FIELD_OPTIONS for field in data.options.get(name, {})} | {
         data.options.get("row_number", "")
@@ -146,14 +153,14 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     kinds |= dict.fromkeys(data.options.get("is_missing", {}), "bool")
     kinds |= dict.fromkeys([*data.options.get("above", {}), *data.options.get("at_least", {})], "int64")
     kinds |= {field: _infer_map_type(values) for field, values in data.options.get("maps", {}).items()}
-    # Every row is looked at once: a type that the first rows have is not always that of the last.
+    # All rows are read once: the type of the first rows may not fit the last.
     reader_options = {key: value for key, value in options.items() if key not in _CELL_OPTIONS}
     reader_options |= {"columns": {field: column for field, column in source_columns.items() if field not in kinds}}
     ignored = {"", *data.options.get("missing", [])}
     decimal = str(data.options.get("decimal", "."))
     guesses: dict[str, TypeInference] = {}
     typed: dict[str, TypedColumn] = {}
-    untyped: dict[str, str] = {}  # the first file without types that has a field
+    untyped: dict[str, str] = {}  # by field, the first file without types that has it
     with mute_messages():
         for file, has_types, piece in table.iterate_stored_pieces(
             files, _find_filled_fields(data.options), **reader_options
@@ -168,9 +175,9 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
                         untyped.setdefault(field, file)
     if reader_options["columns"] and not guesses:
         raise BadDefinition(
-            f"[data] no rows to tell from what {', '.join(reader_options['columns'])} is: {', '.join(sorted(files))} "
-            "has none "
-            "with a value in each: leave out a field that has no values"
+            f"[data] the type of {', '.join(reader_options['columns'])} cannot be inferred: {', '.join(sorted(files))} "
+            "has no row "
+            "with a value in each: remove a field that has no values"
         )
     for field, guess in guesses.items():
         is_time = guess.looks_like_times and columns[field][1] == "meta" and field in source_columns
@@ -182,8 +189,8 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
             log_message(f"[data] {field} is text: {hint}")
         if data.types.get(field) == "timestamp" and guess.zones == {True, False}:
             raise BadDefinition(
-                f"[data] {field!r}: times have a zone in some rows and none in others: write all alike, or take them "
-                f'as text by types = {{ {field} = "string" }}'
+                f"[data] {field!r}: times have a zone in some rows and none in others: use one form for all, or read "
+                f'them as text by types = {{ {field} = "string" }}'
             )
     kinds |= data.types
     given = data.options.get("maps", {})
@@ -195,9 +202,9 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
 
 
 def make_class_maps(data: Data, guesses: Mapping[str, TypeInference], kinds: Mapping[str, str]) -> dict[str, list[str]]:
-    """The classes of each field that has some, in their order: of those that `classes` names, and of labels of text
-    whose texts are few and each that of several rows. Labels that share a text share one numbering, so that a rule may
-    compare them. kinds: the type that each field has otherwise."""
+    """Return the classes of each field that has classes, in order: fields named in `classes`, and text labels with few
+    distinct texts, each in several rows. Labels that share a text share one numbering, so that a rule can compare them.
+    kinds: the type of each field without classes."""
     texts: dict[str, Collection[str]] = {}
     for field, (_, role) in data.columns().items():
         if field not in guesses or field in data.types:
@@ -213,18 +220,18 @@ def make_class_maps(data: Data, guesses: Mapping[str, TypeInference], kinds: Map
 def explain_text_labels(
     data: Data, guesses: Mapping[str, TypeInference], kinds: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """The labels that stay text without being told to, each with why its texts are hardly classes."""
+    """Return the labels that are kept as text by default, each with the reason why its texts are not classes."""
     labels = [field for field, (_, role) in data.columns().items() if role == "label" and field in guesses]
     texts = [field for field in labels if kinds[field] == "string" and field not in (*data.classes, *data.types)]
     return tuple(
-        (field, f'{why}: classes = ["{field}"] makes classes of them')
+        (field, f'{why}: classes = ["{field}"] turns them into classes')
         for field in texts
         if (why := guesses[field].why_no_classes)
     )
 
 
 def _find_filled_fields(options: Mapping[str, Any]) -> set[str]:
-    """The fields for which a value stands where they are missing."""
+    """The fields whose missing values are replaced by a value."""
     rule, flagged = options.get("if_missing", "error"), set(options.get("is_missing", {}).values())
     if not isinstance(rule, dict):
         return flagged if rule == "error" else set()
@@ -232,7 +239,7 @@ def _find_filled_fields(options: Mapping[str, Any]) -> set[str]:
 
 
 def _infer_map_type(values: Mapping[str, Any] | list[Any]) -> str:
-    """The type of what a map's texts stand for."""
+    """The type of the values of a map."""
     kinds = {int: "int64", float: "float64", bool: "bool"}
     types = (
         {kinds.get(type(value), "string") for value in values.values()} if isinstance(values, Mapping) else {"int64"}
@@ -241,15 +248,15 @@ def _infer_map_type(values: Mapping[str, Any] | list[Any]) -> str:
 
 
 def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: str) -> Plan:
-    """How pictures, or sounds, are read: which field is the picture, and what the parts of its path are. Labels that
-    are text are classes."""
+    """Plan how images or audio files are read: which field is the file, and which are parts of its path. Text labels
+    are classes."""
     columns = data.columns()
-    reader, content, what = (wav, "audio", "sound") if data.sounds else (image_folder, "image", "picture")
+    reader, content, what = (wav, "audio", "audio clip") if data.audio else (image_folder, "image", "image")
     fields = {field: str(column) for field, (column, _) in columns.items() if column not in (content, "path")}
     options: dict[str, Any] = {**data.options, "pattern": pattern, "fields": fields}
     named = {str(column): field for field, (column, _) in columns.items()}
     if content not in named:
-        raise BadDefinition(f'[data] names no field for the {what} itself: inputs = ["{content}"]')
+        raise BadDefinition(f'[data] has no field for the {what} itself: add it by inputs = ["{content}"]')
     options |= {content: named[content]} if named[content] != content else {}
     options |= {"path": named["path"]} if "path" in named else {}
     with mute_messages():
@@ -264,13 +271,13 @@ def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: s
     kinds |= dict.fromkeys([*maps, *given], "int64")
     if maps or given:
         options["maps"] = {**given, **maps}
-    return Plan("wav" if data.sounds else "image_folder", options, _make_schema(columns, kinds))
+    return Plan("wav" if data.audio else "image_folder", options, _make_schema(columns, kinds))
 
 
 def _make_schema(columns: Mapping[str, tuple[Any, str]], kinds: Mapping[str, str]) -> Schema:
     if absent := [field for field in columns if field not in kinds]:
         raise BadDefinition(
-            f"[data] no rows to tell from what {', '.join(absent)} is: the files have none, or `where`, `without` and "
-            "`between` of `options` leave none"
+            f"[data] the type of {', '.join(absent)} cannot be inferred: the files have no rows, or `where`, `without` "
+            "and `between` of `options` exclude all"
         )
     return Schema(tuple(Field(field, kinds[field], role) for field, (_, role) in columns.items()))  # type: ignore[arg-type]

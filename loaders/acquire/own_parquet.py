@@ -1,4 +1,4 @@
-"""How Parquet of one's own is read: with the types that its columns have in all files."""
+"""Plan how the user's own Parquet files are read: with types that fit their columns in all files."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
 
 def plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
-    """How Parquet is read, with labels that are text as classes where they look so."""
+    """Plan how Parquet is read. Text labels become classes if they look like classes."""
     schema, field_columns = _read_schema(data.columns(), files)
     labels = [field.name for field in schema.of_role("label") if field.type == "string"]
     texts = {name: TypeInference() for name in dict.fromkeys([*labels, *data.classes])}
     for name in data.classes:
         if schema[name].shape or schema[name].item == "bytes":
-            raise BadDefinition(f"[data] classes: {name!r} is {schema[name].type}: texts and numbers make classes")
+            raise BadDefinition(
+                f"[data] classes: {name!r} is {schema[name].type}: only texts and numbers can be classes"
+            )
     if texts:
         for piece in parquet.iterate_columns(files, sorted({field_columns[field] for field in texts})):
             for field, guess in texts.items():
@@ -39,7 +41,7 @@ def plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
                     guess.look(to_text(to_stored_column(piece[field_columns[field]])))
                 except UnicodeDecodeError as error:
                     raise BadDefinition(
-                        f"[data] field {field!r} is not UTF-8: decode it anew, or store it as binary"
+                        f"[data] field {field!r} is not UTF-8: re-encode it, or store it as binary"
                     ) from error
     kinds = {field.name: field.type for field in schema.fields}
     maps = make_class_maps(data, texts, kinds)
@@ -51,7 +53,7 @@ def plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
 def _read_schema(
     columns: Mapping[str, tuple[str | list[str], str]], files: dict[str, Path]
 ) -> tuple[Schema, dict[str, str]]:
-    """The fields, with types that hold what all files have, and the column of each."""
+    """The fields, with types that hold the values of all files, and the column of each."""
     schemas: dict[str, pa.Schema] = {}
     for name, path in sorted(files.items()):
         with open_parquet(path, name) as file:
@@ -59,7 +61,7 @@ def _read_schema(
     fields, field_columns = [], {}
     for name, (column, role) in columns.items():
         if not isinstance(column, str):
-            raise BadDefinition(f"[data] the field {name!r} has several columns: of Parquet, use a column of lists")
+            raise BadDefinition(f"[data] the field {name!r} has several columns: for Parquet, use one column of lists")
         kinds = {file: _find_column_type(schema, column, file) for file, schema in schemas.items()}
         field_columns[name], kind = _resolve_field(name, column, kinds, files)
         fields.append(Field(name, kind, role))  # type: ignore[arg-type]
@@ -67,7 +69,7 @@ def _read_schema(
 
 
 def _find_column_type(schema: pa.Schema, column: str, file: str) -> pa.DataType:
-    """The type of a column, or of a structure's field ("image.path")."""
+    """The type of a column, or of a struct's field ("image.path")."""
     import pyarrow as pa
 
     if column in schema.names:
@@ -80,7 +82,7 @@ def _find_column_type(schema: pa.Schema, column: str, file: str) -> pa.DataType:
 
 
 def _resolve_field(name: str, column: str, kinds: Mapping[str, pa.DataType], files: dict[str, Path]) -> tuple[str, str]:
-    """The column that a field is read from, and the field's type."""
+    """The column from which a field is read, and the field's type."""
     import pyarrow as pa
 
     kind = settle_type(name, column, kinds)
@@ -95,7 +97,7 @@ def _resolve_field(name: str, column: str, kinds: Mapping[str, pa.DataType], fil
 
 
 def _read_shape(field: str, files: dict[str, Path], column: str) -> tuple[int, ...]:
-    """The shape of a column's lists, which all rows have."""
+    """The shape of a column's lists, the same in all rows."""
     shapes: dict[tuple[int, ...], str] = {}
     rounded = False
     try:
@@ -110,11 +112,11 @@ def _read_shape(field: str, files: dict[str, Path], column: str) -> tuple[int, .
     except Ragged as error:
         parquet.refuse_missing(files, column, format_field(field, column))
         raise BadDefinition(
-            f"[data] {name}: column {column!r} has {error}, and a field of numbers has one shape: pad them to one "
+            f"[data] {name}: column {column!r} has {error}, but a numeric field needs one shape: pad them to one "
             f"length, or {describe_remedy(field)}"
         ) from error
     if not shapes or 0 in (shape := min(shapes)):
-        raise BadDefinition(f"[data] {min(files)}: column {column!r} has no numbers in its lists: leave {field!r} out")
+        raise BadDefinition(f"[data] {min(files)}: column {column!r} has only empty lists: remove {field!r}")
     if rounded:
         report_precision_loss(field)
     return shape

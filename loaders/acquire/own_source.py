@@ -1,4 +1,4 @@
-"""A source of the user's own: what a draft's `[data]` table says, pinned into `loaders/sources/<name>.toml`."""
+"""A source of the user's own data: a draft's `[data]` table, pinned in `loaders/sources/<name>.toml`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .source_file import PinnedSource, SplitName, choose_file, find_pinned
 
 
 def lock_source(name: str, home: Path) -> AbstractContextManager[None]:
-    """Hold the lock of a source's file among processes."""
+    """Lock a source's file against other processes."""
     path = _make_source_path(name, home)
     return hold_lock(get_lock_path(path), str(path))
 
@@ -41,8 +41,8 @@ def _make_source_path(name: str, home: Path) -> Path:
 def prepare_source(
     data: Data, name: str, beside: Path, home: Path, engine: str = "local", split: SplitName | None = None
 ) -> PinnedSource:
-    """The source that a draft's data make, pinned by the rows that the files have now and built into the cache; its
-    file is not written. `split`: the split that it is for."""
+    """Build the source of a draft's data into the cache, pinned by the rows that the files have now. Its file is not
+    written. `split`: the split that it is for."""
     if not re.fullmatch("[a-z0-9_]+", name):
         raise BadDefinition(
             f"[data] the source's name {name!r}: use lower-case letters, digits and _ (source = {{ name = .. }})"
@@ -53,7 +53,7 @@ def prepare_source(
     path = _make_source_path(name, home)
     if name in (known := load_sources()) and known[name].path.resolve() != path.resolve():
         raise BadDefinition(
-            f"a source named {name!r} is there already ({known[name].path}): give yours another name by "
+            f"a source named {name!r} exists already ({known[name].path}): choose another name by "
             "source = { name = .. }"
         )
     draft = SourceDefinition(
@@ -84,7 +84,7 @@ def prepare_source(
 
 
 def _find_class_names(data: Data, plan: Plan, files: Mapping[str, Path | ArchiveFiles]) -> dict[str, list[str]]:
-    """What the data call the classes of labels that are whole numbers in their files."""
+    """The names that the data give to classes of integer labels."""
     derived_fields = {field for name in ("maps", "above", "at_least") for field in plan.options.get(name, {})}
     columns = {
         field.name: column
@@ -98,8 +98,8 @@ def _find_class_names(data: Data, plan: Plan, files: Mapping[str, Path | Archive
 
 @dataclass(frozen=True)
 class _DraftFiles:
-    """The data that a draft names: their pins, where they lie, the folders they are in; and, of pictures and sounds,
-    what is left of the pattern below the folder or archive."""
+    """The data that a draft names: their pins, paths and folders; and, for images and audio, the rest of the pattern
+    below the folder or archive."""
 
     pins: list[FilePin]
     files: dict[str, Path | ArchiveFiles]
@@ -118,7 +118,7 @@ def _find_draft_files(data: Data, beside: Path) -> _DraftFiles:
 
 
 def _find_pattern_files(pattern: str, beside: Path) -> _DraftFiles:
-    """The folder or the archives that a pattern begins with."""
+    """The folder or the archives with which a pattern begins."""
     steps = pattern.split("/")
     base, count = beside, 0
     while count < len(steps) and not has_parts(steps[count]) and (base / steps[count]).is_dir():
@@ -137,7 +137,7 @@ def _find_pattern_files(pattern: str, beside: Path) -> _DraftFiles:
 
 
 def _list_archives(step: str, folder: Path) -> list[Path]:
-    """The files that a step of a pattern of pictures or sounds names: of a wildcard, archives."""
+    """The files that a step of a pattern of images or audio names; only archives for a wildcard."""
     if not is_pattern(step) or (folder / step).is_file():
         return [folder / step] if (folder / step).is_file() else []
     try:
@@ -149,8 +149,8 @@ def _list_archives(step: str, folder: Path) -> list[Path]:
 
 
 def _plan_rows(data: Data, draft_files: _DraftFiles) -> Plan:
-    """How the rows are made: Parquet alone keeps the types that it has; of other tables, and of what paths say, types
-    are what the texts look like."""
+    """Plan how the rows are read. Parquet files keep their types; for other tables and for parts of paths, types are
+    inferred from the texts."""
     if data.folder:
         return plan_folder(data, draft_files.files, draft_files.pattern)
     files = {name: path for name, path in draft_files.files.items() if isinstance(path, Path)}
@@ -162,7 +162,7 @@ def _plan_rows(data: Data, draft_files: _DraftFiles) -> Plan:
 def _build_source(
     draft: SourceDefinition, path: Path, engine: str, folders: tuple[Path, ...], split: SplitName | None
 ) -> PinnedSource:
-    """The source, built into the cache under its digest, once it is known which file pins it."""
+    """Build the source into the cache under its digest, once it is known which file pins it."""
     temporary_path = get_cache_root() / "sources" / f".{draft.name}-own.arrow.{os.getpid()}.tmp"
     with translate_os_errors(temporary_path):
         temporary_path.parent.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ def _build_source(
             rows, digest = Source(draft, path).write(temporary_path, folders, engine)
             if not rows:
                 files = ", ".join(pin.name for pin in draft.distributions[0].files)
-                raise BadData(f"[data] no rows in {files}: nothing to make a source of")
+                raise BadData(f"[data] {files} has no rows: a source needs at least one")
             check_class_labels(map_table(temporary_path), draft.class_names)
             pinned = choose_file(draft.model_copy(update={"rows": rows, "digest": digest}), path.parent, split)
             move_into_cache(temporary_path, pinned.source.cached_at)
@@ -180,7 +180,7 @@ def _build_source(
 
 
 def _pin_local_files(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Path, ...]]:
-    """Files of this machine; a relative pattern begins beside the draft."""
+    """Local files; a relative pattern is relative to the draft's folder."""
     try:
         paths = {path for pattern in data.files for path in find_files(pattern, beside)}
     except (BadDefinition, Unavailable) as error:
@@ -188,7 +188,7 @@ def _pin_local_files(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Pat
     names = [path.name for path in paths]
     if twice := sorted(name for name in set(names) if names.count(name) > 1):
         raise BadDefinition(
-            f"[data] two files have the same name, {twice[0]}: rename one, a source's files are known by name"
+            f"[data] two files have the same name, {twice[0]}: rename one, since files are identified by name"
         )
     return _pin_files(paths), tuple(sorted({path.parent for path in paths}))
 

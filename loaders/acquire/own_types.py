@@ -1,4 +1,4 @@
-"""Which type a field has whose column has types of its own, in one file or in several."""
+"""The type of a field whose column has a type of its own in one file or several."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LISTS = "[]"
-"""What the type of a column of lists ends with, before their shape is known."""
+"""The suffix of the type of a column of lists before their shape is known."""
 ENCODED = "encoded"
-"""The type of a column of encoded files, before it is known of what."""
+"""The type of a column of encoded files before their kind is known."""
 
 
 def infer_column_type(kind: pa.DataType) -> str:
-    """The type of a field of such a column: a scalar's, an item and `LISTS`, `ENCODED`, `NO_VALUES`, or ""."""
+    """Return a field's type for a column type: a scalar type, an item type and `LISTS`, `ENCODED`, `NO_VALUES`, or
+    ""."""
     if has_encoded_files(kind):
         return ENCODED
     item = find_item_type(to_stored_type(kind))
@@ -43,11 +44,11 @@ def infer_column_type(kind: pa.DataType) -> str:
 def settle_type(
     field: str, column: object, kinds: Mapping[str, pa.DataType], texts: Mapping[str, str] | None = None
 ) -> str:
-    """The type that holds a column of these types, each that of a file; `texts`: what texts look like in a file without
-    types. One line says which file and column have none, and what to do (`BadDefinition`)."""
+    """Return the type that holds a column of these types (one for each file). `texts`: the inferred type for a file
+    without types. Raises `BadDefinition`, which names file, column and remedy, if there is none."""
     import pyarrow as pa
 
-    known: dict[str, str] = {}  # a type, and the first file that has it
+    known: dict[str, str] = {}  # by type, the first file that has it
     for file, kind in kinds.items():
         type_name = (texts or {}).get(file) or infer_column_type(kind)
         if not type_name:
@@ -55,7 +56,7 @@ def settle_type(
                 f', or a part of it by its name ("{column}.{kind.field(0).name}")' if pa.types.is_struct(kind) else ""
             )
             raise BadDefinition(
-                f"[data] {file}: column {column!r} is {describe_type(kind)}, which is no type of a field: "
+                f"[data] {file}: column {column!r} is {describe_type(kind)}, which no field type supports: "
                 f"{describe_remedy(field, kind)}{parts}"
             )
         known.setdefault(type_name, file)
@@ -63,11 +64,11 @@ def settle_type(
     if not common:
         file, other = list(known.values())[:2]
         raise BadDefinition(
-            f"[data] {other}: column {column!r} is {describe_type(kinds[other])}, and {describe_type(kinds[file])} in "
-            f"{file}: {describe_remedy(field)}, or write all alike"
+            f"[data] {other}: column {column!r} is {describe_type(kinds[other])}, but {describe_type(kinds[file])} in "
+            f"{file}: {describe_remedy(field)}, or use one type in all files"
         )
     if common == NO_VALUES:
-        raise BadDefinition(f"[data] {next(iter(kinds))}: column {column!r} has no values: leave {field!r} out")
+        raise BadDefinition(f"[data] {next(iter(kinds))}: column {column!r} has no values: remove {field!r}")
     if common == "timestamp":
         _refuse_zones(field, column, kinds)
     return common
@@ -77,26 +78,26 @@ def _refuse_zones(field: str, column: object, kinds: Mapping[str, pa.DataType]) 
     files = {bool(getattr(to_stored_type(kind), "tz", None)): file for file, kind in reversed(list(kinds.items()))}
     if len(files) > 1:
         raise BadDefinition(
-            f"[data] {files[False]}: column {column!r} has times without a zone, and {files[True]} with one: write all "
-            f"alike, or {describe_remedy(field)}"
+            f"[data] {files[False]}: column {column!r} has times without a zone, but {files[True]} with one: use one "
+            f"form, or {describe_remedy(field)}"
         )
 
 
 def detect_media(column: pa.ChunkedArray) -> str:
-    """Whether encoded files are pictures or sounds, by how the first begins."""
+    """Whether encoded files are images or audio, by the first bytes of the first one."""
     first = next((value.as_py() for value in column if value.is_valid), b"")
     return "audio" if find_media_type(first).startswith("audio/") else "image"
 
 
 class TypedColumn:
-    """A field's column in files that have types, as far as it has been looked at."""
+    """A field's column in files that have types, as far as it has been read."""
 
     def __init__(self, field: str, column: str | list[str]) -> None:
         self._field, self._column = field, column
         self._kinds: dict[str, pa.DataType] = {}
         self._media = ""
         self._inexact: tuple[str, pa.DataType] | None = None
-        """What float64 does not hold, and of which type it is."""
+        """A value that float64 does not represent exactly, and its type."""
         self._narrows = False
 
     def look(self, file: str, column: pa.ChunkedArray) -> None:
@@ -115,13 +116,13 @@ class TypedColumn:
                 self._inexact = f"{file}: {self._field} is {error}", column.type
 
     def settle(self, guess: TypeInference, untyped: str, given: str) -> str:
-        """The field's type: that which the draft gives, or one that holds what all files have (`BadDefinition`), among
-        them perhaps one without types (`untyped`, its name)."""
+        """Return the field's type: the one in the draft, or one that holds the values of all files. Raises
+        `BadDefinition` if there is none. `untyped`: the name of a file without types, if there is one."""
         import pyarrow as pa
 
         if given:
             if given == "float64" and self._inexact:
-                log_message(f"[data] {self._inexact[0]}: rounded, as `types` says")
+                log_message(f"[data] {self._inexact[0]}: rounded, as set by `types`")
             return given
         texts = {untyped: guess.text_type} if untyped else {}
         kind = settle_type(self._field, self._column, self._kinds | dict.fromkeys(texts, pa.string()), texts)
@@ -140,7 +141,7 @@ class TypedColumn:
         return f"{kind.removesuffix(LISTS)}[{shape}"
 
     def column_for(self, kind: str) -> str | list[str]:
-        """The column that a field of a type is read from."""
+        """Return the column from which a field of a type is read."""
         encoded = any(infer_column_type(stored_kind) == ENCODED for stored_kind in self._kinds.values())
         return f"{self._column}.bytes" if encoded and kind in ("image", "audio", "bytes") else self._column
 

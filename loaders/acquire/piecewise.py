@@ -1,11 +1,11 @@
-"""Building a source that is larger than memory: shard by shard, on one core, many, or a cluster.
+"""Build a source that is larger than memory: shard by shard, on one core, many, or a cluster.
 
-A reader that has `shards(files, **options)` and `read_shard(shard)` is read in pieces. Each piece's rows are hashed
-where the engine runs (that is nearly all the work), and appended here to files on disk, which are then put into the
-order of the row ids. Every engine gives the same bytes: the order is that of the ids, and nothing else is kept.
+A reader that has `shards(files, **options)` and `read_shard(shard)` is read in pieces. Each piece's rows are hashed in
+the engine's workers (nearly all of the work), and appended in this process to files on disk, which are then put into
+the order of the row ids. Every engine gives the same bytes, since the rows are ordered by id.
 
-A reader that has `pieces(files, **options)` gives its tables one after the other, as an archive has to be read; they
-are hashed here.
+A reader that has `pieces(files, **options)` yields its tables one after the other, as an archive has to be read; they
+are hashed in this process.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def can_read_in_pieces(reader: ModuleType) -> bool:
-    """Whether a reader can give its rows piece by piece."""
+    """Whether a reader can return its rows piece by piece."""
     return hasattr(reader, "pieces") or (hasattr(reader, "shards") and hasattr(reader, "read_shard"))
 
 
@@ -52,7 +52,7 @@ def build_in_pieces(
     """Write a source's rows, in ascending row id with `row_id` and `check`, as one Arrow file `target`.
 
     `arguments` are the reader's `files` and options; `where` names the source in messages. Returns the digest of the
-    set.
+    set of rows.
     """
     ids: list[NDArray[np.uint64]] = []
     digests: list[Bytes] = []
@@ -73,7 +73,7 @@ def build_in_pieces(
 
 
 def add_schema(call: Callable[..., Any], arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """What a reader's function is called with: its arguments, and the source's schema where it asks for it."""
+    """Return the arguments of a reader's function: its own, and the source's schema if it has that parameter."""
     takes_schema = "schema" in signature(call).parameters
     return {**arguments, "schema": schema} if takes_schema and "schema" not in arguments else arguments
 
@@ -84,7 +84,7 @@ _Piece = tuple["pa.Table", NDArray[np.uint64], Bytes]
 def _iterate_pieces(
     reader: str, arguments: dict[str, Any], schema: Schema, where: str, engine: str
 ) -> Iterator[_Piece]:
-    """Each piece's rows, with their ids (as first occurrences) and digests."""
+    """Yield each piece's rows, with their ids (as first occurrences) and digests."""
     with convert_reader_errors("its data"):
         yield from _read_pieces(reader, arguments, schema, where, engine)
 
@@ -111,7 +111,7 @@ def _read_pieces(reader: str, arguments: dict[str, Any], schema: Schema, where: 
             yield table, compute_first_ids(table, schema), compute_row_digests(table, schema)
         report_progress("shards", len(pieces), len(pieces))
         return
-    # What other processes read is not sent here, which takes longer than to read it again.
+    # Rows that other processes read are read again here, which is faster than sending them.
     hashed = map_jobs(engine, partial(_hash_piece, reader, schema, where), pieces)
     for done, (shard, (its_ids, its_digests)) in enumerate(zip(pieces, hashed, strict=True)):
         report_progress("shards", done, len(pieces))
@@ -120,7 +120,7 @@ def _read_pieces(reader: str, arguments: dict[str, Any], schema: Schema, where: 
 
 
 def _concatenate_parts(parts: list[NDArray[Any]], none: NDArray[Any]) -> NDArray[Any]:
-    """The parts end to end. Empties the list, so that they do not lie in memory twice for long."""
+    """Concatenate the parts. Empties the list, so that they are not in memory twice for long."""
     array = np.concatenate([none, *parts])
     parts.clear()
     return array

@@ -1,4 +1,4 @@
-"""Rows as a manifest lists them against rows as a source gives them: which are absent, which changed."""
+"""Compare the rows that a manifest lists with those of a source: which are absent, which changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowDifference:
-    """Where each listed row stands in the source (`places`, shape (rows,)); which are `absent`, which `changed`."""
+    """The position of each listed row in the source (`places`, shape (rows,)), and which rows are `absent` or
+    `changed`."""
 
     ids: NDArray[np.uint64]
     source_indices: NDArray[np.int64]
@@ -36,7 +37,7 @@ class RowDifference:
 
 
 def compare_rows(listed: pa.Table, rows: pa.Table) -> RowDifference:
-    """`listed` and `rows` have `row_id` and `check`; `rows` in ascending row id."""
+    """Compare two tables that have `row_id` and `check`; `rows` in ascending row id."""
     known, listed_ids = rows["row_id"].to_numpy(), listed["row_id"].to_numpy()
     source_indices: NDArray[np.int64] = np.minimum(np.searchsorted(known, listed_ids), max(len(known) - 1, 0))
     if not len(known):
@@ -49,8 +50,8 @@ def compare_rows(listed: pa.Table, rows: pa.Table) -> RowDifference:
 
 
 def describe_changes(source: str, digest: str, rows: pa.Table) -> str:
-    """What is known of the difference between a source as it was pinned (by `digest`) and the rows that it gives now,
-    from the manifests that list its rows; empty where none does."""
+    """Describe how a source's rows differ from the pinned ones (of `digest`), by the manifests that list them; empty if
+    no manifest does."""
     for manifest in list_manifests():
         pin = manifest.definition.source
         if manifest.definition.ships_rows and (pin.name, pin.digest) == (source, digest):

@@ -1,7 +1,7 @@
-"""Sources: a public data set, or a generator, pinned by the digest of its rows.
+"""Sources: public data sets and generators, pinned by the digest of their rows.
 
-`loaders/sources/<name>.toml` says what a source is (schema, row count, row digest, licence) and where copies of it
-are: distributions, each a generator or a set of pinned files with a reader. Any copy that gives those rows will do.
+`loaders/sources/<name>.toml` defines a source (schema, row count, row digest, licence) and its distributions, each a
+generator or a set of pinned files with a reader. Any distribution that gives the pinned rows can be used.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class FieldPin(_StrictModel):
 
 
 class Distribution(_StrictModel):
-    """One way to have the rows: a `generator`; or `files` and `trees` (folders of many files) and the
-    `reader` that turns them into rows; or another source (`of`) and the `derivation` that makes these rows of its."""
+    """One way to obtain the rows: a `generator`; or `files` and `trees` (folders of many files) with the `reader` that
+    turns them into rows; or another source (`of`) with the `derivation` that computes these rows from it."""
 
     name: str
     generator: str = ""
@@ -74,10 +74,10 @@ class Distribution(_StrictModel):
 
 
 class SourceDefinition(_StrictModel):
-    """What `<name>.toml` says. Without `rows` and `digest` it is a definition of public data whose rows nobody has
-    pinned: whoever pulls it first has its rows held to the `expected` counts, and pinned in their own home. A licence
-    to `accept` is shown first, with its `terms`. `categories` are fields whose integers are codes without an order:
-    other integers are numbers to a baseline. `class_names` are what the classes 0, 1 .. of a field are called."""
+    """The content of `<name>.toml`. Without `rows` and `digest` it defines public data that are not pinned: the first
+    pull checks the rows against the `expected` counts and pins them in the user's home. A licence to `accept` is shown
+    first, with its `terms`. `categories`: fields whose integers are codes without an order (baselines treat other
+    integers as numbers). `class_names`: the names of the classes 0, 1 .. of a field."""
 
     name: str = Item(pattern=r"^[a-z0-9_]+$")
     version: int = Item(ge=1)
@@ -99,7 +99,7 @@ class SourceDefinition(_StrictModel):
 
 @dataclass(frozen=True)
 class Source:
-    """A source and the file that defines it."""
+    """A source and its definition file."""
 
     definition: SourceDefinition
     path: Path
@@ -123,7 +123,7 @@ class Source:
 
     @property
     def extra(self) -> str:
-        """The extra whose package each generator of it leaves the making of rows to; empty where one needs none."""
+        """The extra that every generator of the source requires; empty if one requires none."""
         needed = [
             find_base_source(distribution).extra
             if distribution.derivation
@@ -134,7 +134,7 @@ class Source:
 
     @property
     def lacks(self) -> str:
-        """`extra` where its package is not installed here."""
+        """`extra` if its package is not installed, else empty."""
         absent = [
             find_base_source(distribution).lacks
             if distribution.derivation
@@ -153,7 +153,7 @@ class Source:
 
     @property
     def downloads(self) -> bool:
-        """Whether the files of some distribution have an address; what has none has to be brought (`--data`)."""
+        """Whether a distribution's files can be downloaded; otherwise the user has to provide them (`--data`)."""
         return any(
             find_base_source(distribution).downloads
             if distribution.derivation
@@ -164,14 +164,14 @@ class Source:
 
     @property
     def cached_at(self) -> Path:
-        # The schema is in the name too: roles make the row ids, and are in no row's digest.
+        # The name includes the schema: roles determine the row ids, but are not part of a row's digest.
         shape = compute_identity(self.schema.records())[:8]
         name = f"{self.name}-v{self.definition.version}-{self.definition.digest[:16]}-{shape}.arrow"
         return get_cache_root() / "sources" / name
 
     def class_names(self, field: str) -> list[str]:
-        """What the classes 0, 1 .. of a field are called, where the data name them, or a reader made them of
-        texts; else nothing."""
+        """Return the names of the classes 0, 1 .. of a field if the data name them or a reader made them from texts;
+        else an empty list."""
         if field in self.definition.class_names:
             return self.definition.class_names[field]
         for distribution in self.definition.distributions:
@@ -181,8 +181,8 @@ class Source:
         return []
 
     def table(self, own_folders: tuple[Path, ...] = (), engine: str = "local") -> pa.Table:
-        """The rows in ascending row id, memory-mapped, with `row_id` and `check`; built once, then cached. `engine` is
-        where a source that is read in pieces is hashed.
+        """Return the rows in ascending row id, memory-mapped, with `row_id` and `check`; built once, then cached.
+        `engine` hashes the rows of a source that is read in pieces.
 
         A source that is not pinned yet is built each time.
         """
@@ -192,12 +192,13 @@ class Source:
         return load_or_write_table(self.cached_at, lambda target: self.write(target, own_folders, engine))
 
     def require_licence(self) -> None:
-        """`LicenceNotAccepted` where the owner wants the licence accepted and the user has not done so."""
+        """Raise `LicenceNotAccepted` if the licence has to be accepted and the user has not done so."""
         if self.definition.accept:
             require_accepted_licence(self.definition.accept, f"source {self.name}", self.definition.terms)
 
     def build(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
-        """The rows from the first distribution that can be had, held to the pinned count and digest, in memory."""
+        """Return the rows, in memory, from the first available distribution, checked against the pinned count and
+        digest."""
         self.require_licence()
 
         def make(distribution: Distribution) -> tuple[pa.Table, pa.Table, str]:
@@ -207,9 +208,9 @@ class Source:
         return self._try_distributions(make)
 
     def write(self, target: Path, own_folders: tuple[Path, ...] = (), engine: str = "local") -> tuple[int, str]:
-        """Write the rows, from the first distribution that can be had and held to the pin, to `target` as an Arrow
-        file: in bounded memory where the reader gives them in pieces. Returns their number and digest. Raises
-        `LicenceNotAccepted` where the licence has to be accepted first."""
+        """Write the rows of the first available distribution, checked against the pin, to `target` as an Arrow file; in
+        bounded memory if the reader returns them in pieces. Returns their number and digest. Raises
+        `LicenceNotAccepted` if the licence has to be accepted first."""
         self.require_licence()
 
         def make(distribution: Distribution) -> tuple[tuple[int, str], pa.Table, str]:
@@ -223,8 +224,8 @@ class Source:
     def write_from(
         self, distribution: Distribution, arguments: dict[str, Any], target: Path, engine: str = "local"
     ) -> str:
-        """Write the rows that a distribution's reader or generator gives for `arguments` to `target`, as an Arrow file;
-        returns their digest."""
+        """Write the rows that a distribution's reader or generator returns for `arguments` to `target`, as an Arrow
+        file, and return their digest."""
         if distribution.reader and can_read_in_pieces(load_module("loaders/readers", distribution.reader, "reader")):
             where = f"source {self.name}, {distribution.name}"
             return build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
@@ -233,7 +234,7 @@ class Source:
         return digest
 
     def _try_distributions(self, make: Callable[[Distribution], tuple[T, pa.Table, str]]) -> T:
-        """What `make` gives (beside the rows and their digest) of the first distribution that can be had and that has
+        """Return the result of `make` (without the rows and their digest) for the first available distribution that has
         the pinned digest."""
         refuse_labels(f"source {self.name}")
         reasons = []
@@ -251,11 +252,11 @@ class Source:
             differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
             by = describe_maker(distribution.generator, distribution.options)
             reasons.append("; ".join(filter(None, (f"{distribution.name}: gives {differ}", known, by))))
-            log_message(f"{self.name}: {distribution.name} does not give the pinned rows; trying the next distribution")
+            log_message(f"{self.name}: {distribution.name} differs from the pinned rows; trying the next distribution")
         raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
 
     def _arguments(self, distribution: Distribution, own_folders: tuple[Path, ...]) -> dict[str, Any]:
-        """What a reader is called with: its files, fetched, and its options."""
+        """The arguments of a reader: its fetched files, and its options."""
         if distribution.generator:
             return dict(distribution.options)
         if distribution.derivation:
@@ -263,7 +264,7 @@ class Source:
         return fetch_files(distribution, own_folders)[1]
 
     def read(self, distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> pa.Table:
-        """One distribution's rows, cast to the schema, in its own order."""
+        """Return a distribution's rows, cast to the schema, in the distribution's order."""
         return self._make_rows(distribution, self._arguments(distribution, own_folders))
 
     def _make_rows(self, distribution: Distribution, arguments: dict[str, Any]) -> pa.Table:
@@ -289,23 +290,23 @@ class Source:
 
 
 def _concatenate_pieces(pieces: Callable[..., Iterator[pa.Table]], **arguments: Any) -> pa.Table:
-    """All that a reader gives in pieces, in memory."""
+    """All pieces of a reader, in memory."""
     import pyarrow as pa
 
     return pa.concat_tables(pieces(**arguments))
 
 
 def find_base_source(distribution: Distribution) -> Source:
-    """The source that a distribution is derived from."""
+    """Return the source from which a distribution is derived."""
     base = find_source(distribution.of)
     if any(base_distribution.of for base_distribution in base.definition.distributions):
-        raise BadDefinition(f"distribution {distribution.name!r}: source {base.name} is derived itself: name its base")
+        raise BadDefinition(f"distribution {distribution.name!r}: source {base.name} is itself derived: name its base")
     return base
 
 
 def fetch_files(distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> tuple[Distribution, dict[str, Any]]:
-    """A distribution's files and trees, fetched: the distribution with all of them pinned, and what its reader is
-    called with (`files` by name, a path each, or the `Members` of a tree; and its options)."""
+    """Fetch a distribution's files and trees. Returns the distribution with all of them pinned, and the arguments of
+    its reader (`files` by name, each a path, or the `ArchiveFiles` of a tree; and its options)."""
     files: dict[str, Any] = {}
     pins: list[FilePin | UnpinnedFile] = []
     for pin in distribution.files:
@@ -323,7 +324,7 @@ def fetch_files(distribution: Distribution, own_folders: tuple[Path, ...] = ()) 
 
 
 def add_row_ids(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:
-    """The rows in ascending row id, with `row_id` and `check`; and the digest of the set."""
+    """Return the rows in ascending row id, with `row_id` and `check`, and the digest of the set."""
     import numpy as np
 
     (ids, repeated), digests = compute_ids_and_repeats(table, schema), compute_row_digests(table, schema)
@@ -334,7 +335,7 @@ def add_row_ids(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:
 
 
 def read_source(path: Path) -> Source:
-    """The source of a TOML file; `BadDefinition` lists what is wrong in it."""
+    """Read a source's TOML file. Raises `BadDefinition`, which lists the errors in it."""
     source = Source(read_definition(path, SourceDefinition), path)
     try:
         source.schema  # noqa: B018  (its own checks)
@@ -346,7 +347,7 @@ def read_source(path: Path) -> Source:
         ways = [way for way in (distribution.generator, distribution.reader, distribution.derivation) if way]
         if len(ways) != 1:
             raise BadDefinition(
-                f"{path}: distribution {distribution.name!r} needs one of a generator, a reader or a derivation"
+                f"{path}: distribution {distribution.name!r} needs exactly one of generator, reader and derivation"
             )
         if bool(distribution.of) != bool(distribution.derivation) or distribution.of == source.name:
             raise BadDefinition(
@@ -356,13 +357,15 @@ def read_source(path: Path) -> Source:
             first = [file.name for file in distribution.files if isinstance(file, UnpinnedFile)]
             first += [tree.name for tree in distribution.trees if not tree.tree]
             if first:
-                raise BadDefinition(f"{path}: {first[0]} is not pinned, so [expected] must say what rows it gives")
+                raise BadDefinition(
+                    f"{path}: {first[0]} is not pinned, so [expected] has to give the counts of its rows"
+                )
     return source
 
 
 def load_sources() -> dict[str, Source]:
-    """Every source, the package's own and those of `FARSHIFT_PATH`, by name; with the rows that were pinned in the
-    user's home, where the source itself has no pin."""
+    """Return all sources by name, of the package and of `FARSHIFT_PATH`. A source without a pin has the one of the
+    user's home, if there is one."""
     return {
         name: apply_own_pin(source)
         for name, source in read_all_definitions("loaders/sources", read_source, "source").items()
@@ -372,19 +375,20 @@ def load_sources() -> dict[str, Source]:
 def find_source(name: str) -> Source:
     known = load_sources()
     if name not in known:
-        raise UnknownName("source", name, known, "(one of your own: name its home in FARSHIFT_PATH)")
+        raise UnknownName("source", name, known, "(for a source of your own, add its folder to FARSHIFT_PATH)")
     return known[name]
 
 
 def read_categories(name: str) -> list[str]:
-    """The fields of a source whose integers are codes without an order; none where the source is private elsewhere."""
+    """Return the fields of a source whose integers are codes without an order; none if the source is private to another
+    machine."""
     return next(
         (read_source(path).definition.categories for path in find_plugin_files("loaders/sources", f"{name}.toml")), []
     )
 
 
 class OwnPin(_StrictModel):
-    """What `<home>/sources/<name>-v<version>.toml` says: the rows that the first pull of a definition gave."""
+    """The content of `<home>/sources/<name>-v<version>.toml`: the rows of the first pull of a definition."""
 
     definition: str
     rows: int
@@ -393,12 +397,13 @@ class OwnPin(_StrictModel):
 
 
 def make_own_pin_path(source: Source) -> Path:
-    """Where the user's home has the pin of a source that its definition does not pin."""
+    """Return the path in the user's home of the pin of a source whose definition has none."""
     return get_user_home() / "sources" / f"{source.name}-v{source.definition.version}.toml"
 
 
 def compute_definition_digest(definition: SourceDefinition) -> str:
-    """The digest of what decides a definition's rows: where that changes, a pin in the user's home is out of date."""
+    """Return the digest of everything that determines a definition's rows. If it changes, the pin in the user's home is
+    out of date."""
     record = definition.model_dump(include={"name", "version", "fields", "expected"}, exclude_none=True)
     ways = [
         distribution.model_dump(
@@ -410,7 +415,7 @@ def compute_definition_digest(definition: SourceDefinition) -> str:
 
 
 def apply_own_pin(source: Source) -> Source:
-    """The source as the user's home pins it, if it does; else as it is."""
+    """Return the source with the pin of the user's home if there is one, else unchanged."""
     definition = source.definition
     if definition.digest or not (path := make_own_pin_path(source)).exists():
         return source

@@ -1,5 +1,5 @@
-"""Which file pins a source of the user's own: the one that is there, a new one, or one in place of what an earlier
-build wrote. Nothing is written here."""
+"""Choose the file that pins a source of the user's own data: an existing one, a new one, or a replacement of one that
+an earlier build wrote. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMAND = "farshift splits build"
 
 @dataclass(frozen=True)
 class SplitName:
-    """The split that a source is pinned for."""
+    """The split for which a source is pinned."""
 
     name: str
     version: int
@@ -29,8 +29,8 @@ class SplitName:
 
 @dataclass(frozen=True)
 class PinnedSource:
-    """A source whose rows are pinned and in the cache; `content` is to be written to its path, unless the file that
-    stands there says the same (None). `folders` are those that its files were found in."""
+    """A source whose rows are pinned and cached. `content` is to be written to its path, or None if the existing file
+    is equivalent. `folders`: where its files were found."""
 
     source: Source
     content: bytes | None = None
@@ -38,8 +38,8 @@ class PinnedSource:
 
 
 def find_pinned(draft: SourceDefinition, folder: Path, split: SplitName | None) -> PinnedSource | None:
-    """The source in `folder` that was made of the same data in the same way, under the draft's name or, for a later
-    version of a split, under the name that an earlier build gave it."""
+    """Return the source in `folder` that was built from the same data in the same way, under the draft's name or, for a
+    later version of a split, under the name of an earlier build."""
     candidates = [folder / f"{draft.name}.toml"]
     if split and split.version > 1:
         candidates += sorted(folder.glob(f"{draft.name}_v*.toml"))
@@ -53,9 +53,9 @@ def find_pinned(draft: SourceDefinition, folder: Path, split: SplitName | None) 
 
 
 def choose_file(pinned: SourceDefinition, folder: Path, split: SplitName | None) -> PinnedSource:
-    """The file that a source gets, whose rows have been pinned. Raises `BadDefinition` where that would replace a file
-    which a frozen split stands on, or which a build did not write; a later version of a split gets a source of another
-    name (`photos_v2`) beside the one that the earlier version stands on."""
+    """Choose the file of a source whose rows have been pinned. Raises `BadDefinition` if it would replace a file on
+    which a frozen split depends, or which no build wrote. A later version of a split gets a source of another name
+    (`photos_v2`) beside the one on which the earlier version depends."""
     path = folder / f"{pinned.name}.toml"
     if not path.exists():
         return _make_pinned_source(pinned, path)
@@ -63,38 +63,37 @@ def choose_file(pinned: SourceDefinition, folder: Path, split: SplitName | None)
     same = _has_same_rows(known.definition, pinned)
     standing = [] if same else _find_dependent_splits(known)
     if not standing and is_unedited(path):
-        log_message(
-            f"{path} {'pins the same rows of other files' if same else 'pinned other data'}: it is written anew"
-        )
+        log_message(f"{path} {'pins the same rows of other files' if same else 'pinned other data'}: it is rewritten")
         return _make_pinned_source(pinned, path)
     if same:
-        log_message(f"{path} was written or edited by hand, and gives the same rows: it stays as it is")
+        log_message(f"{path} was written or edited by hand, and gives the same rows: it is not changed")
         return PinnedSource(known)
     if not standing:
         raise BadDefinition(
-            f"{path} defines {pinned.name!r} by other data, and was written or edited by hand: delete it, or give this "
-            "source another name by source = { name = .. }"
+            f"{path} defines {pinned.name!r} by other data, and was written or edited by hand: delete it, or rename "
+            "this source by source = { name = .. }"
         )
     full_names = [manifest.full_name for manifest in standing]
     later = f"{pinned.name}_v{split.version}" if split else ""
     if split and split.version > 1 and str(split) not in full_names and not pinned.name.endswith(f"_v{split.version}"):
         chosen = choose_file(pinned.model_copy(update={"name": later}), folder, split)
         log_message(
-            f"{shorten_list(full_names)} {'stands' if len(standing) == 1 else 'stand'} on the data as {path.name} pins "
-            f'them: the source of {split} is {later}; source = {{ name = "{later}" }} in the draft makes it so anywhere'
+            f"{shorten_list(full_names)} {'depends' if len(standing) == 1 else 'depend'} on the data as pinned in "
+            f"{path.name}: the source of {split} is {later}; to set this name in the draft, write "
+            f'source = {{ name = "{later}" }}'
         )
         return chosen
     folders = shorten_list([str(manifest.folder) for manifest in standing])
     if split and str(split) in full_names:
         newest = max(known.definition.version for known in list_own_manifests(split.name))
         raise BadDefinition(
-            f"{split} is frozen on other data, and a frozen version never changes: raise `version` to {newest + 1}, or "
+            f"{split} is frozen on other data, and a frozen version never changes: set `version` to {newest + 1}, or "
             f"delete {folders}"
         )
     raise BadDefinition(
-        f"{path} defines {pinned.name!r} by other data, which {shorten_list(full_names)} "
-        f"{'stands' if len(standing) == 1 else 'stand'} on: give this source another name by source = {{ name = .. }}, "
-        f"raise `version`, or delete {folders}"
+        f"{path} defines {pinned.name!r} by other data, on which {shorten_list(full_names)} "
+        f"{'depends' if len(standing) == 1 else 'depend'}: rename this source by source = {{ name = .. }}, "
+        f"increase `version`, or delete {folders}"
     )
 
 
@@ -106,7 +105,7 @@ def _make_pinned_source(pinned: SourceDefinition, path: Path) -> PinnedSource:
 
 
 def _has_same_rows(first: SourceDefinition, other: SourceDefinition) -> bool:
-    """Whether splits over one stand as they are over the other: the rows, the fields, what classes are called."""
+    """Whether splits over one source hold for the other: equal rows, fields and class names."""
     maps = [[way.options.get("maps") for way in definition.distributions] for definition in (first, other)]
     ours, others = (
         (its.version, its.digest, its.fields, its.class_names, levels)
@@ -116,7 +115,7 @@ def _has_same_rows(first: SourceDefinition, other: SourceDefinition) -> bool:
 
 
 def _find_dependent_splits(known: Source) -> list[Manifest]:
-    """The frozen splits that need a source as it is."""
+    """The frozen splits that depend on a source."""
     pin = (known.name, known.definition.digest)
     standing = [manifest for manifest in list_own_manifests() if manifest.frozen]
     return [

@@ -1,4 +1,4 @@
-"""What the values of a column are, as far as they have been looked at: of tables whose files say no types."""
+"""Infer the type of a column of a table whose file has no types."""
 
 from __future__ import annotations
 
@@ -19,33 +19,32 @@ if TYPE_CHECKING:
 
 MOST_CLASSES = 20_000
 MOST_INFERRED, ROWS_A_CLASS = 1_000, 5
-"""A label whose texts are at most that many, each that of so many rows on average, has classes."""
+"""A text label has classes if it has at most this many distinct texts, each in this many rows on average."""
 _NUMBER = r"^[+-]?(((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|inf(inity)?))$"
 _INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})(\.0+)?$"
 _LONG = r"^[+-]?[0-9]{16,}(\.0*)?$"
-"""Whole numbers of so many digits that float64, or int64, may not carry them."""
+"""Integers with so many digits that float64, or int64, may not represent them exactly."""
 _LIST = r"^\[[\s\d.,eE+\-\[\]]*\]$"
 _LIST_WITH_HOLES = r"^\[[\s\d.,eE+\-\[\]]*((null|NaN)[\s\d.,eE+\-\[\]]*)+\]$"
 _COMMA = r"^[+-]?[0-9]+(,[0-9]+)?$"
 _MARKS = ("na", "n/a", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a")
-"""What tables write where a number is missing."""
+"""Common marks of a missing number."""
 
 
 class TypeInference:
-    """What the values of a column are, as far as they have been looked at. A number that begins with a zero ("007") is
-    text, and so is a column without any value. So are whole numbers of which one is too long for int64 (or, where
-    others have a fraction, for float64): `inexact` is the first that is. NaN is a missing number among numbers, and a
-    word among words."""
+    """The inferred type of a column, as far as it has been read. A number with a leading zero ("007") is text, and so
+    is a column without values. Integers are text if one is too long for int64 (or for float64, if others have a
+    fraction): `inexact` is the first. NaN is a missing value among numbers, and a word among words."""
 
     def __init__(self, ignored: Iterable[str] = ("",), decimal: str = ".") -> None:
         self.texts: dict[str, int] = {}
-        """The different texts, each with the number of its rows; not all of them where they are over `MOST_CLASSES`."""
+        """The distinct texts, each with its number of rows; incomplete beyond `MOST_CLASSES`."""
         self._ignored, self._decimal = sorted(ignored), decimal
         self._fits = {"bool": True, "int64": True, "float64": True}
         self._own, self._seen, self._valued = "", 0, 0
         self.inexact, self._forms = "", set[bool]()
         self.zones: set[bool] = set()
-        """Whether times have a zone: of texts that are times, as far as all have been."""
+        """Whether times have a zone, as long as all texts have been times."""
         self._times = True
         self._shapes: set[tuple[int, ...]] = set()
         self._item = ""
@@ -90,8 +89,8 @@ class TypeInference:
             self._look_at_long(values)
 
     def _look_at_long(self, numbers: pa.ChunkedArray) -> None:
-        """Whether whole numbers are too long for int64 or float64. Those that are written 3.0 are read as float64,
-        which others that are longer must not be."""
+        """Whether integers are too long for int64 or float64. A column with numbers written as 3.0 is read as float64,
+        which does not represent longer ones exactly."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -108,7 +107,7 @@ class TypeInference:
             self.inexact = next((text for text in long.to_pylist() if not is_carried(text)), "")
 
     def _lists(self, column: pa.ChunkedArray, item: str) -> str:
-        """The type of a column of lists of numbers: a tensor, or text where they are not all of one shape."""
+        """The type of a column of lists of numbers: a tensor, or text if their shapes differ."""
         if self._own == "string":
             return "string"
         try:
@@ -120,13 +119,13 @@ class TypeInference:
 
     @property
     def almost_numbers(self) -> str:
-        """What makes numbers of a column of text whose texts are nearly all numbers; "" where nothing does."""
+        """How to read a text column with mostly numeric texts as numbers; "" if that is not possible."""
         if self.type != "string":
             return ""
         if self.inexact and self._fits["float64"]:
             return (
-                f"int64 and float64 do not carry {self.inexact} exactly: where they are no ids and may be rounded, say "
-                'types = { .. = "float64" }'
+                f"int64 and float64 do not represent {self.inexact} exactly: if the values are not ids and may be "
+                'rounded, set types = { .. = "float64" }'
             )
         if len(self.texts) > MOST_CLASSES:
             return ""
@@ -135,15 +134,15 @@ class TypeInference:
             and all(re.match(_COMMA, text) for text in self.texts)
             and any("," in text for text in self.texts)
         ):
-            return 'its numbers have a comma: where that is the decimal mark, say options = { decimal = "," }'
+            return 'its numbers have a comma: if that is the decimal mark, set options = { decimal = "," }'
         marks = sorted(text for text in self.texts if not re.match(_NUMBER, text))
         if 0 < len(marks) < len(self.texts) and all(mark.lower() in _MARKS for mark in marks):
             named = shorten_list(list(map(repr, marks)))
-            return f"its numbers have {named} among them: say options = {{ missing = {json.dumps(marks)} }}"
+            return f"its numbers have {named} among them: set options = {{ missing = {json.dumps(marks)} }}"
         return ""
 
     def _look_for_lists(self, values: pa.ChunkedArray) -> None:
-        """Whether texts are lists of numbers, as JSON writes them, all of one shape."""
+        """Whether texts are JSON lists of numbers, all of one shape."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -158,7 +157,7 @@ class TypeInference:
                 self._item = "float32" if "float32" in (item, self._item) else item
                 self._shapes.add(to_tensors(column)[1])
                 return
-            except (ValueError, OverflowError):  # no JSON, or not even (pa.ArrowInvalid and Ragged are of its kind)
+            except (ValueError, OverflowError):  # not JSON, or ragged (pa.ArrowInvalid and Ragged are ValueErrors)
                 pass
         self._all_lists = self._all_lists and not len(values)
 
@@ -173,24 +172,24 @@ class TypeInference:
             if len(its) == len(values):
                 try:
                     convert_to_utc(its)
-                except pa.ArrowInvalid:  # such as the 31st of June
+                except pa.ArrowInvalid:  # for example the 31st of June
                     break
                 return
         self._times = False
 
     @property
     def looks_like_times(self) -> bool:
-        """Whether all values are times in ISO 8601, with a zone each or none."""
+        """Whether all values are ISO 8601 times, either all with a zone or all without."""
         return self._own == "timestamp" or (self._times and self._seen > 0 and len(self.zones) == 1)
 
     @property
     def why_no_classes(self) -> str:
-        """Why the texts are hardly classes; "" where they are few, and each that of several rows. Numbers may be among
-        them ("0", "1", "2+"), but for those of which another text is a slip of the pen, or says that one is missing."""
+        """Why the texts are not classes; "" if they are few and each is in several rows. Numbers may be among them
+        ("0", "1", "2+"), unless the other texts look like typing errors or marks of missing values."""
         count, most = len(self.texts), min(MOST_INFERRED, self._seen // ROWS_A_CLASS)
         if not 0 < count <= most:
             number = f"over {MOST_CLASSES:,}" if count > MOST_CLASSES else f"{count:,}"
-            return f"{number} different texts in {self._seen:,} rows"
+            return f"{number} distinct texts in {self._seen:,} rows"
         others = {text: rows for text, rows in self.texts.items() if not re.match(_NUMBER, text)}
         rare = [text for text, rows in others.items() if rows < ROWS_A_CLASS or text.lower() in _MARKS]
         if rare and len(others) < count:
@@ -203,7 +202,7 @@ class TypeInference:
 
     @property
     def text_type(self) -> str:
-        """What those values look like that are texts."""
+        """The inferred type of the values that are texts."""
         if (
             self._all_lists
             and len(self._shapes) == 1
@@ -214,6 +213,6 @@ class TypeInference:
         if not self._seen:
             return "string"
         if not self._valued:
-            return "float64"  # NaN alone
+            return "float64"  # only NaN
         fits = self._fits | {"int64": self._fits["int64"] and len(self._forms) < 2}
         return next((kind for kind, fit in fits.items() if fit and not (kind == "float64" and self.inexact)), "string")

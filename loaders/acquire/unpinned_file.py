@@ -1,4 +1,4 @@
-"""Bringing a file whose sha256 nobody has published: it is pinned as it is when it is first read."""
+"""Fetch a file without a published sha256: it is pinned when it is first read."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..mirrors import MirrorFailed
 
 
 def fetch_unpinned_file(target: UnpinnedFile, own_folders: tuple[Path, ...] = ()) -> tuple[FilePin, Path]:
-    """A file by its name (and size and md5, where they are known), from the folders that the user names, else from its
-    mirrors: its pin, and where it lies. Raises `Unavailable` with every reason where none gives it."""
+    """Fetch a file by name (and size and md5, if known) from the user's folders, else from its mirrors. Returns its pin
+    and path. Raises `Unavailable` with the reason for each place if none has it."""
     reasons: list[str] = []
     short = target.name.rpartition("/")[2]
     for folder in own_folders:
@@ -31,7 +31,7 @@ def fetch_unpinned_file(target: UnpinnedFile, own_folders: tuple[Path, ...] = ()
     for mirror in target.mirrors:
         kind, name = mirrors.load_mirror(mirror, target.name)
         if kind.NETWORK and is_offline():
-            reasons.append(f"{name}: not reached (offline)")
+            reasons.append(f"{name}: not tried (offline)")
             continue
         partial = get_cache_root() / "files" / "first" / f"{compute_identity(mirror)[:16]}.part"
         try:
@@ -39,7 +39,7 @@ def fetch_unpinned_file(target: UnpinnedFile, own_folders: tuple[Path, ...] = ()
                 kind.fetch(mirror, partial, target.bytes)
                 if problem := _describe_difference(target, partial):
                     partial.unlink()
-                    raise MirrorFailed(f"gave a file that {problem}")
+                    raise MirrorFailed(f"returned a file that {problem}")
                 digest = compute_file_sha256(partial)
                 path = get_cache_root() / "files" / digest[:2] / digest
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,17 +52,17 @@ def fetch_unpinned_file(target: UnpinnedFile, own_folders: tuple[Path, ...] = ()
         return FilePin(name=target.name, sha256=digest, bytes=path.stat().st_size, mirrors=target.mirrors), path
     raise Unavailable(
         f"{target.name} is not available: {'; '.join(reasons) or 'it has no public address'}. "
-        "Put it in a folder under this name, and name the folder with --data"
+        "Put it in a folder under this name, and give the folder by --data"
     )
 
 
 def _describe_difference(target: UnpinnedFile, path: Path) -> str:
-    """How a file is not the wanted one; empty where nothing says so."""
+    """How a file differs from the wanted one; empty if no difference is known."""
     if target.bytes is not None and path.stat().st_size != target.bytes:
-        return f"has {path.stat().st_size:,} bytes, not the published {target.bytes:,}"
+        return f"has {path.stat().st_size:,} bytes instead of the published {target.bytes:,}"
     if target.md5 is not None:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
         if digest != target.md5:
-            return f"has md5 {digest[:12]}.., not the published {target.md5[:12]}.."
+            return f"has md5 {digest[:12]}.. instead of the published {target.md5[:12]}.."
     return ""

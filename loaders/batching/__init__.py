@@ -1,1 +1,1 @@
-"""Batches of a part: their order, their columns, and the same on a device or as a torch data set."""
+"""Batches of a part: their order and columns, as arrays, on a device, or as a torch data set."""

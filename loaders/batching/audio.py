@@ -1,4 +1,4 @@
-"""Encoded sounds as samples: one channel, at the rate that a model asks for."""
+"""Decode audio files to mono samples at a given sampling rate."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from ...core.errors import BadData, MissingExtra, get_first_line
 
 
 def read_samples(content: bytes, rate: int, named: str) -> NDArray[np.float32]:
-    """A WAV file as samples from -1 to 1, (n,), at `rate` a second: the mean of its channels, resampled by a polyphase
-    filter where it was recorded at another rate (`scipy.signal.resample_poly`, whose defaults decide the last bits:
-    `describe_audio_decoder` names it).
+    """Decode a WAV file to samples from -1 to 1, shape (n,), at `rate` Hz: the mean of its channels, resampled by a
+    polyphase filter if it was recorded at another rate (`scipy.signal.resample_poly`, whose defaults determine the last
+    bits: `describe_audio_decoder` names its version).
 
-    Raises `BadData`, which begins with `named`, for a file that cannot be read, and `MissingExtra` without SciPy."""
+    Raises `BadData`, whose message begins with `named`, for a file that cannot be read, and `MissingExtra` without
+    SciPy."""
     try:
         from scipy.io import wavfile
         from scipy.signal import resample_poly
     except ImportError as error:
-        raise MissingExtra("decoding sounds", "train") from error
+        raise MissingExtra("decoding audio", "train") from error
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # chunks that hold no samples
+            warnings.simplefilter("ignore")  # about chunks without samples
             recorded_rate, values = wavfile.read(io.BytesIO(content))
-    except MemoryError:  # says nothing of the sound
+    except MemoryError:  # not a fault of the file
         raise
-    except Exception as error:  # a damaged file raises anything
+    except Exception as error:  # a damaged file may raise any exception
         raise BadData(f"{named} cannot be read as WAV: {get_first_line(error)}") from error
     loud = np.iinfo(values.dtype).max + 1.0 if values.dtype.kind in "iu" else 1.0
-    quiet = loud / 2 if values.dtype == np.uint8 else 0.0  # 8 bits are written around 128
+    quiet = loud / 2 if values.dtype == np.uint8 else 0.0  # 8-bit samples are centred at 128
     signal = (values.astype(np.float64) - quiet) / (loud - quiet)
     signal = signal.mean(axis=1) if signal.ndim == 2 else signal
     if recorded_rate != rate and len(signal):
@@ -42,7 +43,7 @@ def read_samples(content: bytes, rate: int, named: str) -> NDArray[np.float32]:
 
 
 def describe_audio_decoder() -> str:
-    """What reads sounds, with its version."""
+    """Return the name and version of the library that decodes audio."""
     import scipy
 
     return f"SciPy {scipy.__version__}"

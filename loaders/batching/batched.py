@@ -1,4 +1,4 @@
-"""What batches are made of: a part, whether its rows lie here or are streamed."""
+"""Protocols of a part that gives batches, local or streamed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .order import Order
 
 
 class BatchedPart(Protocol):
-    """Rows of a part of a split, in batches; `Part` and `StreamedPart` say what the members are."""
+    """The rows of a part, in batches. `Part` and `StreamedPart` document the members."""
 
     @property
     def split(self) -> str: ...
@@ -53,7 +53,7 @@ class BatchedPart(Protocol):
 
 
 class ColumnarPart(BatchedPart, Protocol):
-    """Rows whose columns are read by position."""
+    """A part whose columns are read by position."""
 
     def column(self, name: str, text: Text = "str") -> Column: ...
 

@@ -1,8 +1,8 @@
-"""An epoch whose batches hold rows of like length, so that little of a batch is padding.
+"""An epoch order whose batches have rows of similar length, to reduce padding.
 
-The rows of some batches that follow each other in an epoch's order (a pool) are sorted by length, cut into batches, and
-the batches dealt out in random order: a permutation of the epoch, as it is without, and like it a pure function of
-(manifest identity, part, seed, epoch) and of the lengths. Cutting it into ranks' shares changes no global batch.
+The rows of several consecutive batches (a pool) are sorted by length, cut into batches, and the batches are shuffled.
+The result is a permutation of the epoch and a pure function of (manifest identity, part, seed, epoch) and of the
+lengths. Cutting it into ranks' shares changes no global batch.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class BucketedOrder:
-    """The order `base` of an epoch of len(lengths) rows, with rows of like length in each batch of `batch_size`.
+    """The order `base` of an epoch of len(lengths) rows, with rows of similar length in each batch of `batch_size`.
 
-    name: what seeds the order of a pool's batches. lengths: of each row, (rows,). pool: batches that are sorted
-    together; 1 changes nothing but the order within a batch. A last batch that is not full stays the last, and its rows
-    are those that the epoch's order has there, whatever their lengths."""
+    name: seeds the order of a pool's batches. lengths: of each row, shape (rows,). pool: the number of batches that are
+    sorted together; 1 changes only the order within a batch. An incomplete last batch stays last and keeps its rows."""
 
     name: str
     base: Order
@@ -44,7 +43,7 @@ class BucketedOrder:
                 raise FarshiftError(f"{what} must be at least 1, not {number}")
 
     def at(self, turns: Rows) -> Rows:
-        """The positions whose turn it is, as `Order.at`."""
+        """Return the positions at `turns`, as `Order.at`."""
         turns = np.asarray(turns, np.int64)
         size = self.pool * self.batch_size
         positions = np.empty_like(turns)
@@ -54,7 +53,7 @@ class BucketedOrder:
         return positions
 
     def _pool(self, number: int) -> Rows:
-        """The positions of a pool in the order of its turns."""
+        """The positions of a pool in order of its turns."""
         first = number * self.pool * self.batch_size
         last = min(len(self.lengths), first + self.pool * self.batch_size)
         rows = self.base.at(np.arange(first, last))
@@ -71,8 +70,8 @@ class BucketedOrder:
 def iterate_token_batches(
     columns: Mapping[str, Column], tokens: Tokens, order: Order, cut: GlobalBatches, steps: range, pad: int
 ) -> Iterator[dict[str, NDArray[Any]]]:
-    """A rank's share of the global batches `steps`: `columns`, `tokens` (rows, T) filled up with `pad`, T the longest
-    of the share, and `tokens.lengths` (rows,)."""
+    """Yield a rank's share of the global batches `steps`: `columns`, `tokens` (rows, T) padded with `pad`, where T is
+    the longest row of the share, and `tokens.lengths` (rows,)."""
     for positions, bounds in cut.positions(order, steps):
         for start, stop in pairwise(bounds):
             rows = positions[start:stop]
@@ -81,8 +80,8 @@ def iterate_token_batches(
 
 
 def compute_padding_share(lengths: NDArray[np.int64], order: Order, batch_size: int) -> float:
-    """The share of an epoch's places that are padding where each batch is as wide as its longest row; 0 where there
-    are none."""
+    """Return the fraction of an epoch's token positions that are padding, if each batch is padded to its longest row; 0
+    for an empty epoch."""
     rows = order.at(np.arange(len(lengths)))
     batches = np.split(rows, range(batch_size, len(rows), batch_size))
     places = sum(len(some) * int(lengths[some].max(initial=0)) for some in batches)

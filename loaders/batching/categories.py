@@ -1,4 +1,4 @@
-"""Texts as codes: the places of a source's texts among their distinct values, the same for all parts of a split."""
+"""Texts as codes: indices into a source's distinct texts, the same for all parts of a split."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CategoryCodes:
-    """A text column as `codes`, (rows,), into `categories`, its distinct texts by code point, ascending."""
+    """A text column as `codes`, shape (rows,), into `categories`, its distinct texts sorted by code point."""
 
     codes: NDArray[np.int32]
     values: pa.Array
 
     @property
     def categories(self) -> NDArray[np.object_]:
-        """The texts that the codes stand for, as `str`."""
+        """The distinct texts, as `str`."""
         return to_object_array(self.values)
 
 
 _CODED: dict[int, dict[str, CategoryCodes]] = {}
-"""By a table's identity, for as long as it lives: all parts of an opened split share its source's codes."""
+"""Cached by table object for its lifetime: all parts of an opened split share the codes of their source."""
 
 
 def encode_categories(source: pa.Table, name: str) -> CategoryCodes:
-    """A text column of a source, coded once."""
+    """Return the codes of a source's text column, computed once."""
     cached_columns = _CODED.get(id(source))
     if cached_columns is None:
         cached_columns = _CODED[id(source)] = {}

@@ -1,4 +1,4 @@
-"""The columns of a part, read by position at memory speed: gathered from mapped files into arrays."""
+"""Read the columns of a part by position: gather rows from memory-mapped files into arrays."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 
 Text = Literal["codes", "str", "bytes"]
-"""How texts are handed out: as objects, or as bytes and offsets; with "codes" as objects too, but for those of role
-meta, which are codes into their categories."""
+"""How texts are returned: "str" as objects, "bytes" as bytes and offsets, "codes" as objects except for columns of role
+meta, which are returned as codes into their categories."""
 
 
 def check_text(text: str) -> None:
@@ -32,18 +32,18 @@ def check_text(text: str) -> None:
 
 @dataclass(frozen=True)
 class FixedColumn:
-    """Values of one width, first axis the row. `stored` holds them at `places`, or in order where that is None; values
-    that `override` does not mask stand over them."""
+    """Values of fixed width; the first axis is the row. `stored` has them at `places`, or in order if that is None.
+    Values of `override` that are not masked replace them."""
 
     stored: NDArray[Any]
     places: Rows | None = None
     override: np.ma.MaskedArray[Any, Any] | None = None
 
     def take(self, rows: Rows, buffer: NDArray[Any] | None = None) -> NDArray[Any]:
-        """The values of some rows, in memory of their own or at the head of `buffer`."""
+        """Return the values of some rows, in new memory or at the head of `buffer`."""
         at = rows if self.places is None else self.places[rows]
         out = None if buffer is None else buffer[: len(rows)]
-        # Opening a split checks its places against the source; to check again costs `out` a second buffer.
+        # Opening a split checks its places against the source; checking again here would give `out` a second buffer.
         values: NDArray[Any] = np.take(self.stored, at, axis=0, mode="clip", out=out)
         if self.override is not None:
             overrides = self.override[rows]
@@ -52,11 +52,11 @@ class FixedColumn:
 
     @property
     def lies_in_order(self) -> bool:
-        """Whether `view` gives the rows as they lie in memory."""
+        """Whether the rows are in order in memory, so that `view` does not copy."""
         return self.places is None and self.override is None
 
     def view(self, start: int, stop: int) -> NDArray[Any]:
-        """Rows [start, stop) of a column that lies in order, read-only, not copied."""
+        """Return rows [start, stop) of a column that is in order, read-only and not copied."""
         view = self.stored[start:stop]
         view.flags.writeable = False
         return view
@@ -67,13 +67,13 @@ class FixedColumn:
         return self.stored.dtype.itemsize * prod(self.stored.shape[1:])
 
     def buffer(self, rows: int) -> NDArray[Any]:
-        """Room for so many rows."""
+        """Return an uninitialised array for this many rows."""
         return np.empty((rows, *self.stored.shape[1:]), self.stored.dtype)
 
 
 @dataclass(frozen=True)
 class TextColumn:
-    """Values of any length, as an Arrow array of text or bytes; `places` as in `FixedColumn`."""
+    """Values of variable length, as an Arrow array of text or bytes; `places` as in `FixedColumn`."""
 
     stored: pa.Array
     places: Rows | None = None
@@ -83,11 +83,11 @@ class TextColumn:
 
     @property
     def lies_in_order(self) -> bool:
-        """Whether `view` gives the rows as they lie in memory."""
+        """Whether the rows are in order in memory, so that `view` does not copy."""
         return self.places is None
 
     def view(self, start: int, stop: int) -> pa.Array:
-        """Rows [start, stop) of a column that lies in order, not copied."""
+        """Return rows [start, stop) of a column that is in order, not copied."""
         return self.stored.slice(start, stop - start)
 
     def raw(self, start: int, stop: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -107,15 +107,14 @@ _KEPT_ROWS = 2**20
 _NARROW = 16
 _KEPT_BYTES = 64 * 2**20
 _SAMPLE, _OFTEN, _FEW = 1024, 8, 4096
-"""A column of at most `_NARROW` bytes a row is gathered once in a part of at most `_KEPT_ROWS` rows, a wider one of at
-most `_KEPT_BYTES` once it is read again. A text column is
-taken to have few values where those of the first `_SAMPLE` rows come `_OFTEN` times each, and there are at most `_FEW`
-of them in all."""
+"""A column of at most `_NARROW` bytes a row is gathered at once in a part of at most `_KEPT_ROWS` rows; a wider one of
+at most `_KEPT_BYTES` when it is read a second time. A text column counts as having few values if those of the first
+`_SAMPLE` rows occur `_OFTEN` times each, and there are at most `_FEW` in all."""
 
 
 def prepare_column(column: Column, rows: int, text: Text) -> Column:
-    """The same column of a part of so many rows, made ready for many batches: a narrow one lies in the part's order,
-    and of a text with few values (a domain, a speaker) each value is one object that all its rows share."""
+    """Prepare a column of a part of `rows` rows for many batches: a narrow one is gathered into the part's order, and a
+    text column with few values (a domain, a speaker) has one object for each value, shared by its rows."""
     if rows > _KEPT_ROWS or (isinstance(column, TextColumn) and text == "bytes"):
         return column
     every = np.arange(rows)
@@ -126,15 +125,15 @@ def prepare_column(column: Column, rows: int, text: Text) -> Column:
 
 
 def materialise_column(column: Column, rows: int) -> Column:
-    """A column of a part of so many rows that is read for another time, after `prepare_column`: in the part's order, in
-    memory, where it is scattered and small. One pass alone would not be worth it."""
+    """Prepare a column that is read again after `prepare_column`: if it is scattered and small, gather it in memory in
+    the part's order. That does not pay off for a single pass."""
     if isinstance(column, TextColumn) or column.lies_in_order or rows * column.width > _KEPT_BYTES:
         return column
     return FixedColumn(column.take(np.arange(rows)))
 
 
 def _share_objects(column: TextColumn, every: Rows) -> NDArray[Any] | None:
-    """A text column as an array of shared objects; None where its values are many."""
+    """A text column as an array of shared objects; None if it has many distinct values."""
     import pyarrow as pa
 
     kind = column.stored.type
@@ -154,35 +153,36 @@ Read: TypeAlias = "NDArray[Any] | pa.Array | tuple[NDArray[np.uint8], NDArray[np
 
 
 def to_object_array(texts: pa.Array) -> NDArray[Any]:
-    """Texts as an object array of `str` (of `bytes` for a binary column)."""
+    """Convert texts to an object array of `str` (of `bytes` for a binary column)."""
     array: NDArray[Any] = texts.to_numpy(zero_copy_only=False)
     return array
 
 
 def to_microseconds(values: NDArray[Any]) -> NDArray[Any]:
-    """Times as whole microseconds since 1970, for what has no times of its own; others as they are."""
+    """Convert times to integer microseconds since 1970, for libraries without a time type; return other values
+    unchanged."""
     return values.view(np.int64) if values.dtype.kind == "M" else values
 
 
 def join_chunks(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one piece: as it is mapped where it has one chunk, else copied."""
+    """Return a column as one array: not copied if it has one chunk, else copied."""
     import pyarrow as pa
 
     if column.num_chunks == 1:
         return column.chunk(0)
-    # Only text passes 2 GiB, where 32-bit offsets end.
+    # Only text can exceed 2 GiB, the limit of 32-bit offsets.
     wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(column.type, column.type)
     return column.cast(wide).combine_chunks()
 
 
 def copy_bytes_and_offsets(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The bytes of texts end to end, and where each begins and ends in them, shape (texts + 1,); copies."""
+    """Return copies of the concatenated bytes of texts, and of their offsets, shape (texts + 1,)."""
     content, bounds = _read_buffers(texts)
     return content[bounds[0] : bounds[-1]].copy(), np.subtract(bounds, bounds[0], dtype=np.int64)
 
 
 def _read_buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The bytes that texts lie in, and where each begins and ends in them, shape (texts + 1,); not copied."""
+    """The buffer of texts and their offsets in it, shape (texts + 1,); not copied."""
     import pyarrow as pa
 
     _, offsets, content = texts.buffers()
@@ -197,7 +197,7 @@ def _read_buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:
 def make_batch(
     columns: Mapping[str, Column], read: Callable[[str, Column], Read], raw_text: bool
 ) -> dict[str, NDArray[Any]]:
-    """A batch of what `read` gives of each column: with `raw_text`, a text column is two arrays, `<name>` and
+    """Make a batch of what `read` returns for each column: a text column is two arrays with `raw_text`, `<name>` and
     `<name>.offsets`, else one of objects."""
     batch: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
@@ -216,9 +216,9 @@ def make_batch(
 def read_batches(
     columns: Mapping[str, Column], order: Order, cut: GlobalBatches, steps: range, raw_text: bool, reuse: bool
 ) -> Iterator[dict[str, NDArray[Any]]]:
-    """A rank's share of the global batches `steps`, each as `make_batch`. With `reuse`, arrays of fixed width are views
-    of the file where the rows lie side by side, else of one buffer; without it, narrow ones are gathered for many
-    batches at once, and each batch is given its slice."""
+    """Yield a rank's share of the global batches `steps`, each as `make_batch`. With `reuse`, arrays of fixed width are
+    views of the file if the rows are adjacent, else of one buffer. Without it, narrow columns are gathered for many
+    batches at once, and each batch gets a slice."""
     narrow = {
         name: column
         for name, column in columns.items()

@@ -1,4 +1,4 @@
-"""Columns of encoded files: which they are, and the error for one that cannot be decoded."""
+"""Recognise columns of encoded files, and the errors for files that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .encoded_files import EncodedFiles
 
 
 class BadFile(BadData):
-    """A file that cannot be decoded: its place among the others, and why."""
+    """A file that cannot be decoded: its position in the column, and why."""
 
     what = "file"
 
@@ -26,31 +26,31 @@ class BadFile(BadData):
 
 
 class BadImage(BadFile):
-    """A picture that cannot be decoded."""
+    """An image that cannot be decoded."""
 
-    what = "picture"
+    what = "image"
 
 
 class BadAudio(BadFile):
-    """A sound that cannot be decoded."""
+    """An audio clip that cannot be decoded."""
 
-    what = "sound"
+    what = "audio clip"
 
 
 def is_encoded(column: NDArray[Any]) -> bool:
-    """Whether a column holds files, of pictures or sounds, not texts."""
+    """Whether a column has encoded files (images or audio), not texts."""
     if isinstance(column, EncodedFiles):
         return len(column) > 0
     return column.dtype == object and len(column) > 0 and isinstance(column[0], bytes)
 
 
 def is_audio(column: NDArray[Any]) -> bool:
-    """Whether encoded files are sounds: one of them begins as WAV files do."""
+    """Whether encoded files are audio: one of them has the header of a WAV file."""
     return any(file[:4] == b"RIFF" and file[8:12] == b"WAVE" for file in column)
 
 
 def is_pixels(column: NDArray[Any]) -> bool:
-    """Whether a column holds pictures as arrays, (n, height, width) or with channels, uint8."""
+    """Whether a column has images as uint8 arrays, (n, height, width) or with channels."""
     return column.dtype == np.uint8 and column.ndim in (3, 4)
 
 
@@ -60,7 +60,7 @@ _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
 def find_media_type(content: bytes) -> str:
-    """The media type of a file by its first bytes (RFC 2046); `application/octet-stream` where they tell nothing."""
+    """Return the media type of a file by its first bytes (RFC 2046); `application/octet-stream` if unknown."""
     if content[:4] == b"RIFF" and content[8:12] in _RIFF:
         return _RIFF[content[8:12]]
     return next((kind for start, kind in _STARTS.items() if content.startswith(start)), "application/octet-stream")

@@ -1,4 +1,4 @@
-"""Encoded pictures and sounds that stay where they lie, in a mapped Arrow column, until one of them is read."""
+"""Encoded images and audio that stay in a memory-mapped Arrow column until they are read."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class EncodedFiles:
-    """The contents of n files. It stands where an object array of `bytes`, shape (n,), would: a place gives bytes,
-    several places (a slice, a mask, numbers) give those files, still unread; `numpy.asarray` reads all of them."""
+    """The contents of n files, used like an object array of `bytes`, shape (n,). An integer index returns bytes; a
+    slice, mask or index array returns those files, still unread; `numpy.asarray` reads all of them."""
 
     dtype = np.dtype(object)
     ndim = 1
 
     def __init__(self, stored: pa.ChunkedArray, places: NDArray[np.int64] | None = None) -> None:
-        """stored: binary values. places: which of them, in which order; all, as they lie, by default."""
+        """stored: binary values. places: their indices, in order; by default all."""
         self.stored = stored
         self.places = np.arange(len(stored)) if places is None else places
 
@@ -35,30 +35,30 @@ class EncodedFiles:
 
     @cached_property
     def _chunks(self) -> tuple[list[pa.Array], NDArray[np.int64]]:
-        """The column's chunks, and the place of each one's first value."""
+        """The column's chunks, and the index of each one's first value."""
         chunks = self.stored.chunks
         return chunks, np.cumsum([0, *map(len, chunks)])[:-1]
 
     def content(self, index: int) -> memoryview:
-        """One file's content, not copied."""
+        """Return one file's content, not copied."""
         row = int(self.places[index])
         chunks, starts = self._chunks
         at = int(np.searchsorted(starts, row, "right")) - 1
         return memoryview(chunks[at][row - int(starts[at])].as_buffer())
 
     def contents(self, places: Sequence[int] | NDArray[np.int64]) -> list[bytes | memoryview]:
-        """Several files' contents at once."""
+        """Return the contents of several files at once."""
         return [self.content(int(index)) for index in places]
 
     @property
     def key(self) -> str:
-        """Tells these files from others without reading them, where that is known; else empty."""
+        """Identifies the contents without reading them, if known; else empty."""
         return ""
 
     @cached_property
     def digest(self) -> str:
-        """Tells these files from others by their contents: the sha256 of each one's length (uint64, little-endian) and
-        bytes, one after the other."""
+        """Identifies the contents: the sha256 of the concatenation of each file's length (uint64, little-endian) and
+        bytes."""
         return digest_contents(self.content(index) for index in range(len(self)))
 
     @overload
@@ -86,7 +86,7 @@ class EncodedFiles:
 
 
 def digest_contents(contents: Iterator[bytes | memoryview]) -> str:
-    """The `digest` of files with these contents."""
+    """Return the `digest` of files with these contents."""
     hasher = sha256()
     for content in contents:
         hasher.update(len(content).to_bytes(8, "little"))

@@ -1,4 +1,4 @@
-"""Encoded pictures as pixels: decoded and resized on all cores."""
+"""Decode and resize images on all cores."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Files: TypeAlias = "Sequence[bytes] | NDArray[Any] | pa.Array | EncodedFiles"
-"""The contents of picture files: bytes in a list or an object array, an Arrow array of binary values, or files that lie
-in a mapped one."""
+"""The contents of image files: bytes in a list or an object array, an Arrow array of binary values, or files in a
+memory-mapped one."""
 
 _AT_ONCE = 16
-"""Pictures of one job of a thread."""
+"""Number of images of one job of a thread."""
 
 _PIECE_BYTES = 32 * 2**20
-"""Of the pixels that are handed on at once: big writes make files that are read quickly."""
+"""Number of bytes of pixels that are yielded at once: large writes make files that are fast to read."""
 
 
 def decode_images(files: Files, side: int, name: str = DEFAULT) -> NDArray[np.uint8]:
-    """The pixels of pictures (JPEG, PNG, WebP, TIFF ..) by the decoder `name`, as RGB, shape (n, side, side, 3).
+    """Decode images (JPEG, PNG, WebP, TIFF ..) by the decoder `name` to RGB pixels, shape (n, side, side, 3).
 
-    Raises `BadImage` with the place of a picture that cannot be decoded.
+    Raises `BadImage` with the position of an image that cannot be decoded.
     """
     pixels = np.empty((len(files), side, side, 3), np.uint8)
     start = 0
@@ -43,8 +43,8 @@ def decode_images(files: Files, side: int, name: str = DEFAULT) -> NDArray[np.ui
 
 
 def iterate_decoded(files: Files, side: int, by: Decoder) -> Iterator[NDArray[np.uint8]]:
-    """The pixels of pictures in order, some (m, side, side, 3) at a time: while a piece is used, threads decode the
-    next. A piece is valid until the next is asked for."""
+    """Yield the pixels of images in order, in pieces (m, side, side, 3). Threads decode the next piece while one is
+    used. A piece is valid until the next one is requested."""
     rows = max(1, _PIECE_BYTES // (side * side * 3))
     starts = range(0, len(files), rows)
     buffers = [np.empty((min(rows, len(files)), side, side, 3), np.uint8) for _ in starts[:2]]
@@ -62,7 +62,7 @@ def iterate_decoded(files: Files, side: int, by: Decoder) -> Iterator[NDArray[np
     def begin(pool: ThreadPoolExecutor, number: int) -> list[Future[None]]:
         first = starts[number]
         last = min(first + rows, len(files))
-        if isinstance(files, EncodedFiles) and files.key:  # they lie elsewhere: read together
+        if isinstance(files, EncodedFiles) and files.key:  # not in memory: read several at once
             contents = files.contents(np.arange(first, last))
             some = range(0, last - first, _AT_ONCE)
             return [
@@ -75,12 +75,12 @@ def iterate_decoded(files: Files, side: int, by: Decoder) -> Iterator[NDArray[np
         pixels = buffers[number % 2]
         return [pool.submit(decode, first, start, min(start + _AT_ONCE, last), pixels) for start in jobs]
 
-    if len(files) <= _AT_ONCE:  # threads would take longer to begin
+    if len(files) <= _AT_ONCE:  # starting threads would take longer
         for number, first in enumerate(starts):
             decode(first, first, min(first + rows, len(files)), buffers[number % 2])
             yield buffers[number % 2][: len(files) - first]
         return
-    pool = ThreadPoolExecutor(os.cpu_count() or 1)  # a decoder frees the interpreter's lock
+    pool = ThreadPoolExecutor(os.cpu_count() or 1)  # decoders release the GIL
     try:
         next_jobs = begin(pool, 0)
         for number, first in enumerate(starts):
@@ -94,7 +94,7 @@ def iterate_decoded(files: Files, side: int, by: Decoder) -> Iterator[NDArray[np
 
 
 def find_readable_images(files: Files, name: str = DEFAULT) -> NDArray[np.bool_]:
-    """Which pictures can be decoded, (n,)."""
+    """Return which images can be decoded, shape (n,)."""
     by, is_readable = load_decoder(name), np.ones(len(files), bool)
     for index in range(len(files)):
         try:
@@ -105,7 +105,7 @@ def find_readable_images(files: Files, name: str = DEFAULT) -> NDArray[np.bool_]
 
 
 def read_content(files: Files, index: int) -> bytes | memoryview:
-    """One file's content; of Arrow data, without a copy."""
+    """Return one file's content; without a copy for Arrow data."""
     if isinstance(files, EncodedFiles):
         return files.content(index)
     value = files[index]
@@ -119,7 +119,7 @@ def _decode_file(files: Files, index: int, side: int, by: Decoder) -> NDArray[np
 def _decode_content(content: bytes | memoryview, index: int, count: int, side: int, by: Decoder) -> NDArray[np.uint8]:
     try:
         return by.decode(content, side)
-    except MemoryError:  # says nothing of the picture
+    except MemoryError:  # not a fault of the file
         raise
-    except Exception as error:  # a decoder meets anything, and raises anything
+    except Exception as error:  # a damaged file may raise any exception
         raise BadImage.at(index, count, get_first_line(error)) from error

@@ -1,4 +1,4 @@
-"""In what form pictures and sounds are handed out: as the files they are, decoded, or as a network reads them."""
+"""The format of images and audio in batches: encoded files, decoded, or transformed for a network."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ from .transform import Transform
 
 @runtime_checkable
 class ImageTransform(Protocol):
-    """Anything that makes arrays of pictures: `Transform`, or a model's own processor."""
+    """An object that converts images to arrays: `Transform`, or a model's own processor."""
 
     def pixels(self, given: Given) -> NDArray[Any]:
-        """Pictures, encoded or as arrays, to an array (n, ..)."""
+        """Convert images, encoded or as arrays, to an array (n, ..)."""
         ...
 
 
 ImageSpec: TypeAlias = "str | int | ImageTransform"
-"""`bytes`, the files as they are; `PIL`, images of Pillow in RGB; a side in pixels, uint8 (n, side, side, 3), resized
-whatever their proportions; the text of a `Transform`, float32 (n, 3, height, width); or what has `pixels`."""
+"""`bytes`, the encoded files; `PIL`, Pillow images in RGB; a side in pixels, uint8 (n, side, side, 3), resized without
+keeping proportions; the text of a `Transform`, float32 (n, 3, height, width); or an object with `pixels`."""
 AudioSpec: TypeAlias = "str | int"
-"""`bytes`, the files as they are; or a rate: samples a second, float32 from -1 to 1, one channel
-(`sounds.read_samples`)."""
+"""`bytes`, the encoded files; or a sampling rate in Hz: float32 samples from -1 to 1, one channel
+(`audio.read_samples`)."""
 
 Convert: TypeAlias = "Callable[[Given], NDArray[Any]]"
 
 
 _BLANK = (32, 32, 3)
-"""The shape of a picture that stands for one that is not there."""
+"""The shape of a blank image, from which the type of an empty column is found."""
 
 
 def parse_image_format(spec: ImageSpec) -> Convert | None:
-    """What makes the form `spec` of pictures; None for files as they are. `FarshiftError` for another form."""
+    """Return the function that converts images to the format `spec`; None for encoded files. Raises `FarshiftError` for
+    an invalid format."""
     if isinstance(spec, str):
         if spec == "bytes":
             return None
@@ -52,18 +53,28 @@ def parse_image_format(spec: ImageSpec) -> Convert | None:
         return spec.pixels
     if not isinstance(spec, int) or isinstance(spec, bool) or not 0 < spec <= 4096:
         raise FarshiftError(
-            f"pictures = {spec!r}: ask for 'bytes', 'PIL', a side in pixels (224), or a transform ('imagenet')"
+            f"images = {spec!r}: use 'bytes', 'PIL', a side in pixels (224), or a transform ('imagenet')"
         )
     return lambda given: _resize_images(given, spec)
 
 
 def parse_audio_format(spec: AudioSpec) -> Convert | None:
-    """What makes the form `spec` of encoded sounds; None for files as they are. `FarshiftError` for another form."""
+    """Return the function that converts audio files to the format `spec`; None for encoded files. Raises
+    `FarshiftError` for an invalid format."""
     if spec == "bytes":
         return None
     if not isinstance(spec, int) or isinstance(spec, bool) or not 0 < spec <= 768_000:
-        raise FarshiftError(f"sounds = {spec!r}: ask for 'bytes', or for samples at a rate a second (16000)")
+        raise FarshiftError(f"audio = {spec!r}: use 'bytes', or a sampling rate in Hz (16000)")
     return lambda given: _decode_audio(given, spec)
+
+
+def _get_request(model: Any, name: str, former: str) -> Any:
+    """Return a model's attribute `name`; "bytes" if there is none, or if it is a submodule or method of that name.
+    Raises `FarshiftError` for the attribute's former name, which would otherwise be ignored in silence."""
+    if isinstance(getattr(model, former, None), str | int):
+        raise FarshiftError(f"a model's attribute `{former}` is called `{name}` now: rename it")
+    request = getattr(model, name, "bytes")
+    return "bytes" if callable(request) and not isinstance(request, ImageTransform) else request
 
 
 def _open_images(given: Given) -> NDArray[Any]:
@@ -79,7 +90,7 @@ def _resize_images(given: Given, side: int) -> NDArray[np.uint8]:
     import PIL.Image
 
     by = PIL.Image.Resampling.BILINEAR
-    return map_images(given, lambda picture: np.asarray(picture.resize((side, side), by)))
+    return map_images(given, lambda image: np.asarray(image.resize((side, side), by)))
 
 
 def _decode_audio(given: Given, rate: int) -> NDArray[Any]:
@@ -94,64 +105,65 @@ def _decode_audio(given: Given, rate: int) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class InputFormat:
-    """What a model or a training loop asks for. Who asks for nothing gets columns as they are: encoded files as
-    `bytes`, and pictures that are arrays (uint8 of two or three axes) as arrays. files_only: arrays stay arrays, also
-    where it asks for another form of pictures."""
+    """The input format that a model or a training loop requests. By default columns are not converted: encoded files
+    are `bytes`, and image arrays (uint8 of two or three axes) are arrays. files_only: image arrays are never converted,
+    only encoded images."""
 
-    pictures: ImageSpec = "bytes"
-    sounds: AudioSpec = "bytes"
+    images: ImageSpec = "bytes"
+    audio: AudioSpec = "bytes"
     files_only: bool = False
 
     @classmethod
     def of(cls, model: Any) -> InputFormat:
-        """What a model asks for: an adapter by `forms`, a user's own by `pictures` and `sounds`."""
+        """Return the format that a model requests: an adapter by `forms`, a user's own model by `images` and
+        `audio`."""
         own_format = getattr(model, "forms", None)
         if isinstance(own_format, InputFormat):
             return own_format
-        return cls(getattr(model, "pictures", "bytes"), getattr(model, "sounds", "bytes"))
+        return cls(_get_request(model, "images", "pictures"), _get_request(model, "audio", "sounds"))
 
     def checked(self) -> InputFormat:
-        """These forms; `FarshiftError` where one is none."""
-        parse_image_format(self.pictures), parse_audio_format(self.sounds)
+        """Return self. Raises `FarshiftError` if a format is invalid."""
+        parse_image_format(self.images), parse_audio_format(self.audio)
         return self
 
     def given(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """The columns in these forms. `BadFile` for a file that cannot be decoded, `FarshiftError` where what is asked
-        for is no form."""
+        """Return the columns in this format. Raises `BadFile` for a file that cannot be decoded, `FarshiftError` for an
+        invalid format."""
         changed = {name: convert(columns[name]) for name, convert in self._changes(columns)}
         return {**columns, **changed}
 
     def make_empty_columns(self, columns: Mapping[str, NDArray[Any]], schema: Schema) -> dict[str, NDArray[Any]]:
-        """Columns of no rows in these forms, each of the type and trailing shape that rows have: those of pictures are
-        known from a blank one."""
+        """Return columns without rows in this format, with the type and trailing shape of columns with rows. For images
+        these are found from a blank image."""
         empty = dict(columns)
         for field in schema.fields:
             values = columns.get(field.name)
             if values is None or field.type == "audio":
                 continue
-            pictures = field.item == "bytes" or (is_pixels(values) and not self.files_only)
-            if pictures and (convert := parse_image_format(self.pictures)) is not None:
+            is_image = field.item == "bytes" or (is_pixels(values) and not self.files_only)
+            if is_image and (convert := parse_image_format(self.images)) is not None:
                 empty[field.name] = convert(np.zeros((1, *(field.shape or _BLANK)), np.uint8))[:0]
         return empty
 
     def remarks(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, str]:
-        """For the run card: in what form pictures and sounds are handed over, and what decodes them."""
+        """Return the format of images and audio, and their decoders, for the run card."""
         record: dict[str, str] = {}
         for name, _ in self._changes(columns):
             if is_encoded(columns[name]) and is_audio(columns[name]):
-                record |= {"sounds": f"{self.sounds} a second", "sound_decoder": describe_audio_decoder()}
+                record |= {"sounds": f"{self.audio} a second", "sound_decoder": describe_audio_decoder()}
             else:
-                record["pictures"] = f"{self.pictures} pixels" if isinstance(self.pictures, int) else str(self.pictures)
-                record["decoder"] = ", ".join(getattr(self.pictures, "decides", None) or [load_decoder().version])
+                record["pictures"] = f"{self.images} pixels" if isinstance(self.images, int) else str(self.images)
+                record["decoder"] = ", ".join(getattr(self.images, "decides", None) or [load_decoder().version])
         return record
 
     def _changes(self, columns: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, Convert]]:
         for name, column in columns.items():
             convert: Convert | None = None
             if is_encoded(column):
-                convert = parse_audio_format(self.sounds) if is_audio(column) else parse_image_format(self.pictures)
+                convert = parse_audio_format(self.audio) if is_audio(column) else parse_image_format(self.images)
             elif is_pixels(column) and not self.files_only and len(column):
-                convert = parse_image_format(self.pictures)
+                convert = parse_image_format(self.images)
             if convert is not None:
                 yield name, convert
 
@@ -160,7 +172,7 @@ AS_THEY_ARE = InputFormat()
 
 
 def find_readable_rows(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
-    """Which rows hold no picture or sound that cannot be decoded, (n,)."""
+    """Return the rows whose images and audio can all be decoded, shape (n,)."""
     is_readable: NDArray[np.bool_] = np.ones(len(next(iter(columns.values()))), bool)
     for column in columns.values():
         if is_encoded(column):
@@ -178,10 +190,10 @@ def _check_audio(column: NDArray[Any], index: int) -> None:
 
 
 def make_row_error(error: BadFile, row_ids: NDArray[np.uint64]) -> BadData:
-    """The error for a file of training rows, which are never left out: it names the row."""
+    """Return the error for a file of a training row, which names the row. Training rows are never skipped."""
     return BadData(f"row {int(row_ids[error.position]):016x}: its {error.what} cannot be decoded: {error.why}")
 
 
 def select_rows(columns: Mapping[str, NDArray[Any]], rows: Any) -> dict[str, NDArray[Any]]:
-    """Some rows of each column."""
+    """Select rows of each column."""
     return {name: column[rows] for name, column in columns.items()}

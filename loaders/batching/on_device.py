@@ -1,4 +1,4 @@
-"""A whole part in a device's memory: batches are gathered there, and nothing of a row crosses over while training."""
+"""A whole part in a device's memory: batches are gathered there, so training needs no transfer of rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .columns import FixedColumn, copy_bytes_and_offsets, to_microseconds
 from .order import GlobalBatches
 
 Texts = tuple[Tensor, Tensor]
-"""The bytes of all texts end to end (uint8), and where each begins and ends in them (int64, rows + 1)."""
+"""The concatenated bytes of all texts (uint8), and their offsets (int64, rows + 1)."""
 
 
 @dataclass(frozen=True)
 class DevicePart:
-    """A part's columns on `device`: tensors, first axis the row, or `Texts`."""
+    """A part's columns on `device`: tensors whose first axis is the row, or `Texts`."""
 
     part: ColumnarPart
     device: torch.device
@@ -36,9 +36,9 @@ class DevicePart:
         columns: Sequence[str] | None,
         text: Literal["bytes"] | None,
     ) -> DevicePart:
-        """Copy a part's columns to a device; `FarshiftError` for text and files unless `text` is "bytes"."""
+        """Copy a part's columns to a device. Raises `FarshiftError` for texts and files unless `text` is "bytes"."""
         if text not in (None, "bytes"):
-            raise FarshiftError(f"text on a device can only be 'bytes', not {text!r}")
+            raise FarshiftError(f"text on a device has to be 'bytes', not {text!r}")
         target, every = torch.device(device), np.arange(len(part))
         tensors: dict[str, Tensor | Texts] = {}
         for name in part.resolve_columns(columns):
@@ -50,7 +50,7 @@ class DevicePart:
                 files = [field.name for field in part.schema.fields if field.item == "bytes"]
                 what = "bytes" if name in files else "text"
                 raise FarshiftError(
-                    f"column {name!r} of {part.split} is {what}, which is no tensor: name other columns, or ask for "
+                    f"column {name!r} of {part.split} is {what}, which is not a tensor: choose other columns, or load "
                     "its bytes and offsets with text='bytes'"
                 )
             content, offsets = copy_bytes_and_offsets(column.take(every))
@@ -74,8 +74,8 @@ class DevicePart:
         world: int = 1,
         start: int = 0,
     ) -> Iterator[dict[str, Tensor]]:
-        """One epoch in dictionaries of tensors on the device: the values of `Part.batches`, bit for bit, texts as
-        `<name>` and `<name>.offsets`; the arguments mean the same. Every tensor is the caller's own."""
+        """Yield one epoch as dictionaries of tensors on the device, equal to `Part.batches` bit for bit, with texts as
+        `<name>` and `<name>.offsets`. The arguments are those of `Part.batches`. The caller owns every tensor."""
         cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
         return self._batches(cut, seed, epoch, cut.steps(start))
 
@@ -96,7 +96,7 @@ class DevicePart:
 
 
 def _select_rows(values: Tensor, rows: Tensor) -> Tensor:
-    # PyTorch selects no unsigned 64-bit values; their bits are as well selected as signed ones.
+    # PyTorch cannot index unsigned 64-bit tensors, so their bits are indexed as signed ones.
     if values.dtype == torch.uint64:
         return values.view(torch.int64).index_select(0, rows).view(torch.uint64)
     return values.index_select(0, rows)

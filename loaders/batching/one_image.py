@@ -1,4 +1,4 @@
-"""Pictures one by one, as Pillow opens them, for whatever resizes or reads them in its own way."""
+"""Open images one by one as Pillow images, for code that resizes them itself."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Given = Sequence[bytes] | NDArray[Any]
-"""Pictures: files (JPEG, PNG, WebP, TIFF ..), or arrays of uint8, (n, height, width) or with channels, first or
-last."""
+"""Images: files (JPEG, PNG, WebP, TIFF ..), or uint8 arrays, (n, height, width) or with channels first or last."""
 
 
 def open_image(given: Given, index: int) -> Image:
-    """One of some pictures in RGB at its own size, decoded whole and upright (`decoders/_upright.py`).
+    """Open one of the images in RGB at its own size, fully decoded and upright (`decoders/_upright.py`).
 
-    Raises `BadImage` for one that cannot be decoded, and `MissingExtra` without Pillow."""
+    Raises `BadImage` if it cannot be decoded, and `MissingExtra` without Pillow."""
     library = import_pillow()
     content = given[index]
     if isinstance(content, np.ndarray):
@@ -35,16 +34,16 @@ def open_image(given: Given, index: int) -> Image:
         return array
     try:
         return open_rgb(content)
-    except MemoryError:  # says nothing of the picture
+    except MemoryError:  # not a fault of the file
         raise
-    except Exception as error:  # a decoder meets anything, and raises anything
+    except Exception as error:  # a damaged file may raise any exception
         raise BadImage.at(index, len(given), get_first_line(error)) from error
 
 
 def map_images(given: Given, transform: Callable[[Image], NDArray[Any]]) -> NDArray[Any]:
-    """What `transform` makes of each picture, on all cores: (n, ..)."""
+    """Apply `transform` to each image, on all cores. Returns shape (n, ..)."""
     threads = min(len(given), os.cpu_count() or 1)
     if threads <= 1:
         return np.stack([transform(open_image(given, index)) for index in range(len(given))])
-    with ThreadPoolExecutor(threads) as pool:  # Pillow frees the interpreter's lock
+    with ThreadPoolExecutor(threads) as pool:  # Pillow releases the GIL
         return np.stack(list(pool.map(lambda index: transform(open_image(given, index)), range(len(given)))))

@@ -1,6 +1,6 @@
-"""The order of an epoch, a pure function of (manifest identity, part, seed, epoch), and its cut into batches.
+"""The order of an epoch, a pure function of (manifest identity, part, seed, epoch), and its division into batches.
 
-Neither knows of ranks' or workers' histories, so an epoch can be left at any batch and taken up by any number of them.
+Both are stateless, so an epoch can be interrupted at any batch and resumed by any number of ranks and workers.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from ...core.draws import draw_bits, draw_permutation
 from ...core.errors import FarshiftError
 
 STORED_ROWS = 2**24
-"""Larger parts get their order from an index permutation, not from a stored one.
+"""Larger parts use an index permutation instead of a stored one.
 
 Measured on one core: sorting 2^24 draws takes 3 s and 0.5 GB in every process that reads (170 ns a row, growing), the
-index permutation 20 to 100 ns a row and no memory. The limit is part of the published order: it never moves.
+index permutation 20 to 100 ns a row and no memory. The limit is part of the published order: it never changes.
 """
 
 _ROUNDS = 6
 
 _AHEAD = 2**15
-"""About so many positions are computed at once: few calls, a quarter of a megabyte."""
+"""The approximate number of positions that are computed at once: few calls, a quarter of a megabyte."""
 
 
 class Order(Protocol):
     """A permutation of the positions 0 .. rows - 1 of a part."""
 
     def at(self, turns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The positions whose turn it is; `turns` count from 0 within the epoch. Same shape."""
+        """Return the positions at `turns`, which count from 0 within the epoch. Same shape."""
         ...
 
 
 @dataclass(frozen=True)
 class AsStored:
-    """The rows as they lie."""
+    """The stored order."""
 
     def at(self, turns: NDArray[np.int64]) -> NDArray[np.int64]:
         return turns
@@ -47,7 +47,7 @@ class AsStored:
 
 @dataclass(frozen=True)
 class StoredPermutation:
-    """A permutation held in memory, shape (rows,)."""
+    """A permutation in memory, shape (rows,)."""
 
     sequence: NDArray[np.int64]
 
@@ -57,12 +57,12 @@ class StoredPermutation:
 
 @dataclass(frozen=True)
 class IndexPermutation:
-    """A permutation that is computed where it is asked for: no memory, any part of it alone.
+    """A permutation whose values are computed on demand, without memory.
 
     A Feistel network (Luby and Rackoff, SIAM J. Comput. 1988) of six rounds on the bits of the turn, with the draws of
-    `core/draws.py` as its round function; turns that leave the range go through it again until they are back (cycle
-    walking: Black and Rogaway, CT-RSA 2002). Its two halves may differ by one bit in width, as each is changed in place
-    in its turn; so the domain is the next power of two, and a turn goes through it less than twice on average.
+    `core/draws.py` as its round function. Values outside the range are passed through it again until they are inside
+    (cycle walking: Black and Rogaway, CT-RSA 2002). The two halves may differ by one bit in width, since each is
+    changed in place in turn; so the domain is the next power of two, and a turn needs fewer than two passes on average.
     """
 
     name: str
@@ -93,23 +93,24 @@ def _make_stream_name(identity: str, part: str, seed: int, epoch: int) -> str:
 
 
 def make_epoch_order(identity: str, part: str, seed: int, epoch: int, row_ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """A permutation of the rows' positions, shape (rows,), by a draw for each row id; for up to `STORED_ROWS` rows."""
+    """Return a permutation of the rows' positions, shape (rows,), by a draw for each row id; for up to `STORED_ROWS`
+    rows."""
     return draw_permutation(_make_stream_name(identity, part, seed, epoch), row_ids)
 
 
 def make_index_order(identity: str, part: str, seed: int, epoch: int, rows: int) -> IndexPermutation:
-    """A permutation of the positions of a part of any size, computed where it is asked for."""
+    """Return a permutation of the positions of a part of any size, computed on demand."""
     return IndexPermutation(_make_stream_name(identity, part, seed, epoch), rows)
 
 
 @dataclass(frozen=True)
 class GlobalBatches:
-    """An epoch of `rows` turns, cut into global batches of `batch_size`; `rank` of `world` takes a share of each.
+    """An epoch of `rows` turns, divided into global batches of `batch_size`; `rank` of `world` gets a share of each.
 
     Global batch t is the same set of rows for every world. A share is contiguous; all shares of a full batch have
-    batch_size / world rows. A shorter last batch (there is none with `drop_last`) is shared as evenly as can be: shares
-    differ by at most one row, and where it has fewer rows than there are ranks some are empty, so that every rank
-    counts the same number of batches. Raises `FarshiftError` where the numbers do not fit together.
+    batch_size / world rows. A shorter last batch (none with `drop_last`) is shared as evenly as possible: shares differ
+    by at most one row, and if it has fewer rows than ranks some are empty, so that every rank has the same number of
+    batches. Raises `FarshiftError` if the numbers are inconsistent.
     """
 
     rows: int
@@ -124,7 +125,7 @@ class GlobalBatches:
         check_index("rank", self.rank, "world", self.world)
         if self.batch_size % self.world:
             raise FarshiftError(
-                f"batch_size {self.batch_size} (the global batch, over all ranks) cannot be shared by {self.world} "
+                f"batch_size {self.batch_size} (the global batch, over all ranks) is not divisible by {self.world} "
                 f"ranks: use a multiple of {self.world}"
             )
 
@@ -140,20 +141,20 @@ class GlobalBatches:
         return first + size * self.rank // self.world, first + size * (self.rank + 1) // self.world
 
     def steps(self, start: int = 0, worker: int = 0, workers: int = 1) -> range:
-        """The global batches from `start` on that fall to one of `workers`, which take turns; worker 0 has `start`."""
+        """Return the global batches from `start` on of one of `workers`, assigned in turn; worker 0 has `start`."""
         check_index("worker", worker, "workers", workers)
         if start < 0:
             raise FarshiftError(f"start must be a global batch, 0 or later, not {start}")
         return range(start + worker, self.count, workers)
 
     def positions(self, order: Order, steps: Sequence[int]) -> Iterator[tuple[NDArray[np.int64], list[int]]]:
-        """This rank's positions in the batches `steps`, several batches at once: (positions, bounds), batch i of them
-        being positions[bounds[i]:bounds[i + 1]]. Asking an order, or a device, costs by the call, hardly by the row.
+        """Yield this rank's positions in the batches `steps`, several batches at once: (positions, bounds), where batch
+        i is positions[bounds[i]:bounds[i + 1]]. The cost of an order, or of a device, is mainly per call, not per row.
         """
         together = max(1, _AHEAD * self.world // self.batch_size)
         for first in range(0, len(steps), together):
             some = steps[first : first + together]
-            if self.world == 1 and some[-1] - some[0] == len(some) - 1:  # one after the other, each of them whole
+            if self.world == 1 and some[-1] - some[0] == len(some) - 1:  # consecutive whole batches
                 begins = some[0] * self.batch_size
                 bounds = [
                     min((step - some[0]) * self.batch_size, self.rows - begins) for step in range(some[0], some[-1] + 2)
@@ -166,7 +167,7 @@ class GlobalBatches:
 
 
 def check_index(what: str, number: int, count_name: str, count: int) -> None:
-    """Refuse a rank or worker that is not in 0 .. count - 1."""
+    """Raise `FarshiftError` for a rank or worker that is not in 0 .. count - 1."""
     if count < 1:
         raise FarshiftError(f"{count_name} must be at least 1, not {count}")
     if not 0 <= number < count:

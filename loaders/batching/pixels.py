@@ -1,8 +1,8 @@
-"""The pixels of many pictures, read some rows at a time: decoded once into the cache, and mapped from there.
+"""The pixels of many images, read in pieces: decoded once into the cache, then memory-mapped.
 
-An entry of the cache (`pictures/<key>.npy`) holds the pixels of some pictures in their order. Its key says which
-pictures (a digest of their files' bytes), the side, the interpolation, and the decoder with its version: another
-decoder, or another version of one, has entries of its own. What would not fit is decoded whenever it is read.
+A cache entry (`pictures/<key>.npy`) has the pixels of some images in order. Its key is made from a digest of the
+images' files, the side, the interpolation, and the decoder with its version, so each decoder version has its own
+entries. Images that do not fit into the cache are decoded on each read.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ INTERPOLATION = "bilinear"
 
 _READ_BYTES = 32 * 2**20
 _TOLD_FROM = 1024
-"""Pictures from which on decoding takes long enough to be told about."""
+"""The number of images from which on decoding is slow enough to report progress."""
 
 Rows = NDArray[np.int64]
 
 
 class Pixels(Protocol):
-    """Pictures of one shape, uint8. `shape`: (n, ..); `key` tells them from others by their content."""
+    """Images of one shape, uint8. `shape`: (n, ..). `key` identifies their content."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -48,13 +48,14 @@ class Pixels(Protocol):
     def key(self) -> str: ...
 
     def take(self, rows: Rows, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-        """The pictures at these places, in memory of their own or in `out`."""
+        """Return the images at these positions, in new memory or in `out`."""
         ...
 
 
 @dataclass(frozen=True)
 class ArrayPixels:
-    """Pixels in memory, or mapped from a file. known: their key, where it is; else they are told by their bytes."""
+    """Pixels in memory, or memory-mapped from a file. known: their key, if known; else it is a digest of their
+    bytes."""
 
     array: NDArray[np.uint8]
     known: str = ""
@@ -77,7 +78,7 @@ class ArrayPixels:
 
 @dataclass(frozen=True)
 class EncodedPixels:
-    """Pictures that are decoded whenever they are read."""
+    """Images that are decoded on each read."""
 
     files: Files
     side: int
@@ -106,7 +107,7 @@ def _read_contents(files: Files, rows: Rows) -> list[bytes]:
 
 
 def iterate_pieces(pixels: Pixels) -> Iterator[NDArray[np.uint8]]:
-    """All pictures in their order, some at a time."""
+    """Yield all images in order, in pieces."""
     if isinstance(pixels, EncodedPixels):
         yield from iterate_decoded(pixels.files, pixels.side, pixels.by)
         return
@@ -117,17 +118,16 @@ def iterate_pieces(pixels: Pixels) -> Iterator[NDArray[np.uint8]]:
 
 
 def read_all_pixels(pixels: Pixels) -> NDArray[np.uint8]:
-    """All pictures: mapped ones as they are mapped, others in memory."""
+    """Return all images: the memory map if there is one, else in memory."""
     return pixels.array if isinstance(pixels, ArrayPixels) else pixels.take(np.arange(pixels.shape[0]))
 
 
 def open_pixels(files: Files, side: int, name: str = DEFAULT) -> Pixels:
-    """The pixels of encoded pictures, (n, side, side, 3), by the decoder `name`: mapped from the cache, where they are
-    decoded first if they are not there yet.
+    """Open the pixels of encoded images, (n, side, side, 3), by the decoder `name`: memory-mapped from the cache, into
+    which they are decoded first if needed.
 
-    Where they would not fit (the cache's limit, the disk) or the cache cannot be written, a line says so, and they are
-    decoded whenever they are read. Raises `BadImage` for a picture that cannot be decoded; the cache then holds
-    nothing of it."""
+    If they do not fit (the cache's limit, the disk) or the cache is not writable, a message says so, and they are
+    decoded on each read. Raises `BadImage` for an image that cannot be decoded; then nothing is cached."""
     by = load_decoder(name)
     key = _compute_key(files, side, by)
     path, size = get_cache_root() / "pictures" / f"{key}.npy", len(files) * side * side * 3
@@ -144,26 +144,26 @@ def open_pixels(files: Files, side: int, name: str = DEFAULT) -> Pixels:
         except FarshiftError as error:
             why = str(error)
     if len(files) > _TOLD_FROM:
-        log_message(f"{len(files):,} pictures are decoded whenever they are read: {why}")
+        log_message(f"{len(files):,} images are decoded on each read: {why}")
     return EncodedPixels(files, side, by, key)
 
 
 def is_cached(files: Files, side: int, name: str = DEFAULT) -> bool:
-    """Whether these pictures were decoded before: then `open_pixels` only maps them."""
+    """Whether these images are in the cache, so that `open_pixels` only maps them."""
     return (get_cache_root() / "pictures" / f"{_compute_key(files, side, load_decoder(name))}.npy").exists()
 
 
 def _compute_key(files: Files, side: int, by: Decoder) -> str:
     if isinstance(files, EncodedFiles):
-        pictures = files.key or files.digest
+        images = files.key or files.digest
     else:
-        pictures = digest_contents(read_content(files, index) for index in range(len(files)))
-    decides = {"format": 2, "pictures": pictures, "side": side, "interpolation": INTERPOLATION}
+        images = digest_contents(read_content(files, index) for index in range(len(files)))
+    decides = {"format": 2, "pictures": images, "side": side, "interpolation": INTERPOLATION}
     return compute_identity(decides | {"decoder": by.name, "version": by.version})
 
 
 def _explain_too_large(path: Path, size: int) -> str:
-    """Why pixels of so many bytes are not to be stored; empty where they are."""
+    """Why pixels of this size in bytes are not cached; empty if they are."""
     limit = read_cache_limit()
     if limit is not None and size > limit:
         return f"{format_size(size)} decoded, and FARSHIFT_CACHE_LIMIT is {format_size(limit)}"
@@ -181,7 +181,7 @@ def _write_pixels(target: Path, files: Files, side: int, by: Decoder) -> None:
             out.write(piece.data)
             done += len(piece)
             if total > _TOLD_FROM:
-                report_progress("decoding pictures", done, total)
+                report_progress("decoding images", done, total)
 
 
 def _map_pixels(path: Path) -> NDArray[np.uint8]:

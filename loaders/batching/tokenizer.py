@@ -1,4 +1,4 @@
-"""A pretrained model's own tokenizer, pinned by all that decides its ids."""
+"""A pretrained model's tokenizer, pinned by everything that determines its ids."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ...core.errors import FarshiftError, MissingExtra, get_first_line
 
 @dataclass(frozen=True)
 class PinnedTokenizer:
-    """Texts to token ids, by the library `tokenizers`; `load_tokenizer` gives one. most: ids that a text keeps, its
-    special tokens included; None for all."""
+    """Converts texts to token ids by the library `tokenizers`; see `load_tokenizer`. most: the maximum number of ids of
+    a text, special tokens included; None for no limit."""
 
     name: str
     core: Any
@@ -26,7 +26,7 @@ class PinnedTokenizer:
 
     @cached_property
     def digest(self) -> str:
-        """Of the vocabulary, normaliser, special tokens .., of `most`, and of the library's version."""
+        """The digest of vocabulary, normaliser, special tokens .., of `most`, and of the library's version."""
         import tokenizers
 
         core_digest = sha256(self.core.to_str().encode()).hexdigest()
@@ -34,24 +34,24 @@ class PinnedTokenizer:
 
     @cached_property
     def words(self) -> int:
-        """Ids are less than this."""
+        """The vocabulary size: ids are less than this."""
         return max(self.core.get_vocab(with_added_tokens=True).values(), default=-1) + 1
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The narrowest type that holds all ids."""
+        """The narrowest type that can represent all ids."""
         return np.dtype(np.uint16 if self.words <= 2**16 else np.uint32)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, on all cores."""
+        """Tokenise each text, on all cores."""
         return [encoding.ids for encoding in self.core.encode_batch_fast(texts)]
 
 
 def load_tokenizer(given: Any, most: int | None = None) -> PinnedTokenizer:
-    """The tokenizer of a folder that `save_pretrained` wrote (its `tokenizer.json`), or of that file; or a
-    `tokenizers.Tokenizer`, or a fast tokenizer of transformers. It is copied: what becomes of `given` changes nothing.
+    """Load the tokenizer of a folder that `save_pretrained` wrote (its `tokenizer.json`), or of that file; or copy a
+    `tokenizers.Tokenizer`, or a fast tokenizer of transformers. Later changes to `given` have no effect.
 
-    Raises `MissingExtra` without the library, `FarshiftError` for what is no such tokenizer."""
+    Raises `MissingExtra` without the library, `FarshiftError` for anything else."""
     try:
         import tokenizers
     except ImportError as error:
@@ -65,7 +65,7 @@ def load_tokenizer(given: Any, most: int | None = None) -> PinnedTokenizer:
         name = file.resolve().parent.name
         try:
             core = kind.from_file(str(file))
-        except MemoryError:  # says nothing of the file
+        except MemoryError:  # not a fault of the file
             raise
         except Exception as error:  # the library raises plain exceptions
             raise FarshiftError(f"tokenizer {given}: {file} cannot be read: {get_first_line(error)}") from error
@@ -73,8 +73,8 @@ def load_tokenizer(given: Any, most: int | None = None) -> PinnedTokenizer:
         inner = getattr(given, "backend_tokenizer", given)
         if not isinstance(inner, kind):
             raise FarshiftError(
-                f"{type(given).__name__} is no tokenizer: give a folder with a tokenizer.json, a tokenizers.Tokenizer, "
-                "or a fast tokenizer of transformers"
+                f"{type(given).__name__} is not a tokenizer: give a folder with a tokenizer.json, a "
+                "tokenizers.Tokenizer, or a fast tokenizer of transformers"
             )
         name = Path(str(getattr(given, "name_or_path", "") or "tokenizer")).name
         core = kind.from_str(inner.to_str())

@@ -1,9 +1,9 @@
-"""Texts as a tokenizer's ids: tokenised once into the cache, and mapped from there.
+"""Texts as token ids: tokenised once into the cache, then memory-mapped.
 
-An entry of the cache (`tokens/<tokenizer>-<key>/`) holds the ids of some texts in their order, ragged: blocks of
-offsets and ids, each written whole, flushed and renamed. Its key says which texts (a digest of their bytes) and which
-tokenizer (`tokenizer.py`). A build that was killed goes on after the last whole block; one process builds at a time,
-and those that wait find what it built.
+A cache entry (`tokens/<tokenizer>-<key>/`) has the ids of some texts in order, as ragged rows: blocks of offsets and
+ids, each written completely, flushed and renamed. Its key is made from a digest of the texts and of the tokenizer
+(`tokenizer.py`). A killed build resumes after the last complete block. One process builds at a time, and waiting
+processes use its result.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Texts: TypeAlias = "Sequence[str] | NDArray[Any] | pa.Array"
 """Texts in a list, an object array or an Arrow array."""
 
 BLOCK = 8192
-"""Rows between two writes: no more are lost when a process is killed."""
+"""Number of rows between two writes: at most this many are lost if a process is killed."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Row i's ids are ids[offsets[i]:offsets[i + 1]]."""
+    """The ids of row i are ids[offsets[i]:offsets[i + 1]]."""
 
     offsets: NDArray[np.int64]
     ids: NDArray[Any]
@@ -49,8 +49,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Token ids of texts, (n,) rows of any length. `key` tells them from others by content; `tokenizer` is the digest
-    of what made them."""
+    """Token ids of texts, n rows of variable length. `key` identifies their content; `tokenizer` is the digest of the
+    tokenizer."""
 
     blocks: tuple[Block, ...]
     key: str
@@ -60,7 +60,7 @@ class Tokens:
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """How many ids each row has, (n,)."""
+        """The number of ids of each row, shape (n,)."""
         each = [np.diff(block.offsets) for block in self.blocks]
         return np.concatenate(each) if each else np.zeros(0, np.int64)
 
@@ -68,15 +68,15 @@ class Tokens:
         return len(self.lengths)
 
     def __getitem__(self, row: int) -> NDArray[Any]:
-        """The ids of one row, as they are mapped."""
+        """The ids of one row, not copied."""
         if not 0 <= row < len(self):
             raise IndexError(f"row {row} of {len(self)} texts")
         block, position = self.blocks[row // BLOCK], row % BLOCK
         return block.ids[block.offsets[position] : block.offsets[position + 1]]
 
     def take(self, rows: NDArray[np.int64], pad: int = 0, add: int = 0) -> NDArray[np.int64]:
-        """The ids of some rows, each plus `add`, filled up with `pad` at their ends: (rows, T), T the longest's length
-        and 1 at least."""
+        """Return the ids of some rows, each plus `add`, right-padded with `pad`: (rows, T), where T is the length of
+        the longest, at least 1."""
         padded_ids = np.full((len(rows), max(1, int(self.lengths[rows].max(initial=1)))), pad, np.int64)
         for position, row in enumerate(rows.tolist()):
             ids = self[row]
@@ -87,11 +87,11 @@ class Tokens:
 
 
 def tokenise_texts(texts: Texts, by: PinnedTokenizer) -> Tokens:
-    """The ids of texts (n,): mapped from the cache, where they are tokenised first if they are not there yet.
+    """Tokenise texts (n,): memory-mapped from the cache, into which they are tokenised first if needed.
 
-    Where the cache cannot hold them, a line says so, and they are tokenised into memory."""
+    If they do not fit into the cache, a message says so, and they are tokenised into memory."""
     key = _compute_key(texts, by)
-    read_cache_limit()  # a wrong one is refused before any work
+    read_cache_limit()  # raises an error for an invalid limit before any work
     plain = re.sub(r"[^A-Za-z0-9_.-]", "-", by.name).strip("-.") or "tokenizer"
     folder = get_cache_root() / "tokens" / f"{plain}-{key[:16]}"
     paths = [folder / f"{start // BLOCK:06d}.arrow" for start in range(0, len(texts), BLOCK)]
@@ -129,12 +129,12 @@ def _read_block_texts(texts: Texts, start: int) -> list[str]:
 
 
 def _build_blocks(paths: Sequence[Path], texts: Texts, by: PinnedTokenizer) -> bool:
-    """Write the blocks that are not there, or not what they were; whether there were such. The lock is held."""
+    """Write the blocks that are missing or damaged, and return whether there were any. The lock is held."""
     missing = [block_index for block_index, path in enumerate(paths) if not is_intact(path)]
     with translate_os_errors(paths[0]):
         folder = paths[0].parent
         folder.mkdir(parents=True, exist_ok=True)
-        for leftover in folder.glob(".*.tmp"):  # of a process that was killed
+        for leftover in folder.glob(".*.tmp"):  # from a killed process
             leftover.unlink(missing_ok=True)
         for done, block_index in enumerate(missing, start=1):
             _write_block(paths[block_index], _tokenise_block(texts, block_index * BLOCK, by))

@@ -1,4 +1,4 @@
-"""A part as a PyTorch stream of ready batches that finds its ranks and workers, and resumes at any number of them."""
+"""A part as a PyTorch stream of batches that detects ranks and workers, and resumes with any number of them."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _READERS = 4097  # up to 4096 workers, and last the process that owns the stream
 
 
 class TorchStream(IterableDataset[Batch]):
-    """One epoch a pass, in batches: dictionaries of tensors (this rank's share of the global batch, first axis the
-    row); text as lists of `str`, or with `text="bytes"` as two tensors, `<name>` and `<name>.offsets`. Pictures and
-    sounds come as `pictures` and `sounds` ask for them (`input_format.py`); a file that cannot be decoded is a
-    `BadData` that names its row.
+    """Each pass yields one epoch in batches: dictionaries of tensors (this rank's share of the global batch, first axis
+    the row). Text is a list of `str`, or with `text="bytes"` two tensors, `<name>` and `<name>.offsets`. `images` and
+    `audio` set the format of images and audio (`input_format.py`); a file that cannot be decoded raises `BadData` with
+    its row id.
 
-    For `DataLoader(stream, batch_size=None)`: its workers take the global batches in turn, so the loader gives them in
-    the order of the epoch. Rank and world are those given, else of `torch.distributed` where it is initialised, else
-    `RANK` and `WORLD_SIZE`. `batch_size` is the global batch, over all ranks. All ranks have the same number of
-    batches; in a shorter last one (none with `drop_last`) they may differ by a row, and some may have no row.
+    For `DataLoader(stream, batch_size=None)`: its workers read the global batches in turn, so the loader yields them in
+    the order of the epoch. Rank and world are the arguments, else those of `torch.distributed` if it is initialised,
+    else `RANK` and `WORLD_SIZE`. `batch_size` is the global batch, over all ranks. All ranks have the same number of
+    batches; in a shorter last one (none with `drop_last`) their sizes may differ by a row, and some may be empty.
 
-    A state is a position in global batches and tells nothing of ranks: saved at world 4, it resumes at world 2 or 1,
-    no row lost or repeated. A loaded position holds for one pass. `state_dict` knows the position where this process
-    reads, and in torchdata's `StatefulDataLoader` (whose own state resumes at the same number of workers); the
-    workers of a plain `DataLoader` read ahead unseen, so there a training loop counts its steps and asks `state_at`.
+    A state is a position in global batches, independent of ranks: saved at world 4, it resumes at world 2 or 1 without
+    lost or repeated rows. A loaded position holds for one pass. `state_dict` works if this process reads the stream,
+    and in torchdata's `StatefulDataLoader` (whose own state resumes with the same number of workers). The workers of a
+    plain `DataLoader` read ahead, so there a training loop has to count its steps and call `state_at`.
     """
 
     def __init__(
@@ -53,21 +53,21 @@ class TorchStream(IterableDataset[Batch]):
         text: Text = "str",
         rank: int | None = None,
         world: int | None = None,
-        pictures: ImageSpec = "bytes",
-        sounds: AudioSpec = "bytes",
+        images: ImageSpec = "bytes",
+        audio: AudioSpec = "bytes",
     ) -> None:
         super().__init__()
         if (rank is None) != (world is None):
-            raise FarshiftError("rank and world go together: give both, or neither to have them found")
+            raise FarshiftError("rank and world go together: give both, or neither to detect them")
         check_text(text)
-        self.forms = InputFormat(pictures, sounds).checked()
-        if text == "bytes" and (pictures, sounds) != ("bytes", "bytes"):
-            raise FarshiftError('text="bytes" gives files as bytes too: leave it out, or leave out pictures and sounds')
+        self.forms = InputFormat(images, audio).checked()
+        if text == "bytes" and (images, audio) != ("bytes", "bytes"):
+            raise FarshiftError('text="bytes" returns files as bytes too: omit it, or omit images and audio')
         self.part, self.batch_size, self.seed, self.drop_last, self.text = part, batch_size, seed, drop_last, text
         self.columns = part.resolve_columns(columns)
         self._place_given = None if rank is None or world is None else (rank, world)
         self._place_at_start: tuple[int, int] | None = None
-        # Workers may outlive a pass, each with a copy of this object: what must reach them lies in shared memory.
+        # Workers may outlive a pass, each with a copy of this object, so state for them is in shared memory.
         self._next_pass = torch.tensor([epoch, 0]).share_memory_()  # type: ignore[no-untyped-call]
         self._begun = torch.zeros(_READERS, dtype=torch.bool).share_memory_()  # type: ignore[no-untyped-call]
         self._worker_resumes: tuple[int, int] | None = None
@@ -75,9 +75,9 @@ class TorchStream(IterableDataset[Batch]):
         self._cut()
 
     def __iter__(self) -> Iterator[Batch]:
-        """A pass over the epoch set, or over what is left of it where a position was loaded."""
+        """Iterate over the current epoch, or over the rest of it if a position was loaded."""
         cut, (worker, workers) = self._cut(), _find_reader()
-        # Taken now and not at the first batch: a loader may ask for an iterator and throw it away.
+        # Read now and not at the first batch, since a loader may create an iterator and discard it.
         self._at = self._begin()
         return self._pass(cut, self._at, worker, workers)
 
@@ -86,49 +86,49 @@ class TorchStream(IterableDataset[Batch]):
         return self._cut().count
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next pass, also for workers that live on. A position loaded for this epoch stays."""
+        """Set the epoch of the next pass, also for persistent workers. A position loaded for this epoch is kept."""
         resumes = epoch == int(self._next_pass[0]) and not self._begun.any()
         self._go_to(epoch, int(self._next_pass[1]) if resumes else 0)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of this reader, as plain values.
+        """Return the position of this reader, as plain values.
 
-        Raises `FarshiftError` where workers of a plain `DataLoader` have read the stream since the epoch was set.
+        Raises `FarshiftError` if workers of a plain `DataLoader` have read the stream since the epoch was set.
         """
         if get_worker_info() is None and self._begun[:-1].any():
             raise FarshiftError(
-                "a DataLoader's workers read this stream, so its position is not known here: count the batches taken "
-                "and use state_at(count), or use torchdata's StatefulDataLoader and its state_dict"
+                "a DataLoader's workers read this stream, so its position is unknown in this process: count the "
+                "batches and use state_at(count), or use torchdata's StatefulDataLoader and its state_dict"
             )
         return self._state(*self._at, _find_reader())
 
     def state_at(self, batch: int) -> dict[str, Any]:
-        """The state of the current epoch before global batch `batch`: after so many batches were taken."""
+        """Return the state of the current epoch before global batch `batch`, that is after `batch` batches."""
         if not 0 <= batch <= len(self):
-            raise FarshiftError(f"an epoch of this stream has {len(self)} batches: there is no position {batch}")
+            raise FarshiftError(f"position {batch} is outside the epoch, which has {len(self)} batches")
         return self._state(int(self._next_pass[0]), batch, (0, 1))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state in the next pass. Raises `FarshiftError` for a state of other rows, order or batches."""
+        """Resume from a state in the next pass. Raises `FarshiftError` for a state of other rows, order or batches."""
         own = self._state(*self._at, (0, 1))
         if missing := sorted(own.keys() - state.keys()):
-            raise FarshiftError(f"invalid state of a stream: it lacks {', '.join(missing)}")
+            raise FarshiftError(f"invalid state of a stream: missing {', '.join(missing)}")
         for key in ("part", "rows", "seed", "batch_size"):
             if state[key] != own[key]:
                 raise FarshiftError(
-                    f"this state is of a stream with {key} {state[key]}, and this one has {own[key]}: its position "
-                    "means other rows"
+                    f"the state is of a stream with {key} {state[key]}, but this stream has {own[key]}: its position "
+                    "would refer to other rows"
                 )
         epoch, start, reader = int(state["epoch"]), int(state["start"]), tuple(state["reader"])
         if reader != (0, 1) and reader != _find_reader():
             raise FarshiftError(
-                f"this is the state of DataLoader worker {reader[0]} of {reader[1]} alone: load the loader's state, "
+                f"this is the state of only DataLoader worker {reader[0]} of {reader[1]}: load the loader's state, "
                 "with the same num_workers"
             )
         if get_worker_info() is not None:
             self._worker_resumes = epoch, start
         elif start >= len(self) and self._at[0] > epoch and self._at[1] == 0:
-            # Nothing is left of that epoch and a later one is set: StatefulDataLoader loads its state only then.
+            # The epoch of the state is finished and a later one is set: StatefulDataLoader loads its state only then.
             return
         else:
             self._go_to(epoch, start)
@@ -139,7 +139,7 @@ class TorchStream(IterableDataset[Batch]):
         self._begun.zero_()
 
     def _begin(self) -> tuple[int, int]:
-        """The epoch and first global batch of a pass of this reader; a loaded position is used up."""
+        """The epoch and first global batch of a pass of this reader. Consumes a loaded position."""
         info = get_worker_info()
         slot = -1 if info is None else info.id
         epoch, start = self._next_pass.tolist()
@@ -208,11 +208,11 @@ class TorchStream(IterableDataset[Batch]):
 
     @cached_property
     def _rows(self) -> str:
-        """What decides the order but the seed: the manifest and the rows chosen of it."""
+        """Identifies what determines the order besides the seed: the manifest and the selected rows."""
         return sha256(self.part.identity.encode() + self.part.row_ids.tobytes()).hexdigest()[:16]
 
     def __getstate__(self) -> dict[str, Any]:
-        # A spawned worker has no process group to ask.
+        # A spawned worker has no process group.
         return self.__dict__ | {"_place_at_start": self._find_rank_and_world()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -222,7 +222,7 @@ class TorchStream(IterableDataset[Batch]):
 
 
 def _find_reader() -> tuple[int, int]:
-    """Which of how many readers of this rank the process is: a DataLoader's worker, or the only one."""
+    """The index and number of readers of this rank: a DataLoader's worker, or the only reader."""
     info = get_worker_info()
     return (0, 1) if info is None else (info.id, info.num_workers)
 

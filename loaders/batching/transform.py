@@ -1,4 +1,4 @@
-"""Pictures as a network reads them, by named steps: `resize 256, crop 224, normalise imagenet`."""
+"""Transform images for a network by named steps: `resize 256, crop 224, normalise imagenet`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Moments = tuple[tuple[float, float, float], tuple[float, float, float]]
-"""The mean and the deviation of each channel, of pixels from 0 to 1."""
+"""The mean and standard deviation of each channel, for pixels from 0 to 1."""
 
 MOMENTS: Mapping[str, Moments] = MappingProxyType(
     {
@@ -30,8 +30,8 @@ MOMENTS: Mapping[str, Moments] = MappingProxyType(
         "none": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
     }
 )
-"""By name: those of ImageNet that torchvision's and most other networks were trained with, those of CLIP, pixels from
--1 to 1, and pixels from 0 to 1 as they are."""
+"""By name: ImageNet's, used by torchvision's and most other networks; CLIP's; pixels from -1 to 1; and unchanged pixels
+from 0 to 1."""
 
 NAMED: Mapping[str, str] = MappingProxyType(
     {
@@ -40,8 +40,8 @@ NAMED: Mapping[str, str] = MappingProxyType(
         "imagenet": "resize 256, crop 224, normalise imagenet",
     }
 )
-"""Whole transforms by name: how CLIP's networks of 224 pixels read pictures (Radford et al. 2021), how DomainBed
-evaluates (Gulrajani and Lopez-Paz 2021), and how networks trained on ImageNet are (He et al. 2016)."""
+"""Complete transforms by name: of CLIP's networks with 224 pixels (Radford et al. 2021), of evaluation in DomainBed
+(Gulrajani and Lopez-Paz 2021), and of networks trained on ImageNet (He et al. 2016)."""
 
 _INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 _STEP = re.compile(
@@ -53,14 +53,14 @@ _MOST = 4096
 
 @dataclass(frozen=True)
 class Transform:
-    """Steps, by commas, then pixels as float32, (n, 3, height, width).
+    """Comma-separated steps that convert images to float32 pixels, (n, 3, height, width).
 
-    `resize 256`: the shorter side to 256 pixels, bilinear unless another interpolation stands behind it (`resize 224
-    bicubic`); `resize 224x224`: to this height and width, whatever the proportions. `crop 224`: a square of the
-    picture's middle; what lies beyond the picture is black. `normalise NAME`: by a mean and a deviation of `MOMENTS`;
-    it comes last, and without it pixels are from 0 to 1. Or one of `NAMED`.
+    `resize 256`: the shorter side to 256 pixels, bilinear unless another interpolation is named (`resize 224 bicubic`).
+    `resize 224x224`: to this height and width, without keeping proportions. `crop 224`: a centre crop of this side,
+    padded with black. `normalise NAME`: by a mean and standard deviation of `MOMENTS`; it comes last, and without it
+    pixels are from 0 to 1. Or one of `NAMED`.
 
-    Raises `FarshiftError` for text that is no such steps, and for steps that give pictures of several sizes.
+    Raises `FarshiftError` for other text, and for steps that give images of several sizes.
     """
 
     text: str
@@ -73,19 +73,19 @@ class Transform:
 
     @property
     def decides(self) -> list[str]:
-        """What the pixels depend on besides the steps."""
+        """What determines the pixels besides the steps."""
         return [load_decoder().version]
 
     def pixels(self, given: Given) -> NDArray[np.float32]:
-        """Pictures, encoded or as arrays of uint8, to (n, 3, height, width). `BadImage` names the first that cannot
-        be decoded."""
+        """Convert images, encoded or as uint8 arrays, to (n, 3, height, width). Raises `BadImage` for the first that
+        cannot be decoded."""
         return map_images(given, self._transform_image)
 
-    def _transform_image(self, picture: Image) -> NDArray[np.float32]:
+    def _transform_image(self, image: Image) -> NDArray[np.float32]:
         for step in self._steps:
-            picture = step(picture)
+            image = step(image)
         mean, deviation = self._moments
-        scaled = (np.asarray(picture, np.float32) / np.float32(255) - mean) / deviation
+        scaled = (np.asarray(image, np.float32) / np.float32(255) - mean) / deviation
         return np.ascontiguousarray(scaled.transpose(2, 0, 1))
 
     @cached_property
@@ -97,19 +97,19 @@ class Transform:
                 if "," not in self.text and " " not in self.text.strip():
                     raise UnknownName("transform", self.text, NAMED)
                 raise FarshiftError(
-                    f"transform {self.text!r}: the step {text.strip()!r} is none: write resize 256, resize 224x224, "
+                    f"transform {self.text!r}: unknown step {text.strip()!r}: use resize 256, resize 224x224, "
                     f"crop 224 or normalise {', '.join(MOMENTS)}"
                 )
             steps.append(step)
         sizes = [int(size) for step in steps for size in step.group("high", "wide", "crop") if size]
         if any(not 0 < size <= _MOST for size in sizes):
-            raise FarshiftError(f"transform {self.text!r}: sizes are from 1 to {_MOST} pixels")
+            raise FarshiftError(f"transform {self.text!r}: sizes have to be from 1 to {_MOST} pixels")
         if not any(step["crop"] or step["wide"] for step in steps):
             raise FarshiftError(
-                f"transform {self.text!r} gives pictures of several sizes: add a crop, or resize to two sides (224x224)"
+                f"transform {self.text!r} gives images of several sizes: add a crop, or resize to two sides (224x224)"
             )
         if any(step["moments"] for step in steps[:-1]):
-            raise FarshiftError(f"transform {self.text!r}: normalise comes last")
+            raise FarshiftError(f"transform {self.text!r}: normalise has to come last")
         return steps
 
     @cached_property
@@ -122,29 +122,29 @@ class Transform:
         return np.array(mean, np.float32), np.array(deviation, np.float32)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"text": self.text}  # steps are functions, which a worker makes anew
+        return {"text": self.text}  # the steps are functions, which a worker creates again
 
 
 def _make_step(match: re.Match[str]) -> Callable[[Image], Image]:
     if match["crop"]:
-        return lambda picture: _crop_image(picture, int(match["crop"]))
+        return lambda image: _crop_image(image, int(match["crop"]))
     by, high = match["by"] or "bilinear", int(match["high"])
-    return lambda picture: _resize_image(picture, high, int(match["wide"]) if match["wide"] else None, by)
+    return lambda image: _resize_image(image, high, int(match["wide"]) if match["wide"] else None, by)
 
 
-def _resize_image(picture: Image, high: int, wide: int | None, by: str) -> Image:
+def _resize_image(image: Image, high: int, wide: int | None, by: str) -> Image:
     import PIL.Image
 
     if wide is None:
-        width, height = picture.size
+        width, height = image.size
         short, long = min(width, height), max(width, height)
         other = int(high * long / short)
         size = (high, other) if width <= height else (other, high)
     else:
         size = (wide, high)
-    return picture.resize(size, PIL.Image.Resampling[by.upper()])
+    return image.resize(size, PIL.Image.Resampling[by.upper()])
 
 
-def _crop_image(picture: Image, side: int) -> Image:
-    left, top = (picture.width - side) // 2, (picture.height - side) // 2
-    return picture.crop((left, top, left + side, top + side))
+def _crop_image(image: Image, side: int) -> Image:
+    left, top = (image.width - side) // 2, (image.height - side) // 2
+    return image.crop((left, top, left + side, top + side))

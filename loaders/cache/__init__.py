@@ -1,1 +1,1 @@
-"""The local cache: stored files and tables, who uses them, its limit."""
+"""The local cache: stored files and tables, their users, and the size limit."""

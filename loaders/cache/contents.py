@@ -1,4 +1,4 @@
-"""The cache as its owner sees it: what lies there, whether it is still what it was, and clearing it."""
+"""List, verify and clear the cache."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import compute_file_sha256, get_cache_root, translate_os_errors
 from ...core.progress import report_progress
-from .entries import KINDS, REMADE, Entry, list_entries, lock_entry, remove_entry
+from .entries import KINDS, LABELS, REMADE, Entry, list_entries, lock_entry, remove_entry
 from .limit import read_cache_limit
 
 _DAY = 86_400.0
 
 
 def list_contents() -> dict[str, Any]:
-    """What the cache holds: `cache` (its folder), `limit` and `bytes`, for each of `kinds` the number of `list_entries`
-    and their bytes; and a record of each entry, least recently used first. Responses are many and small: only their sum
-    is reported."""
+    """Return the contents of the cache: `cache` (its folder), `limit` and `bytes`; for each of `kinds` the number of
+    entries and their bytes; and a record of each entry, least recently used first. Responses are many and small, so
+    only their sum is reported."""
     with translate_os_errors(get_cache_root()):
         all_entries = sorted(list_entries(), key=lambda entry: (entry.used, entry.kind, entry.name))
     kinds = {kind: [entry for entry in all_entries if entry.kind == kind] for kind in KINDS}
@@ -31,23 +31,24 @@ def list_contents() -> dict[str, Any]:
         "limit": read_cache_limit(),
         "bytes": sum(entry.bytes for entry in all_entries),
         "kinds": {
-            kind: {"entries": len(some), "bytes": sum(entry.bytes for entry in some)} for kind, some in kinds.items()
+            LABELS[kind]: {"entries": len(some), "bytes": sum(entry.bytes for entry in some)}
+            for kind, some in kinds.items()
         },
         "entries": [describe_entry(entry) for entry in all_entries if entry.kind != "responses"],
     }
 
 
 def describe_entry(entry: Entry) -> dict[str, Any]:
-    """An entry for people and programs; `last_used` in UTC."""
+    """Return an entry as JSON values; `last_used` is in UTC."""
     used = datetime.fromtimestamp(entry.used, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     where = str(entry.path)
-    return {"kind": entry.kind, "name": entry.name, "bytes": entry.bytes, "last_used": used, "path": where}
+    return {"kind": entry.label, "name": entry.name, "bytes": entry.bytes, "last_used": used, "path": where}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found of one marked file. `state`: `intact`, `changed`, `missing`, `unreadable` (it or its marker), or
-    `busy`: another process is writing it."""
+    """The state of a file with a marker: `intact`, `changed`, `missing`, `unreadable` (the file or its marker), or
+    `busy` (another process is writing it)."""
 
     kind: str
     path: str
@@ -60,14 +61,14 @@ class Verdict:
 
 
 def verify_cache() -> list[Verdict]:
-    """Hash every marked file and compare with its marker. Changes nothing and counts as no use."""
+    """Hash every file that has a marker and compare. Changes nothing, and does not count as a use."""
     with translate_os_errors(get_cache_root()):
         marked = [(entry, marker) for entry in list_entries() for marker in entry.markers()]
     verdicts = []
     for number, (entry, marker) in enumerate(marked, start=1):
         state = _check_state(entry, marker)
-        again = f"remove {marker}: the file is then made or fetched again when it is needed"
-        verdict = Verdict(entry.kind, str(marker.with_suffix("")), state)
+        again = f"remove {marker}: the file will be rebuilt or fetched again when needed"
+        verdict = Verdict(entry.label, str(marker.with_suffix("")), state)
         if state != "gone":
             verdicts.append(verdict if verdict.holds else replace(verdict, advice=again))
         report_progress("verifying the cache", number, len(marked))
@@ -78,12 +79,12 @@ def _check_state(entry: Entry, marker: Path) -> str:
     try:
         with lock_entry(entry) as free:
             return _compare_file(marker) if free else "busy"
-    except OSError:  # no lock can be made in a cache that may only be read; nobody writes there either
+    except OSError:  # a read-only cache has no locks, and no writers either
         return _compare_file(marker)
 
 
 def _compare_file(marker: Path) -> str:
-    """The state of a marked file; `gone` where the entry was removed since it was listed."""
+    """The state of a file with a marker; `gone` if the entry was removed since it was listed."""
     try:
         expected = json.loads(marker.read_text("utf-8"))["sha256"]
     except FileNotFoundError:
@@ -100,7 +101,7 @@ def _compare_file(marker: Path) -> str:
 
 @dataclass
 class ClearReport:
-    """What `clear_cache` removed, and what it left with the reason."""
+    """The entries that `clear_cache` removed, and those that it left, with the reason."""
 
     removed: list[Entry] = field(default_factory=list)
     left: list[tuple[Entry, str]] = field(default_factory=list)
@@ -113,25 +114,27 @@ class ClearReport:
 def clear_cache(
     kinds: Sequence[str] = (), older_than: float | None = None, everything: bool = False, dry_run: bool = False
 ) -> ClearReport:
-    """Remove entries: of these kinds, or last used more than `older_than` days ago, or both at once, or `everything`.
+    """Remove entries: of these kinds, last used more than `older_than` days ago, or both; or `everything`.
 
-    Responses were paid for: they go only where their kind is named, or with `everything`. What a process uses or works
-    on is left. `dry_run` removes nothing and tells what would go. Raises `FarshiftError` where nothing says what to
-    clear, `UnknownName` for an unknown kind.
+    Responses cost money: they are removed only by naming their kind, or with `everything`. Entries in use are left.
+    `dry_run` removes nothing and reports what would be removed. Raises `FarshiftError` if no criterion is given,
+    `UnknownName` for an unknown kind.
     """
+    kind_of_label = {kind: kind for kind in KINDS} | {label: kind for kind, label in LABELS.items()}
     for kind in kinds:
-        if kind not in KINDS:
-            raise UnknownName("kind of cache entry", kind, KINDS)
+        if kind not in kind_of_label:
+            raise UnknownName("kind of cache entry", kind, LABELS.values())
+    named = [kind_of_label[kind] for kind in kinds]
     if everything and (kinds or older_than is not None):
-        raise FarshiftError("--all clears everything: leave out --kind and --older-than")
+        raise FarshiftError("--all clears everything: omit --kind and --older-than")
     if not everything and not kinds and older_than is None:
-        raise FarshiftError("say what to clear: --kind KIND, --older-than DAYS, or --all")
+        raise FarshiftError("give what to clear: --kind KIND, --older-than DAYS, or --all")
     if older_than is not None and older_than < 0:
-        raise FarshiftError(f"--older-than: {older_than:g} days is less than none: name a number from 0 up")
+        raise FarshiftError(f"--older-than: {older_than:g} days is negative: give a number from 0 up")
     before = None if older_than is None else time.time() - older_than * _DAY
     cleared = ClearReport()
     with translate_os_errors(get_cache_root()):
-        for entry in list_entries(*(KINDS if everything else kinds or REMADE)):
+        for entry in list_entries(*(KINDS if everything else named or REMADE)):
             if before is not None and entry.used > before:
                 continue
             why = "" if dry_run else remove_entry(entry)

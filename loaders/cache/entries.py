@@ -1,12 +1,12 @@
-"""What the cache holds, who uses it now, and how a piece of it is removed while others read.
+"""The entries of the cache, the processes that use them, and removal that is safe while others read.
 
-An entry is what is stored and removed as one: a fetched file, a decoded source, a split's rows, a benchmark's blind
-data, decoded pictures, an encoder's features, tokens of texts, a response, a file in quarantine; each with its marker
-and with what a killed process left of it. Links and files of other names are passed over: they are not the cache's.
+An entry is stored and removed as a unit: a fetched file, a decoded source, a split's rows, a benchmark's model inputs,
+decoded images, an encoder's features, tokens of texts, a response, a file in quarantine; with its marker and the
+leftovers of a killed process. Links and files of other names are ignored, since they do not belong to the cache.
 
-Readers never wait for a removal, nor lose what they have found. A reader first says that it uses an entry (a lock of
-its own under `uses/`) and then looks for the entry's marker; a remover first takes the marker aside, then looks for
-users, and puts it back if there is one. Whichever comes first, one of the two sees the other (Dekker's order).
+Readers never wait for a removal, and an entry that a reader has found is not removed. A reader first registers its use
+of an entry (its own lock under `uses/`) and then checks the entry's marker; a remover first moves the marker away, then
+checks for users, and restores it if there is one. In either order, one of the two sees the other (Dekker's order).
 """
 
 from __future__ import annotations
@@ -40,11 +40,13 @@ _NAMES = {
     "responses": r"\.?([0-9a-f]{64}\.json)(?:\..+)?",
     "quarantine": r"([0-9a-f]{12}-.+)",
 }
-"""By kind, the names that belong to an entry; the group is the entry's own name."""
+"""By kind, the pattern of file names of an entry; its group is the entry's name."""
 
 KINDS = tuple(_NAMES)
+LABELS = {kind: {"handouts": "model-inputs", "pictures": "images"}.get(kind, kind) for kind in KINDS}
+"""By kind (the name of its folder), the name that users see."""
 REMADE = ("files", "trees", "sources", "splits", "handouts", "pictures", "features", "tokens", "quarantine")
-"""The kinds that can be had again for nothing; a response was paid for."""
+"""The kinds that can be rebuilt at no cost, unlike responses."""
 
 _FOLDERS = ("handouts", "features", "tokens")
 """The kinds whose entries are folders."""
@@ -56,8 +58,8 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry: its pieces (files and folders, without locks), their bytes, and when it was last used (seconds since
-    1970; the newest marker's time of change, else the newest file's)."""
+    """An entry: its files and folders (without locks), their bytes, and when it was last used (seconds since 1970: the
+    newest marker's modification time, else the newest file's)."""
 
     kind: str
     path: Path
@@ -69,8 +71,13 @@ class Entry:
     def name(self) -> str:
         return self.path.name
 
+    @property
+    def label(self) -> str:
+        """The kind as users see it."""
+        return LABELS[self.kind]
+
     def files(self) -> list[Path]:
-        """All its files, sorted."""
+        """Return all its files, sorted."""
         return sorted(file for piece in self.pieces for file in _iterate_files(piece))
 
     def markers(self) -> list[Path]:
@@ -78,7 +85,7 @@ class Entry:
 
 
 def list_entries(*kinds: str) -> list[Entry]:
-    """What the cache holds of these kinds (of all, where none is named), by kind and name."""
+    """Return the entries of these kinds (default: all), sorted by kind and name."""
     return [entry for kind in KINDS if not kinds or kind in kinds for entry in _list_kind(kind)]
 
 
@@ -101,7 +108,7 @@ def _list_folder_entries(kind: str, folder: Path) -> list[Entry]:
 
 
 def _measure_entry(kind: str, path: Path, pieces: tuple[Path, ...]) -> Entry | None:
-    """The entry made of these pieces; None where they have all gone meanwhile."""
+    """The entry of these files; None if all have been removed meanwhile."""
     states: dict[Path, os.stat_result] = {}
     for file in (file for piece in pieces for file in _iterate_files(piece)):
         with suppress(FileNotFoundError):
@@ -153,8 +160,8 @@ _until_exit: dict[tuple[int, Path], FileLock] = {}
 
 @contextmanager
 def keep_in_use() -> Iterator[bool]:
-    """What is used while the context lasts stays in use until its end. Gives whether this is the outermost one: an
-    inner one leaves the ending to the outer."""
+    """Keep everything that is used within the context in use until its end. Yields whether this is the outermost
+    context: an inner one leaves the release to the outer one."""
     if _here.get() is not None:
         yield False
         return
@@ -169,10 +176,10 @@ def keep_in_use() -> Iterator[bool]:
 
 
 def mark_in_use(path: Path) -> None:
-    """Say that this process uses the entry `path` belongs to: no process removes it before the present `keep_in_use`
-    ends.
+    """Register that this process uses the entry of `path`: no process removes it before the current `keep_in_use` ends.
 
-    Outside of one only a blind data is held, and until the process ends: a run reads its tables whenever it needs them.
+    Outside of a `keep_in_use`, only model inputs are registered, until the process ends, since a run reads their tables
+    at any time.
     """
     entry = _find_entry_path(path)
     uses = _here.get()
@@ -200,7 +207,7 @@ def _begin_use(entry: Path) -> FileLock | None:
         lock = FileLock(folder / f"{key}.{secrets.token_hex(8)}.lock", thread_local=False)
         lock.acquire(timeout=0)
     except OSError:
-        return None  # a cache that may only be read
+        return None  # a read-only cache
     return lock
 
 
@@ -212,13 +219,13 @@ def _end_use(lock: FileLock) -> None:
 
 def _end_all() -> None:
     for (process, _), lock in _until_exit.items():
-        if process == os.getpid():  # a forked child leaves its parent's alone
+        if process == os.getpid():  # a forked child does not release its parent's locks
             _end_use(lock)
 
 
 def is_in_use(entry: Path) -> bool:
-    """Whether a living process uses the entry. What a killed one left behind is cleared after a day, when nobody can
-    be between making that file and locking it."""
+    """Whether a running process uses the entry. Leftovers of a killed process are removed after a day, when no process
+    can still be between creating the file and locking it."""
     folder, key = _locate_use_locks(entry)
     for path in sorted(folder.glob(f"{key}.*.lock")):
         lock = FileLock(path)
@@ -236,11 +243,11 @@ def is_in_use(entry: Path) -> bool:
 
 @contextmanager
 def lock_entry(entry: Entry) -> Iterator[bool]:
-    """Hold the lock that a writer of this entry holds; gives False, at once, where another process has it."""
-    if entry.kind in _UNLOCKED:  # written by one rename
+    """Acquire the lock that writers of this entry use. Yields False, without waiting, if another process has it."""
+    if entry.kind in _UNLOCKED:  # written by a single rename
         yield True
         return
-    # The folder of blind data is replaced as a whole, so its lock lies beside it (`benchmarks/blind/data.py`).
+    # A folder of model inputs is replaced as a whole, so its lock is beside it (`benchmarks/blind/data.py`).
     path = entry.path.with_suffix(".making") if entry.kind == "handouts" else entry.path
     lock = FileLock(f"{path}.lock")
     free = try_lock(lock)
@@ -252,10 +259,10 @@ def lock_entry(entry: Entry) -> Iterator[bool]:
 
 
 def remove_entry(entry: Entry) -> str:
-    """Remove an entry as it was listed. "" if that was done, else why not: it is in use or was used since, another
+    """Remove an entry as it was listed. Returns "" on success, else the reason: it is in use or was used since, another
     process works on it, or the operating system refuses.
 
-    Lock files stay: to remove one that another process is about to take would let two hold it.
+    Lock files are not removed: removing one that another process is about to acquire would let two processes hold it.
     """
     try:
         with lock_entry(entry) as free:

@@ -1,4 +1,4 @@
-"""The cache's size limit: `FARSHIFT_CACHE_LIMIT`, kept after each write by removing what was used least recently."""
+"""The cache's size limit `FARSHIFT_CACHE_LIMIT`, enforced after each write by removing least recently used entries."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _UNITS = {"": 1, "B": 1} | {
 
 
 def parse_size(text: str, what: str) -> int:
-    """The bytes that a size such as `10GB`, `500 MB`, `1.5 GiB` or `4096` names; `FarshiftError` for any other text.
+    """Parse a size such as `10GB`, `500 MB`, `1.5 GiB` or `4096` to bytes. Raises `FarshiftError` for any other text.
     `what` is the setting's name."""
     parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
     if parts is None or parts[2].upper() not in _UNITS:
-        raise FarshiftError(f"{what}: {text!r} is no size: write one such as 10GB, 500MB or 2GiB")
+        raise FarshiftError(f"{what}: {text!r} is not a size: write for example 10GB, 500MB or 2GiB")
     size = int(float(parts[1]) * _UNITS[parts[2].upper()])
     if size < 1:
-        raise FarshiftError(f"{what}: {text!r} is less than one byte: name a size above 0, or leave it out")
+        raise FarshiftError(f"{what}: {text!r} is less than one byte: give a size above 0, or omit it")
     return size
 
 
 def format_size(size: int) -> str:
-    """A size for people, in decimal units: `1.2 GB`."""
+    """Format a size in decimal units: `1.2 GB`."""
     for power, unit in ((4, "TB"), (3, "GB"), (2, "MB"), (1, "kB")):
         if size >= 1000**power:
             return f"{size / 1000**power:.1f} {unit}"
@@ -40,16 +40,16 @@ def format_size(size: int) -> str:
 
 
 def read_cache_limit() -> int | None:
-    """The bytes that `FARSHIFT_CACHE_LIMIT` allows, None where it is not set."""
+    """Return the limit of `FARSHIFT_CACHE_LIMIT` in bytes; None if it is not set."""
     named = os.environ.get("FARSHIFT_CACHE_LIMIT", "").strip()
     return parse_size(named, "FARSHIFT_CACHE_LIMIT") if named else None
 
 
 def keep_within_limit(written: bool) -> None:
-    """Remove entries, least recently used first, until the cache fits its limit; what a process uses or works on stays.
+    """Remove entries, least recently used first, until the cache fits its limit. Entries in use are not removed.
 
-    Nothing is looked at unless something was `written`, or an earlier call could not go below the limit because of what
-    was in use then. Responses are not counted and not removed: they were paid for.
+    Does nothing unless something was `written`, or an earlier call could not get below the limit because of entries in
+    use. Responses are not counted and not removed, since they cost money.
     """
     limit = read_cache_limit()
     missed = get_cache_root() / "uses" / "over-the-limit"
@@ -57,14 +57,15 @@ def keep_within_limit(written: bool) -> None:
         return
     try:
         with FileLock(get_cache_root() / "uses" / "limit.lock"):
-            # The note stands before the second look: who ends a use then finds the note, or the look finds it ended.
+            # The note is written before the second attempt: a process that ends a use then either finds the note,
+            # or the second attempt finds the use ended.
             if not _shrink_to_limit(limit):
                 missed.touch()
                 if not _shrink_to_limit(limit):
                     return
             missed.unlink(missing_ok=True)
     except OSError as error:
-        log_message(f"the cache's limit could not be kept: {error}")
+        log_message(f"the cache's limit could not be enforced: {error}")
 
 
 def _shrink_to_limit(limit: int) -> bool:
@@ -78,5 +79,5 @@ def _shrink_to_limit(limit: int) -> bool:
             size -= entry.bytes
     if removed:
         freed = format_size(sum(removed))
-        log_message(f"FARSHIFT_CACHE_LIMIT: removed what the cache had used least recently ({freed})")
+        log_message(f"FARSHIFT_CACHE_LIMIT: removed least recently used entries ({freed})")
     return size <= limit

@@ -1,11 +1,11 @@
 """The local cache: content-addressed files, and rows decoded once into memory-mapped columns.
 
-Every write goes to a temporary neighbour and is renamed into place, under a lock per target, so a killed or a
-second process never leaves or sees half a file. A stored file carries a marker: its sha256, size, mtime and inode. A
-disk, a cable or a copy may change bytes and leave size and times as they were, so the sha256 is compared when a process
-first opens the file, and the file is rebuilt where it differs. This is for what disks do, not people: who may write a
-file may write its marker. A marker's own time of change says when the file was last used. What is in use is not
-removed: see `entries.py`.
+Every write goes to a temporary file beside the target and is renamed, under a lock per target, so that a killed or
+concurrent process never leaves or sees a partial file. A stored file has a marker: its sha256, size, mtime and inode.
+A disk, a cable or a copy may change bytes without changing size and times, so the sha256 is compared when a process
+first opens the file, and the file is rebuilt if it differs. This detects hardware faults, not tampering: anyone who
+can write a file can write its marker. The marker's modification time is the time of the last use. Entries in use are
+not removed: see `entries.py`.
 """
 
 from __future__ import annotations
@@ -35,26 +35,27 @@ T = TypeVar("T")
 _DAY = 86_400.0
 
 LARGE = 2**30
-"""Bytes from which on a file is compared by the first process of a day, not by each: that would take seconds."""
+"""The size in bytes from which on a file is compared once a day instead of by each process, as hashing takes
+seconds."""
 
 Verify = Literal["always", "open", "never"]
 VERIFY_MODES: tuple[Verify, ...] = get_args(Verify)
 """When stored files are compared with their sha256: whenever they are opened, when a process first opens them, or only
-where time or inode are not those noted."""
+if time or inode differ from the recorded ones."""
 
 _verify_mode: ContextVar[Verify | None] = ContextVar("when stored files are compared with their sha256", default=None)
 
 
 def read_verify_mode() -> Verify:
-    """That of the innermost `use_verify_mode`, else of `FARSHIFT_VERIFY`, else `open`."""
+    """Return the mode of the innermost `use_verify_mode`, else of `FARSHIFT_VERIFY`, else `open`."""
     by_variable = os.environ.get("FARSHIFT_VERIFY", "").strip() or "open"
     return _verify_mode.get() or _check_mode(by_variable, "FARSHIFT_VERIFY")
 
 
 @contextmanager
 def use_verify_mode(mode: Verify | None) -> Iterator[None]:
-    """Compare what is opened while the context lasts in this mode; as before where `mode` is None. `FarshiftError` for
-    what is no mode."""
+    """Use this mode for files opened within the context; None leaves the mode unchanged. Raises `FarshiftError` for an
+    invalid mode."""
     token = _verify_mode.set(_verify_mode.get() if mode is None else _check_mode(mode, "verify"))
     try:
         yield
@@ -66,7 +67,7 @@ def _check_mode(mode: str, what: str) -> Verify:
     for known in VERIFY_MODES:
         if mode == known:
             return known
-    raise FarshiftError(f"{what}: {mode!r} is none of {', '.join(VERIFY_MODES)}")
+    raise FarshiftError(f"{what}: invalid mode {mode!r}: choose from {', '.join(VERIFY_MODES)}")
 
 
 def _find_marker(path: Path) -> Path:
@@ -79,7 +80,7 @@ def _read_stamp(path: Path) -> list[int]:
 
 
 def write_marker(path: Path, digest: str) -> None:
-    """Note that `path` was found to have this sha256."""
+    """Record the sha256 of `path` in its marker."""
     noted: dict[str, Any] = {"sha256": digest, "stamp": _read_stamp(path)}
     if path.stat().st_size > LARGE:
         noted["compared"] = int(time.time())
@@ -91,8 +92,8 @@ _compared: dict[Path, list[int]] = {}
 
 
 def is_intact(path: Path) -> bool:
-    """Whether `path` is what was once stored there: of the size that its marker notes, and of its sha256, which is
-    compared when the process first asks, or as `FARSHIFT_VERIFY` says. Counts as a use of it."""
+    """Whether `path` is unchanged since it was stored: it has the size in its marker, and the sha256, which is compared
+    at the first check in a process, or as set by `FARSHIFT_VERIFY`. Counts as a use."""
     mark_in_use(path)
     mode = read_verify_mode()
     try:
@@ -106,7 +107,7 @@ def is_intact(path: Path) -> bool:
                 return False
             _compared[path] = stamp
             if not noted or stamp[0] > LARGE:
-                with suppress(OSError, FarshiftError):  # a cache that may only be read
+                with suppress(OSError, FarshiftError):  # a read-only cache
                     write_marker(path, marker["sha256"])
                 return True
         with suppress(OSError):
@@ -117,33 +118,32 @@ def is_intact(path: Path) -> bool:
 
 
 def _is_trusted(marker: dict[str, Any], mode: Verify) -> bool:
-    """Whether a file of the size, time and inode that its marker notes is not compared: never, or, a large one, not
-    again on the same day."""
+    """Whether a file with the size, time and inode of its marker need not be compared: in mode `never`, or for a large
+    file a second time on the same day."""
     return mode == "never" or 0 <= time.time() - marker.get("compared", 0) < _DAY
 
 
 def load_or_build_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
-    """The Arrow table stored at `path`, memory-mapped; built and stored first where it is absent or damaged."""
+    """Return the Arrow table stored at `path`, memory-mapped; built and stored first if it is absent or damaged."""
     return load_or_write_table(path, lambda target: write_arrow(build(), target))
 
 
 def load_or_write_table(path: Path, write: Callable[[Path], object]) -> pa.Table:
-    """The Arrow file at `path`, memory-mapped. Where it is absent or damaged, `write` makes it: a temporary file first,
-    which is then flushed and renamed."""
+    """Return the table of the Arrow file at `path`, memory-mapped. If it is absent or damaged, `write` first writes it,
+    to a temporary file that is flushed and renamed."""
     return load_or_write(path, write, map_table)
 
 
 def load_or_write(path: Path, write: Callable[[Path], object], read: Callable[[Path], T]) -> T:
-    """What `read` makes of the file at `path`, written first as in `load_or_write_table` where it is absent or
-    damaged."""
-    read_cache_limit()  # a wrong one is refused before any work
+    """Return `read(path)`; the file is written first, as in `load_or_write_table`, if it is absent or damaged."""
+    read_cache_limit()  # raises an error for an invalid limit before any work
     built = False
     with keep_in_use() as outermost:
         if not is_intact(path):
             with hold_lock(path):
                 if not is_intact(path):
                     if path.exists():
-                        log_message(f"{path} was cut off or changed: building it again")
+                        log_message(f"{path} is truncated or modified: building it again")
                     _write_file(path, write)
                     built = True
         value = read(path)
@@ -153,21 +153,22 @@ def load_or_write(path: Path, write: Callable[[Path], object], read: Callable[[P
 
 
 def map_table(path: Path) -> pa.Table:
-    """The table of an Arrow file, memory-mapped."""
+    """Return the table of an Arrow file, memory-mapped."""
     import pyarrow as pa
 
     return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
 
 
 def make_write_options() -> pa.ipc.IpcWriteOptions:
-    """How one record batch is written, however long its arrays are."""
+    """Return options that allow a record batch of any length."""
     import pyarrow as pa
 
     return pa.ipc.IpcWriteOptions(allow_64bit=True)
 
 
 def write_arrow(table: pa.Table, target: Path) -> None:
-    """Write a table as an Arrow file of one record batch, by one big write: mapped, it reads at memory speed."""
+    """Write a table as an Arrow file of one record batch, by one large write, so that it is fast to read when
+    mapped."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
@@ -193,7 +194,7 @@ def _write_file(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def move_into_cache(temporary: Path, path: Path) -> None:
-    """Move a finished file to its place in the cache: on the disk first, then renamed and marked."""
+    """Move a finished file to its place in the cache: it is flushed to disk, renamed, and marked."""
     with temporary.open("rb+") as file:
         os.fsync(file.fileno())
     digest = compute_file_sha256(temporary)
@@ -202,7 +203,7 @@ def move_into_cache(temporary: Path, path: Path) -> None:
 
 
 def store_bytes(path: Path, content: bytes) -> None:
-    """Store a small file with its marker; `is_intact` tells whether it is still what it was."""
+    """Store a small file with its marker, so that `is_intact` can check it."""
     _find_marker(path).unlink(missing_ok=True)
     write_atomically(path, content)
     write_marker(path, sha256(content).hexdigest())

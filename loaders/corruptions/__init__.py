@@ -1,11 +1,11 @@
-"""The common corruptions of pictures (Hendrycks and Dietterich 2019, arXiv 1903.12261), one a file.
+"""The common corruptions of images (Hendrycks and Dietterich 2019, arXiv 1903.12261), one module each.
 
-A file `<name>.py` has `corrupt(pictures, severity, draws)`: pictures of shape (rows, height, width, 1 or 3), uint8, and
-the same shape back; severity 1 to 5; `draws` gives each row the random numbers that its row id decides, so that a
-picture is corrupted alike alone or among many. Where it has a fourth argument, `constants`, that names the set of
-constants that is asked for ("" lets the size decide). `loaders/corrupt.py` finds and calls them.
+A module `<name>.py` has `corrupt(images, severity, draws)`: images of shape (rows, height, width, 1 or 3), uint8; it
+returns the same shape; severity is 1 to 5; `draws` gives each row random numbers that depend only on its row id, so
+that the result does not depend on other images. An optional fourth argument `constants` names the set of constants (""
+selects it by size). `loaders/corrupt.py` finds and calls them.
 
-All arithmetic is sums, products and quotients in a fixed order, over tables rounded to binary fractions: the bytes are
-the same on every platform, and no version of an image library can change them. (The photographs of `frost` are decoded
-by Pillow.)
+All arithmetic is sums, products and quotients in a fixed order, over tables rounded to binary fractions, so the bytes
+are the same on every platform and do not depend on an image library. (Except that the photographs of `frost` are
+decoded by Pillow.)
 """

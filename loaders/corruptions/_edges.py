@@ -1,4 +1,4 @@
-"""Edges of pictures (Canny 1986), and how far each pixel is from them."""
+"""Edges of images (Canny 1986), and the distance of each pixel from them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _STRAIGHT, _DIAGONAL, _KNIGHT = (round(length * 65536) for length in (1, 1.4, 2.
 
 
 def detect_edges(images: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each pixel of pictures (rows, height, width) of 0..255 is on an edge: gradients by Sobel, the sum of
-    their two absolute values at least a local maximum along them and over 150, or over 50 and connected to such."""
+    """Return whether each pixel of images (rows, height, width) of 0..255 is on an edge: the sum of the absolute Sobel
+    gradients is a local maximum along the gradient, and over 150, or over 50 and connected to such a pixel."""
     right, down = _compute_sobel(images)
     size = np.abs(right) + np.abs(down)
     across, along = np.abs(right) * _TANGENT, np.abs(down) << 15
@@ -57,8 +57,8 @@ def _dilate_mask(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def compute_distances(marked: NDArray[np.bool_], farthest: int = 32) -> NDArray[np.float64]:
-    """The length of the shortest way from each pixel to a marked one, in steps to the eight neighbours and of a chess
-    knight, up to `farthest` pixels; (rows, height, width)."""
+    """Return the length of the shortest path from each pixel to a marked one, in steps to the eight neighbours and
+    knight's moves, up to `farthest` pixels; shape (rows, height, width)."""
     height, width = marked.shape[1:]
     far = farthest * _STRAIGHT
     distance = np.where(marked, 0, far)

@@ -1,4 +1,4 @@
-"""Filters of pictures: sums in a fixed order, with weights that are whole numbers of 2^-30."""
+"""Image filters: sums in a fixed order, with weights that are multiples of 2^-30."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 _UNIT = 2**30
 
 Border = Literal["edge", "symmetric", "reflect"]
-"""What lies outside: the last pixel, the mirrored picture with or without its last pixel."""
+"""The padding outside: the last pixel, or the mirrored image with or without its last pixel."""
 
 
 def round_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights rounded to 2^-30, and their sum too: the middle one takes what rounding leaves, so that weights that sum
-    to 1 leave an even grey what it is."""
+    """Round weights to multiples of 2^-30, with the rounding error added to the middle one, so that weights with sum 1
+    do not change a uniform grey."""
     units = np.rint(weights * _UNIT)
     units[tuple(side // 2 for side in units.shape)] += round(math.fsum(weights.ravel().tolist()) * _UNIT) - units.sum()
     return units / _UNIT
@@ -31,7 +31,7 @@ def make_gaussian_weights(sigma: float, radius: int) -> NDArray[np.float64]:
 def apply_gaussian_blur(
     values: NDArray[np.float64], sigma: float, border: Border = "edge", truncate: float = 4
 ) -> NDArray[np.float64]:
-    """Arrays (rows, height, width, ..) blurred along height and width by a Gaussian cut off at `truncate` sigma."""
+    """Blur arrays (rows, height, width, ..) along height and width by a Gaussian truncated at `truncate` sigma."""
     radius = int(truncate * sigma + 0.5)
     if sigma <= 0 or radius == 0:
         return values
@@ -40,7 +40,7 @@ def apply_gaussian_blur(
 
 
 def apply_filter(values: NDArray[np.float64], weights: NDArray[np.float64], border: Border) -> NDArray[np.float64]:
-    """Arrays (rows, height, width, ..) correlated with weights (odd, odd) about their middle."""
+    """Correlate arrays (rows, height, width, ..) with centred weights (odd, odd)."""
     down, across = (side // 2 for side in weights.shape)
     height, width = values.shape[1:3]
     padded = pad_sides(values, down, across, border)
@@ -51,5 +51,5 @@ def apply_filter(values: NDArray[np.float64], weights: NDArray[np.float64], bord
 
 
 def pad_sides(values: NDArray[np.float64], down: int, across: int, border: Border) -> NDArray[np.float64]:
-    """Arrays (rows, height, width, ..) with so many more rows and columns on each side."""
+    """Pad arrays (rows, height, width, ..) by `down` rows and `across` columns on each side."""
     return np.pad(values, [(0, 0), (down, down), (across, across), *[(0, 0)] * (values.ndim - 3)], mode=border)

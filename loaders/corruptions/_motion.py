@@ -1,4 +1,4 @@
-"""Motion blur as ImageMagick has it: half a Gaussian, laid along a line of pixels."""
+"""Motion blur as in ImageMagick: half a Gaussian along a line of pixels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ._filters import pad_sides, round_weights
 def apply_motion_blur(
     values: NDArray[np.uint8], radius: int, sigma: float, degrees: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Pictures (rows, height, width, channels), each blurred along its own angle (rows,), fractions cut off.
+    """Blur images (rows, height, width, channels), each along its own angle (rows,), and truncate to integers.
 
-    The weights are a Gaussian at 0, 1 .. 2 radius pixels from the one that is blurred; places on the line are rounded
-    to whole pixels; outside lies the last pixel. So MotionBlurImage of ImageMagick 6 is defined.
+    The weights are a Gaussian at 0, 1 .. 2 radius pixels from the blurred one; positions on the line are rounded to
+    whole pixels; the last pixel is repeated outside. This is MotionBlurImage of ImageMagick 6.
     """
     steps = 2 * radius + 1
     half = [math.exp(-0.5 * (at / sigma) ** 2) for at in range(steps)]

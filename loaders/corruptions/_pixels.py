@@ -1,4 +1,4 @@
-"""What corruptions share: constants by the size of pictures, grey and colour, and the way back to bytes."""
+"""Shared code of corruptions: constants by image size, grey and colour, and conversion to bytes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 
 SETS = ("cifar", "tiny-imagenet", "imagenet")
-"""Whose constants there are: CIFAR-10-C's (for 32 pixels), Tiny ImageNet-C's (64) and ImageNet-C's (224)."""
+"""The sets of constants: CIFAR-10-C's (for 32 pixels), Tiny ImageNet-C's (64) and ImageNet-C's (224)."""
 
 SMALL = 64
-"""Pictures whose longer side has at most so many pixels get the constants of CIFAR-10-C, larger ones those of
-ImageNet-C, where nobody says otherwise."""
+"""Images whose longer side has at most this many pixels use the constants of CIFAR-10-C by default, larger ones those
+of ImageNet-C."""
 
 _RED, _GREEN, _BLUE = 0.299, 0.587, 0.114
 """The weights of ITU-R BT.601."""
 
 
 def find_constant_set(images: NDArray[np.uint8]) -> str:
-    """The set of constants for pictures of this size."""
+    """Return the default set of constants for images of this size."""
     return "cifar" if max(int(side) for side in images.shape[1:3]) <= SMALL else "imagenet"
 
 
@@ -34,19 +34,20 @@ def select_constants(
     tiny: Sequence[T],
     large: Sequence[T],
 ) -> T:
-    """The constants of a severity (1 to 5) in the set called so, or without a name in that for pictures of this
+    """Return the constants of a severity (1 to 5) in the named set, or by default in the set for images of this
     size."""
     return dict(zip(SETS, (small, tiny, large), strict=True))[constants or find_constant_set(images)][severity - 1]
 
 
 def to_bytes(values: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Values limited to 0..255, fractions cut off, as the reference does."""
+    """Clip values to 0..255 and truncate to integers, as the reference does."""
     limited: NDArray[np.uint8] = np.clip(values, 0, 255).astype(np.uint8)
     return limited
 
 
 def to_luminance(values: NDArray[np.uint8] | NDArray[np.float64]) -> NDArray[np.float64]:
-    """The luminance of pictures (rows, height, width, 3), shape (rows, height, width, 1); grey ones as they are."""
+    """Return the luminance of images (rows, height, width, 3), shape (rows, height, width, 1); grey ones are
+    unchanged."""
     if values.shape[-1] == 1:
         return values.astype(np.float64)
     red, green, blue = (values[..., channel].astype(np.float64) for channel in range(3))
@@ -54,10 +55,10 @@ def to_luminance(values: NDArray[np.uint8] | NDArray[np.float64]) -> NDArray[np.
 
 
 def to_three_channels(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Grey pictures with their one channel three times, coloured ones as they are."""
+    """Repeat the channel of grey images three times; colour images are unchanged."""
     return np.repeat(values, 3, axis=-1) if values.shape[-1] == 1 else values
 
 
 def restore_channels(coloured: NDArray[np.uint8], images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """`coloured` with as many channels as `images`: grey ones get the luminance, to the nearest whole number."""
+    """Convert `coloured` to the number of channels of `images`: grey ones get the luminance, rounded to an integer."""
     return coloured if images.shape[-1] == 3 else np.floor(to_luminance(coloured) + 0.5).astype(np.uint8)

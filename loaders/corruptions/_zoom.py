@@ -1,4 +1,4 @@
-"""The middle of pictures, made larger to fill them."""
+"""Zoom into the centre of images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def zoom_in(values: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
-    """Arrays (rows, height, width, ..) zoomed in by a factor of at least 1, linear between pixels; the same shape."""
+    """Zoom into arrays (rows, height, width, ..) by a factor of at least 1, with linear interpolation; same shape."""
     return _zoom_axis(_zoom_axis(values, factor, 1), factor, 2)
 
 

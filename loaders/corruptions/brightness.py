@@ -1,4 +1,4 @@
-"""More brightness."""
+"""Increased brightness."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LARGE = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """The value of hue, saturation and value (HSV) grows by this (1 is white)."""
+    """Add a constant to the value V of HSV (1 is white)."""
     values = images.astype(np.float64)
     value = values.max(axis=-1, keepdims=True)
     brighter = np.minimum(value + 255 * select_constants(images, severity, constants, _SMALL, _TINY, _LARGE), 255)
-    # With hue and saturation all channels keep their ratio; black has none, and becomes grey.
+    # With constant hue and saturation all channels keep their ratio; black has none, and becomes grey.
     return to_bytes(np.where(values == value, brighter, values * brighter / np.maximum(value, 1)))

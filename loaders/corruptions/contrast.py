@@ -1,4 +1,4 @@
-"""Less contrast."""
+"""Reduced contrast."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGE = (0.4, 0.3, 0.2, 0.1, 0.05)
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """The distance of each channel from its mean over the picture shrinks to this share."""
+    """Scale the difference of each channel from its mean over the image by a factor."""
     share = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     height, width = images.shape[1:3]
     mean = images.sum(axis=(1, 2), keepdims=True, dtype=np.int64) / (height * width)

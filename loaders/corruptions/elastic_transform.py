@@ -1,4 +1,4 @@
-"""Elastic transform (Simard, Steinkraus and Platt 2003): pulled as a whole, then here and there."""
+"""Elastic transform (Simard, Steinkraus and Platt 2003): a global affine map, then local displacements."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _TINY = ((0, 0, 0.08), (0.05, 0.3, 0.06), (0.1, 0.08, 0.06), (0.1, 0.03, 0.03), 
 _TINY_SIDE = 64
 _LARGE = ((2, 0.7, 0.1), (2, 0.08, 0.2), (0.05, 0.01, 0.02), (0.07, 0.01, 0.02), (0.12, 0.01, 0.02))
 _LARGE_SIDE = 244
-"""Not 224: a slip of the reference, with which the published pictures were made."""
+"""Not 224: an error of the reference, with which the published images were made."""
 
 _GRID = 32
-"""The whole picture moves by whole numbers of 1/32 pixel, as OpenCV's warpAffine has it."""
+"""The affine map moves pixels by multiples of 1/32 pixel, as OpenCV's warpAffine does."""
 _FINE = 1024
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """Three points are moved by up to so many pixels, and the picture with them; then each pixel by a random field of
-    this strength, blurred by a Gaussian of so many pixels. All three are shares of the side."""
+    """Apply the affine map that moves three points by up to a bound, then move each pixel by a random field of a given
+    strength, blurred by a Gaussian. All three constants are fractions of the side."""
     side, table = {
         "cifar": (_SMALL_SIDE, _SMALL),
         "tiny-imagenet": (_TINY_SIDE, _TINY),
@@ -42,8 +42,8 @@ def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: s
 
 
 def _warp_affine(values: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pictures under the affine map that moves three points (below right of the middle, above right, above left) by
-    `moves` (rows, 3, x and y); mirrored outside."""
+    """Apply the affine map that moves three points (below right of the centre, above right, above left) by `moves`
+    (rows, 3, x and y); mirrored outside."""
     rows, height, width = values.shape[:3]
     third = min(height, width) // 3
     middle_y, middle_x = height // 2, width // 2
@@ -80,7 +80,7 @@ def _warp_affine(values: NDArray[np.float64], moves: NDArray[np.float64]) -> NDA
 def _map_coordinates(
     factors: NDArray[np.float64], start: NDArray[np.float64], height: int, width: int
 ) -> NDArray[np.int64]:
-    """Where each pixel comes from along one axis, in units of 1 / _GRID pixels, (rows, height, width)."""
+    """The source of each pixel along one axis, in units of 1 / _GRID pixels, (rows, height, width)."""
     along_x = np.rint(factors[:, :1] * np.arange(width) * _FINE).astype(np.int64)
     along_y = np.rint((factors[:, 1:] * np.arange(height) + start[:, None]) * _FINE).astype(np.int64)
     step = _FINE // _GRID
@@ -88,7 +88,7 @@ def _map_coordinates(
 
 
 def _mirror_indices(places: NDArray[np.int64], side: int) -> NDArray[np.int64]:
-    """Places beyond a border, mirrored about its last pixel."""
+    """Mirror positions outside the border about the last pixel."""
     turn = places % (2 * side - 2)
     return np.minimum(turn, 2 * side - 2 - turn)
 
@@ -96,7 +96,7 @@ def _mirror_indices(places: NDArray[np.int64], side: int) -> NDArray[np.int64]:
 def _sample_bilinear(
     values: NDArray[np.float64], rows: NDArray[np.int64], y: NDArray[np.float64], x: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Pictures at places between pixels, linear; mirrored about the border of the last pixel."""
+    """Interpolate images linearly at positions between pixels; mirrored about the border of the last pixel."""
     low_y, low_x = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
     ys, xs = (
         [_fold_indices(low + more, side) for more in (0, 1)]

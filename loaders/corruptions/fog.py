@@ -14,7 +14,7 @@ _LARGE = ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4))
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """So many times a map of clouds, from 0 to white, is added, and the sum brought back to the picture's range."""
+    """Add a multiple of a map of clouds from 0 to white, and rescale the sum to the image's range."""
     amount, decay = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     height, width = images.shape[1:3]
     cloud = make_cloud_maps(max(height, width), decay, draws)[:, :height, :width, None]
@@ -23,8 +23,9 @@ def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: s
 
 
 def make_cloud_maps(side: int, decay: float, draws: Draws) -> NDArray[np.float64]:
-    """Maps from 0 to 1, shape (rows, n, n), n the least power of two that is not below `side`: the mean of four
-    neighbours and a random number, again at half the distance with randomness divided by `decay`, and so on."""
+    """Return maps from 0 to 1, shape (rows, n, n), where n is the least power of two that is at least `side`: each
+    pixel is the mean of four neighbours plus a random number, repeated at half the distance with the randomness divided
+    by `decay`."""
     wide = 1 << (side - 1).bit_length()
     maps = np.zeros((len(draws.ids), wide, wide))
     step, wild = wide, 100.0

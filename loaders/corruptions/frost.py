@@ -1,7 +1,7 @@
-"""Frost: photographs of ice, laid over the picture.
+"""Frost: photographs of ice, added to the image.
 
-The photographs are the reference's own and do not ship: they are taken from a folder of `FARSHIFT_MIRRORS` by their
-sha256, or else from the repository that publishes them.
+The photographs are those of the reference and are not part of the package: they are fetched by sha256 from a folder of
+`FARSHIFT_MIRRORS`, or from the repository that publishes them.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ _PHOTOGRAPHS = (
     ("frost4.jpg", 36_734, "3f8b91ca1a9fa7167b09e773da53f5ae60d0a1fd88f02a783f6e328a72887f6e"),
     ("frost5.jpg", 155_150, "5fc6a19df4a429ba68abdcc8f8a4278d4c9f81c9ccafd2c92ab0c8cf8992ebd2"),
 )
-"""The five that are drawn from; a sixth is published with them, and the reference never draws it."""
+"""The five photographs that are used; a sixth is published, but the reference never draws it."""
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """This share of the picture, and this share of a random cutting from a random photograph, are added. A
-    photograph is that much smaller for smaller pictures: every fifth pixel of it is taken, or three tenths of its
-    sides."""
+    """Add a fraction of the image and a fraction of a random crop of a random photograph. For smaller images the
+    photograph is reduced: to every fifth pixel, or to three tenths of its sides."""
     image_share, frost_share = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     height, width = images.shape[1:3]
     ice = [_scale_photograph(number, constants or find_constant_set(images)) for number in range(5)]
     if any(photograph.shape[0] <= height or photograph.shape[1] <= width for photograph in ice):
-        raise BadData(f"pictures of {height}x{width} pixels are larger than the photographs of frost")
+        raise BadData(f"images of {height}x{width} pixels are larger than the photographs of frost")
     which = draws.below("photograph", len(ice))
     along = draws.uniform("place", 2)
     blend = to_three_channels(images).astype(np.float64) * image_share
@@ -54,7 +53,7 @@ def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: s
 
 
 def _scale_photograph(number: int, constants: str) -> NDArray[np.uint8]:
-    """A photograph for a set of constants."""
+    """A photograph at the size for a set of constants."""
     photograph = _load_photograph(number)
     if constants == "cifar":
         return photograph[2::5, 2::5]
@@ -62,8 +61,8 @@ def _scale_photograph(number: int, constants: str) -> NDArray[np.uint8]:
 
 
 def _shrink_photograph(photograph: NDArray[np.uint8], times: int, of: int) -> NDArray[np.uint8]:
-    """Sides of `times` / `of`: each pixel is between the four nearest to its middle, the weights in units of 2^-11 and
-    the sum in 2^-22, as OpenCV's bilinear `resize` has them."""
+    """Resize by `times` / `of`, as OpenCV's bilinear `resize`: each pixel is interpolated between the four nearest
+    ones, with weights in units of 2^-11 and sums in 2^-22."""
     height, width = (int(np.rint(side * times / of)) for side in photograph.shape[:2])
     down, across = (
         _compute_interpolation(height, photograph.shape[0], times, of),
@@ -72,7 +71,7 @@ def _shrink_photograph(photograph: NDArray[np.uint8], times: int, of: int) -> ND
     values = photograph.astype(np.int64)
     (left, left_weight), (right, right_weight) = across
     lines = values[:, left] * left_weight[:, None] + values[:, right] * right_weight[:, None]
-    # What OpenCV cuts off on the way: four bits of a line, and sixteen of each product.
+    # OpenCV's intermediate truncation: four bits of a line, and sixteen of each product.
     total = np.zeros((height, width, values.shape[2]), np.int64)
     for index, weight in down:
         total += ((lines[index] >> 4) * weight[:, None, None]) >> 16
@@ -83,7 +82,7 @@ def _shrink_photograph(photograph: NDArray[np.uint8], times: int, of: int) -> ND
 def _compute_interpolation(
     after: int, before: int, times: int, of: int
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """For each of `after` pixels the two of `before` that it lies between, each with its weight."""
+    """For each of `after` pixels, the two neighbouring pixels of `before`, each with its weight."""
     middle = (np.arange(after) + 0.5) * of / times - 0.5
     first = np.floor(middle).astype(np.int64)
     second = np.rint((middle - first) * 2048).astype(np.int64)
@@ -100,6 +99,6 @@ def _load_photograph(number: int) -> NDArray[np.uint8]:
     try:
         from PIL import Image
     except ImportError as error:
-        raise MissingExtra("frost", "pictures") from error
+        raise MissingExtra("frost", "train") from error
     with Image.open(path) as photograph:
         return np.asarray(photograph.convert("RGB"))

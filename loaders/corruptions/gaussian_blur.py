@@ -15,7 +15,7 @@ _LARGE = (1.0, 2.0, 3.0, 4.0, 6.0)
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """Each channel is blurred by a Gaussian of so many pixels."""
+    """Blur each channel by a Gaussian with a width in pixels."""
     return to_bytes(
         apply_gaussian_blur(
             images.astype(np.float64), select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)

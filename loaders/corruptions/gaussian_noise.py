@@ -14,6 +14,6 @@ _LARGE = (0.08, 0.12, 0.18, 0.26, 0.38)
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """A normal number of this deviation (1 is white) is added to each channel of each pixel."""
+    """Add normal noise of a standard deviation (1 is white) to each channel of each pixel."""
     sigma = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     return to_bytes(images + draws.normal("noise", *images.shape[1:]) * (255 * sigma))

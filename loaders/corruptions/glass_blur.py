@@ -1,4 +1,4 @@
-"""Glass blur: as through frosted glass, that takes each pixel from a random place nearby."""
+"""Glass blur, as through frosted glass: each pixel comes from a random position nearby."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LARGE = ((0.7, 1, 2), (0.9, 2, 1), (1.0, 2, 3), (1.1, 3, 2), (1.5, 4, 2))
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """Blurred, then shuffled within so many pixels so many times, then blurred again.
+    """Blur, then shuffle pixels within a distance several times, then blur again.
 
-    The paper says that two pixels are swapped. In the reference both become the one that was drawn (its swap of two
-    NumPy views overwrites the first before it is read), and its published pictures were made so: here too.
+    The paper says that two pixels are swapped. In the reference both become the drawn one (its swap of two NumPy views
+    overwrites the first before it is read). The published images were made in this way, so this is done here too.
     """
     sigma, reach, times = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     height, width = images.shape[1:3]

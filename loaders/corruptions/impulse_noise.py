@@ -1,4 +1,4 @@
-"""Impulse noise: salt and pepper, as of bit errors."""
+"""Impulse noise: salt and pepper, as from bit errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGE = (0.03, 0.06, 0.09, 0.17, 0.27)
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """This share of all channels of all pixels becomes 0 or 255, each as likely."""
+    """Set a fraction of all channels of all pixels to 0 or 255, with equal probability."""
     share = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     struck = draws.uniform("struck", *images.shape[1:]) <= share
     salt = draws.uniform("salt", *images.shape[1:]) <= 0.5

@@ -1,8 +1,8 @@
-"""JPEG compression (ITU-T T.81), as libjpeg does it, in whole numbers.
+"""JPEG compression (ITU-T T.81) in integer arithmetic, as in libjpeg.
 
-The pixels are those that Pillow gives for `quality` and its defaults with libjpeg-turbo: colour at half the resolution,
-the tables of Annex K, the accurate whole-number transform of Loeffler, Ligtenberg and Moshovitz (1989), and smooth
-upsampling. Compression without loss comes after that and is left out.
+The pixels are those of Pillow for `quality` and its defaults with libjpeg-turbo: colour at half the resolution, the
+tables of Annex K, the accurate integer transform of Loeffler, Ligtenberg and Moshovitz (1989), and smooth upsampling.
+The subsequent lossless compression is omitted.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _BRIGHTNESS = """16 11 10 16 24 40 51 61  12 12 14 19 26 58 60 55  14 13 16 24 4
 _COLOUR = f"17 18 24 47 {'99 ' * 4} 18 21 26 66 {'99 ' * 4} 24 26 56 {'99 ' * 5} 47 66 {'99 ' * 38}"
 
 _BITS = 13
-"""Bits behind the point of the transform's constants."""
+"""Fractional bits of the transform's constants."""
 _PASS_BITS = 2
-"""Bits behind the point between its two passes."""
+"""Fractional bits between its two passes."""
 
 _TRANSFORM = np.array(
     [
@@ -39,12 +39,12 @@ _TRANSFORM = np.array(
     ],
     np.int64,
 )
-"""The cosine transform times sqrt(8), in units of 2^-13; shape (8 frequencies, 8 places). The algorithm multiplies by
-rounded constants and adds the products: so added, some entries are 1 off the nearest whole number."""
+"""The cosine transform times sqrt(8), in units of 2^-13; shape (8 frequencies, 8 positions). The algorithm adds
+products with rounded constants, so some entries differ by 1 from the nearest integer."""
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """Compressed with this quality and decompressed; grey pictures as grey JPEG."""
+    """Compress with a quality and decompress; grey images as grey JPEG."""
     quality = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     values = images.astype(np.int64)
     if images.shape[-1] == 1:
@@ -84,7 +84,7 @@ def _clip_to_bytes(values: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 def _split_components(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Brightness and the differences of blue and red from it, 0 to 255, each (rows, height, width)."""
+    """Luminance, and the differences of blue and red from it, 0 to 255, each (rows, height, width)."""
     red, green, blue = (values[..., channel] for channel in range(3))
     half, middle = 1 << 15, (128 << 16) + (1 << 15) - 1
     return (
@@ -97,21 +97,21 @@ def _split_components(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDA
 
 
 def _make_quantisation_table(published: str, quality: int) -> NDArray[np.int64]:
-    """The steps of quantisation at a quality of 1 to 100, shape (8, 8)."""
+    """The quantisation steps at a quality of 1 to 100, shape (8, 8)."""
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality
     steps = np.array([int(step) for step in published.split()], np.int64).reshape(8, 8)
     return np.clip((steps * percent + 50) // 100, 1, 255)
 
 
 def _halve_plane(plane: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Means of two by two pixels, rounded down and up in turn; as wide as whole blocks."""
+    """Means of two by two pixels, alternately rounded down and up, padded to whole blocks."""
     plane = _extend_plane(plane, 2, 16)
     total = plane[:, ::2, ::2] + plane[:, ::2, 1::2] + plane[:, 1::2, ::2] + plane[:, 1::2, 1::2]
     return (total + 1 + np.arange(total.shape[2]) % 2) >> 2
 
 
 def _double_plane(plane: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Twice as high and wide, each pixel 9/16 its nearest, 3/16 the next two and 1/16 the fourth."""
+    """Double height and width; each pixel is 9/16 of its nearest, 3/16 of the next two and 1/16 of the fourth."""
     rows, height, width = plane.shape
     above, below = plane[:, [0, *range(height - 1)]], plane[:, [*range(1, height), height - 1]]
     tall = np.stack([3 * plane + above, 3 * plane + below], axis=2).reshape(rows, 2 * height, width)
@@ -121,14 +121,14 @@ def _double_plane(plane: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _extend_plane(plane: NDArray[np.int64], down: int, across: int) -> NDArray[np.int64]:
-    """The last row and column repeated, up to multiples of so many."""
+    """Repeat the last row and column, up to a multiple of a size."""
     height, width = plane.shape[1:]
     return np.pad(plane, [(0, 0), (0, -height % down), (0, -width % across)], mode="edge")
 
 
 def _compress_plane(plane: NDArray[np.int64], table: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
-    """A component (rows, height, width) after transform, quantisation and their inverse. `factor`: its blocks come in
-    groups of so many by so many."""
+    """A component (rows, height, width) after transform, quantisation and their inverse. `factor`: its blocks are in
+    groups of `factor` by `factor`."""
     rows, height, width = plane.shape
     padded = _extend_plane(plane, 8 * factor, 8 * factor)
     down, across = padded.shape[1] // 8, padded.shape[2] // 8
@@ -148,6 +148,6 @@ def _round_bits(values: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
 
 
 def _transform_columns(blocks: NDArray[np.int64], matrix: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The columns of blocks (.., 8, 8) times a matrix."""
+    """Multiply the columns of blocks (.., 8, 8) by a matrix."""
     products: NDArray[np.int64] = np.matmul(matrix, blocks)
     return products

@@ -15,6 +15,6 @@ _LARGE = ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15))
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """Blurred by half a Gaussian (radius, sigma) along an angle between -45 and 45 degrees."""
+    """Blur by half a Gaussian (radius, sigma) along an angle between -45 and 45 degrees."""
     radius, sigma = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     return to_bytes(apply_motion_blur(images, radius, sigma, draws.between("angle", -45, 45)))

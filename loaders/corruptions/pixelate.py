@@ -1,4 +1,4 @@
-"""Pixelation: made smaller, and larger again."""
+"""Pixelation: reduced and enlarged again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BITS = 22
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """Sides are shortened to this share, each pixel the mean of those that fall to it, and stretched again."""
+    """Reduce the sides to a fraction, with each pixel the mean of those it covers, and enlarge them again."""
     share = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     height, width = images.shape[1:3]
     fewer = _resize_axis(_resize_axis(images, 2, int(width * share)), 1, int(height * share))
@@ -26,8 +26,8 @@ def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: s
 
 
 def _resize_axis(images: NDArray[np.uint8], axis: int, side: int) -> NDArray[np.uint8]:
-    """Pictures with so many pixels along an axis: the mean of those whose middle falls to a pixel, in whole numbers of
-    2^-22, as Pillow's box filter is defined."""
+    """Resize images to a number of pixels along an axis: the mean of the pixels whose centres fall into a new pixel, in
+    multiples of 2^-22, as in Pillow's box filter."""
     values = np.moveaxis(images, axis, 0).astype(np.int64)
     result = np.empty((side, *values.shape[1:]), np.int64)
     for index, (first, last) in enumerate(_iterate_boxes(len(values), side)):
@@ -37,7 +37,7 @@ def _resize_axis(images: NDArray[np.uint8], axis: int, side: int) -> NDArray[np.
 
 
 def _iterate_boxes(before: int, after: int) -> Iterator[tuple[int, int]]:
-    """For each of `after` pixels the first and, excluded, the last of `before` pixels whose middles lie in it."""
+    """For each of `after` pixels, the range [first, last) of `before` pixels whose centres are in it."""
     scale = before / after
     half = 0.5 * max(scale, 1)
     for index in range(after):

@@ -1,4 +1,4 @@
-"""Shot noise: the light itself comes in whole grains."""
+"""Shot noise: a Poisson number of photons for each pixel."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LARGE = (60, 25, 12, 5, 3)
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """Each channel of each pixel becomes a Poisson number whose mean it is, where white is so many grains."""
+    """Replace each channel of each pixel by a Poisson number with that mean, where white is a number of grains."""
     white = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     return to_bytes(draw_grains(images, white, draws) / white * 255)
 
 
 def draw_grains(images: NDArray[np.uint8], white: int, draws: Draws) -> NDArray[np.int64]:
-    """Poisson numbers of the means `images` / 255 * `white`, by the inverse of their distribution at 32 random bits;
-    the pictures' shape."""
+    """Draw Poisson numbers of means `images` / 255 * `white`, by the inverse distribution function at 32 random bits;
+    the shape of `images`."""
     chance = (draws.bits("grains", *images.shape[1:]) >> np.uint64(32)).ravel()
     flat = images.ravel()
     order = np.argsort(flat, kind="stable")

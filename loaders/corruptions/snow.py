@@ -1,4 +1,4 @@
-"""Snow: flakes blown along a direction, over a whitened picture."""
+"""Snow: flakes blown along a direction, over a whitened image."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _LARGE = (
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """Normal numbers (mean, deviation) are zoomed in, those below a bound left out, the rest blurred (radius, sigma)
-    along an angle between -135 and -45 degrees, and laid twice, once turned half round, over the picture, of which
-    this share stays as it is."""
+    """Draw normal numbers (mean, deviation), zoom in, set those below a bound to 0, and blur the rest (radius, sigma)
+    along an angle between -135 and -45 degrees. Add them twice, once rotated by 180 degrees, to the image, of which a
+    fraction is not whitened."""
     mean, deviation, zoom, least, radius, sigma, image_share = select_constants(
         images, severity, constants, _SMALL, _TINY, _LARGE
     )

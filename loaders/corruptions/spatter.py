@@ -38,12 +38,12 @@ _MUD = np.array([63, 42, 20])
 _RELIEF = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])
 """Light from above left."""
 _FARTHEST = 20
-"""Drops look the same farther than so many pixels from their edge."""
+"""Drops look the same beyond this distance in pixels from their edge."""
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """Normal numbers (mean, deviation) are blurred by a Gaussian; where they reach a bound there is liquid. Water is
-    lit like a relief, by its distance from the drop's edge; mud covers."""
+    """Blur normal numbers (mean, deviation) by a Gaussian; there is liquid where they reach a bound. Water is shaded
+    like a relief, by the distance from the drop's edge; mud is opaque."""
     mean, deviation, sigma, least, last, is_mud = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     liquid = apply_gaussian_blur(mean + deviation * draws.normal("liquid", *images.shape[1:3]), sigma)
     coloured = to_three_channels(images).astype(np.float64)
@@ -54,13 +54,13 @@ def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: s
     liquid[liquid < least] = 0
     level = (liquid * 255).astype(np.int64) & 255
     shine = (level * _compute_relief(level)).astype(np.float64)
-    # Where nothing shines the reference divides zero by zero; here such a picture stays as it is.
+    # Without any light the reference divides zero by zero; here the image is unchanged.
     shine *= last / np.maximum(shine.max(axis=(1, 2), keepdims=True), 1)
     return restore_channels(to_bytes(coloured + shine[..., None] * _WATER), images)
 
 
 def _compute_relief(level: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How light each pixel of the liquid is, 0 to 255, (rows, height, width)."""
+    """The brightness of each pixel of the liquid, 0 to 255, (rows, height, width)."""
     distance = np.minimum(compute_distances(detect_edges(level)), _FARTHEST)
     smooth = (_sum_boxes(distance) / 9).astype(np.int64)
     even = np.stack([_equalise_histogram(plane) for plane in smooth]) if len(smooth) else smooth
@@ -76,7 +76,7 @@ def _sum_boxes(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _equalise_histogram(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One picture with its histogram equalised."""
+    """Equalise the histogram of an image."""
     counts = np.bincount(values.ravel(), minlength=256)
     first = int(np.flatnonzero(counts)[0])
     rest = values.size - int(counts[first])

@@ -1,4 +1,4 @@
-"""Speckle noise: the brighter a pixel, the more of it."""
+"""Speckle noise: multiplicative noise, stronger for brighter pixels."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ _LARGE = (0.15, 0.2, 0.35, 0.45, 0.6)
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """Each channel of each pixel gets a normal number of this deviation times itself added."""
+    """Add to each channel of each pixel a normal number of a standard deviation times its value."""
     sigma = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
     return to_bytes(images + images * (draws.normal("noise", *images.shape[1:]) * sigma))

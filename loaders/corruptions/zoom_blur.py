@@ -1,4 +1,4 @@
-"""Zoom blur, as of a camera that moves towards the picture."""
+"""Zoom blur, as of a camera that moves towards the scene."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGE = ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03))
 
 
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-    """The mean of the picture and its enlargements by 1, 1 + step .. up to the bound."""
+    """Average the image and its enlargements by 1, 1 + step .. up to a bound."""
     total = images.astype(np.float64)
     factors = list_enlargements(*select_constants(images, severity, constants, _SMALL, _TINY, _LARGE))
     for factor in factors:
@@ -26,6 +26,6 @@ def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: s
 
 
 def list_enlargements(bound: float, step: float) -> list[float]:
-    """1, 1 + step .. below the bound, as `numpy.arange` counts them: rounding lets it reach some of the bounds."""
+    """Return 1, 1 + step .. below the bound, as `numpy.arange`, which due to rounding reaches some of the bounds."""
     exact_step = (1 + step) - 1
     return [1 + number * exact_step for number in range(math.ceil((bound - 1) / step))]

@@ -1,10 +1,10 @@
-"""Decoders of pictures, one file each: what turns a file (JPEG, PNG ..) into pixels of one size.
+"""Image decoders, one module each: they convert a file (JPEG, PNG ..) to pixels of one size.
 
-A file `<name>.py` has `version()`, the name and version of the library that decides the pixels, and `decode(content,
-side)`: RGB pixels of shape (side, side, 3), uint8, the whole picture resized by bilinear interpolation over all pixels
-that one covers, whatever its proportions (as DomainBed resizes). It is called from many threads, and may raise
-anything. Two decoders, or two versions of one, may differ in the last bits: so a decoder is chosen by its name, never
-silently, and its version stands in the keys of the cache and on run cards.
+A module `<name>.py` has `version()`, the name and version of the library that determines the pixels, and
+`decode(content, side)`: RGB pixels of shape (side, side, 3), uint8, of the whole image, resized by bilinear
+interpolation with antialiasing, without keeping proportions (as in DomainBed). It is called from many threads, and may
+raise any exception. Two decoders, or two versions of one, may differ in the last bits, so a decoder is always chosen by
+name, and its version is part of cache keys and run cards.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEFAULT = "pillow"
 
 @dataclass(frozen=True)
 class Decoder:
-    """A decoder. version: of its library, with its name (`Pillow 11.0.0`)."""
+    """A decoder. version: the name and version of its library (`Pillow 11.0.0`)."""
 
     name: str
     version: str
@@ -30,7 +30,7 @@ class Decoder:
 
 
 def load_decoder(name: str = DEFAULT) -> Decoder:
-    """The decoder of a file of `loaders/decoders/`. `UnknownName` where there is none, `MissingExtra` where its library
-    is absent."""
+    """Load a decoder of `loaders/decoders/`. Raises `UnknownName` if there is none, `MissingExtra` without its
+    library."""
     plugin = load_module("loaders/decoders", name, "decoder")
     return Decoder(name, plugin.version(), plugin.decode)

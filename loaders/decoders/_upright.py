@@ -1,11 +1,10 @@
-"""One way to open a picture, for whatever reads its pixels: RGB, 8 bits a channel, upright.
+"""Open images uniformly: RGB, 8 bits a channel, upright.
 
-8 bits: grey pixels of 16 bits are divided by the largest value of their bits (65,535 of 16) and rounded; of colours of
-16 bits Pillow keeps the upper 8. For 32-bit whole numbers and for floating-point numbers no format says which value is
-white: they are refused. RGB: grey is three equal channels, a palette its colours, CMYK what Pillow makes of it without
-a colour profile; what is transparent keeps the colour that the file has for it (as torchvision, DomainBed and WILDS
-read pictures). Upright: as the file's EXIF orientation says. Files of 8 bits without an orientation give the pixels
-that `Image.open(file).convert("RGB")` does.
+8 bits: 16-bit grey pixels are divided by their maximum (65,535 for 16 bits) and rounded; of 16-bit colours Pillow keeps
+the upper 8 bits. Formats do not define white for 32-bit integers and floating-point numbers, so these raise an error.
+RGB: grey becomes three equal channels, a palette its colours, CMYK is converted by Pillow without a colour profile;
+transparent pixels keep their colour in the file (as in torchvision, DomainBed and WILDS). Upright: by the file's EXIF
+orientation. 8-bit files without an orientation give the same pixels as `Image.open(file).convert("RGB")`.
 """
 
 from __future__ import annotations
@@ -31,60 +30,60 @@ _TURNS = {
     7: "TRANSVERSE",
     8: "ROTATE_90",
 }
-"""What makes a picture upright, by its EXIF orientation, in Pillow's words."""
+"""By EXIF orientation, Pillow's name of the transposition that makes an image upright."""
 _MAY_BE_TURNED = re.compile(rb"(?i)exif|tiff:orientation")
 
 
 def import_pillow() -> Any:
-    """Pillow; `MissingExtra` without it."""
+    """Import Pillow. Raises `MissingExtra` without it."""
     try:
         import PIL
         import PIL.Image
     except ImportError as error:
-        raise MissingExtra("decoding pictures", "train") from error
+        raise MissingExtra("decoding images", "train") from error
     return PIL
 
 
 def open_rgb(content: bytes | memoryview, side: int | None = None) -> Image:
-    """The picture of a file, decoded whole, at its own size. side: a large JPEG may be decoded at a half, quarter or
-    eighth of it, as long as either side has that many pixels. Raises what Pillow raises, and `ValueError` for pixels
-    that have no black and white."""
-    with import_pillow().Image.open(io.BytesIO(content)) as picture:
+    """Decode an image file completely, at its own size. side: a large JPEG may be decoded at a half, quarter or eighth
+    of its size, as long as both sides have at least this many pixels. Raises Pillow's exceptions, and `ValueError` for
+    pixels without a defined black and white."""
+    with import_pillow().Image.open(io.BytesIO(content)) as opened:
         if side is not None:
-            picture.draft("RGB", (side, side))
-        picture.load()  # Pillow turns a TIFF itself, and then forgets its orientation
-        turn = _find_transpose(picture)
-        image: Image = _to_eight_bits(picture).convert("RGB")
+            opened.draft("RGB", (side, side))
+        opened.load()  # Pillow rotates a TIFF itself, and then drops its orientation
+        turn = _find_transpose(opened)
+        image: Image = _to_eight_bits(opened).convert("RGB")
     return image if turn is None else image.transpose(turn)
 
 
 def is_plain(content: bytes) -> bool:
-    """Whether every reader shows a picture as it is read here: no orientation turns it, and no PNG has 16 bits."""
+    """Whether every reader decodes an image as this module does: it has no orientation, and is not a 16-bit PNG."""
     if content.startswith(b"\x89PNG") and content[24:25] == b"\x10":
         return False
     if not _MAY_BE_TURNED.search(content):
         return True
-    with import_pillow().Image.open(io.BytesIO(content)) as picture:
-        return _find_transpose(picture) is None
+    with import_pillow().Image.open(io.BytesIO(content)) as image:
+        return _find_transpose(image) is None
 
 
-def _find_transpose(picture: Image) -> Any:
-    """How a picture is turned to be upright; None where it is, or where its EXIF is damaged."""
+def _find_transpose(image: Image) -> Any:
+    """The transposition that makes an image upright; None if it is upright, or its EXIF is damaged."""
     try:
-        turn = _TURNS.get(picture.getexif().get(_ORIENTATION, 1))
-    except Exception:  # it meets anything, and says nothing of the pixels
+        turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
+    except Exception:  # damaged EXIF may raise any exception, and does not affect the pixels
         return None
     return turn and import_pillow().Image.Transpose[turn]
 
 
-def _to_eight_bits(picture: Image) -> Image:
-    """The picture with 8 bits a channel."""
-    if picture.mode.startswith("I;16") or (picture.mode == "I" and picture.format in ("PNG", "PPM")):
-        tags = getattr(picture, "tag_v2", {})
+def _to_eight_bits(image: Image) -> Image:
+    """Convert an image to 8 bits a channel."""
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
+        tags = getattr(image, "tag_v2", {})
         white = 2 ** tags.get(_BITS, (16,))[0] - 1
-        values = np.minimum((np.asarray(picture).astype(np.int64) * 255 + white // 2) // white, 255).astype(np.uint8)
+        values = np.minimum((np.asarray(image).astype(np.int64) * 255 + white // 2) // white, 255).astype(np.uint8)
         image: Image = import_pillow().Image.fromarray(255 - values if tags.get(_PHOTOMETRIC) == 0 else values)
         return image
-    if picture.mode in ("I", "F"):
-        raise ValueError(f"no format says which of its values are black and white (Pillow's mode {picture.mode})")
-    return picture
+    if image.mode in ("I", "F"):
+        raise ValueError(f"no format says which of its values are black and white (Pillow's mode {image.mode})")
+    return image

@@ -1,4 +1,4 @@
-"""Pillow: JPEG, PNG, WebP, TIFF and more. It releases the interpreter's lock while it works."""
+"""Pillow: JPEG, PNG, WebP, TIFF and more. It releases the GIL."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ._upright import import_pillow, open_rgb
 
 
 def version() -> str:
-    """Its name and version."""
+    """Return its name and version."""
     return f"Pillow {import_pillow().__version__}"
 
 
 def decode(content: bytes | memoryview, side: int) -> NDArray[np.uint8]:
-    """RGB pixels (side, side, 3). A large JPEG is decoded at a half, quarter or eighth of its size."""
+    """Decode to RGB pixels (side, side, 3). A large JPEG is decoded at a half, quarter or eighth of its size."""
     return np.asarray(open_rgb(content, side).resize((side, side), import_pillow().Image.Resampling.BILINEAR))

@@ -1,9 +1,9 @@
-"""Pictures under the common corruptions (Hendrycks and Dietterich 2019, arXiv 1903.12261), each test picture under one
+"""Images under the common corruptions (Hendrycks and Dietterich 2019, arXiv 1903.12261), each test image under one
 of them at one severity, or under all.
 
-Corrupted pixels are rows like others, with ids and digests over what a model is shown: the corruptions are exact
-(`loaders/corruptions/`), so that the same bytes come out everywhere, and whatever reads rows (streams, exports,
-devices) needs no notion of them.
+Corrupted images are ordinary rows, with ids and digests of the corrupted pixels. The corruptions are exact
+(`loaders/corruptions/`), so the bytes are the same everywhere, and streams, exports and devices need no special
+support.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ def rows(
     share: dict[str, int] | None = None,
     constants: str = "",
 ) -> pa.Table:
-    """The fields of `schema`: those that `base` has; `published` (train, validation or test); `corruption` (a name, or
+    """Return the fields of `schema`: those of `base`; `published` (train, validation or test); `corruption` (a name, or
     none) and `level` (its severity, or 0).
 
-    Test rows are those whose field `published` is `test`, others train if it is `train`; without such a field `test`
-    is a number of rows, drawn by `seed`. All train as they are, but for `validation` of them, drawn too. These, and
-    the test rows, stand twice: as they are, and corrupted (by `validation_corruptions` or `corruptions`): once, at a
-    severity of 1 to 5, dealt out by row id so that each corruption and severity gets as many rows, or with `every`
-    under each at each. What is random in a corruption is drawn by the row id in `base`. `share` keeps so many rows
-    (train, test) of each, drawn. `constants`: see `corrupt`; without it the pictures' size decides.
+    Test rows are those whose field `published` is `test`, training rows those where it is `train`; without such a field
+    `test` is a number of rows, drawn by `seed`. Training rows are clean, except `validation` of them, also drawn.
+    Validation and test rows occur both clean and corrupted (by `validation_corruptions` or `corruptions`): once, at a
+    severity of 1 to 5, assigned by row id so that each corruption and severity gets equally many rows; or with `every`
+    under each corruption at each severity. Random numbers of a corruption are drawn by the row id in `base`. `share`
+    limits the numbers of rows (train, test), drawn. `constants`: see `corrupt`; by default chosen by image size.
     """
     import pyarrow as pa
 
@@ -72,8 +72,8 @@ def rows(
         trains, tests = np.searchsorted(used, trains), np.searchsorted(used, tests)
     if not len(trains) or not len(tests) or not 0 <= validation < len(trains):
         raise BadDefinition(
-            f"{len(trains)} rows are to train, {len(tests)} to test, and {validation} of those that train to validate: "
-            "some must be left for each"
+            f"{len(trains)} training rows, {len(tests)} test rows, and {validation} of the training rows for "
+            "validation: each part needs at least one row"
         )
     validates = trains[draw_permutation(f"{seed}/validation", ids[trains])[:validation]]
     stays = np.setdiff1d(trains, validates)
@@ -85,12 +85,12 @@ def rows(
             (places if every else dealt[number :: len(cells)], part, name, level)
             for number, (name, level) in enumerate(cells)
         ]
-    pictures = _load_images(base, image, schema[image])
-    pixels = np.empty((sum(len(places) for places, *_ in blocks), *pictures.shape[1:]), np.uint8)
+    images = _load_images(base, image, schema[image])
+    pixels = np.empty((sum(len(places) for places, *_ in blocks), *images.shape[1:]), np.uint8)
     at = 0
     for places, _, name, level in blocks:
         part_of = pixels[at : at + len(places)]
-        clean = pictures[places]
+        clean = images[places]
         part_of[...] = clean if name == CLEAN else _corrupt_images(clean, name, level, ids[places], constants)
         at += len(places)
     origins = np.concatenate([places for places, *_ in blocks])
@@ -103,41 +103,41 @@ def rows(
     }
     base_fields = [field.name for field in schema.fields if field.name not in columns]
     if absent := sorted(set(base_fields) - set(base.column_names)):
-        raise BadDefinition(f"the source it is derived from has no field {', '.join(absent)}")
+        raise BadDefinition(f"the base source has no field {', '.join(absent)}")
     return pa.table(columns | {name: base[name].take(origins) for name in base_fields})
 
 
 def _draw_share(
     places: NDArray[np.int64], share: dict[str, int], part: str, ids: NDArray[np.uint64], seed: str
 ) -> NDArray[np.int64]:
-    """As many of the places as `share` says of a part, drawn."""
+    """Draw as many of the positions as `share` gives for a part."""
     if not set(share) <= {"train", "test"} or not 0 < share.get(part, len(places)) <= len(places):
-        raise BadDefinition(f"share = {share}: how many of {len(places)} rows {part} (it names train and test)")
+        raise BadDefinition(f"share = {share}: give the number of the {len(places)} {part} rows (keys: train and test)")
     chosen: NDArray[np.int64] = places[draw_permutation(f"{seed} {part}", ids[places])[: share.get(part, len(places))]]
     return np.sort(chosen)
 
 
 def _load_images(base: pa.Table, image: str, field: Field) -> NDArray[np.uint8]:
-    """The pictures of `base` in the shape that `field` gives them, (rows, *shape); encoded ones are decoded."""
+    """The images of `base` in the shape of `field`, (rows, *shape); encoded ones are decoded."""
     import pyarrow as pa
 
     if field.item != "uint8" or len(field.shape) not in (2, 3):
-        raise BadDefinition(f"field {image!r} is {field.type}: pictures are uint8[h,w], uint8[h,w,3] or uint8[3,h,w]")
+        raise BadDefinition(f"field {image!r} is {field.type}: images are uint8[h,w], uint8[h,w,3] or uint8[3,h,w]")
     column = base[image].combine_chunks()
     if not pa.types.is_fixed_size_list(column.type):
         side = field.shape[0]
         if field.shape != (side, side, 3):
-            raise BadDefinition(f"field {image!r} is {field.type}: pictures that are decoded are uint8[n,n,3]")
+            raise BadDefinition(f"field {image!r} is {field.type}: decoded images are uint8[n,n,3]")
         return decode_images(column.to_pylist(), side)
     flat: NDArray[np.uint8] = column.flatten().to_numpy()
     return flat.reshape(-1, *field.shape)
 
 
 def _corrupt_images(
-    pictures: NDArray[np.uint8], name: str, level: int, ids: NDArray[np.uint64], constants: str
+    images: NDArray[np.uint8], name: str, level: int, ids: NDArray[np.uint64], constants: str
 ) -> NDArray[np.uint8]:
-    """Pictures (rows, height, width), (rows, height, width, 3) or (rows, 3, height, width), corrupted."""
-    first = pictures.ndim == 4 and pictures.shape[1] == 3 and pictures.shape[3] != 3
+    """Corrupt images (rows, height, width), (rows, height, width, 3) or (rows, 3, height, width)."""
+    first = images.ndim == 4 and images.shape[1] == 3 and images.shape[3] != 3
     if not first:
-        return corrupt(pictures, name, level, ids, constants)
-    return np.moveaxis(corrupt(np.moveaxis(pictures, 1, -1), name, level, ids, constants), -1, 1)
+        return corrupt(images, name, level, ids, constants)
+    return np.moveaxis(corrupt(np.moveaxis(images, 1, -1), name, level, ids, constants), -1, 1)

@@ -1,8 +1,8 @@
-"""Parts in other formats: a Parquet file, WebDataset shards, a `datasets.Dataset`.
+"""Export parts: to a Parquet file, WebDataset shards, or a `datasets.Dataset`.
 
-An export holds the columns of `Part.columns`, says which split, manifest identity and part it is of, and is the same
-bytes each time it is made (by one version of pyarrow). A format that is written to disk is one file here with
-`export_part(part, out)`, and `shard_bytes` besides where it has shards.
+An export has the columns of `Part.columns`, records its split, manifest identity and part, and is reproducible byte for
+byte (by one version of pyarrow). A format that is written to disk is a module here with `write(part, out)`, and
+`shard_bytes` if it has shards.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..cache.limit import parse_size
 
 
 def list_formats() -> list[str]:
-    """The formats that are written to disk."""
+    """Return the formats that are written to disk."""
     return [
         name for name in sorted(find_files_by_name("loaders/export", ".py")) if hasattr(_load_format(name), "write")
     ]
@@ -30,9 +30,10 @@ def _load_format(name: str) -> Any:
 def export_part(
     split: str, part: str, to: str, out: Path, shard_bytes: str | None = None, own_folders: tuple[Path, ...] = ()
 ) -> dict[str, Any]:
-    """Export a part of a split, by name, `to` a format; a record of what was written where.
+    """Export a part of a split, by name, `to` a format. Returns a record of the written files.
 
-    `shard_bytes` is a size such as `64MB`, for shards only. Raises `UnknownName` for an unknown split, part or format.
+    `shard_bytes` is a size such as `64MB`, only for formats with shards. Raises `UnknownName` for an unknown split,
+    part or format.
     """
     from ..split import open_split
     from .content import describe_export
@@ -44,7 +45,7 @@ def export_part(
     if shard_bytes is not None:
         sharded = [name for name in known if "shard_bytes" in signature(_load_format(name).write).parameters]
         if to not in sharded:
-            raise FarshiftError(f"--shard-bytes goes with --to {' or '.join(sharded)}: {to} is one file")
+            raise FarshiftError(f"--shard-bytes requires --to {' or '.join(sharded)}: {to} is one file")
         options["shard_bytes"] = parse_size(shard_bytes, "--shard-bytes")
     rows = open_split(split, own_folders).part(part)
     written: Path = _load_format(to).write(rows, out, **options)

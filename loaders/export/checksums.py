@@ -1,11 +1,11 @@
-"""Checksums that prove exported rows without their source: the columns that a part's pinned digest is taken of.
+"""Checksums that verify exported rows without their source: the columns from which a part's digest is computed.
 
-`row_id`, `check` (of the row as written), `occurrence` (which of the source's rows of equal inputs it is), and what the
-part has of `weight`, `group` and `severity`. Where the split replaces labels: `label` (the replacement), `true_label`
-and `source_check` (of the row with its true label), all null where the label was left as it is.
+`row_id`, `check` (of the row as written), `occurrence` (its index among the source's rows with equal inputs), and
+`weight`, `group` and `severity` if the part has them. If the split replaces labels: `label` (the replacement),
+`true_label` and `source_check` (of the row with its true label), all null for an unchanged label.
 
-A Parquet file of a part needs less: its rows carry all that but the true labels of replaced ones, which lie in its
-metadata (`encode_true_labels`).
+The rows of a Parquet file of a part contain all of these except the true labels of replaced ones, which are stored in
+its metadata (`encode_true_labels`).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ TYPES = {
     "severity": ("int64", "double"),
     "source_check": ("uint64",),
 }
-"""The Arrow types of the columns, beside the labels."""
+"""The Arrow types of the columns other than labels."""
 
 TRUE_LABELS = b"farshift.true_labels"
-"""The key of the true labels in the metadata of a Parquet file's schema."""
+"""The key of the true labels in a Parquet file's schema metadata."""
 
 
 def compute_checksums(part: Part, written: pa.Table) -> pa.Table:
-    """The checksums of a part's rows; `written` is `part.arrow()`, the rows as they are exported."""
+    """Compute the checksums of a part's rows; `written` is `part.arrow()`, the rows as exported."""
     import pyarrow as pa
 
     schema, most = part.schema, part.source.num_rows
@@ -61,7 +61,7 @@ def compute_checksums(part: Part, written: pa.Table) -> pa.Table:
 
 
 def make_manifest_rows(rows: pa.Table, part: str) -> pa.Table:
-    """A manifest's rows, as `splits.assignment.compute_part_digests` takes them, out of the checksums of rows of
+    """Make a manifest's rows, the argument of `splits.assignment.compute_part_digests`, from the checksums of rows of
     `part`."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -75,8 +75,8 @@ def make_manifest_rows(rows: pa.Table, part: str) -> pa.Table:
 
 
 def encode_true_labels(part: Part) -> bytes:
-    """The replaced labels' numbers in the part and true values, as text: base64 of an Arrow stream with `row` (int64)
-    and `label`."""
+    """Encode the positions and true values of replaced labels as text: base64 of an Arrow stream with `row` (int64) and
+    `label`."""
     import pyarrow as pa
 
     rows = np.flatnonzero(part.corrupted)
@@ -88,17 +88,17 @@ def encode_true_labels(part: Part) -> bytes:
 
 
 def decode_true_labels(text: bytes, rows: int, label: Field) -> pa.Table:
-    """What `encode_true_labels` wrote of a part of so many rows with this label; `ValueError` (of which
-    `pa.ArrowInvalid` is one) or `OSError` for anything else."""
+    """Decode the text of `encode_true_labels` for a part of `rows` rows with this label. Raises `ValueError` (including
+    `pa.ArrowInvalid`) or `OSError` for anything else."""
     import pyarrow as pa
 
     stream = pa.ipc.open_stream(base64.b64decode(text, validate=True))
     if not stream.schema.equals(pa.schema({"row": pa.int64(), "label": label.arrow()})):
-        raise ValueError("they are not numbers of rows with a label each")
+        raise ValueError("they are not row positions with a label each")
     table = stream.read_all()
     if table["row"].null_count or table["label"].null_count:
         raise ValueError("some are missing")
     numbers = table["row"].to_numpy()
     if len(numbers) and (numbers[0] < 0 or numbers[-1] >= rows or (np.diff(numbers) <= 0).any()):
-        raise ValueError("they are not of rows in ascending order")
+        raise ValueError("their row positions are not in ascending order")
     return table

@@ -1,4 +1,4 @@
-"""What every export of a part holds: a description of what it is of, and the rows in blocks."""
+"""The content of every export of a part: a description of its origin, and the rows in blocks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _BLOCK_ROWS = 1 << 16
 
 
 def describe_export(part: Part) -> dict[str, Any]:
-    """What an export is of: split, manifest identity, part, its rows (their number, and sha256 over their ids as 64-bit
-    little-endian numbers in order: a selection is told from the whole), and the fields of the source."""
+    """Describe the origin of an export: split, manifest identity, part, rows (their number, and the sha256 of their ids
+    as 64-bit little-endian numbers in order, which distinguishes a selection), and the fields of the source."""
     return {
         "split": part.split,
         "identity": part.identity,
@@ -32,7 +32,7 @@ def describe_export(part: Part) -> dict[str, Any]:
 
 
 def iterate_blocks(part: Part) -> Iterator[pa.Table]:
-    """The part's rows in order, as tables of some 64 MB that are in memory one at a time; at least one."""
+    """Yield the part's rows in order, as tables of about 64 MB that are in memory one at a time; at least one."""
     first = part.select(np.arange(min(len(part), 1024))).arrow()
     row_bytes = max(1, first.nbytes // max(1, first.num_rows))
     rows = max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // row_bytes))

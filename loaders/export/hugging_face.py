@@ -1,4 +1,4 @@
-"""A part as a `datasets.Dataset`."""
+"""Convert a part to a `datasets.Dataset`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LARGEST_OFFSET = 2**31 - 1
 
 
 def to_hf(part: Part) -> Dataset:
-    """The part as a `datasets.Dataset` over the memory of `Part.arrow`; its columns are `Part.columns`.
+    """Return the part as a `datasets.Dataset` over the memory of `Part.arrow`; its columns are `Part.columns`.
 
-    Features: scalars keep their type; a label of classes with names is a `ClassLabel`; a tensor of one dimension is a
-    list of fixed length, one of two to five an `Array2D` .. `Array5D`. Its fingerprint is taken of the manifest's
-    identity and the rows, so what `map` caches is found again. Raises `MissingExtra` where `datasets` is not installed.
+    Features: scalars keep their type; a label with class names is a `ClassLabel`; a tensor of one dimension is a list
+    of fixed length, one of two to five an `Array2D` .. `Array5D`. Its fingerprint is computed from the manifest's
+    identity and the rows, so results that `map` caches are found again. Raises `MissingExtra` without `datasets`.
     """
     try:
         import datasets
@@ -67,7 +67,7 @@ def _name_scalar_type(kind: pa.DataType) -> str:
 
 
 def _nest_lists(column: pa.ChunkedArray, field: Field, target: pa.ExtensionType) -> pa.ChunkedArray:
-    """Fixed-size lists as the lists of lists that `datasets` stores: the elements stay where they are."""
+    """Convert fixed-size lists to the nested lists that `datasets` stores, without copying the elements."""
     import numpy as np
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""A part as one Parquet file."""
+"""Write a part as one Parquet file."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ FORMAT = "farshift-parquet-1"
 
 
 def write(part: Part, out: Path | str) -> Path:
-    """Write the part to the file `out`, zstd-compressed, in one piece: the whole file or none.
+    """Write the part to the file `out`, zstd-compressed and atomically.
 
     Columns: `Part.columns`, with their types; a tensor is a fixed-size list of its elements in C order. The schema's
     metadata has, under `farshift`, canonical JSON: format, split, identity, part, rows, label, fields, and the `shapes`
-    of the tensors; and where the split replaces labels, under `farshift.true_labels`, the true ones, so that a stream
-    of the file proves its rows (`checksums.py`). Returns the file. Raises `FarshiftError` where `out` is a folder, or a
-    file that is not such an export; an earlier export is replaced.
+    of the tensors; and if the split replaces labels, under `farshift.true_labels`, the true ones, so that rows can be
+    verified while streaming (`checksums.py`). Returns the path. Replaces an earlier export. Raises `FarshiftError` if
+    `out` is a folder or another file.
     """
     target = Path(out)
     with (
         hold_lock(get_lock_path(target), str(target)),
-        translate_os_errors(target, "name another file", is_saved=False),
+        translate_os_errors(target, "choose another file", is_saved=False),
     ):
         _refuse_others(target)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -84,4 +84,4 @@ def _refuse_others(target: Path) -> None:
         ours = False
     if not ours:
         what = "a folder" if target.is_dir() else "not an export of a part"
-        raise FarshiftError(f"{target} is {what}: name another file")
+        raise FarshiftError(f"{target} is {what}: choose another file")

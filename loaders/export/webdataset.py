@@ -1,7 +1,7 @@
-"""A part as WebDataset shards, with an index that gives each row's bytes.
+"""Write a part as WebDataset shards, with an index of each row's byte range.
 
 One sample per row, in stored order. A sample's key is the row id in 16 hexadecimal digits; its members are `<key>.json`
-(numbers, texts and truth values) and per tensor `<key>.<field>.npy`, per field of bytes `<key>.<field>.bin`. Never a
+(numbers, texts and booleans) and per tensor `<key>.<field>.npy`, per field of bytes `<key>.<field>.bin`, without
 pickle. Layout: https://github.com/webdataset/webdataset (Aizman, Maltby and Breuel, 2019, arXiv:2001.01858).
 """
 
@@ -34,30 +34,32 @@ if TYPE_CHECKING:
 
 FORMAT = "farshift-webdataset-2"
 SHARD_BYTES = 256 * 2**20
-_ADVICE = "name another folder"
+_ADVICE = "choose another folder"
 _END = bytes(2 * tarfile.BLOCKSIZE)
 
 
 def write(part: Part, out: Path | str, shard_bytes: int = SHARD_BYTES) -> Path:
-    """Write the part into a new folder `out`, in one piece: the whole folder or none. Returns the folder.
+    """Write the part to a new folder `out`, atomically. Returns the folder.
 
-    `<source>-<split>-<part>-000000.tar` ..: shards of at most `shard_bytes` (one row at least). The same part gives
-    the same bytes: owners, modes and times are fixed.
+    `<source>-<split>-<part>-000000.tar` ..: shards of at most `shard_bytes` (at least one row). They are reproducible
+    byte for byte, since owners, modes and times are fixed.
     `<source>-<split>-<part>.index.parquet`: per row `row_id`, `check` (of the row as written, `splits/rows.py`),
     `shard` (its number), and the `offset` and `length` in bytes of the whole sample and of each member's content, such
-    as `pixels.npy.offset`: one range request reads one row. Then the columns of `checksums.py`, from which alone the
-    part's pinned digest recomputes.
+    as `pixels.npy.offset`: one range request reads one row. Then the columns of `checksums.py`, from which the part's
+    pinned digest is recomputed.
     `manifest.json`: format, split, identity, part, rows, label, fields, `shard_bytes`, the index and the shards with
     rows, bytes and sha256.
 
-    Nothing is done where the folder holds this very export, intact. Raises `FarshiftError` where it holds anything
-    else, for a part in which a row stands twice, or where there is no space.
+    Does nothing if the folder has the same export, intact. Raises `FarshiftError` if it has anything else, if a row
+    occurs twice in the part, or if there is no space.
     """
     target = Path(out)
     if shard_bytes < 1:
         raise FarshiftError(f"shard_bytes must be at least 1, not {shard_bytes}")
     if len(np.unique(part.row_ids)) != len(part):
-        raise FarshiftError(f"{part.split}, {part.name}: a selected row stands twice, and a key names one sample only")
+        raise FarshiftError(
+            f"{part.split}, {part.name}: a row is selected twice, but keys of samples have to be unique"
+        )
     with hold_lock(get_lock_path(target), str(target)), translate_os_errors(target, _ADVICE, is_saved=False):
         if not _has_export(target, part, shard_bytes):
             with _create_folder(target) as beside:
@@ -109,7 +111,7 @@ def _iterate_samples(block: pa.Table, part: Part) -> Iterator[tuple[str, dict[st
 
 
 def _cast_times(table: pa.Table) -> pa.Table:
-    """The table with times as JSON has them: microseconds."""
+    """Convert times to microseconds for JSON."""
     import pyarrow as pa
 
     for index, name in enumerate(table.column_names):
@@ -135,7 +137,7 @@ def _make_bytes_encoder(column: pa.ChunkedArray) -> Callable[[int], bytes]:
 
 
 class _Shards:
-    """Writes samples into tar files one after another, and keeps a record of each."""
+    """Writes samples to consecutive tar files, and records each file."""
 
     def __init__(self, folder: Path, stem: str, limit: int) -> None:
         self.records: list[dict[str, Any]] = []
@@ -144,7 +146,7 @@ class _Shards:
         self._next()
 
     def add(self, key: str, members: dict[str, bytes]) -> dict[str, int]:
-        """Write a sample; where it and its members are."""
+        """Write a sample, and return the offsets and lengths of it and of its members."""
         pieces: list[bytes] = []
         size, inside = 0, {}
         for extension, content in members.items():
@@ -163,7 +165,7 @@ class _Shards:
         return where
 
     def close(self) -> None:
-        """End the last shard."""
+        """Finish the last shard."""
         if self._file is None:
             return
         self._put(_END)
@@ -209,7 +211,8 @@ def _make_file_record(path: Path) -> dict[str, Any]:
 
 
 def _has_export(target: Path, part: Part, shard_bytes: int) -> bool:
-    """Whether the folder holds this export, each file by its sha256; `FarshiftError` where it holds anything else."""
+    """Whether the folder has this export, each file checked by sha256. Raises `FarshiftError` if it has anything
+    else."""
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return False
     try:
@@ -223,16 +226,16 @@ def _has_export(target: Path, part: Part, shard_bytes: int) -> bool:
     except (OSError, ValueError, KeyError, TypeError):
         same = False
     if not same:
-        raise FarshiftError(f"{target} holds something else than this export: {_ADVICE}, or remove it")
+        raise FarshiftError(f"{target} has other content than this export: {_ADVICE}, or remove it")
     return True
 
 
 @contextmanager
 def _create_folder(target: Path) -> Iterator[Path]:
-    """A folder beside the target to write into; renamed into place at the end, gone where it was not reached."""
+    """A temporary folder beside the target, renamed to it at the end, and removed on an error."""
     final_folder = target.resolve()
     beside = final_folder.with_name(f".{final_folder.name}.tmp")
-    shutil.rmtree(beside, ignore_errors=True)  # a process was killed as it wrote
+    shutil.rmtree(beside, ignore_errors=True)  # left by a killed process
     beside.mkdir(parents=True)
     try:
         yield beside

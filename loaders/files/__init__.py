@@ -1,1 +1,1 @@
-"""Files of data: the patterns that name them, those that are hidden, and what is raised of damaged ones."""
+"""Data files: path patterns, hidden files, and errors of damaged files."""

@@ -1,15 +1,14 @@
-"""Patterns of paths: one notation for files of this machine, of archives, of the web and of the Hub.
+"""Path patterns: one notation for local files, archives, the web and the Hub.
 
-`*` is any part of one file's or folder's name, `?` one character of it, `[abc]`, `[a-f]` and `[!abc]` one of some;
-`**` is any number of folders. `{000..011}` are numbers, written with as many digits, each of which must be there. What
-is there by exactly the name, or lies in folders that are, is that file, whatever characters the name has.
+`*` matches any part of a file's or folder's name, `?` one character, `[abc]`, `[a-f]` and `[!abc]` one of a set; `**`
+matches any number of folders. `{000..011}` expands to numbers of that many digits, each of which has to exist. A file
+or folder whose name is exactly the text of the pattern is matched literally, whatever characters the name has.
 
-Where files are chosen in a folder, an archive or a data set (`ignore`, `accept`, `members`, `each`), a pattern without
-`/` is one of names, at any depth, and one that fits a folder stands for all that is in it.
+Where files are selected in a folder, an archive or a data set (`ignore`, `accept`, `members`, `each`), a pattern
+without `/` matches names at any depth, and one that matches a folder selects all files in it.
 
-In patterns with named parts, `{domain}/{category}/{file}`, a part is a piece of one name, as short as what follows it
-allows; the last part of a pattern may hold any rest, folders too, where it is called `file`. `{name:REGEX}` says what
-a part looks like.
+In patterns with named parts, `{domain}/{category}/{file}`, a part matches as little of one name as possible. A last
+part called `file` matches the rest, including folders. `{name:REGEX}` restricts a part.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _PART = re.compile(_NAMED)
 
 
 class PathPattern:
-    """What a path must look like, and the parts that it names. Without `named`, braces with a name in them are text."""
+    """A pattern of paths and its named parts. Without `named`, braces with a name in them are literal text."""
 
     def __init__(self, text: str, named: bool = True) -> None:
         self.text = text
@@ -53,7 +52,7 @@ class PathPattern:
         try:
             self._regex = re.compile(regex, re.DOTALL)
         except re.error as error:
-            raise BadDefinition(f"the pattern {text!r} is none: {error}") from error
+            raise BadDefinition(f"invalid pattern {text!r}: {error}") from error
 
     def _named(self, token: re.Match[str], last: bool) -> str:
         name = token["name"]
@@ -63,19 +62,19 @@ class PathPattern:
         return f"(?P<{name}>{token['form'] or ('.+' if name == REST and last else '[^/]+?')})"
 
     def fits(self, path: str) -> dict[str, str] | None:
-        """The named parts of a path; None where it does not fit."""
+        """Return the named parts of a path; None if it does not match."""
         match = self._regex.fullmatch(path)
         return match.groupdict() if match else None
 
     def filled(self, values: Mapping[str, str]) -> str:
-        """The path that has these parts. Each part of the pattern needs a value."""
+        """Return the path with these parts. Each part of the pattern needs a value."""
         if is_pattern(_PART.sub("", self.text)):
-            raise BadDefinition(f"the pattern {self.text!r} has a part without a name, which no row can fill")
+            raise BadDefinition(f"the pattern {self.text!r} has a part without a name, which rows cannot fill")
         return _PART.sub(lambda part: values[part["name"]], self.text)
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text without named parts is more than the name of one file."""
+    """Whether a text without named parts is a pattern and not the name of one file."""
     return any(not token["name"] for token in _TOKEN.finditer(text))
 
 
@@ -85,28 +84,27 @@ def has_parts(text: str) -> bool:
 
 
 def expand_numbers(text: str) -> list[str]:
-    """The texts that `shard-{000..011}.tar` stands for, in order; itself where it has no numbers."""
+    """Expand `shard-{000..011}.tar` to its texts, in order; the text itself if it has no numbers."""
     texts = [text]
     while (match := re.search(_NUMBERS, texts[0])) is not None:
         numbers = _expand_range(text, match["first"], match["last"])
         texts = [template.replace(match["numbers"], number, 1) for template in texts for number in numbers]
         if len(texts) > _MOST_NUMBERS:
-            raise BadDefinition(f"{text}: over {_MOST_NUMBERS:,} files")
+            raise BadDefinition(f"{text}: more than {_MOST_NUMBERS:,} files")
     return texts
 
 
 def find_files(pattern: str, beside: Path) -> list[Path]:
-    """The files of this machine that a path or pattern names, `beside` a folder where it is relative: numbers in their
-    order, other files by name. What a wildcard fits and is hidden is left out, and announced. `Unavailable` where
-    there is none."""
+    """Return the local files of a path or pattern, relative to the folder `beside`: numbers in order, other files by
+    name. Hidden files that match a wildcard are ignored with a message. Raises `Unavailable` if there is none."""
     if any(letter < " " for letter in pattern):
-        raise BadDefinition(f"{pattern!r} is no path: it has control characters")
+        raise BadDefinition(f"{pattern!r} is not a path: it has control characters")
     base, steps = _split_existing(Path(pattern).parts, beside)
     if not steps:
         if base.is_dir():
-            raise BadDefinition(f"{pattern!r} is no pattern of files but a folder: name its files, as in folder/*.csv")
+            raise BadDefinition(f"{pattern!r} is a folder: give a pattern of its files, as in folder/*.csv")
         return [base]
-    _compile_pattern("/".join(steps))  # what is no pattern is refused whatever there is
+    _compile_pattern("/".join(steps))  # raises an error for an invalid pattern even if no file exists
     selected: dict[Path, None] = {}
     hidden: set[Path] = set()
     for text in expand_numbers("/".join(steps)):
@@ -121,7 +119,7 @@ def find_files(pattern: str, beside: Path) -> list[Path]:
 
 
 def select_paths(paths: Iterable[str], pattern: str) -> list[str]:
-    """Those of a list of paths that a path or pattern names, as `find_files` has it. `Unavailable` where none is."""
+    """Select from a list the paths that match a path or pattern, as `find_files`. Raises `Unavailable` if none does."""
     known = sorted(paths)
     if pattern in known:
         return [pattern]
@@ -136,9 +134,9 @@ def select_paths(paths: Iterable[str], pattern: str) -> list[str]:
 
 
 def choose_paths(paths: Sequence[str], patterns: Iterable[str], absent: list[str] | None = None) -> set[str]:
-    """The files of a folder, an archive or a data set that any of the patterns fits: by its name where a pattern has
-    no `/`, by its path where it has, or by a folder that it is in. Patterns that fit nothing are added to `absent`,
-    those with numbers one for each number."""
+    """Select the files of a folder, an archive or a data set that match any of the patterns: by name for a pattern
+    without `/`, else by path, or by a folder that contains the file. Patterns without a match are added to `absent`,
+    with numbers expanded."""
     chosen: set[str] = set()
     for pattern in patterns:
         rooted, plain = "/" in pattern.rstrip("/"), pattern.strip("/")
@@ -157,7 +155,7 @@ def choose_paths(paths: Sequence[str], patterns: Iterable[str], absent: list[str
 
 
 def escape_literal_folders(pattern: str, paths: Iterable[str]) -> str:
-    """A pattern whose first steps fit nothing but themselves, as long as there are folders of exactly their names."""
+    """Escape the leading steps of a pattern for which folders of exactly that name exist."""
     steps, head = pattern.split("/"), ""
     for index, step in enumerate(steps[:-1]):
         if has_parts(step) or (is_pattern(step) and not any(path.startswith(f"{head}{step}/") for path in paths)):
@@ -170,9 +168,9 @@ def escape_literal_folders(pattern: str, paths: Iterable[str]) -> str:
 
 def _expand_range(text: str, first: str, last: str) -> list[str]:
     if int(last) < int(first):
-        raise BadDefinition(f"{text}: {{{first}..{last}}} has no numbers: write the lower one first")
+        raise BadDefinition(f"{text}: {{{first}..{last}}} is empty: write the lower number first")
     if int(last) - int(first) >= _MOST_NUMBERS:
-        raise BadDefinition(f"{text}: {{{first}..{last}}} are over {_MOST_NUMBERS:,} files")
+        raise BadDefinition(f"{text}: {{{first}..{last}}} gives more than {_MOST_NUMBERS:,} files")
     width = max(len(first), len(last)) if any(len(end) > 1 and end.startswith("0") for end in (first, last)) else 0
     return [f"{number:0{width}d}" for number in range(int(first), int(last) + 1)]
 
@@ -184,7 +182,7 @@ def _make_wildcard_regex(token: re.Match[str]) -> str:
         return "(?:[^/]+/)*" if token["below"] else ".+"
     if token["star"]:
         if len(token["star"]) > 1:
-            raise BadDefinition(f"{token.string!r} is no pattern of files: ** is any number of folders, as in **/*.csv")
+            raise BadDefinition(f"invalid pattern {token.string!r}: ** stands for whole folders, as in **/*.csv")
         return "[^/]*?"
     if token["one"]:
         return "[^/]"
@@ -195,7 +193,7 @@ def _make_wildcard_regex(token: re.Match[str]) -> str:
 def _escape_text(text: str, piece: str, named: bool) -> str:
     if named and ("{" in piece or "}" in piece):
         raise BadDefinition(
-            f"the pattern {text!r} is none: a part is {{name}} or {{name:REGEX}}, its name of lower-case letters"
+            f"invalid pattern {text!r}: a part is {{name}} or {{name:REGEX}}, with a name of lower-case letters"
         )
     return re.escape(piece)
 
@@ -206,12 +204,12 @@ def _compile_pattern(text: str) -> PathPattern:
 
 
 def _is_skipped(path: str, pattern: str) -> bool:
-    """Whether a path is hidden where the pattern does not say so."""
+    """Whether a path has a hidden step that the pattern does not name."""
     return is_hidden(path) and not any(is_hidden(step) for step in pattern.split("/"))
 
 
 def _split_existing(steps: Sequence[str], beside: Path) -> tuple[Path, list[str]]:
-    """The path that the first steps lead to as long as there is one, and the steps that are left."""
+    """Follow the leading steps while such a path exists. Returns the path and the remaining steps."""
     base = beside
     for index, step in enumerate(steps):
         if not (base / step).exists():
@@ -221,7 +219,7 @@ def _split_existing(steps: Sequence[str], beside: Path) -> tuple[Path, list[str]
 
 
 def _walk_files(folder: Path, steps: Sequence[str]) -> Iterator[Path]:
-    """The files below a folder that fit the steps of a pattern, one for each name on the way."""
+    """Yield the files below a folder that match the steps of a pattern, one step for each name."""
     step, *rest = steps
     if step != "**" and not is_pattern(step):
         entries = [folder / step]

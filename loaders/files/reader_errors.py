@@ -1,4 +1,4 @@
-"""What libraries raise of data that they cannot read, as errors of one line: the one edge around each reader's call."""
+"""Convert exceptions of libraries for unreadable data to one-line errors, around each call of a reader."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _OF_LIBRARIES = (("pyarrow", "ArrowException"), ("PIL.Image", "DecompressionBomb
 
 @contextmanager
 def convert_reader_errors(where: str) -> Iterator[None]:
-    """A library's error about data becomes `BadData` that begins with `where`, the source or file that is read. What
-    is already an error of one line stays as it is."""
+    """Convert a library's exception about data to `BadData` that begins with `where`, the source or file being read.
+    Other exceptions, including `FarshiftError`, are not changed."""
     try:
         yield
     except Exception as error:
-        # An OSError without a number is a library's word on the content, such as a picture or a page of Parquet.
+        # An OSError without a number is a library's complaint about the content, such as an image or a Parquet page.
         of_content = isinstance(error, OSError) and error.errno is None
         if not of_content and not isinstance(error, (*_RAISED, *_list_library_errors())):
             raise
@@ -44,7 +44,7 @@ def convert_reader_errors(where: str) -> Iterator[None]:
 
 
 def _list_library_errors() -> tuple[type[Exception], ...]:
-    """The errors of libraries that are loaded: what is not loaded has raised nothing."""
+    """The exceptions of imported libraries: others cannot have raised one."""
     loaded = [(sys.modules.get(module), name) for module, name in _OF_LIBRARIES]
     return tuple(getattr(module, name) for module, name in loaded if hasattr(module, name))
 
@@ -53,5 +53,5 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, MemoryError):
-        return f"it takes more memory than there is ({get_first_line(error)})"
+        return f"it needs more memory than available ({get_first_line(error)})"
     return f"{get_first_line(error)} ({type(error).__name__})"

@@ -1,1 +1,1 @@
-"""Freezing a split into a manifest, verifying manifests, and comparing two versions."""
+"""Freeze a split into a manifest, verify manifests, and compare two versions."""

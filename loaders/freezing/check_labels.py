@@ -1,4 +1,4 @@
-"""What was inferred of labels, held against what a rule made of them: before anything of a split is written."""
+"""Check the inferred labels against those of a rule, before any file of a split is written."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def check_labels(definition: SplitDefinition, source: Source, rows: pa.Table, assigned: pa.Table) -> None:
-    """`BadDefinition` where a rule gives labels of another field whose classes are numbered apart, or where
-    `label_names` are not the names of the label's classes. Classes that training lacks, or that have no row, are told.
-    rows, assigned: of the source, and of the rule (`splits.manifest.assign_rows`)."""
+    """Raise `BadDefinition` if a rule assigns labels of another field whose classes are numbered differently, or if
+    `label_names` are not the names of the label's classes. Classes without training rows, or without any row, are
+    logged. rows: of the source; assigned: by the rule (`splits.manifest.assign_rows`)."""
     if "label" in assigned.column_names:
         for other in _find_named_labels(definition, source):
             _check_numbering(definition, source, other)
@@ -32,7 +32,7 @@ def check_labels(definition: SplitDefinition, source: Source, rows: pa.Table, as
 
 
 def _read_given_labels(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> pa.ChunkedArray:
-    """The label of each row of a split as training is given it: the rule's, where it gives one."""
+    """The label that training sees for each row of a split: the rule's, if it assigns one."""
     import pyarrow.compute as pc
 
     true = rows[definition.label].take(compare_rows(assigned, rows).source_indices)
@@ -40,7 +40,8 @@ def _read_given_labels(definition: SplitDefinition, rows: pa.Table, assigned: pa
 
 
 def find_highest_class(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> int:
-    """The highest class that a label has, or is given; `BadDefinition` where one is below 0."""
+    """Return the highest class of a label, in the data or assigned by the rule. Raises `BadDefinition` for a class
+    below 0."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -48,8 +49,8 @@ def find_highest_class(definition: SplitDefinition, rows: pa.Table, assigned: pa
     ends = [pc.min_max(values.cast(pa.int64())).as_py() for values in both]
     if (lowest := min(end["min"] for end in ends)) < 0:
         raise BadDefinition(
-            f"{definition.name}: the label {definition.label!r} has the class {lowest}: classes are whole numbers "
-            f'from 0; classes = ["{definition.label}"] in [data] numbers those that there are'
+            f"{definition.name}: the label {definition.label!r} has the class {lowest}: classes are integers "
+            f'from 0; classes = ["{definition.label}"] in [data] numbers the values that occur'
         )
     return int(max(end["max"] for end in ends))
 
@@ -57,8 +58,8 @@ def find_highest_class(definition: SplitDefinition, rows: pa.Table, assigned: pa
 def report_absent_classes(
     definition: SplitDefinition, rows: pa.Table, assigned: pa.Table, names: Sequence[str] = ()
 ) -> None:
-    """Say which classes stand in other parts and not in training, where no model can learn them; and which of the
-    `names` no row has."""
+    """Log the classes that occur in other parts but not in training, which no model can learn; and the `names` that no
+    row has."""
     import pyarrow.compute as pc
 
     given = _read_given_labels(definition, rows, assigned)
@@ -70,10 +71,10 @@ def report_absent_classes(
         counts = [(part, pc.sum(pc.equal(unseen_parts, part)).as_py()) for part in PARTS]
         parts = ", ".join(f"{format_count(count, 'row')} of {part}" for part, count in counts if count)
         classes = [_name_class(code, names) for code in sorted(pc.unique(lacking).to_pylist())]
-        log_message(f"{where} has classes that training lacks ({parts}): {shorten_list(classes)}")
+        log_message(f"{where} has classes without training rows ({parts}): {shorten_list(classes)}")
     occurring = set(pc.unique(given).to_pylist()) | set(pc.unique(rows[definition.label]).to_pylist())
     if absent := [name for number, name in enumerate(names) if number not in occurring]:
-        log_message(f"{where} has classes that no row has: {shorten_list(absent)}")
+        log_message(f"{where} has classes without rows: {shorten_list(absent)}")
 
 
 def _name_class(number: Any, names: Sequence[str]) -> str:
@@ -85,7 +86,7 @@ def _has_given_labels(assigned: pa.Table) -> bool:
 
 
 def _find_named_labels(definition: SplitDefinition, source: Source) -> list[str]:
-    """The other label fields that a rule's parameters name."""
+    """The other label fields in a rule's parameters."""
     named = set(_collect_texts(definition.parameters))
     labels = [field.name for field in source.schema.of_role("label")]
     return [label for label in labels if label in named and label != definition.label]
@@ -102,12 +103,12 @@ def _collect_texts(value: Any) -> Iterator[str]:
 def _check_numbering(definition: SplitDefinition, source: Source, other: str) -> None:
     numbers, others = _read_numbers(source, definition.label), _read_numbers(source, other)
     if not numbers and not others:
-        return  # the numbers are those of the data
+        return  # the data have numbers themselves
     if not numbers or not others:
         words, counts = (definition.label, other) if numbers else (other, definition.label)
         order = shorten_list([f"{number} {text}" for text, number in (numbers or others).items()])
         return log_message(
-            f"{definition.name}: the whole numbers of {counts!r} count as the classes of {words!r}: {order}"
+            f"{definition.name}: the integers of {counts!r} are taken as the classes of {words!r}: {order}"
         )
     differing_texts = sorted(text for text in numbers.keys() & others.keys() if numbers[text] != others[text])
     if not differing_texts and numbers.keys() & others.keys():
@@ -120,14 +121,14 @@ def _check_numbering(definition: SplitDefinition, source: Source, other: str) ->
     texts = list(dict.fromkeys([*numbers, *others]))
     maps = write_inline({"maps": {definition.label: texts, other: texts}})
     raise BadDefinition(
-        f"{definition.name}: the rule gives labels of {other!r} for those of {definition.label!r}, and their classes "
-        f"are numbered apart ({example or 'they have no text in common'}): say options = {maps} in [data] (a list in a "
-        "list where two texts are one class)"
+        f"{definition.name}: the rule assigns labels of {other!r} to {definition.label!r}, but their classes are "
+        f"numbered differently ({example or 'they have no text in common'}): set options = {maps} in [data] (with a "
+        "nested list if two texts are one class)"
     )
 
 
 def _read_numbers(source: Source, field: str) -> dict[str, int]:
-    """The numbers of a label's texts; empty where its numbers are those of the data, and have no names."""
+    """The numbers of a label's texts; empty if the data have numbers without names."""
     if names := source.definition.class_names.get(field):
         return {name: number for number, name in enumerate(names)}
     for distribution in source.definition.distributions:
@@ -150,22 +151,22 @@ def _check_names(
 
     where, label = f"{definition.name}: label_names", definition.label
     if len(set(names)) < len(names):
-        raise BadDefinition(f"{where}: a name is given twice, and each class has one")
+        raise BadDefinition(f"{where}: a name occurs twice: each class needs its own")
     if not pa.types.is_integer(kind := rows[label].type) and not pa.types.is_boolean(kind):
         raise BadDefinition(
-            f'{where} name classes, and {label!r} is {source.schema[label].type}: classes = ["{label}"] in [data] '
-            "makes classes of it"
+            f'{where} requires classes, but {label!r} is {source.schema[label].type}: classes = ["{label}"] in [data] '
+            "turns it into classes"
         )
     if (texts := source.class_names(label)) and len(texts) != len(names):
         raise BadDefinition(
-            f"{where} are {len(names)}, and {label!r} has {len(texts)} classes ({shorten_list(texts)}): name each, in "
-            "their "
-            "order"
+            f"{where} has {len(names)} names, but {label!r} has {len(texts)} classes ({shorten_list(texts)}): give one "
+            "name "
+            "for each, in order"
         )
     if (highest := find_highest_class(definition, rows, assigned)) >= len(names):
         raise BadDefinition(
-            f"{definition.name}: {label!r} has, or is given by the rule, the class {highest}, and "
+            f"{definition.name}: {label!r} has, or is assigned by the rule, the class {highest}, but "
             f"{format_count(len(names), 'class has a name', 'classes have names')} ({shorten_list(list(names))}): "
             "label_names "
-            "name each from 0, and a rule's `classes` is their number"
+            "names each class from 0, and a rule's `classes` is their number"
         )

@@ -1,4 +1,4 @@
-"""What somebody who pulled a definition contributes, so that everyone's pull is held to the same rows."""
+"""What a user who pulled a definition can contribute, so that every pull is checked against the same rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..acquire.source import find_source
 
 
 def make_contribution(name: str) -> dict[str, Any]:
-    """The identity of a split that was pulled (`split`, `identity`), and its source's pin as TOML (`source`, for
-    `file`; empty where the package pins it already). Raises `FarshiftError` where it was not pulled yet."""
+    """Return the identity of a pulled split (`split`, `identity`), and its source's pin as TOML (`source`, for `file`;
+    empty if the package has the pin). Raises `FarshiftError` if the split was not pulled yet."""
     import tomli_w
 
     manifest = find_manifest(name)
     if not manifest.frozen:
-        raise FarshiftError(f"{manifest.full_name} was not pulled yet: farshift splits pull {manifest.name}")
+        raise FarshiftError(f"{manifest.full_name} was not pulled yet: run farshift splits pull {manifest.name}")
     source = find_source(manifest.definition.source.name)
     record = {"split": manifest.full_name, "identity": manifest.identity, "file": source.path.name, "source": ""}
     if f'digest = "{source.definition.digest}"' in source.path.read_text("utf-8"):

@@ -1,4 +1,5 @@
-"""What changed between two manifests: which rows moved, appeared, went, or carry something else, and what was said."""
+"""Compare two manifests: which rows were moved, added, removed or changed, and which fields of the definitions
+differ."""
 
 from __future__ import annotations
 
@@ -17,17 +18,16 @@ _SHOWN = 5
 
 
 def diff_manifests(old: Manifest, new: Manifest, own_folders: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Counts, with the first row ids: `moved` between parts, `added`, `removed`, `changed` (other content under the
-    same inputs), and `weight`, `group`, `severity`, `label` changed; and `said`: the fields of the two definitions
-    that differ (rule, parameters, source, notes: the reason why)."""
+    """Return counts with the first row ids: `moved` between parts, `added`, `removed`, `changed` (other content with
+    equal inputs), and changed `weight`, `group`, `severity`, `label`; and `said`: the fields of the definitions that
+    differ (rule, parameters, source, notes)."""
     left, right = (_load_rows(manifest, own_folders) for manifest in (old, new))
     named = {"old": old.full_name, "new": new.full_name, "same_identity": old.identity == new.identity}
     return named | diff_rows(left, right) | {"said": diff_definitions(old, new)}
 
 
 def diff_rows(left: pa.Table, right: pa.Table) -> dict[str, Any]:
-    """Of the rows of two manifests (`row_id`, `check`, `part`, and what else they carry) which moved, appeared, went or
-    changed, as `diff_manifests` tells them."""
+    """Compare the rows of two manifests (`row_id`, `check`, `part` and optional columns) as in `diff_manifests`."""
     left, right = left.sort_by("row_id"), right.sort_by("row_id")
     before, after = left["row_id"].to_numpy(), right["row_id"].to_numpy()
     common, i, j = np.intersect1d(before, after, return_indices=True)
@@ -49,7 +49,7 @@ def diff_rows(left: pa.Table, right: pa.Table) -> dict[str, Any]:
 
 
 def diff_definitions(old: Manifest, new: Manifest) -> dict[str, list[Any]]:
-    """The fields of two definitions that differ, before and after: why rows moved."""
+    """Return the fields of two definitions that differ, before and after."""
     a, b = (manifest.definition.model_dump() for manifest in (old, new))
     skipped = ("parts", "identity", "version")
     return {key: [a[key], b[key]] for key in a if key not in skipped and a[key] != b[key]}
@@ -61,7 +61,7 @@ def _load_rows(manifest: Manifest, own_folders: tuple[Path, ...]) -> pa.Table:
 
 
 def _read_texts(table: pa.Table, name: str) -> np.ndarray[Any, Any]:
-    """A column as comparable text; empty where a value or the whole column is absent."""
+    """A column as comparable text; empty for a null or if the column is absent."""
     if name not in table.column_names:
         return np.full(table.num_rows, "", dtype=object)
     return np.array(["" if value is None else str(value) for value in table[name].to_pylist()], dtype=object)

@@ -1,7 +1,7 @@
-"""The first pull of a definition: its data are brought, held to the published counts, and frozen in the user's home.
+"""The first pull of a definition: fetch its data, check the published counts, and freeze it in the user's home.
 
-The same bytes give the same identity on every machine. Where `splits/manifests.lock` has the identity of a definition,
-what is frozen here is held to it.
+The same bytes give the same identity on every machine. If `splits/manifests.lock` has the identity of a definition, the
+result is checked against it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from .freeze import Draft, freeze_from
 
 
 def freeze_on_first_use(manifest: Manifest, own_folders: tuple[Path, ...] = (), engine: str = "local") -> Manifest:
-    """A definition, frozen: from the user's home where it was frozen before, else from its data, which are brought now.
+    """Return a definition's frozen manifest: from the user's home if it was frozen before, else from its data, which
+    are fetched now.
 
-    Raises `CountsDiffer` where the data are not those that were published, `Unavailable` where they cannot be had, and
-    `LicenceNotAccepted` where their licence has to be accepted first. Nothing is written in any of these cases.
+    Raises `CountsDiffer` if the data differ from the published counts, `Unavailable` if they are not available, and
+    `LicenceNotAccepted` if their licence has to be accepted first. Nothing is written in these cases.
     """
     source = find_source(manifest.definition.source.name)
     source.require_licence()
@@ -43,17 +44,17 @@ def freeze_on_first_use(manifest: Manifest, own_folders: tuple[Path, ...] = (), 
         if first:
             source = _pin_source(source, own_folders, engine)
         try:
-            # What was published keeps its flaws: nobody could count them before.
+            # Published data keep their flaws, which could not be counted before.
             return freeze_from(draft, source, out, engine, own_folders, keep_flaws=True)[0]
         except FarshiftError:
-            if first:  # a second pull may bring other data
+            if first:  # a second pull may fetch other data
                 make_own_pin_path(source).unlink(missing_ok=True)
             raise
 
 
 def _pin_source(source: Source, own_folders: tuple[Path, ...], engine: str) -> Source:
-    """The source, built into the cache from the first distribution that can be had and has the published counts, and
-    its pin in the user's home."""
+    """Build the source into the cache from the first available distribution with the published counts, and return it
+    with its pin in the user's home."""
     refused: list[FarshiftError] = []
     for distribution in source.definition.distributions:
         try:

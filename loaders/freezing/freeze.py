@@ -1,4 +1,4 @@
-"""Freezing a split: from a definition to a published manifest folder."""
+"""Freeze a split: from a definition to a published manifest folder."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _LOCK_HEAD = (
 
 
 class Draft(SplitDefinition):
-    """A definition to be frozen. `data` pins a source of the user's own on the way, called as the split is before its
-    slash where `source` does not name it; `benchmark` is what a benchmark on the split says beyond it."""
+    """A definition to be frozen. `data` describes a source of the user's own data, named by `source`, or by default as
+    the split before its slash. `benchmark` has the settings of a benchmark on the split."""
 
     data: Data | None = None
     benchmark: dict[str, Any] | None = None
@@ -58,11 +58,10 @@ class Draft(SplitDefinition):
 
 @dataclass(frozen=True)
 class PreparedSplit:
-    """A split that was checked in full, of which nothing is written yet.
+    """A split that was fully checked, but not written yet.
 
-    manifest: frozen, with the folder that it gets. rows, assigned: of its source, and of the rule. files: what is to be
-    written, in this order: each file needs those before it alone, so that a build that is killed between two of them
-    is completed by the same command."""
+    manifest: frozen, with its folder. rows: of its source. assigned: by the rule. files: the files to write, in this
+    order; each file depends only on earlier ones, so that the same command completes a build that was killed."""
 
     manifest: Manifest
     source: Source
@@ -72,30 +71,30 @@ class PreparedSplit:
     files: tuple[tuple[Path, bytes], ...]
 
     def write(self) -> None:
-        """Write the files, but those that say the same already."""
+        """Write the files, except those that have the same content already."""
         for path, content in self.files:
             if not path.exists() or path.read_bytes() != content:
                 write_atomically(path, content)
-        if not self.manifest.definition.ships_rows:  # of a build that did not come to its end
+        if not self.manifest.definition.ships_rows:  # left by an incomplete build
             (self.manifest.folder / "rows.parquet").unlink(missing_ok=True)
 
 
 ExtraFiles: TypeAlias = Callable[[Draft, Path, PreparedSplit], Sequence[tuple[Path, bytes]]]
-"""What else is written for a draft (of a file), once it was checked: given the split that it makes."""
+"""Additional files to write for a draft after it was checked, as a function of the resulting split."""
 
 
 def freeze(
     path: Path, out: Path, engine: str = "local", extra_files: ExtraFiles | None = None
 ) -> tuple[Manifest, dict[str, Any]]:
-    """Build the one split that a file describes; see `freeze_draft`."""
+    """Build the only split of a file; see `freeze_draft`."""
     drafted = read_drafts(path)
     if len(drafted) > 1:
-        raise BadDefinition(f"{path} describes {len(drafted)} splits, not one")
+        raise BadDefinition(f"{path} defines {len(drafted)} splits instead of one")
     return freeze_draft(drafted[0], path, out, engine, extra_files)
 
 
 def read_drafts(path: Path) -> list[Draft]:
-    """The drafts of a `split.toml`, or of a family of them."""
+    """Return the drafts of a `split.toml`, or of a family of splits."""
     family = read_family(path, Draft)
     for draft in family:
         if draft.files and not draft.ships_rows:
@@ -106,7 +105,7 @@ def read_drafts(path: Path) -> list[Draft]:
 def freeze_each(
     drafted: list[tuple[Draft, Path]], out: Path, engine: str = "local", extra_files: ExtraFiles | None = None
 ) -> tuple[list[dict[str, Any]], list[FarshiftError]]:
-    """Freeze each draft, given with its file: a record of each that was, and why the others were refused."""
+    """Freeze each draft, given with its file. Returns a record of each frozen one, and the errors of the others."""
     frozen: list[dict[str, Any]] = []
     refused: list[FarshiftError] = []
     for done, (draft, path) in enumerate(drafted):
@@ -131,16 +130,15 @@ def freeze_each(
 def freeze_draft(
     draft: Draft, path: Path, out: Path, engine: str = "local", extra_files: ExtraFiles | None = None
 ) -> tuple[Manifest, dict[str, Any]]:
-    """Build the split that a draft, read from `path`, describes, into `out/<source>/<split>/v<N>/`. Refuses a split
-    whose audit says that it does not hold the shift it names, and to change a version that is published; nothing is
-    written then. `engine` is where the rows of a large source are hashed; `extra_files` gives files to write
-    beside the split's own."""
+    """Build the split of a draft, read from `path`, into `out/<source>/<split>/v<N>/`. Raises an error, and writes
+    nothing, if the audit does not confirm the shift that the split declares, or if a published version would change.
+    `engine` hashes the rows of a large source; `extra_files` returns files to write besides the split's own."""
     home = out.resolve().parent.parent
     at_home = out.resolve() == home / "splits" / "manifests"
     for table, what in (("data", "source"), ("benchmark", "benchmark")):
         if getattr(draft, table) is not None and not at_home:
             raise BadDefinition(
-                f"{path} has a table [{table}]: its {what} is kept too, so --out must end in splits/manifests"
+                f"{path} has a table [{table}], whose {what} is stored too: --out must end in splits/manifests"
             )
     with add_plugin_folder(home) if at_home else nullcontext(), ExitStack() as locks:
         if draft.data is None:
@@ -154,10 +152,10 @@ def freeze_draft(
 
 
 def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -> PreparedSplit:
-    """The split of a draft with data of its own, and its source's file before its own files."""
+    """Prepare the split of a draft with a [data] table. Its source's file is written before its own files."""
     labels = [field for field, (_, role) in data.columns().items() if role == "label"]
     if draft.label not in labels:
-        raise BadDefinition(f"{path}: label = {draft.label!r} is none of the labels of [data]: {', '.join(labels)}")
+        raise BadDefinition(f"{path}: label = {draft.label!r} is not one of the labels of [data]: {', '.join(labels)}")
     load_rule(draft)  # before the data are read, which may take long
     split = SplitName(draft.name, draft.version)
     pinned = prepare_source(data, draft.source.name, path.parent, out.resolve().parent.parent, engine, split)
@@ -174,7 +172,7 @@ def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -
 
 
 def _write_prepared(prepared: PreparedSplit) -> tuple[Manifest, dict[str, Any]]:
-    """Write what was prepared."""
+    """Write the prepared split."""
     prepared.write()
     if prepared.manifest.folder.resolve().is_relative_to((PACKAGE / "splits" / "manifests").resolve()):
         _lock_identity(prepared.manifest.definition)
@@ -189,7 +187,7 @@ def freeze_from(
     own_folders: tuple[Path, ...] = (),
     keep_flaws: bool = False,
 ) -> tuple[Manifest, dict[str, Any]]:
-    """Build the split that a draft describes from its source, as `freeze_draft` does; see `prepare_split`."""
+    """Build the split of a draft from its source, as `freeze_draft`; see `prepare_split`."""
     return _write_prepared(prepare_split(draft, source, out, engine, own_folders, keep_flaws))
 
 
@@ -201,9 +199,9 @@ def prepare_split(
     own_folders: tuple[Path, ...] = (),
     keep_flaws: bool = False,
 ) -> PreparedSplit:
-    """The split that a draft describes over its source, checked as `freeze_draft` says. `keep_flaws`: inputs that
-    stand in training and elsewhere, and tokens of a compositional test that training never shows, are declared as they
-    are counted, instead of being refused."""
+    """Prepare the split of a draft over its source, checked as in `freeze_draft`. `keep_flaws`: inputs that occur both
+    in training and elsewhere, and tokens of a compositional test that are absent from training, are counted and
+    declared instead of raising an error."""
     load_rule(draft)
     rows = source.table(own_folders, engine)
     if not source.definition.digest:
@@ -227,13 +225,13 @@ def prepare_split(
     if keep_flaws and (flaws := find_undeclared(frozen, audit_record)):
         frozen = frozen.model_copy(update={"declared": frozen.declared.model_copy(update=flaws)})
         audit_record["holds"], audit_record["why"] = judge_split(frozen, audit_record)
-        log_message(f"{frozen.name} keeps the flaws of what was published: {flaws}")
+        log_message(f"{frozen.name} keeps the flaws of the published data: {flaws}")
     if not audit_record["holds"]:
         why = f"{audit_record['why']}{_write_remedy(frozen, audit_record)}"
-        raise BadData(f"{frozen.name}@{frozen.version} does not hold the shift it names: {why}")
+        raise BadData(f"{frozen.name}@{frozen.version} does not have the shift that it declares: {why}")
     if not any(name.endswith("_test") for name in pins):
         raise BadDefinition(
-            f"{frozen.name}: the rule puts no row in a test part; parts: {', '.join(pins)}: its `parameters` decide it"
+            f"{frozen.name}: the rule assigns no row to a test part (parts: {', '.join(pins)}): change its `parameters`"
         )
     folder = out / frozen.name / f"v{frozen.version}"
     _refuse_change(folder, frozen)
@@ -246,27 +244,27 @@ def prepare_split(
 
 
 def _write_remedy(frozen: SplitDefinition, audit_record: dict[str, Any]) -> str:
-    """What to change in a draft: the line that declares the flaws that its split was refused for, or its parameters."""
+    """What to change in a draft: the line that declares the flaws of its split, or its parameters."""
     declared, remainder = find_remedy(frozen, audit_record)
     if not declared:
         advice = suggest_change(frozen, audit_record)
         return f"; {advice}" if advice else ""
-    line = f"; where this is meant, the draft says declared = {write_inline(declared)}"
-    return line + (f", and even so: {remainder}" if remainder else "")
+    line = f"; if this is intended, add to the draft: declared = {write_inline(declared)}"
+    return line + (f"; even then: {remainder}" if remainder else "")
 
 
 def _refuse_empty(definition: SplitDefinition, pins: dict[str, PartPin]) -> None:
     if "train" not in pins:
         raise BadDefinition(
-            f"{definition.name}: the rule puts no row in train; parts: {', '.join(pins) or 'none'}: its `parameters` "
-            "decide it"
+            f"{definition.name}: the rule assigns no row to train (parts: {', '.join(pins) or 'none'}): change its "
+            "`parameters`"
         )
     expected = definition.published.rows if definition.published else {}
     for name, count in expected.items():
         got = pins[name].weighted_rows if name in pins else 0
         if got != count:
             raise BadDefinition(
-                f"{definition.name}: part {name} has {got} rows (copies counted), published were {count}"
+                f"{definition.name}: part {name} has {got} rows (including copies), but {count} were published"
             )
 
 
@@ -274,7 +272,7 @@ def _refuse_change(folder: Path, frozen: SplitDefinition) -> None:
     full_name = f"{frozen.name}@{frozen.version}"
     for known in find_manifests(frozen.name):
         if known.frozen and known.full_name == full_name and known.folder.resolve() != folder.resolve():
-            raise BadDefinition(f"{full_name} is published already, in {known.folder}: give yours another name")
+            raise BadDefinition(f"{full_name} is published already, in {known.folder}: choose another name")
     published = locked_identities().get(f"{frozen.name}@{frozen.version}")
     path = folder / "split.toml"
     if path.exists() and (old := read_manifest(path)).frozen:
@@ -283,8 +281,8 @@ def _refuse_change(folder: Path, frozen: SplitDefinition) -> None:
         ours = full_name in locked_identities()
         newest = max((known.definition.version for known in find_manifests(frozen.name)), default=frozen.version)
         raise FarshiftError(
-            f"{full_name} is {'published' if ours else 'frozen'} with other rows, and such a version never changes: "
-            f"raise `version` to {max(newest, frozen.version) + 1}" + ("" if ours else f", or delete {folder}")
+            f"{full_name} is {'published' if ours else 'frozen'} with other rows, and a version never changes: "
+            f"set `version` to {max(newest, frozen.version) + 1}" + ("" if ours else f", or delete {folder}")
         )
 
 

@@ -1,9 +1,8 @@
-"""Drawing a split again: the same generator, the same options but for its seed, the same rule.
+"""Draw a split again: the same generator and options with another seed, and the same rule.
 
-Only a generator whose seed decides nothing but which rows there are can be drawn again. Where the seed also makes the
-world that the rows are about (facts, functions, which numbers are kept for the test), rows of another seed ask about
-another world, and a model trained on the published rows can know nothing of it. Such a generator says in `SEED_MAKES`
-what its seed makes, such as "its facts".
+This requires that the seed determines only which rows are drawn. If it also determines what the rows are about (facts,
+functions, which numbers are reserved for the test), rows of another seed cannot be predicted by a model trained on the
+published rows. Such a generator sets `SEED_MAKES` to what its seed determines, such as "its facts".
 """
 
 from __future__ import annotations
@@ -25,45 +24,44 @@ if TYPE_CHECKING:
 
 
 def find_seeded_distribution(source: Source) -> Distribution:
-    """The distribution of a source that another seed draws anew; `FarshiftError` says why there is none."""
+    """Return the distribution of a source that can be drawn with another seed. Raises `FarshiftError` with the reason
+    if there is none."""
     distributions = [distribution for distribution in source.definition.distributions if distribution.generator]
     if not distributions:
-        raise FarshiftError(f"source {source.name} comes from files: there are no other rows of it to draw")
+        raise FarshiftError(f"source {source.name} comes from files: no other rows can be drawn")
     redrawable = next(
         (distribution for distribution in distributions if isinstance(distribution.options.get("seed"), str)), None
     )
     if redrawable is None:
         raise FarshiftError(
-            f"source {source.name}: its generator {distributions[0].generator} takes no seed and gives all rows there "
-            "are"
+            f"source {source.name}: its generator {distributions[0].generator} has no seed and gives all possible rows"
         )
     if effect := getattr(load_module("loaders/generators", redrawable.generator, "generator"), "SEED_MAKES", ""):
         raise FarshiftError(
-            f"source {source.name}: the seed of its generator {redrawable.generator} also makes {effect}, which "
-            "training on "
-            "the published rows cannot know of another seed"
+            f"source {source.name}: the seed of its generator {redrawable.generator} also determines {effect}, which "
+            "cannot be "
+            "learned for another seed from the published rows"
         )
     if package := find_requirement(redrawable.generator)[0]:
         raise FarshiftError(
-            f"source {source.name}: the package {package} makes its rows, from seeds so small that anybody can try "
-            "them all"
+            f"source {source.name}: the package {package} generates its rows, from seeds so small that all can be tried"
         )
     return redrawable
 
 
 def check_redrawable(manifest: Manifest) -> None:
-    """`FarshiftError` where a split's rule cannot be applied to other rows than the published ones."""
+    """Raise `FarshiftError` if a split's rule cannot be applied to other rows than the published ones."""
     definition = manifest.definition
     if definition.files or definition.ships_rows:
-        what = "reads published lists" if definition.files else "does not give its rows again exactly"
-        raise FarshiftError(f"{manifest.full_name}: its rule {definition.rule} {what}, so no other rows can be divided")
+        what = "reads published lists" if definition.files else "does not reproduce its rows exactly"
+        raise FarshiftError(f"{manifest.full_name}: its rule {definition.rule} {what}, so it cannot divide other rows")
 
 
 def redraw_rows(source: Source, seed: str) -> pa.Table:
-    """The rows that a source's generator gives with another seed, in ascending row id, with `row_id` and `check`.
+    """Generate a source's rows with another seed, in ascending row id, with `row_id` and `check`.
 
-    Of rows with equal inputs the first one drawn is kept: every row is the first occurrence of its inputs, so that its
-    id is a hash of the inputs alone, whatever labels others had."""
+    Only the first of rows with equal inputs is included, so that each id is a hash of the inputs alone and does not
+    depend on the labels of other rows."""
     redrawable = find_seeded_distribution(source)
     table = source.read(redrawable.model_copy(update={"options": redrawable.options | {"seed": seed}}))
     _, first = np.unique(compute_first_ids(table, source.schema), return_index=True)
@@ -71,9 +69,9 @@ def redraw_rows(source: Source, seed: str) -> pa.Table:
 
 
 def redraw_split(split: Split, seed: str) -> Split:
-    """A split over the rows that its source's generator gives with another seed, divided by its own rule. Rows that are
-    longer, deeper or shorter than any row of the published split, by the number that the rule divides by, are left out:
-    the public test has nothing to hold them against, and a rule may refuse them."""
+    """Make a split of the rows that its source's generator gives with another seed, divided by its own rule. Rows whose
+    value of the rule's number (length, depth ..) is outside the range of the published split are excluded: they cannot
+    be compared with the public test, and the rule may reject them."""
     check_redrawable(split.manifest)
     return apply_split_rule(split, _limit_to_published(split, redraw_rows(split.source, seed)))
 
@@ -90,6 +88,6 @@ def _limit_to_published(split: Split, rows: pa.Table) -> pa.Table:
 
 
 def apply_split_rule(split: Split, rows: pa.Table) -> Split:
-    """A split's rule applied to other rows of its source, which carry `row_id` and `check`."""
+    """Apply a split's rule to other rows of its source, which have `row_id` and `check`."""
     manifest = split.manifest
     return make_split(manifest, split.source, rows, assign_rows(manifest.definition, rows, split.source.schema))

@@ -1,4 +1,4 @@
-"""Proving frozen splits again: from a source's bytes to each manifest's identity."""
+"""Verify frozen splits: from a source's bytes to each manifest's identity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of proving a manifest: `verified`, `failed` or `unavailable` (its data could not be had)."""
+    """The result of verifying a manifest: `verified`, `failed` or `unavailable` (its data are not available)."""
 
     name: str
     state: str
@@ -36,23 +36,23 @@ class Verdict:
 
 
 def verify_manifest(manifest: Manifest, own_folders: tuple[Path, ...] = ()) -> Verdict:
-    """Prove a manifest again from its source's rows: every row id and digest recomputed from content, the source's
+    """Verify a manifest from its source's rows: recompute every row id and digest from content, and check the source's
     digest, the rule or the shipped rows, each part's digest, the identity, and `manifests.lock`."""
     return _verify_source(own_folders, [manifest])[0]
 
 
 def verify_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = ()) -> list[Verdict]:
-    """Prove manifests, those of one source together (its rows are proven once), sources side by side on the cores that
-    there are. The verdicts stand in the order of the manifests."""
+    """Verify manifests, grouped by source (whose rows are verified once), with sources in parallel on all cores.
+    Returns the verdicts in the order of the manifests."""
     by_source: dict[str, list[Manifest]] = {}
     for manifest in manifests:
         by_source.setdefault(manifest.definition.source.name, []).append(manifest)
     verdicts_by_name: dict[str, Verdict] = {}
-    # The sources with most manifests first: a long one that starts last would keep one process busy alone.
+    # Sources with most manifests first, so that a long one does not start last.
     groups = sorted(by_source.values(), key=lambda group: -len(group))
     for verdicts in map_jobs("processes", partial(_verify_source, own_folders), groups):
         verdicts_by_name |= {verdict.name: verdict for verdict in verdicts}
-        report_progress("splits proven", len(verdicts_by_name), len(manifests))
+        report_progress("splits verified", len(verdicts_by_name), len(manifests))
     return [verdicts_by_name[manifest.full_name] for manifest in manifests]
 
 
@@ -80,7 +80,7 @@ def _make_verdict(manifest: Manifest, error: FarshiftError | None = None) -> Ver
 
 
 def _prove_rows(source: Source, own_folders: tuple[Path, ...]) -> pa.Table:
-    """A source's rows, every id and check recomputed from content and the whole held to the pinned digest."""
+    """A source's rows, with every id and check recomputed from content, and checked against the pinned digest."""
     import numpy as np
 
     rows = source.table(own_folders)
@@ -93,12 +93,12 @@ def _prove_rows(source: Source, own_folders: tuple[Path, ...]) -> pa.Table:
             f"remove {get_cache_root() / 'sources'} to build it again"
         )
     ids = compute_row_ids(fields, source.schema)
-    # Rows that are equal in every field are interchangeable: which of them has which of their ids means nothing.
+    # Rows that are equal in every field are interchangeable, so the assignment of their ids does not matter.
     order = np.argsort(ids)
     if not np.array_equal(ids[order], rows["row_id"].to_numpy()):
-        raise BadData(f"source {source.name}: the cached row ids are not those of the rows")
+        raise BadData(f"source {source.name}: the cached row ids do not match the rows")
     if not np.array_equal(get_digest_prefixes(digests)[order], rows["check"].to_numpy()):
-        raise BadData(f"source {source.name}: the cached checks are not those of the rows")
+        raise BadData(f"source {source.name}: the cached row checksums do not match the rows")
     return rows
 
 
@@ -106,7 +106,7 @@ def _prove_manifest(manifest: Manifest, source: Source, rows: pa.Table) -> None:
     if source.definition.digest != manifest.definition.source.digest:
         raise BadData(
             f"{manifest.full_name} pins source digest {manifest.definition.source.digest[:12]}.., "
-            f"and {source.path.name} has {source.definition.digest[:12]}.."
+            f"but {source.path.name} has {source.definition.digest[:12]}.."
         )
     verify_manifest_rows(manifest, source, rows)
     published = read_published_identities().get(manifest.full_name, "")
@@ -116,7 +116,7 @@ def _prove_manifest(manifest: Manifest, source: Source, rows: pa.Table) -> None:
 
 
 def audit_again(name: str, own_folders: tuple[Path, ...] = ()) -> tuple[dict[str, Any], bool]:
-    """A frozen split's audit measured now, and whether it agrees with the one it was published with."""
+    """Measure a frozen split's audit again. Returns it, and whether it agrees with the published one."""
     manifest = find_manifest(name)
     audit_record = _measure_audit(manifest, own_folders)
     return audit_record, is_same_audit(audit_record, manifest.audit())
@@ -124,7 +124,7 @@ def audit_again(name: str, own_folders: tuple[Path, ...] = ()) -> tuple[dict[str
 
 @dataclass(frozen=True)
 class AuditOutcome:
-    """What an audit measured now says, and whether it is what was published."""
+    """The result of a new audit, and whether it agrees with the published one."""
 
     name: str
     holds: bool
@@ -135,7 +135,7 @@ class AuditOutcome:
 def audit_each(
     manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (), write: bool = False
 ) -> list[AuditOutcome]:
-    """Measure manifests again, on the cores that there are; with `write`, what holds becomes the published audit."""
+    """Audit manifests again, on all cores; with `write`, valid results replace the published audits."""
     outcomes = []
     for done, outcome in enumerate(map_jobs("processes", partial(_audit_manifest, own_folders, write), manifests)):
         report_progress("splits audited", done + 1, len(manifests))

@@ -1,7 +1,7 @@
-"""Generators: sources that are pure functions of their parameters; the same rows on every platform.
+"""Generators: sources that are pure functions of their parameters, with the same rows on every platform.
 
-One file each, with `rows(**options)`. Where the option `seed` decides more than which rows there are, `SEED_MAKES` says
-what (`loaders/freezing/redraw.py`). A generator that leaves the making to an optional package says in `REQUIRES` which
-module it imports and which extra brings it, and its `maker(**options)` who made the rows, for the error where they are
-not the pinned ones.
+One module per generator, with `rows(**options)`. If the option `seed` determines more than the choice of rows,
+`SEED_MAKES` describes what (`loaders/freezing/redraw.py`). A generator that uses an optional package has `REQUIRES`,
+the module that it imports and the extra that installs it, and `maker(**options)`, which describes the versions in the
+error for rows that differ from the pinned ones.
 """

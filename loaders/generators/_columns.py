@@ -1,4 +1,4 @@
-"""Tables and their columns: text columns made from numbers without a loop over rows, and rows made one by one."""
+"""Helpers for tables: vectorised text columns, and tables from rows."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 
 def select_words(words: Sequence[str], which: NDArray[np.int64]) -> pa.Array:
-    """`words[i]` for each i of `which`, as text."""
+    """Return a text column of `words[i]` for each i of `which`."""
     import pyarrow as pa
 
     return pa.array(words, pa.string()).take(pa.array(which))
 
 
 def join_columns(*columns: pa.Array) -> pa.Array:
-    """The columns' words side by side, with spaces between."""
+    """Join the words of columns row by row, separated by spaces."""
     import pyarrow.compute as pc
 
     return pc.binary_join_element_wise(*columns, " ")
 
 
 def make_numbered_words(prefix: str, count: int) -> list[str]:
-    """`count` words: the prefix and 0, 1, 2 .."""
+    """Return `count` words: the prefix and 0, 1, 2 .."""
     return [f"{prefix}{number}" for number in range(count)]
 
 
 def make_table(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    """A table of rows that were made one by one, at least one of them; `names` are the columns'."""
+    """Make a table from at least one row; `names` are the names of the columns."""
     import pyarrow as pa
 
     columns = (list(column) for column in zip(*rows, strict=True))

@@ -1,7 +1,7 @@
-"""Algorithmic tasks by size: drawn instances of a task of `loaders/generators/tasks`, so many of each size.
+"""Algorithmic tasks by size: drawn instances of a task of `loaders/generators/tasks`, with a given number per size.
 
-All instances of a source differ, so none of a test part stands in training; where a small size has too few, fewer
-are taken.
+All instances of a source differ, so no test instance is in training; if a small size has too few instances, there are
+fewer rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Task = Callable[..., Examples]
 
 _PER_ITEM = 16
-"""Draws spent for each row that is asked for, before a size is held to have no more different instances."""
+"""Draws per required row, after which a size is assumed to have no more distinct instances."""
 
 
 def rows(
@@ -33,9 +33,9 @@ def rows(
     """The instances of `task` ("file/function"), drawn from the stream `seed`.
 
     Each of `sizes` is a range: `first`, `last`, `step` (1 by default) and `each`, the rows of every size in it.
-    `options` go to the task. Columns: `input` and `output` (text), the size under the name `measure`, `item` (the
-    number of the draw, by which formats of one task and seed are paired: 2^20 x size + draw), and what else the task
-    gives.
+    `options` are passed to the task. Columns: `input` and `output` (text), the size under the name `measure`, `item`
+    (the number of the draw, which pairs the formats of one task and seed: 2^20 x size + draw), and further columns of
+    the task.
     """
     import pyarrow as pa
 
@@ -53,14 +53,14 @@ def rows(
 
 
 def _expand_sizes(task: str, ranges: list[dict[str, int]]) -> list[tuple[int, int]]:
-    """(size, rows) for every size of the ranges, ascending."""
+    """Return (size, rows) for every size of the ranges, ascending."""
     counts: dict[int, int] = {}
     for size_range in ranges:
         if not {"first", "last", "each"} <= size_range.keys() <= {"first", "last", "each", "step"}:
-            raise BadDefinition(f"task {task}: sizes: each range gives first, last, each and, if not 1, step")
+            raise BadDefinition(f"task {task}: sizes: each range needs first, last, each and, if not 1, step")
         for size in range(size_range["first"], size_range["last"] + 1, size_range.get("step", 1)):
             if size in counts:
-                raise BadDefinition(f"task {task}: sizes: {size} stands in two ranges")
+                raise BadDefinition(f"task {task}: sizes: {size} is in two ranges")
             counts[size] = size_range["each"]
     return sorted(counts.items())
 
@@ -68,7 +68,8 @@ def _expand_sizes(task: str, ranges: list[dict[str, int]]) -> list[tuple[int, in
 def _draw_distinct(
     make: Task, stream: str, size: int, count: int, options: dict[str, Any]
 ) -> tuple[Examples, list[int]]:
-    """Examples of one size, and the places of the first `count` of them that differ (fewer where there are none)."""
+    """Draw examples of one size; return them and the indices of the first `count` distinct ones (fewer if there
+    are)."""
     most = _PER_ITEM * count + 64
     draw_count = count + count // 8 + 2
     while True:

@@ -1,12 +1,12 @@
-"""Small grids with one object, whose shape, colour and neighbour each stand for a transformation: the idea of
+"""Small grids with one object, whose shape, colour and neighbour each indicate a transformation: the idea of
 Compositional-ARC (Mondorf et al. 2025, arXiv 2504.01445), with one fixed meaning of each indicator instead of study
 examples.
 
-The object fills part of a 3 x 3 box. Its shape says how the box moves (ell: not at all), its colour how the object is
-turned within its box (colour 1: not at all), and a single cell at a corner of the box, the neighbour, which colour the
-object takes (no neighbour: its own). The three act on the object as it is given, so their order does not matter; the
-neighbour itself stays, under the object where they meet. A neighbour that paints the colour the object has changes
-nothing.
+The object fills part of a 3 x 3 box. Its shape determines how the box moves (ell: not at all), its colour how the
+object is turned within its box (colour 1: not at all), and the neighbour, a single cell at a corner of the box, the new
+colour of the object (no neighbour: unchanged). The three depend only on the original object, so their order does not
+matter. The neighbour stays, and is covered by the object where they overlap. A neighbour that paints the object's own
+colour has no effect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
     "hook": ((1, 1, 1), (1, 0, 1), (0, 0, 1)),
     "tap": ((0, 1, 1), (1, 1, 0), (0, 1, 0)),
 }
-"""Shapes that no turn or mirror image makes equal; each stands for a move, in the order of `MOVES`."""
+"""Shapes that differ under all rotations and reflections; each indicates a move, in the order of `MOVES`."""
 
 MOVES = {"ell": (0, 0), "chair": (-1, 0), "flag": (1, 0), "hook": (0, -1), "tap": (0, 1)}
 """Rows down and columns right that a shape moves by."""
@@ -61,7 +61,7 @@ def rows(*, seed: str, per_combination: int) -> pa.Table:
         indices = find_distinct_rows(before.reshape(len(before), -1), per_combination)
         if len(indices) < per_combination:
             raise BadDefinition(
-                f"arc_grids: only {len(indices)} different grids of {name}, {per_combination} asked for"
+                f"arc_grids: only {len(indices)} different grids of {name}, but {per_combination} are required"
             )
         given.append(before[indices])
         results.append(after[indices])
@@ -80,17 +80,17 @@ def rows(*, seed: str, per_combination: int) -> pa.Table:
 
 
 def _is_repainted(colour: NDArray[np.int64], neighbour: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether the neighbour gives the object another colour than its own; both are ranks."""
+    """Whether the neighbour changes the object's colour; both are given as indices."""
     paint = np.array(_PAINTS)[neighbour]
     repaints: NDArray[np.bool_] = (paint > 0) & (paint != colour + 1)
     return repaints
 
 
 def _make_pairs(stream: str, shape: int, colour: int, neighbour: int) -> tuple[Grids, Grids]:
-    """All grids of one combination, in drawn order, before and after; each of shape (n, 10, 10)."""
+    """Return all grids of one combination in drawn order, before and after, each of shape (n, 10, 10)."""
     mask = np.array(list(SHAPES.values())[shape], np.uint8)
     poses = np.stack([np.rot90(side, turn) for side in (mask, mask[:, ::-1]) for turn in range(4)])
-    # A cell from every edge: a move by one stays inside, and so does a neighbour at the box's corner.
+    # One cell from every edge, so that moves by one and the neighbour at the box's corner stay inside.
     places = _SIDE - _BOX - 1
     every = np.indices((len(poses), places, places, 4)).reshape(4, -1)
     pose, top, left, corner = every[:, draw_permutation(stream, make_counters(every.shape[1]))]
@@ -107,8 +107,8 @@ def _make_pairs(stream: str, shape: int, colour: int, neighbour: int) -> tuple[G
 
 
 def turn_boxes(boxes: Grids, colour: int) -> Grids:
-    """Boxes (n, 3, 3) as the colour says: as they are, left-right mirrored, upside down, turned clockwise, turned
-    counter-clockwise."""
+    """Turn boxes (n, 3, 3) according to the colour: unchanged, mirrored left-right, flipped upside down, rotated
+    clockwise, rotated counter-clockwise."""
     turns = (
         boxes,
         boxes[:, :, ::-1],
@@ -126,7 +126,7 @@ def _paint_boxes(grids: Grids, boxes: Grids, top: NDArray[np.int64], left: NDArr
 
 
 def _format_grids(grids: Grids) -> pa.Array:
-    """Grids (n, 10, 10) as digits, with "/" between the rows and spaces between all."""
+    """Format grids (n, 10, 10) as digits, with "/" between the rows and spaces between all."""
     import pyarrow as pa
 
     slashes = np.full((len(grids), _SIDE, 1), ord("/"), np.uint8)

@@ -2,8 +2,8 @@
 
 States instead of the video of Kang et al. 2025, "How Far Is Video Generation from World Model: A Physical Law
 Perspective" (arXiv 2411.02385), with the same three questions: usual conditions, conditions beyond them, and new
-combinations of usual ones. Only +, -, *, / and square roots of IEEE numbers, so that the labels are the same
-everywhere.
+combinations of usual ones. Only +, -, *, / and square roots of IEEE numbers are used, so that the labels are the same
+on every platform.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 Reals = NDArray[np.float64]
 
 DENSITIES = {"brass": 8.0, "cork": 0.25, "glass": 2.5, "iron": 7.0, "oak": 0.75, "stone": 4.0}
-"""Mass by area, in units of mass by square unit of length."""
+"""Mass per area, in units of mass per squared unit of length."""
 
 
 def rows(*, seed: str, regimes: list[dict[str, Any]]) -> pa.Table:
-    """`rows` pairs of balls of each regime (`regime`, its name; `speed` and `radius`, the least and the largest of both
-    balls, in units of length by time and of length).
+    """`rows` pairs of balls of each regime (`regime`, its name; `speed` and `radius`, [least, largest] for both balls,
+    in units of length per time and of length).
 
-    The first ball begins at the origin and flies right, the second flies left towards it, off its line by less than
+    The first ball begins at the origin and flies right; the second flies left towards it, off its line by less than
     the sum of their radii. Columns: `state` (float32[2,6]: x, y, velocity in x and y, radius, density of each ball),
-    `x` and `y` (the first ball's place at time 1, no gravity, no friction, an elastic collision), `first` and `second`
-    (the materials), `collides` (0 or 1), `regime`.
+    `x` and `y` (the first ball's position at time 1, without gravity or friction, with an elastic collision), `first`
+    and `second` (the materials), `collides` (0 or 1), `regime`.
     """
     import pyarrow as pa
 
@@ -59,9 +59,9 @@ def rows(*, seed: str, regimes: list[dict[str, Any]]) -> pa.Table:
 def _draw_states(
     stream: str, *, regime: str, rows: int, speed: list[float], radius: list[float]
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """The balls of one regime, (rows, 2, 6), and their materials, (rows, 2)."""
+    """Draw the balls of one regime, (rows, 2, 6), and their materials, (rows, 2)."""
     if not 0 < radius[0] <= radius[1] or not 0 <= speed[0] <= speed[1]:
-        raise BadDefinition(f"balls: {regime}: speed and radius need [least, largest], and a radius is above 0")
+        raise BadDefinition(f"balls: {regime}: speed and radius need [least, largest], and radius must be above 0")
     each = make_counters(rows * 2)
 
     def between(name: str, low: float, high: float) -> Reals:
@@ -83,9 +83,9 @@ def _draw_states(
 
 
 def compute_outcome(state: Reals, time: float = 1.0) -> tuple[Reals, NDArray[np.bool_]]:
-    """The first ball's place (n, 2) after `time`, and whether the balls collide before; `state` is (n, 2, 6), the balls
-    apart. With d the vector between the centres and w the relative velocity, they touch at the lesser root of
-    |d + w t| = r1 + r2; there an impulse 2 m1 m2 / (m1 + m2) (w . n) along their normal n is exchanged."""
+    """Return the first ball's position (n, 2) after `time`, and whether the balls collide before; `state` is (n, 2, 6),
+    without overlap. With d the vector between the centres and w the relative velocity, they touch at the smaller root
+    of |d + w t| = r1 + r2, and exchange an impulse 2 m1 m2 / (m1 + m2) (w . n) along their normal n."""
     at, velocity, radius, density = state[:, :, :2], state[:, :, 2:4], state[:, :, 4], state[:, :, 5]
     offset, relative = at[:, 1] - at[:, 0], velocity[:, 1] - velocity[:, 0]
     reach = radius[:, 0] + radius[:, 1]
@@ -107,5 +107,5 @@ def compute_outcome(state: Reals, time: float = 1.0) -> tuple[Reals, NDArray[np.
 
 
 def _dot_product(left: Reals, right: Reals) -> Reals:
-    """The scalar product of rows of two, in a fixed order of operations."""
+    """Return the scalar product of vectors (n, 2), in a fixed order of operations."""
     return left[:, 0] * right[:, 0] + left[:, 1] * right[:, 1]

@@ -1,7 +1,7 @@
-"""SCAN in two languages: English commands, and the same in a clone of English whose words are all others.
+"""SCAN in two languages: English commands, and the same commands in a clone of English with other words.
 
-A clone has the same grammar and meanings and not one word in common, so it is exactly as hard; whatever a model does
-worse in it comes of having seen less of it (Schäfer et al. 2024, arXiv 2404.07982).
+A clone has the same grammar and meanings and no word in common, so it is exactly as hard; a model does worse in it only
+because it has seen less of it (Schäfer et al. 2024, arXiv 2404.07982).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Comparison over a random table of attributes: the task of Wang et al. 2024, "Grokked Transformers are Implicit
-Reasoners" (arXiv 2405.15071), from a seeded generator of our own (theirs has no seed).
+Reasoners" (arXiv 2405.15071), reimplemented with a seeded generator (the published one has no seed).
 
-Every entity has a value, 0 to `values` - 1, of every attribute. For each attribute a share of the entities is set apart
-as out-of-distribution; two entities are compared only where both are, or neither is.
+Every entity has a value, 0 to `values` - 1, of every attribute. For each attribute, a share of the entities is marked
+as out-of-distribution; two entities are compared only if both are, or neither is.
 """
 
 from __future__ import annotations
@@ -64,6 +64,6 @@ def rows(*, seed: str, entities: int, attributes: int, values: int, ood_share: f
 
 
 def _list_pairs(member: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(attribute, entity, other entity) of all ordered pairs of members of an attribute, shape (pairs, 3)."""
+    """Return (attribute, entity, other entity) for all ordered pairs of members of an attribute, shape (pairs, 3)."""
     both = member[:, :, None] & member[:, None, :] & ~np.eye(member.shape[1], dtype=bool)
     return np.argwhere(both)

@@ -1,5 +1,5 @@
-"""Two-hop functions of tokens: the task of Chang et al. 2025, "The Coverage Principle" (arXiv 2505.20278), from a
-seeded generator of our own.
+"""Two-hop functions of tokens: the task of Chang et al. 2025, "The Coverage Principle" (arXiv 2505.20278),
+reimplemented with a seeded generator.
 
 Both hops are random functions over a vocabulary of X tokens. `two_hop`: target = second(first(x1, x2), x3). `non_tree`:
 target = second(first(x1, x2), x2, x3), where x2 reaches the target by two paths.

@@ -1,12 +1,12 @@
 """Operator trees over a scene of coloured letters, as text: a token version of gCOG (Ito et al. 2024, "On the
-Generalization Capacity of Neural Networks during Generic Multimodal Reasoning", arXiv 2401.15030), from a seeded
-generator of our own.
+Generalization Capacity of Neural Networks during Generic Multimodal Reasoning", arXiv 2401.15030), reimplemented with a
+seeded generator.
 
-A scene is a set of objects, each a colour, a letter and a cell of a 10 x 10 grid. A tree of depth 1 is one operator;
-depth 3 is "if condition then leaf else leaf"; depths 5 and 7 nest a tree of depth 3 or 5 in both branches. An object
-that a tree asks for shares neither colour nor letter with any other object of the scene, so every answer is unique.
-What `exist` misses has a letter of the scene and a colour of another object or, now and then, of none: neither alone
-tells.
+A scene is a set of objects, each with a colour, a letter and a cell of a 10 x 10 grid. A tree of depth 1 is one
+operator; depth 3 is "if condition then leaf else leaf"; depths 5 and 7 nest a tree of depth 3 or 5 in both branches. A
+target, which is an object that a tree refers to, shares neither colour nor letter with any other object of the scene,
+so every answer is unique. An object that `exist` does not find has a letter of the scene and a colour of another object
+or, sometimes, of none, so that neither alone gives the answer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OPERATORS = (*CONDITIONS, "get_color", "get_shape", "go")
 
 _SIDE = 10
 _MOST_TARGETS = 4
-"""Objects that a tree may ask for; a colour more is kept out of the scene."""
+"""The most targets that a tree may have; one further colour is not in the scene."""
 
 _FIRST_GROUP = ("exist", "get_color", "sum_even", "product_even")
 _FIRST_LETTERS = LETTERS[:13]
@@ -52,7 +52,7 @@ class _Object:
 
 @dataclass
 class _Choices:
-    """A row's numbers in [0, 2^16), taken one after the other."""
+    """Choices by a row's numbers in [0, 2^16), used one after the other."""
 
     numbers: Iterator[int]
 
@@ -62,10 +62,10 @@ class _Choices:
 
 def rows(*, seed: str, blocks: list[dict[str, Any]]) -> pa.Table:
     """The rows of each block: `regime` (its name), `rows`, `depth` (1, 3, 5 or 7), `distractors` (the least and the
-    most objects beside those asked for); optionally `conditions` and `leaves` (the operators allowed there) and, for
-    depth 1, `pairing`: "trained" keeps the operators exist, get_color, sum_even and product_even to the letters a-m and
-    the others to n-z, "swapped" the other way round. get_shape, whose answer is the letter, goes with all letters in
-    "trained" and is not in "swapped": every answer of the one is an answer of the other.
+    most objects besides the targets); optionally `conditions` and `leaves` (the operators allowed there) and, for
+    depth 1, `pairing`: "trained" uses the operators exist, get_color, sum_even and product_even only with the letters
+    a-m and the others with n-z, "swapped" the other way round. get_shape, whose answer is the letter, is used with all
+    letters in "trained" and not used in "swapped", so that every answer of one also occurs in the other.
 
     Columns: `question` (tree, "|", scene), `answer` (a truth value, a colour, a letter or a cell "x3y4"), `depth`,
     `distractors`, `objects` (in the scene), `regime`.
@@ -85,12 +85,12 @@ def _make_block(
     leaves: list[str] | None = None,
     pairing: str = "",
 ) -> list[tuple[str, str, int, int, int, str]]:
-    """The rows of one block."""
+    """Make the rows of one block."""
     heads, ends = tuple(conditions or CONDITIONS), tuple(leaves or OPERATORS)
     if depth not in (1, 3, 5, 7) or pairing not in ("", "trained", "swapped") or (pairing and depth > 1):
-        raise BadDefinition(f"gcog: {regime}: depth is 1, 3, 5 or 7; pairing is trained or swapped, of depth 1 only")
+        raise BadDefinition(f"gcog: {regime}: depth must be 1, 3, 5 or 7; pairing trained or swapped, for depth 1 only")
     if unknown := [name for name in heads if name not in CONDITIONS] + [name for name in ends if name not in OPERATORS]:
-        raise BadDefinition(f"gcog: {regime}: no such operator: {', '.join(unknown)}")
+        raise BadDefinition(f"gcog: {regime}: unknown operator: {', '.join(unknown)}")
     if pairing == "swapped":
         ends = tuple(name for name in ends if name != "get_shape")
     drawn = count_candidates(rows)
@@ -131,7 +131,7 @@ def _make_scene(
     distractors: int,
     choices: _Choices,
 ) -> list[_Object]:
-    """The objects asked for, then distractors of other letters and colours; the last colour is not shown."""
+    """Return the targets, then distractors of other letters and colours; the last colour is not used."""
     looks = list(zip(colours[:target_count], letters[:target_count], strict=True))
     others, hues = tuple(letters[_MOST_TARGETS:]), tuple(colours[_MOST_TARGETS:-1])
     looks += [(choices.of(hues), choices.of(others)) for _ in range(distractors)]
@@ -149,7 +149,7 @@ def _make_tree(
     wrong: tuple[str, ...],
     choices: _Choices,
 ) -> tuple[str, str]:
-    """A tree and its answer; `wrong` are colours that no object asked for has."""
+    """Make a tree and its answer; `wrong` are colours that no target has."""
     if depth == 1:
         return _make_operator(choices.of(ends), targets, wrong, choices)
     condition, holds = _make_operator(choices.of(heads), targets, wrong, choices)
@@ -159,7 +159,7 @@ def _make_tree(
 
 
 def _make_operator(name: str, targets: list[_Object], wrong: tuple[str, ...], choices: _Choices) -> tuple[str, str]:
-    """One operator on one of the objects asked for, and its answer."""
+    """Make one operator on one of the targets, and its answer."""
     thing = choices.of(tuple(targets))
     if name == "get_color":
         return f"get_color {thing.letter}", thing.colour

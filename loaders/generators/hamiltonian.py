@@ -1,4 +1,4 @@
-"""Trajectories of mechanical systems: where is the particle a while later, in a system that training never showed?
+"""Trajectories of mechanical systems: predict a particle's later position in a system that is not in training.
 
 The question of Song and Jeong 2024, "Towards Cross Domain Generalization of Hamiltonian Representation via Meta
 Learning" (ICLR, arXiv 2212.01168), for one particle of mass 1 in the plane, H = |p|^2 / 2 + V(q):
@@ -7,8 +7,8 @@ Learning" (ICLR, arXiv 2212.01168), for one particle of mass 1 in the plane, H =
     two springs     (k q1^2 + 2 k q2^2) / 2            double well     k (q1^2 - 1)^2 / 4 + q2^2 / 2
     Henon-Heiles    |q|^2 / 2 + k (q1^2 q2 - q2^3 / 3)   Kepler          - k / |q|
 
-Integrated by leapfrog, which is symplectic, in steps of 1/64. Only +, -, *, / and square roots of IEEE numbers, in a
-fixed order, so that the rows are the same everywhere.
+Integrated by leapfrog, which is symplectic, in steps of 1/64. Only +, -, *, / and square roots of IEEE numbers are
+used, in a fixed order, so that the rows are the same on every platform.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ Reals = NDArray[np.float64]
 
 STEP = 1 / 64
 _STEPS = 16
-"""Between two observations: they are a quarter of a unit of time apart."""
+"""Steps between two observations, which are a quarter of a unit of time apart."""
 INPUT_OBSERVATIONS = 8
-"""Observations that the input has, a trajectory of 1.75 units of time."""
+"""Observations in the input, a trajectory of 1.75 units of time."""
 _AHEAD = 8
-"""Of how many observations later the label is: two units of time, too far for a line or parabola through the last."""
+"""How many observations after the input the label is: two units of time, too far for extrapolation by a line or a
+parabola."""
 
 
 def _spring_gradient(k: Reals, q: Reals) -> Reals:
@@ -72,16 +73,16 @@ GRADIENTS: dict[str, Callable[[Reals, Reals], Reals]] = {
     "Henon-Heiles": _henon_heiles_gradient,
     "Kepler": _kepler_gradient,
 }
-"""The gradient of V by q (2, n) with k (1, n), by the system's name."""
+"""The gradient of V at q (2, n) with k (1, n), by the name of the system."""
 
 
 def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
-    """`counts[name]` trajectories of each system, those whose name ends in ` again` under draws of their own.
+    """`counts[name]` trajectories of each system; a name that ends in ` again` is the same system with other draws.
 
-    k is even between 0.5 and 1.5 (Henon-Heiles: half of that, so that orbits are bounded). q and p begin even between
-    -1 and 1, and -0.5 and 0.5; for Henon-Heiles at a third of that; for Kepler at a distance of 0.8 to 1.2, at 0.8 to
-    1.2 times the speed of a circle. Columns: `trajectory` (float32[8,4]: q1, q2, p1, p2), `later_q1` and
-    `later_q2` (float64), `k`, `system`.
+    k is uniform between 0.5 and 1.5 (Henon-Heiles: half of that, so that orbits are bounded). Initial q and p are
+    uniform between -1 and 1, and -0.5 and 0.5; for Henon-Heiles a third of that; for Kepler at a distance of 0.8 to
+    1.2, with 0.8 to 1.2 times the speed of a circular orbit. Columns: `trajectory` (float32[8,4]: q1, q2, p1, p2),
+    `later_q1` and `later_q2` (float64), `k`, `system`.
     """
     import pyarrow as pa
 
@@ -89,7 +90,7 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
     for name, count in counts.items():
         system = name.removesuffix(" again")
         if system not in GRADIENTS:
-            raise BadDefinition(f"hamiltonian: no system named {name!r}: there are {', '.join(sorted(GRADIENTS))}")
+            raise BadDefinition(f"hamiltonian: no system {name!r}: the systems are {', '.join(sorted(GRADIENTS))}")
         k, q, p = _draw_start(f"{seed}/{name}", system, count)
         path = integrate_trajectory(system, k, q, p, INPUT_OBSERVATIONS + _AHEAD)
         states.append(path[:, :INPUT_OBSERVATIONS].astype(np.float32))
@@ -112,8 +113,8 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
 
 
 def integrate_trajectory(system: str, k: Reals, q: Reals, p: Reals, observations: int, step: float = STEP) -> Reals:
-    """q and p at times 0, 1/4, 1/2 .., (n, observations, 4); k is (n,), q and p are (2, n). step: of the leapfrog, a
-    part of 1/4."""
+    """Return q and p at times 0, 1/4, 1/2 .., (n, observations, 4); k is (n,), q and p are (2, n). step: the leapfrog
+    step, which must divide 1/4."""
     gradient = GRADIENTS[system]
     constant = k[None, :]
     states = [np.concatenate([q, p])]
@@ -127,7 +128,7 @@ def integrate_trajectory(system: str, k: Reals, q: Reals, p: Reals, observations
 
 
 def _draw_start(stream: str, system: str, count: int) -> tuple[Reals, Reals, Reals]:
-    """k (n,), and q and p (2, n) at time 0."""
+    """Draw k (n,), and q and p (2, n) at time 0."""
     each = make_counters(count)
 
     def even(name: str) -> Reals:

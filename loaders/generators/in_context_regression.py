@@ -1,15 +1,15 @@
-"""In-context regression: pairs (x, y) of a linear function, and one more x: what is its y?
+"""In-context regression: pairs (x, y) of a linear function and a further x, whose y is to be predicted.
 
 The question of Garg et al., "What Can Transformers Learn In-Context? A Case Study of Simple Function Classes" (NeurIPS
-2022, arXiv:2208.01066). Each row has a function of its own, y = w . x + noise, with w normal of variance 1 in each of
-`width` coordinates; inputs x are normal of variance 1 as well, and in some rows otherwise (section 4 of the paper and
-its appendix: prompts that depart from those of training). Noise as in Liu et al., "Towards Better Understanding of
-In-Context Learning Ability from In-Context Uncertainty Quantification" (arXiv:2405.15115), who move inputs and the
-number of pairs; there its size differs by row, here it is one.
+2022, arXiv:2208.01066). Each row has its own function, y = w . x + noise, with w normal of variance 1 in each of
+`width` coordinates. Inputs x are normal of variance 1 too, except in rows with a shift of the inputs (section 4 of the
+paper and its appendix: prompts that differ from those of training). Noise as in Liu et al., "Towards Better
+Understanding of In-Context Learning Ability from In-Context Uncertainty Quantification" (arXiv:2405.15115), who shift
+inputs and the number of pairs; there its size differs by row, here it is constant.
 
-However inputs move, the best prediction in squared error is the same function of the prompt: w is normal, and so is the
-noise, hence ridge regression on the row's own pairs with a penalty of the noise's variance. (The draws are those of
-`core/normal.py`, normal but for their tails.)
+Under every shift of the inputs, the best prediction in squared error is the same function of the prompt: since w and
+the noise are normal, it is ridge regression on the row's own pairs with the noise's variance as penalty. (The draws are
+those of `core/normal.py`, which are normal except for their tails.)
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Reals = NDArray[np.float64]
 
 def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, str | int]], seed: str) -> pa.Table:
     """Rows of some regimes, each `{ name, inputs, rows, least, most }`: `rows` of them with `least` to `most` pairs,
-    drawn evenly, and inputs as a key of `INPUTS` says.
+    drawn uniformly, and inputs of a kind in `INPUTS`.
 
     Columns: `prompt` (float32, [most_pairs + 1, width + 2]), `target` (float64), `pairs`, `inputs` and `regime`. A
     line of a prompt is x, then y, then 1; lines without a pair are 0; the last is the query: x, then 0, 0. noise: the
-    standard deviation of each y, the target's too.
+    standard deviation of the noise of each y, including the target.
     """
     import pyarrow as pa
 
@@ -46,9 +46,11 @@ def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, s
         name, inputs = str(regime["name"]), str(regime["inputs"])
         count, least, most = (int(regime[key]) for key in ("rows", "least", "most"))
         if inputs not in INPUTS:
-            raise BadDefinition(f"in_context_regression: inputs = {inputs!r}: there are {', '.join(INPUTS)}")
+            raise BadDefinition(f"in_context_regression: inputs = {inputs!r}: use one of {', '.join(INPUTS)}")
         if not 0 < least <= most <= most_pairs:
-            raise BadDefinition(f"in_context_regression: {name}: {least} to {most} pairs, of at most {most_pairs}")
+            raise BadDefinition(
+                f"in_context_regression: {name}: least = {least}, most = {most}: use 1 <= least <= most <= {most_pairs}"
+            )
         prompt, target, pairs = _draw_prompts(f"{seed}/{name}", count, width, most_pairs, noise, inputs, (least, most))
         prompts.append(prompt)
         targets.append(target)
@@ -70,7 +72,7 @@ def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, s
 def _draw_prompts(
     stream: str, count: int, width: int, most_pairs: int, noise: float, inputs: str, between: tuple[int, int]
 ) -> tuple[NDArray[np.float32], Reals, NDArray[np.int64]]:
-    """Prompts (count, most_pairs + 1, width + 2), targets (count,) and numbers of pairs (count,)."""
+    """Draw prompts (count, most_pairs + 1, width + 2), targets (count,) and numbers of pairs (count,)."""
     lines = most_pairs + 1
     x = INPUTS[inputs](stream, _draw_normal(f"{stream}/x", count, lines, width))
     weights = _draw_normal(f"{stream}/w", count, 1, width)
@@ -87,7 +89,7 @@ def _draw_normal(stream: str, *shape: int) -> Reals:
 
 
 def _dot_product(left: Reals, right: Reals) -> Reals:
-    """The scalar products along the last axis, summed in order: a BLAS may sum otherwise on another machine."""
+    """Return scalar products along the last axis, summed in order, since the order of a BLAS depends on the machine."""
     total: Reals = left[..., 0] * right[..., 0]
     for index in range(1, right.shape[-1]):
         total = total + left[..., index] * right[..., index]
@@ -99,7 +101,8 @@ def _keep_inputs(stream: str, x: Reals) -> Reals:
 
 
 def _skew_inputs(stream: str, x: Reals) -> Reals:
-    """Normal with variances as 1, 1/4, 1/9 .. along axes of the row's own, that sum to the width."""
+    """Normal with variances proportional to 1, 1/4, 1/9 .. along random axes of each row, with the width as their
+    sum."""
     width = x.shape[2]
     variances = 1 / np.arange(1.0, width + 1) ** 2
     scales = np.sqrt(variances * width / np.cumsum(variances)[-1])
@@ -107,24 +110,24 @@ def _skew_inputs(stream: str, x: Reals) -> Reals:
 
 
 def _project_to_subspace(stream: str, x: Reals) -> Reals:
-    """Normal of variance 1 in a plane of the row's own, of half the coordinates (rounded down), 0 across it."""
+    """Normal of variance 1 in a random subspace of each row with half the dimensions (rounded down), 0 across it."""
     half = x.shape[2] // 2
     return _map_to_axes(_draw_axes(stream, len(x), x.shape[2])[:, :half], x[..., :half])
 
 
 def _restrict_to_orthants(stream: str, x: Reals) -> Reals:
-    """The pairs' inputs have the signs of one orthant of the row's own, the query's any."""
+    """The pairs' inputs are in one random orthant of each row; the query's may have any signs."""
     signs = np.where(_draw_normal(f"{stream}/orthant", len(x), 1, x.shape[2]) < 0, -1.0, 1.0)
     return np.concatenate([np.abs(x[:, :-1]) * signs, x[:, -1:]], axis=1)
 
 
 def _triple_inputs(stream: str, x: Reals) -> Reals:
-    """Three times as large."""
+    """All inputs are three times as large."""
     return 3 * x
 
 
 def _triple_query(stream: str, x: Reals) -> Reals:
-    """The query alone is three times as large."""
+    """Only the query is three times as large."""
     return np.concatenate([x[:, :-1], 3 * x[:, -1:]], axis=1)
 
 
@@ -136,11 +139,11 @@ INPUTS: dict[str, Callable[[str, Reals], Reals]] = {
     "tripled": _triple_inputs,
     "tripled query": _triple_query,
 }
-"""What becomes of normal inputs x (n, lines, width), the query's last: of the same shape."""
+"""Transformations of normal inputs x (n, lines, width), with the query last, to inputs of the same shape."""
 
 
 def _draw_axes(stream: str, count: int, width: int) -> Reals:
-    """Random orthonormal axes of each row, (count, width, width): Gram and Schmidt's, of normal draws."""
+    """Draw random orthonormal axes for each row, (count, width, width), by Gram-Schmidt on normal draws."""
     basis = _draw_normal(f"{stream}/axes", count, width, width)
     for axis in range(width):
         for earlier in range(axis):
@@ -150,5 +153,5 @@ def _draw_axes(stream: str, count: int, width: int) -> Reals:
 
 
 def _map_to_axes(axes: Reals, coordinates: Reals) -> Reals:
-    """The points of these coordinates (n, lines, k) along axes (n, k, width): (n, lines, width)."""
+    """Return the points (n, lines, width) with coordinates (n, lines, k) along axes (n, k, width)."""
     return np.stack([_dot_product(coordinates, axes[:, None, :, index]) for index in range(axes.shape[2])], axis=2)

@@ -1,13 +1,13 @@
-"""A linear structural equation model under interventions: what predicts the target when others intervene?
+"""A linear structural equation model under interventions that differ between training and test.
 
 The setting of Parulekar, Shanmugam and Shakkottai 2023, "PAC Generalization via Invariant Representations" (ICML, arXiv
-2205.15196): training environments are interventions on a linear SEM, test environments are interventions that no
-training had. Variables in causal order, the target Y in the middle:
+2205.15196): training environments are interventions on a linear SEM, test environments are interventions that are not
+in training. The variables are in causal order, with the target Y in the middle:
 
     X_j = sum over i < j of B_ij X_i + shift_j + scale_j e_j      e_j standard normal
 
-An intervention on X_j sets shift_j and scale_j (soft; the equation stays), or cuts its causes too (hard). Y is never
-intervened on, so that its regression on its own causes is the same everywhere, and that on its effects is not.
+An intervention on X_j sets shift_j and scale_j (soft; the equation stays), or also removes its causes (hard). There is
+no intervention on Y, so its regression on its causes is the same in all environments, and that on its effects is not.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SEED_MAKES = "the weights of its model"
 Matrix = NDArray[np.float64]
 
 CAUSES, EFFECTS = 4, 4
-"""Variables before Y and after it."""
+"""The numbers of variables before Y and after it."""
 TARGET = CAUSES
 
 
 def rows(*, seed: str, environments: list[dict[str, Any]]) -> pa.Table:
     """`rows` rows of each environment (`environment`, its name; `on`, the inputs X1 .. X8 that it intervenes on, by
-    number; `shift` and `scale` of their noise; `hard`: whether their causes are cut).
+    number; `shift` and `scale` of their noise; `hard`: whether their causes are removed).
 
     Columns: `inputs` (float32[8]: X1 .. X8 without Y), `target` (float64), `environment`.
     """
@@ -60,8 +60,8 @@ def rows(*, seed: str, environments: list[dict[str, Any]]) -> pa.Table:
 
 
 def draw_weights(seed: str) -> Matrix:
-    """B (9, 9), upper triangular: the effect of variable i on j, even in size between 0.5 and 1 and of either sign; Y
-    depends on all its causes, each of the others on half of those before it."""
+    """Draw B (9, 9), upper triangular: the effect of variable i on j, uniform in size between 0.5 and 1 and of either
+    sign; Y depends on all variables before it, the others on half of those before them."""
     count = CAUSES + 1 + EFFECTS
     each = np.arange(count * count, dtype=np.uint64)
     size = 0.5 + 0.5 * draw_uniform(f"{seed}/size", each).reshape(count, count)
@@ -75,11 +75,11 @@ def draw_weights(seed: str) -> Matrix:
 def _draw_environment(
     stream: str, matrix: Matrix, *, environment: str, rows: int, on: list[int], shift: float, scale: float, hard: bool
 ) -> Matrix:
-    """All nine variables (rows, 9) of one environment; sums are made in the order of the variables."""
+    """Draw all nine variables (rows, 9) of one environment; sums are in the order of the variables."""
     count = len(matrix)
     if not all(1 <= number <= CAUSES + EFFECTS for number in on):
-        raise BadDefinition(f"interventions: {environment}: on names inputs by number, 1 to {CAUSES + EFFECTS}")
-    targets = {number - 1 if number <= CAUSES else number for number in on}  # after Y by one place
+        raise BadDefinition(f"interventions: {environment}: `on` must have numbers of inputs, 1 to {CAUSES + EFFECTS}")
+    targets = {number - 1 if number <= CAUSES else number for number in on}  # inputs after Y are shifted by one
     noise = (draw_normal_units(stream, rows * count) / UNIT).reshape(rows, count)
     values = np.zeros((rows, count))
     for variable in range(count):

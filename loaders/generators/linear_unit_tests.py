@@ -1,10 +1,11 @@
-"""The linear unit tests of invariance (Aubin et al. 2021, arXiv 2102.10867), from a counter-based generator of our own.
+"""The linear unit tests of invariance (Aubin et al. 2021, arXiv 2102.10867), with a counter-based generator.
 
-Three problems of ten inputs, five of which (x) are invariant while five (z) go with the target in each environment in
-another way: 1, cause and effect of a target with noise of its own size in each environment; 2, cows and camels; 3, a
-small invariant margin beside a large spurious one. Each also comes scrambled: turned by a random orthogonal matrix. In
-the test rows z is shuffled among the rows of its environment, so that only x tells. Noise is that of
-`core/normal.py`; products are summed in a fixed order, so that every platform gives the same bytes.
+Three problems of ten inputs, of which five (x) are invariant while the relation of the other five (z) to the target
+depends on the environment: 1, cause and effect of a target whose noise differs in size between environments; 2, cows
+and camels; 3, a small invariant margin and a large spurious one. Each also has a scrambled version, multiplied by a
+random orthogonal matrix. In the test rows z is shuffled among the rows of its environment, so that only x is
+informative. Noise is from `core/normal.py`; products are summed in a fixed order, so that every platform gives the same
+bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SEED_MAKES = "the weights of its environments"
 Matrix = NDArray[np.float64]
 
 SIZE = 5
-"""Invariant inputs, and spurious ones."""
+"""The number of invariant inputs, and of spurious ones."""
 
 _NOISE = (0.1, 1.5, 2.0)
 _COWS = ((0.95, 0.3), (0.97, 0.5), (0.99, 0.7))
@@ -61,7 +62,7 @@ def _draw_normal(stream: str, rows: int, columns: int) -> Matrix:
 
 
 def _multiply_matrices(left: Matrix, right: Matrix) -> Matrix:
-    """The matrix product, summed in order: a BLAS may sum otherwise on another machine."""
+    """Return the matrix product, summed in order, since the order of a BLAS depends on the machine."""
     total = np.zeros((len(left), right.shape[1]))
     for inner in range(len(right)):
         total += left[:, inner, None] * right[inner]
@@ -69,7 +70,7 @@ def _multiply_matrices(left: Matrix, right: Matrix) -> Matrix:
 
 
 def _draw_orthogonal(stream: str, size: int) -> Matrix:
-    """A random orthogonal matrix: Gram and Schmidt's, of a matrix of normal draws."""
+    """Draw a random orthogonal matrix by Gram-Schmidt on normal draws."""
     basis = _draw_normal(stream, size, size)
     for row in range(size):
         for earlier in range(row):
@@ -79,7 +80,7 @@ def _draw_orthogonal(stream: str, size: int) -> Matrix:
 
 
 def _sum_in_order(values: Matrix) -> float:
-    """The sum from left to right."""
+    """Sum from left to right."""
     return float(np.cumsum(values)[-1])
 
 
@@ -100,7 +101,7 @@ def _make_cows_and_camels(
     animal = np.where(draw_uniform(f"{stream}/animal", counter) < cows, 1.0, -1.0)
     ground = np.where(draw_uniform(f"{stream}/ground", counter) < usual, animal, -animal)
     narrow = 1 / np.sqrt(10.0)
-    # The foreground is a hundred times fainter than the background.
+    # The foreground is scaled down a hundredfold against the background.
     x = (narrow * _draw_normal(f"{stream}/x", rows, SIZE) + animal[:, None]) / 100
     z = narrow * _draw_normal(f"{stream}/z", rows, SIZE) + ground[:, None]
     return x, z, (_multiply_matrices(x, np.ones((SIZE, 1)))[:, 0] > 0).astype(np.int64)

@@ -1,9 +1,9 @@
-"""Mazes without cycles and the one path through each: the task of Schwarzschild et al. 2021, "Can You Learn an
-Algorithm?" (arXiv 2106.04537), as text and from a seeded generator of our own (theirs has no seed).
+"""Mazes without cycles and the only path through each: the task of Schwarzschild et al. 2021, "Can You Learn an
+Algorithm?" (arXiv 2106.04537), as text, reimplemented with a seeded generator (the published one has no seed).
 
-A maze of size n (odd) is an n x n grid of characters. The cells with even row and column are rooms, joined by a
-depth-first search that goes on to a random neighbour not yet visited, and back where there is none. Start and goal are
-two rooms; the path between them is found by breadth-first search. Mazes of one size are made side by side.
+A maze of size n (odd) is an n x n grid of characters. The cells with even row and column are rooms, connected by a
+depth-first search that continues to a random unvisited neighbour and backtracks if there is none. Start and goal are
+two rooms; the path between them is found by breadth-first search. Mazes of one size are made in parallel.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
     sizes = sorted((int(size), count) for size, count in counts.items())
     for size, count in sizes:
         if size < 3 or size % 2 == 0:
-            raise BadDefinition(f"mazes: size = {size}: an odd number, 3 at least")
+            raise BadDefinition(f"mazes: size = {size}: must be odd and at least 3")
         maze, path, length = _draw_mazes(f"{seed}/{size}", size, count)
         mazes += _format_grids(maze)
         paths += _format_grids(path)
@@ -55,7 +55,8 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
 
 
 def _draw_mazes(stream: str, size: int, count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Ints]:
-    """`count` different mazes of one size and their paths, (count, size, size), and the paths' lengths, (count,)."""
+    """Draw `count` distinct mazes of one size and their paths, (count, size, size), and the paths' lengths,
+    (count,)."""
     draw_count = count_candidates(count) if size < 13 else count
     rooms = (size + 1) // 2
     corridors = carve_mazes(stream, size, draw_count)
@@ -68,17 +69,17 @@ def _draw_mazes(stream: str, size: int, count: int) -> tuple[NDArray[np.uint8], 
         maze[every, end[:, 0], end[:, 1]] = letter
     indices = find_distinct_rows(maze.reshape(draw_count, -1), count)
     if len(indices) < count:
-        raise BadDefinition(f"mazes: {len(indices)} different mazes of size {size} were drawn, {count} are asked for")
+        raise BadDefinition(f"mazes: only {len(indices)} different mazes of size {size}, but {count} are required")
     path, length = solve_mazes(corridors[indices], ends[0][indices], ends[1][indices])
     return maze[indices], np.where(path, _PATH, _OFF).astype(np.uint8), length
 
 
 def carve_mazes(stream: str, size: int, count: int) -> Flags:
-    """The open cells of `count` mazes, (count, size, size), by depth-first search; each step of the search is taken in
-    all mazes at once."""
+    """Return the open cells of `count` mazes, (count, size, size), by depth-first search; each step of the search is
+    done for all mazes at once."""
     rooms = (size + 1) // 2
     every, counter = np.arange(count), make_counters(count)
-    # Rooms with a rim of visited ones around them, so that no step needs a check for the edge.
+    # Rooms are padded with visited ones, so that no step needs a check for the edge.
     visited = np.ones((count, rooms + 2, rooms + 2), bool)
     visited[:, 1:-1, 1:-1] = False
     came_from = np.zeros((count, rooms + 2, rooms + 2), np.int64)
@@ -86,11 +87,11 @@ def carve_mazes(stream: str, size: int, count: int) -> Flags:
     at = 1 + np.stack([draw_below(f"{stream}/{axis}", counter, rooms) for axis in ("row", "column")], axis=1)
     visited[every, at[:, 0], at[:, 1]] = True
     is_open[every, 2 * at[:, 0] - 2, 2 * at[:, 1] - 2] = True
-    # A search enters each other room once and leaves it once.
+    # A search enters and leaves each room except the first exactly once.
     for step in range(2 * (rooms**2 - 1)):
         near = at[:, None, :] + _STEPS
         free = ~visited[every[:, None], near[..., 0], near[..., 1]]
-        # Four fields of 16 bits, each at least 1, decide among the free neighbours; equal ones fall to the first.
+        # Four 16-bit numbers plus 1 choose among the free neighbours: the largest wins, ties go to the first.
         draw = draw_bits(f"{stream}/search", np.uint64(step * count) + counter).astype("<u8").view("<u2")
         way = ((draw.reshape(count, 4) + np.int64(1)) * free).argmax(axis=1)
         on = free.any(axis=1)
@@ -106,8 +107,8 @@ def carve_mazes(stream: str, size: int, count: int) -> Flags:
 
 
 def solve_mazes(is_open: Flags, start: Ints, goal: Ints) -> tuple[Flags, Ints]:
-    """The shortest path of each maze, ends included, (n, size, size), and its number of steps, (n,): breadth-first
-    search from the goal, in all mazes at once, then down the distances from the start."""
+    """Return the shortest path of each maze, ends included, (n, size, size), and its number of steps, (n,):
+    breadth-first search from the goal in all mazes at once, then descent along the distances from the start."""
     count, size, _ = is_open.shape
     every = np.arange(count)
     distance = np.full((count, size + 2, size + 2), -1)
@@ -139,7 +140,7 @@ def solve_mazes(is_open: Flags, start: Ints, goal: Ints) -> tuple[Flags, Ints]:
 
 
 def _format_grids(grids: NDArray[np.uint8]) -> list[str]:
-    """Grids of characters (n, size, size) as texts, with spaces between the rows."""
+    """Format grids of characters (n, size, size) as text, with spaces between the rows."""
     size = grids.shape[1]
     spaced = np.concatenate([grids, np.full((len(grids), size, 1), ord(" "), np.uint8)], axis=2)
     lines = np.ascontiguousarray(spaced.reshape(len(grids), -1)[:, :-1])

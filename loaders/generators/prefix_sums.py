@@ -1,4 +1,4 @@
-"""Prefix sums modulo 2: the task of Schwarzschild et al. 2021 (arXiv 2106.04537), from a seeded generator of our own.
+"""Prefix sums modulo 2: the task of Schwarzschild et al. 2021 (arXiv 2106.04537), with a seeded generator.
 
 The input is a string of bits; the i-th output bit is the parity of the first i input bits.
 """
@@ -33,7 +33,7 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
 
 
 def _draw_distinct(stream: str, length: int, count: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
-    """The first `count` different bit strings of a named stream, shape (count, length)."""
+    """Draw the first `count` distinct bit strings of a named stream, shape (count, length)."""
     if count > 2 ** min(length, 40) // 2:
         raise BadDefinition(f"prefix_sums: {count} different strings of {length} bits are too many to draw")
     words = -(-length // 64)

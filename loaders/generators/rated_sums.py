@@ -1,10 +1,10 @@
-"""Sums of several numbers modulo ten, and which of many simulated solvers got each right.
+"""Sums of several numbers modulo ten, with the responses of many simulated solvers.
 
-The solvers stand for a panel of systems of known make, so that estimates of difficulty can be held against a truth. A
-row is a sum of `fewest` to `most` one-digit numbers with plus and minus signs. Its true difficulty grows with its
-length and with its minus signs, and has a part of its own; a solver of ability a solves a row of difficulty b with the
-probability a two-parameter model gives, 1 / (1 + exp(-s (a - b))), here its rational stand-in 1/2 (1 + z / (1 + |z|))
-with z = s (a - b), which needs no function that platforms round differently.
+The solvers simulate a panel of systems with known abilities, so that estimates of difficulty can be compared to the
+truth. A row is a sum of `fewest` to `most` one-digit numbers with plus and minus signs. Its true difficulty grows with
+its length and its minus signs, plus a random part; a solver of ability a solves a row of difficulty b with a
+probability as in a two-parameter model, 1 / (1 + exp(-s (a - b))), here replaced by the rational function
+1/2 (1 + z / (1 + |z|)) with z = s (a - b), which needs no function that platforms round differently.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHARE_ASKED = 0.9
-"""Of the solvers, how many answered a row; the others were never asked."""
+"""The share of solvers with a response to a row; the others have none."""
 
 
 def rows(*, seed: str, count: int, systems: int, fewest: int, most: int) -> pa.Table:
     """`count` sums. Columns: `question` ("7 + 3 - 5"), `answer` ("0" to "9"), `terms`, `responses` (a character for
-    each of `systems` solvers: 1, 0, or `-` where it was not asked), `difficulty` (the truth behind the responses)."""
+    each of `systems` solvers: 1, 0, or `-` for no response), `difficulty` (the true one)."""
     import pyarrow as pa
 
     if not 2 <= fewest <= most:
-        raise BadDefinition(f"rated_sums: fewest = {fewest}, most = {most}: two terms at least")
+        raise BadDefinition(f"rated_sums: fewest = {fewest}, most = {most}: at least two terms are required")
     drawn = make_counters(2 * count)
     terms = fewest + draw_below(f"{seed}/terms", drawn, most - fewest + 1)
     cells = make_counters(len(drawn) * most)
@@ -63,15 +63,15 @@ def rows(*, seed: str, count: int, systems: int, fewest: int, most: int) -> pa.T
 
 
 def _format_sum(digits: list[int], minus: list[int]) -> str:
-    """A sum as text; the first number has no sign."""
+    """Format a sum as text; the first number has no sign."""
     rest = (f"{'-' if sign else '+'} {digit}" for digit, sign in zip(digits[1:], minus[1:], strict=True))
     return " ".join([str(digits[0]), *rest])
 
 
 def _draw_responses(seed: str, difficulty: NDArray[np.float64], systems: int) -> list[str]:
-    """Each row's responses, one character a solver."""
+    """Draw each row's responses, one character per solver."""
     items = len(difficulty)
-    # The sum of twelve uniform numbers less six: near enough to a standard normal, by additions alone.
+    # Twelve uniform numbers minus six: close to standard normal, and computed by additions only.
     parts = draw_uniform(f"{seed}/ability", make_counters(systems * 12)).reshape(systems, 12)
     ability = np.add.accumulate(parts, axis=1)[:, -1] - 6
     slope = 1 + draw_uniform(f"{seed}/slope", make_counters(items))

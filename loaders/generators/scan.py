@@ -33,7 +33,7 @@ def _expand_verbs() -> dict[str, list[str]]:
 
 
 def list_commands() -> dict[str, str]:
-    """Every command of the grammar and its actions, as text."""
+    """Return every command of the grammar and its actions, as text."""
     phrases = {
         verb + suffix: acts * times for verb, acts in _expand_verbs().items() for suffix, times in _TIMES.items()
     }

@@ -1,12 +1,11 @@
-"""Twenty tasks on lists of numbers at five levels of complexity, with numbers that training shows and numbers that it
-never shows: after Qi et al. 2025, "Quantifying Generalization Complexity for Large Language Models" (Scylla, arXiv
-2410.01769).
+"""Twenty tasks on lists of numbers at five levels of complexity, with numbers in training and held-out numbers: after
+Qi et al. 2025, "Quantifying Generalization Complexity for Large Language Models" (Scylla, arXiv 2410.01769).
 
-There, a list is in-distribution where the model under test wrote it itself, so that no two models answer the same rows.
-Here the numbers 1 to 399 are dealt into two halves: lists of the one half are in-distribution for every model. Levels
-are by the time of the best known and of the plainest algorithm, n the length of the list: 1 O(n); 2 above it, up to
-O(n^2); 3 O(n^2) to O(n^3); 4 O(n^3) to O(n^4); 5 exponential. Every answer is unique: of several solutions the shortest
-is asked for, and of equally short ones the first in ascending order.
+In the paper, a list is in-distribution if the evaluated model wrote it, so models are evaluated on different rows. Here
+the numbers 1 to 399 are divided into two halves, and lists of one half are in-distribution for every model. Levels are
+by the time of the best known and of the simplest algorithm, where n is the length of the list: 1 O(n); 2 above it, up
+to O(n^2); 3 O(n^2) to O(n^3); 4 O(n^3) to O(n^4); 5 exponential. Every answer is unique: of several solutions it is the
+shortest, and of equally short ones the first in ascending order.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _DRAWS = 16
 
 @dataclass(frozen=True)
 class _RowDraws:
-    """What a row is made of: different numbers of one half, and as many draws in [0, 2^16)."""
+    """The randomness of a row: distinct numbers of one half, and as many draws in [0, 2^16)."""
 
     numbers: list[int]
     draws: list[int]
@@ -52,7 +51,7 @@ def _format_numbers(numbers: list[int] | tuple[int, ...]) -> str:
 
 
 def _pick_repeated(row: _RowDraws) -> list[int]:
-    """Nine numbers, of which some stand more than once."""
+    """Return nine numbers, some of them repeated."""
     return [row.numbers[row.below(index, 5)] for index in range(9)]
 
 
@@ -99,7 +98,7 @@ def _make_longest_run_of_tens(row: _RowDraws) -> _Problem:
 
 
 def _make_common_run(row: _RowDraws) -> _Problem:
-    """The longest run of numbers that stands in both lists, the first such of the first list."""
+    """The longest run of numbers that is in both lists; of several, the first in the first list."""
     first = row.numbers[:7]
     length, start = 2 + row.below(0, 3), row.below(1, 3)
     second = [*row.numbers[7:9], *first[start : start + length], *row.numbers[9:11]]
@@ -134,7 +133,7 @@ def _require_multiple_of_ten(row: _RowDraws, total: int) -> tuple[str, Callable[
 
 
 def _make_subset_task(sizes: tuple[int, ...], condition: _SumCondition) -> Callable[[_RowDraws], _Problem]:
-    """Find the numbers, as many as one of `sizes`, whose sum is as wanted; "none" where there are no such."""
+    """Find numbers, as many as one of `sizes`, whose sum meets the condition; "none" if there are none."""
 
     def make(row: _RowDraws) -> _Problem:
         numbers = row.numbers[:8]
@@ -172,17 +171,17 @@ TASKS: dict[str, tuple[int, Callable[[_RowDraws], _Problem]]] = {
     "subset sum to tens": (5, _make_subset_task(_ANY, _require_multiple_of_ten)),
     "shortest round trip": (5, _make_tour),
 }
-"""Each task's level, and how a row of it is made."""
+"""The level of each task, and the function that makes a row."""
 
 
 def draw_halves(seed: str) -> tuple[list[int], list[int]]:
-    """The numbers that training shows, and those that it never shows; each ascending."""
+    """Draw the numbers in training and the held-out numbers, each ascending."""
     order = 1 + draw_permutation(f"{seed}/halves", make_counters(_HIGHEST))
     return sorted(order[: _HIGHEST // 2].tolist()), sorted(order[_HIGHEST // 2 :].tolist())
 
 
 def rows(*, seed: str, train: int, test: int) -> pa.Table:
-    """For each task `train` rows for training, and `test` rows for each of the two tests.
+    """For each task, `train` rows for training and `test` rows for each of the two tests.
 
     Columns: `question` ("sort : 8 3 15 .."), `answer` (numbers, or "none"), `task`, `level` (1 to 5), `numbers`
     ("shown" or "never shown"), `use` ("train", "id_test", "ood_test").
@@ -206,7 +205,7 @@ def rows(*, seed: str, train: int, test: int) -> pa.Table:
 
 
 def _draw_rows(stream: str, pool: list[int], count: int) -> list[_RowDraws]:
-    """What more than `count` rows are made of."""
+    """Draw the randomness of more than `count` rows."""
     rows = count_candidates(count)
     order = np.argsort(draw_bits(f"{stream}/numbers", make_counters(rows * len(pool))).reshape(rows, -1), kind="stable")
     numbers = np.array(pool)[order[:, :_DRAWS]]

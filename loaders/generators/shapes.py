@@ -1,8 +1,8 @@
-"""Pictures of one coloured shape on a noisy ground: every combination of shape, colour, size and place.
+"""Images of one coloured shape on a noisy background: every combination of shape, colour, size and place.
 
-A renderer of our own in the manner of the factor data sets on which combinations are held out (Schott et al. 2022,
-"Visual Representation Learning Does Not Generalize Strongly Within the Same Domain", arXiv 2107.08221). Integer
-arithmetic only, so that the pixels are the same everywhere.
+They are rendered in the style of the factor data sets on which combinations are held out (Schott et al. 2022, "Visual
+Representation Learning Does Not Generalize Strongly Within the Same Domain", arXiv 2107.08221), with integer arithmetic
+only, so that the pixels are the same on every platform.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NOISE = 32
 
 
 def rows(*, seed: str, per_combination: int) -> pa.Table:
-    """`per_combination` pictures of each of the 375 combinations; they differ by noise and by a shift of at most a
+    """`per_combination` images of each of the 375 combinations; they differ by noise and by a shift of at most one
     pixel. Columns: `picture` (uint8[24,24,3]), the factors `shape`, `colour`, `size`, `place` (text), and
     `shape_class`, `colour_class`, `size_class` (their ranks in alphabetical order)."""
     import pyarrow as pa
@@ -76,7 +76,8 @@ def rows(*, seed: str, per_combination: int) -> pa.Table:
 
 
 def make_shape_mask(shape: Ints, radius: Ints, centre: Ints) -> NDArray[np.bool_]:
-    """Which pixels each shape covers, (n, 24, 24): `shape` ranks in `SHAPES`, `radius` in pixels, `centre` (n, 2)."""
+    """Return a mask of the pixels of each shape, (n, 24, 24): `shape` indexes `SHAPES`, `radius` in pixels, `centre`
+    (n, 2)."""
     y = np.arange(_SIDE)[None, :, None] - centre[:, 0, None, None]
     x = np.arange(_SIDE)[None, None, :] - centre[:, 1, None, None]
     r = radius[:, None, None]

@@ -1,9 +1,9 @@
-"""Two shifts in their pure form: of the inputs (covariate shift: p(x) moves, p(y|x) stays; Shimodaira 2000, Journal of
-Statistical Planning and Inference 90) and of the concept (p(y|x) moves, p(x) stays), by degrees.
+"""Two pure shifts of graded size: covariate shift (p(x) changes, p(y|x) does not; Shimodaira 2000, Journal of
+Statistical Planning and Inference 90) and concept shift (p(y|x) changes, p(x) does not).
 
-Inputs are normal. In the covariate form their first coordinate moves, and beyond 1 of it the class is the other way
-round: a sixth of the training rows, and more and more of the test. A linear classifier fits the many and fails; one
-that saw the few for what they are does not. In the concept form the boundary is a plane, turned away by degrees.
+Inputs are normal. In the covariate form their first coordinate shifts, and where it is above 1 the classes are
+exchanged: for a sixth of the training rows, and increasingly many test rows. A linear classifier fits the majority and
+fails; one that learns the exception does not. In the concept form the boundary is a hyperplane that rotates.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FLIPPED = 0.05
-"""The share of labels that chance turns over, everywhere: no classifier errs less often than that."""
+"""The share of labels that are flipped at random in all rows: the lowest error of any classifier."""
 
 
 _FOLD = 1.0
-"""Where, along the first coordinate, the class turns round in the covariate form."""
+"""The value of the first coordinate above which the classes are exchanged in the covariate form."""
 
 
 def rows(*, form: str, width: int, counts: dict[str, int], seed: str) -> pa.Table:
-    """Columns `inputs` (float32, `width`), `label` (0 or 1) and `shift`, with `counts` rows for each degree of shift:
-    standard deviations by which the mean moved (`covariate`), or degrees of angle by which the boundary turned
-    (`concept`: one of 0, 30, 45, 60, 90)."""
+    """Columns `inputs` (float32, `width`), `label` (0 or 1) and `shift`, with `counts` rows for each size of the shift:
+    the shift of the mean in standard deviations (`covariate`), or the angle of the boundary in degrees (`concept`: one
+    of 0, 30, 45, 60, 90)."""
     import pyarrow as pa
 
     if form not in ("covariate", "concept"):
@@ -55,8 +55,10 @@ def rows(*, form: str, width: int, counts: dict[str, int], seed: str) -> pa.Tabl
 
 
 def _compute_rotation(degrees: str) -> NDArray[np.float64]:
-    """Cosine and sine by square roots, which every platform rounds alike."""
+    """Return cosine and sine, by square roots, which all platforms round alike."""
     squares = {"0": (4, 0), "30": (3, 1), "45": (2, 2), "60": (1, 3), "90": (0, 4)}
     if degrees not in squares:
-        raise BadDefinition(f"shifted_gaussians: a boundary can turn by {', '.join(squares)} degrees, not {degrees}")
+        raise BadDefinition(
+            f"shifted_gaussians: angles of the boundary are {', '.join(squares)} degrees, not {degrees}"
+        )
     return np.sqrt(np.array(squares[degrees]) / 4)

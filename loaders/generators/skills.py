@@ -1,10 +1,10 @@
-"""Skills applied one after the other to a sequence of letters: which combinations of known skills does a learner carry
-out? The question of Skill-Mix (Yu et al. 2024, arXiv 2310.17567), with answers that need no judge.
+"""Skills applied one after the other to a sequence of letters, to test new combinations of known skills: the question
+of Skill-Mix (Yu et al. 2024, arXiv 2310.17567), with answers that need no judge.
 
-    reverse   the letters from last to first         sort     in alphabetical order
-    rotate    the first letter goes to the end        swap     the first and the last change places
-    echo      the last letter once more               drop     without the first letter, unless it is the only one
-    next      each letter becomes the next (z: a)     odd      the first, third, fifth .. letter
+    reverse   reverse the order of the letters        sort     sort the letters alphabetically
+    rotate    move the first letter to the end        swap     exchange the first and the last letter
+    echo      repeat the last letter                  drop     remove the first letter, unless it is the only one
+    next      replace each letter by the next (z: a)  odd      keep the first, third, fifth .. letter
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""LMS-k: one input that separates the classes linearly and many that do so by k slabs (Shah et al. 2020, The Pitfalls
-of Simplicity Bias, arXiv 2006.07710).
+"""LMS-k: one input that separates the classes linearly, and further inputs that separate them by k slabs (Shah et al.
+2020, The Pitfalls of Simplicity Bias, arXiv 2006.07710).
 
-All inputs lie within [-1, 1], and each alone tells the class with the same margin. A network relies on the linear one
-alone: shuffle that, and it guesses, though all others still tell; shuffle all others, and it loses nothing.
+All inputs are in [-1, 1], and each alone determines the class with the same margin. A network relies only on the linear
+input: if it is shuffled, the network is at chance although the other inputs determine the class; if all others are
+shuffled, its accuracy does not change.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ MARGIN = 0.1
 """Half the distance between two neighbouring slabs."""
 
 _INNER = 0.75
-"""How many rows of a class whose slabs lie at two distances from the centre lie in the inner ones."""
+"""The share of rows in the inner slabs, for a class with slabs at two distances from the centre."""
 
 
 def rows(*, slabs: int, width: int, counts: dict[str, int], seed: str) -> pa.Table:
-    """Columns `inputs` (float32, `width`: the linear one first), `label` (0 or 1) and `environment`, with so many rows
-    each: `as drawn`, `linear shuffled`, `slabs shuffled` (each row's slab inputs together, from another row)."""
+    """Columns `inputs` (float32, `width`: the linear one first), `label` (0 or 1) and `environment`. `counts` has the
+    number of rows for each environment: `as drawn`, `linear shuffled`, `slabs shuffled` (a row's slab inputs are all
+    from one other row)."""
     import pyarrow as pa
 
     if slabs not in (3, 5):
@@ -45,7 +47,7 @@ def rows(*, slabs: int, width: int, counts: dict[str, int], seed: str) -> pa.Tab
         elif name == "slabs shuffled":
             table[:, 1:] = table[order, 1:]
         elif name != "as drawn":
-            raise BadDefinition(f"slabs: counts: no environment {name!r}")
+            raise BadDefinition(f"slabs: counts: unknown environment {name!r}")
         inputs.append(table.astype(np.float32))
         labels.append(label)
         names += [name] * count
@@ -54,8 +56,8 @@ def rows(*, slabs: int, width: int, counts: dict[str, int], seed: str) -> pa.Tab
 
 
 def draw_slab_input(label: NDArray[np.int64], slabs: int, stream: str) -> NDArray[np.float64]:
-    """One input of `slabs` slabs of equal width over [-1, 1], `2 * MARGIN` apart, whose classes alternate; class 0 has
-    the one in the middle. Shape (rows,)."""
+    """Draw one input with `slabs` slabs of equal width over [-1, 1], `2 * MARGIN` apart, whose classes alternate; the
+    middle slab is of class 0. Shape (rows,)."""
     counter = np.arange(len(label), dtype=np.uint64)
     wide = (2 - 2 * MARGIN * (slabs - 1)) / slabs
     inner = draw_uniform(f"{stream}/inner", counter) < _INNER

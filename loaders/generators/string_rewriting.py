@@ -1,10 +1,10 @@
-"""One step of a Markov algorithm: carry out a rule that the input states. How many different rules must training have
-before a learner carries out one that it never saw? The question of Zhang et al. 2024, "Only-IF: Revealing the Decisive
-Effect of Instruction Diversity on Generalization" (arXiv 2410.04717): as many rows, and more and more rules.
+"""One step of a Markov algorithm: apply a rule that the input states, to measure how many different rules a model must
+see in training to apply a new one. The question is that of Zhang et al. 2024, "Only-IF: Revealing the Decisive Effect
+of Instruction Diversity on Generalization" (arXiv 2410.04717): the number of rules grows, the number of rows does not.
 
     a b > c d : x a b a b    becomes    x c d a b
 
-The leftmost occurrence of the left side becomes the right side; a text without one stays as it is.
+The leftmost occurrence of the left side is replaced by the right side; a text without one is unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SIDE = 2
 """Letters of each side of a rule."""
 _SIDES = len(_ALPHABET) ** _SIDE
 _FIRES = 0.75
-"""The share of rows whose text is given the left side; in the others it stands by chance, one row in a hundred."""
+"""The share of rows in whose text the left side is inserted; in the others it occurs by chance, in one of a hundred."""
 
 
 def rows(*, seed: str, shortest: int, longest: int, regimes: list[dict[str, Any]]) -> pa.Table:
@@ -38,7 +38,7 @@ def rows(*, seed: str, shortest: int, longest: int, regimes: list[dict[str, Any]
     `rules` rules, from the rule numbered `first` on.
 
     Columns: `question` ("a b > c d : x a b y"), `answer` ("x c d y"), `rule` ("a b > c d"), `occurs` (whether the left
-    side does: yes or no), `regime`.
+    side occurs: yes or no), `regime`.
     """
     records = []
     for regime in regimes:
@@ -47,15 +47,15 @@ def rows(*, seed: str, shortest: int, longest: int, regimes: list[dict[str, Any]
 
 
 def apply_rule(left: str, right: str, text: str) -> str:
-    """`text` after one step of the rule."""
+    """Apply one step of the rule to `text`."""
     return text.replace(left, right, 1)
 
 
 def list_rules(stream: str, number: NDArray[np.int64]) -> list[tuple[str, str]]:
-    """Both sides of rules, by their numbers; all (26^2)^2 - 26^2 rules with different sides have one."""
+    """Return both sides of rules by their numbers, which enumerate the (26^2)^2 - 26^2 rules with different sides."""
     order = draw_permutation(stream, np.arange(_SIDES * (_SIDES - 1), dtype=np.uint64))[number]
     left, other = np.divmod(order, _SIDES - 1)
-    right = other + (other >= left)  # never the left side itself
+    right = other + (other >= left)  # skips the left side itself
     return [(_format_side(a), _format_side(b)) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
 
 
@@ -67,9 +67,9 @@ def _format_side(number: int) -> str:
 def _make_regime(
     stream: str, order: str, shortest: int, longest: int, *, regime: str, rows: int, first: int, rules: int
 ) -> list[tuple[str, str, str, str, str]]:
-    """The rows of one regime. order: names the draw of the rules' numbers."""
+    """Make the rows of one regime. order: the name of the draw of the rules' numbers."""
     if not _SIDE <= shortest <= longest:
-        raise BadDefinition(f"string_rewriting: texts need {_SIDE} letters and more, and shortest before longest")
+        raise BadDefinition(f"string_rewriting: texts need at least {_SIDE} letters, and shortest <= longest")
     known = list_rules(order, np.arange(first, first + rules))
     texts = _draw_texts(stream, known, shortest, longest, count_candidates(rows))
     examples = take_distinct(
@@ -90,7 +90,7 @@ def _make_regime(
 def _draw_texts(
     stream: str, rules: list[tuple[str, str]], shortest: int, longest: int, count: int
 ) -> Iterator[tuple[str, str, str]]:
-    """Rules in turn, and a text for each."""
+    """Cycle through the rules, with a text for each row."""
     each = make_counters(count)
     lengths = shortest + draw_below(f"{stream}/length", each, longest - shortest + 1)
     letters = draw_below(f"{stream}/letters", make_counters(count * longest), len(_ALPHABET)).reshape(count, longest)

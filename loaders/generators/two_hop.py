@@ -1,10 +1,10 @@
 """Two-hop composition over a random knowledge graph: the task of Wang et al. 2024, "Grokked Transformers are Implicit
-Reasoners" (arXiv 2405.15071), from a seeded generator of our own (theirs has no seed).
+Reasoners" (arXiv 2405.15071), reimplemented with a seeded generator (the published one has no seed).
 
-Each entity has `out_degree` facts (head, relation) -> tail, its relations all different, its tails uniform. A share of
-the facts, drawn over the whole graph, is set apart as out-of-distribution. Two facts compose where the tail of the
-first is the head of the second: (head, relation, relation) -> tail. Compositions of one fact of each sort are dropped,
-as published.
+Each entity has `out_degree` facts (head, relation) -> tail, with distinct relations and uniform tails. A share of the
+facts, drawn over the whole graph, is marked as out-of-distribution. Two facts compose if the tail of the first is the
+head of the second: (head, relation, relation) -> tail. Compositions of one in-distribution and one out-of-distribution
+fact are dropped, as in the paper.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ SEED_MAKES = "its facts"
 
 def rows(*, seed: str, entities: int, relations: int, out_degree: int, ood_share: float) -> pa.Table:
     """All facts and all compositions. Columns: `question` ("e3 r7", or "e3 r7 r1"), `answer` ("e9"), `hops` (1 or 2),
-    `facts` ("id", or "ood" where made of facts that are set apart), `bridge` (the entity between, "" for a fact)."""
+    `facts` ("id", or "ood" for out-of-distribution facts and their compositions), `bridge` (the entity in between; ""
+    for a fact)."""
     import pyarrow as pa
 
     if not 0 < out_degree <= relations:
-        raise BadDefinition(f"two_hop: out_degree = {out_degree} needs as many relations; there are {relations}")
+        raise BadDefinition(f"two_hop: out_degree = {out_degree}: must be 1 to {relations}, the number of relations")
     facts = entities * out_degree
     head = np.repeat(np.arange(entities), out_degree)
     ranked = np.argsort(

@@ -1,7 +1,7 @@
-"""Four Gaussian clusters in XOR position: the data model of Xu et al. 2024 (ICLR, arXiv 2310.02541), from a seeded
-generator of our own.
+"""Four Gaussian clusters in XOR position: the data model of Xu et al. 2024 (ICLR, arXiv 2310.02541), with a seeded
+generator.
 
-Rows of class 1 lie about +mu_1 or -mu_1, rows of class 0 about +mu_2 or -mu_2, each with unit variance in every
+Rows of class 1 are centred at +mu_1 or -mu_1, rows of class 0 at +mu_2 or -mu_2, each with unit variance in every
 direction; mu_1 and mu_2 are orthogonal and of equal norm. No linear classifier does better than chance.
 """
 
@@ -22,11 +22,11 @@ _CLUSTERS = ("+mu1", "-mu1", "+mu2", "-mu2")
 
 
 def rows(*, seed: str, count: int, dimension: int, shift: float) -> pa.Table:
-    """`count` rows. Columns `x` (float32, `dimension` numbers), `side` (1 about +-mu_1, 0 about +-mu_2) and `cluster`.
+    """`count` rows. Columns `x` (float32, `dimension` numbers), `side` (1 at +-mu_1, 0 at +-mu_2) and `cluster`.
 
-    Each coordinate of mu_1 is `shift`; those of mu_2 are `shift` and -`shift` in turn. So both have the norm
-    shift * sqrt(dimension), and are orthogonal where `dimension` is even. `shift` must be a whole number of 2^-16,
-    which makes every value exact in float32.
+    Each coordinate of mu_1 is `shift`; those of mu_2 alternate between `shift` and -`shift`. So both have the norm
+    shift * sqrt(dimension), and are orthogonal if `dimension` is even. `shift` must be a multiple of 2^-16, which makes
+    every value exact in float32.
     """
     import pyarrow as pa
 

@@ -1,6 +1,6 @@
-"""Mirrors: one file for each kind of place where a source's files can be had.
+"""Mirrors: one module for each kind of place from which a source's files can be fetched.
 
-A mirror module has `NETWORK` (whether it needs one), `describe(mirror)` for messages, and
+A mirror module has `NETWORK` (whether it needs a network), `describe(mirror)` for messages, and
 `fetch(mirror, target, size)`, which writes the file to `target` or raises `MirrorFailed` with the reason.
 """
 
@@ -15,12 +15,12 @@ from ...core.plugins import load_module
 
 
 class MirrorFailed(Exception):
-    """This mirror did not give the file; the message says why. The next one is tried."""
+    """A mirror did not give the file, for the reason in the message. The next mirror is tried."""
 
 
 def load_mirror(mirror: dict[str, Any], title: str) -> tuple[ModuleType, str]:
-    """The module of a mirror's kind, and how messages name it; `BadDefinition` where it lacks what its kind needs.
-    `title` is what it is a mirror of."""
+    """Return the module of a mirror's kind, and the mirror's name in messages. Raises `BadDefinition` if a required key
+    is missing. `title` names the mirrored file."""
     kind = load_module("loaders/mirrors", str(mirror.get("sort")), "sort of mirror")
     try:
         return kind, kind.describe(mirror)
@@ -29,6 +29,6 @@ def load_mirror(mirror: dict[str, Any], title: str) -> tuple[ModuleType, str]:
 
 
 def is_disk_error(error: BaseException) -> bool:
-    """Whether an error is this machine's disk refusing, which no other mirror changes."""
+    """Whether an error comes from the local disk, so that other mirrors would fail too."""
     number = getattr(error, "errno", None)
     return number in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)

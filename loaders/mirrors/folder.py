@@ -1,4 +1,4 @@
-"""A local folder: the user's own copy, found by size and sha256, whatever its name."""
+"""A local folder: the user's own copy, found by size and sha256 under any name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NETWORK = False
 
 
 def list_folders(extra: tuple[Path, ...] = ()) -> list[Path]:
-    """The folders of `--mirror` and of `FARSHIFT_MIRRORS`; an error where one does not exist."""
+    """Return the folders of `--mirror` and of `FARSHIFT_MIRRORS`. Raises an error if one does not exist."""
     named = [Path(entry).expanduser() for entry in os.environ.get("FARSHIFT_MIRRORS", "").split(os.pathsep) if entry]
     paths = [*extra, *named]
     for folder in paths:
@@ -22,14 +22,14 @@ def list_folders(extra: tuple[Path, ...] = ()) -> list[Path]:
 
 
 def list_named_sizes() -> set[tuple[str, int]]:
-    """Name and size of every file in the folders of `FARSHIFT_MIRRORS`."""
+    """Return name and size of every file in the folders of `FARSHIFT_MIRRORS`."""
     files = (path for folder in list_folders() for path in folder.rglob("*"))
     return {(path.name, path.stat().st_size) for path in files if path.is_file()}
 
 
 def find_file(name: str, digest: str, size: int, where: list[Path]) -> tuple[Path | None, list[Path]]:
-    """The first file of this size and sha256 under the folders (files of the same name first), and those that
-    have the name but other content."""
+    """Return the first file with this size and sha256 in the folders (files of the same name first), and the files with
+    this name but other content."""
     changed: list[Path] = []
     for folder in where:
         files = sorted(path for path in folder.rglob("*") if path.is_file())

@@ -20,7 +20,7 @@ def describe(mirror: dict[str, Any]) -> str:
 
 
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
-    """Fetch `commit` of `repository` (any address that git takes), without its history, and write its `folder` as a
+    """Fetch `commit` of `repository` (any address that git accepts), without its history, and write its `folder` as a
     tar to `target`."""
     log_message(f"{describe(mirror)}: fetching the commit")
     with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as work:
@@ -37,6 +37,6 @@ def _run_git(folder: str, *arguments: str) -> None:
     except FileNotFoundError as error:
         raise MirrorFailed("git is not installed") from error
     except subprocess.TimeoutExpired as error:
-        raise MirrorFailed(f"git {arguments[0]} did not end within an hour") from error
+        raise MirrorFailed(f"git {arguments[0]} did not finish within an hour") from error
     if done.returncode:
         raise MirrorFailed(f"git {arguments[0]}: {get_first_line(Exception(done.stderr), silent='it failed')}")

@@ -1,5 +1,5 @@
-"""A GitHub repository at a commit, as the one archive that GitHub makes of it. Its bytes may differ from day to day;
-what is in it does not, and is held to the tree's hash."""
+"""A GitHub repository at a commit, as the archive that GitHub generates. The archive's bytes may change over time; its
+content does not, and is checked by the tree hash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def describe(mirror: dict[str, Any]) -> str:
 
 
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
-    """Download the archive of `repo` ("owner/name") at `commit`. `FARSHIFT_GITHUB` names another host that answers as
-    GitHub does, such as a proxy of one's own."""
+    """Download the archive of `repo` ("owner/name") at `commit`. `FARSHIFT_GITHUB` sets another host with GitHub's API,
+    such as a proxy."""
     host = os.environ.get("FARSHIFT_GITHUB") or "https://github.com"
     https.fetch({"url": f"{host.rstrip('/')}/{mirror['repo']}/archive/{mirror['commit']}.tar.gz"}, target, size)

@@ -1,4 +1,4 @@
-"""Plain http(s). A broken download is resumed at the byte where it stopped."""
+"""Plain http(s). An interrupted download is resumed at the byte where it stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import MirrorFailed, is_disk_error
 
 NETWORK = True
 _TRIES = 4  # fewer than elsewhere: there are other mirrors
-_SILENCE = 30.0  # seconds without a byte after which a connection counts as dead
+_SILENCE = 30.0  # timeout in seconds without a byte
 _BLOCK = 1 << 18
 
 
@@ -25,13 +25,13 @@ def describe(mirror: dict[str, Any]) -> str:
 
 
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
-    """Download `url`; what a broken connection left in `target` is kept and continued (`Range`). Where nobody has
-    published the file's size, the server's word is taken.
+    """Download `url`. A partial download in `target` is resumed (`Range`). If the file's size is not published, the
+    server's is used.
 
-    Gives up after four tries in a row without a new byte; each new byte makes it patient again, so a large file may
-    pass any number of broken connections.
+    Gives up after four consecutive tries without a new byte. Each new byte resets the count, so a large file may
+    survive any number of broken connections.
     """
-    target.touch()  # an empty file is whole before anything is asked
+    target.touch()  # an empty file is complete before any request
     download = _Download(mirror["url"], target, size)
     have = reached = download.have()
     broken: Exception | None = None
@@ -57,8 +57,8 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
 
 @dataclass
 class _Download:
-    """A file that grows in `target`. `version` is the validator of the answer that began it; those that go on must be
-    of the same file."""
+    """A file that is being downloaded to `target`. `version` is the validator of the first response; later ones have to
+    be of the same file."""
 
     url: str
     target: Path
@@ -69,7 +69,7 @@ class _Download:
         return self.target.stat().st_size if self.target.exists() else 0
 
     def go_on(self, have: int) -> None:
-        """One request, for what is missing after the first `have` bytes; a file that has changed is begun again."""
+        """Send one request for the bytes after the first `have`. A file that has changed is restarted."""
         headers = {"User-Agent": "farshift", "Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
@@ -78,7 +78,7 @@ class _Download:
         with urllib.request.urlopen(urllib.request.Request(self.url, headers=headers), timeout=_SILENCE) as answer:
             resumed = answer.status == 206
             if resumed and not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-                raise http.client.HTTPException(f"the server sent another range than from byte {have}")
+                raise http.client.HTTPException(f"the server sent a range that does not begin at byte {have}")
             if not resumed:
                 self.version = _get_strong_validator(answer.headers.get("ETag"))
             start = have if resumed else 0
@@ -86,21 +86,21 @@ class _Download:
                 self.size = start + int(answer.headers["Content-Length"])
             with self.target.open("ab" if resumed else "wb") as file:
                 self._write(answer, file, start)
-        if self.size is None:  # the server does not say either: what came is the file
+        if self.size is None:  # the server gives no size either, so the file ends with the connection
             self.size = self.have()
 
     def _write(self, answer: http.client.HTTPResponse, file: BinaryIO, done: int) -> None:
-        # One packet at a time: a read of a whole block would lose, when the connection breaks, what it had of it.
+        # Read single packets: if the connection breaks, a read of a whole block would lose a partial one.
         while block := answer.read1(_BLOCK):
             file.write(block)
             done += len(block)
             report_progress(self.url.rsplit("/", 1)[-1], done, self.size)
             if self.size is not None and done > self.size:
-                return  # longer than promised: the digest will say so, without filling the disk
+                return  # longer than announced: the digest check will fail, without filling the disk
 
 
 def _get_strong_validator(validator: str | None) -> str | None:
-    """A validator that promises equal bytes; a weak one does not (RFC 9110, 8.8.3)."""
+    """The strong validator of a response, which guarantees equal bytes (RFC 9110, 8.8.3)."""
     return validator if validator and not validator.startswith("W/") else None
 
 
@@ -115,7 +115,7 @@ def _get_retry_delay(broken: Exception | None) -> float | None:
 
 
 def _is_final(broken: Exception | None) -> bool:
-    """Also a name that does not resolve and a refused connection, which do not change in seconds."""
+    """Whether to give up, including unresolved names and refused connections, which do not change within seconds."""
     if isinstance(broken, urllib.error.HTTPError):
         return not is_retryable(broken.code)
     reason = getattr(broken, "reason", broken)

@@ -1,4 +1,4 @@
-"""A file of a data set on the Hugging Face Hub, at a pinned commit, through `huggingface_hub`."""
+"""A file of a Hugging Face Hub data set, at a pinned commit, through `huggingface_hub`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def describe(mirror: dict[str, Any]) -> str:
 
 
 def _find_file_name(mirror: dict[str, Any]) -> str:
-    """The file's name. A pattern (`*.tar.gz`) stands for the only file of the data set that it fits."""
+    """The file's name. A pattern (`*.tar.gz`) selects the only file of the data set that matches."""
     if not is_pattern(mirror["file"]):
         return str(mirror["file"])
     from huggingface_hub import HfApi
@@ -25,15 +25,15 @@ def _find_file_name(mirror: dict[str, Any]) -> str:
     every = HfApi().list_repo_files(mirror["repo"], revision=mirror["revision"], repo_type="dataset")
     fit = sorted(choose_paths(every, [mirror["file"]]))
     if len(fit) != 1:
-        raise MirrorFailed(f"{len(fit)} files fit {mirror['file']}, not one ({', '.join(fit) or 'it has others'})")
+        raise MirrorFailed(f"{len(fit)} files match {mirror['file']} instead of one ({', '.join(fit) or 'no match'})")
     return fit[0]
 
 
 def list_client_errors() -> tuple[type[Exception], ...]:
-    """What `huggingface_hub` lets through where a request fails.
+    """Return the exceptions that `huggingface_hub` raises for a failed request.
 
-    Errors of its HTTP library (another one in each major version, so named through the client's own error), OSErrors,
-    and RuntimeErrors of the Xet store; and its complaint of an invalid name.
+    These are the errors of its HTTP library (another one in each major version, so found through the client's own
+    error), OSErrors, RuntimeErrors of the Xet store, and its error for an invalid name.
     """
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
@@ -41,7 +41,8 @@ def list_client_errors() -> tuple[type[Exception], ...]:
 
 
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
-    """Download `file` of the data set `repo` at `revision` (a full commit); the client resumes broken downloads."""
+    """Download `file` of the data set `repo` at `revision` (a full commit); the client resumes interrupted
+    downloads."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -53,10 +54,10 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     except list_client_errors() as error:
         if is_disk_error(error):
             raise
-        # This one says only that there is no local copy either; its cause says what is wrong with the Hub.
+        # This error only says that there is no local copy either; its cause has the actual failure.
         why = (error.__cause__ or error) if isinstance(error, LocalEntryNotFoundError) else error
         message = ": ".join([type(why).__name__, *str(why).strip().splitlines()[:1]]).rstrip(".")
-        hint = " (HF_HUB_DISABLE_XET=1 does without the Xet store)" if isinstance(why, RuntimeError) else ""
+        hint = " (HF_HUB_DISABLE_XET=1 disables the Xet store)" if isinstance(why, RuntimeError) else ""
         raise MirrorFailed(message + hint) from error
     shutil.move(got, target)
     shutil.rmtree(keep, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A folder of a data set on the Hugging Face Hub, at a pinned commit, through `huggingface_hub`, as a tar."""
+"""A folder of a Hugging Face Hub data set, at a pinned commit, through `huggingface_hub`, as a tar."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def describe(mirror: dict[str, Any]) -> str:
 
 
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
-    """Bring the files of `folder` of the data set `repo` at `revision` (a full commit), and write them as a tar to
-    `target`. The client keeps what it has of a broken download."""
+    """Download the files of `folder` of the data set `repo` at `revision` (a full commit), and write them as a tar to
+    `target`. The client keeps partial downloads."""
     from huggingface_hub import snapshot_download
 
     keep = target.parent / f"{target.name}.hub"

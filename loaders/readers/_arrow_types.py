@@ -1,5 +1,4 @@
-"""What the types of Arrow, and so of Parquet, are as types of fields; and columns of the one as the other, each value
-as it was."""
+"""Field types for the types of Arrow and Parquet, and exact conversion of columns to them."""
 
 from __future__ import annotations
 
@@ -14,25 +13,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NO_VALUES = "null"
-"""The type of a column that has no value, and so none of its own."""
+"""The type of a column without any value."""
 
 _EXACT = 2**53
-"""Whole numbers up to it are exact as float64."""
+"""Whole numbers below this are exact in float64."""
 _WIDER = {frozenset({"int64", "float64"}): "float64", frozenset({"uint8[]", "int64[]"}): "int64[]"}
 _MEANING = {"timestamp": "timestamp (whole microseconds)"}
 _TICKS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 class NotExact(ValueError):
-    """A value that a field's type does not hold as it is: its place in the column, and what it is."""
+    """A value that the field's type cannot represent exactly; `index` is its index in the column."""
 
     def __init__(self, index: int, value: str, kind: str, item: str) -> None:
-        super().__init__(f"{value} ({kind}), which {_MEANING.get(item, item)} does not hold exactly")
+        super().__init__(f"{value} ({kind}), which {_MEANING.get(item, item)} cannot represent exactly")
         self.index = index
 
 
 def to_stored_type(kind: pa.DataType) -> pa.DataType:
-    """How a column's values lie: without codes, views, wide offsets and names of its own."""
+    """Return a type without dictionary encoding, views, 64-bit offsets and extension types."""
     import pyarrow as pa
 
     if isinstance(kind, pa.BaseExtensionType):
@@ -47,7 +46,7 @@ def to_stored_type(kind: pa.DataType) -> pa.DataType:
 
 
 def to_stored_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as `to_stored_type` says, however a file keeps it."""
+    """Convert a column to its `to_stored_type`."""
     import pyarrow as pa
 
     if isinstance(column.type, pa.BaseExtensionType):
@@ -60,8 +59,8 @@ def to_stored_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def infer_field_type(kind: pa.DataType) -> str:
-    """The type of the field that a column becomes, `NO_VALUES` of a column of nulls, "" of what is no field as it is
-    (tensors: see `find_item_type`, `has_encoded_files`)."""
+    """Return the type of the field that a column becomes: `NO_VALUES` for a column of nulls, "" for a type without a
+    scalar field type (tensors and files: see `find_item_type` and `has_encoded_files`)."""
     import pyarrow as pa
 
     kind = to_stored_type(kind)
@@ -83,41 +82,41 @@ def infer_field_type(kind: pa.DataType) -> str:
 
 
 def has_encoded_files(kind: pa.DataType) -> bool:
-    """Whether a column holds encoded files as data sets of the Hub have them: their bytes, and a path."""
+    """Whether a column holds encoded files in the form of the Hugging Face Hub: a structure of bytes and path."""
     import pyarrow as pa
 
     return pa.types.is_struct(kind) and {field.name for field in kind} == {"bytes", "path"}
 
 
 def find_common_type(kinds: Iterable[str]) -> str:
-    """The type that holds the values of columns of several types; "" where none does."""
+    """Return a type that can represent the values of columns of several types; "" if there is none."""
     known = frozenset(kinds) - {NO_VALUES} or frozenset({NO_VALUES})
     return _WIDER.get(known, "") if len(known) > 1 else min(known)
 
 
 def describe_type(kind: pa.DataType) -> str:
-    """An Arrow type in a few words."""
+    """Return a short description of an Arrow type."""
     return " ".join(str(kind).split())[:60]
 
 
 def describe_remedy(field: str, kind: pa.DataType | None = None) -> str:
-    """What a draft says of a field whose column Farshift cannot carry by itself."""
+    """Suggest options for a field whose column has no exact field type."""
     import pyarrow as pa
 
-    text = f'take it as text by types = {{ {field} = "string" }}'
+    text = f'read it as text with types = {{ {field} = "string" }}'
     if kind is None:
         return text
     if pa.types.is_duration(kind) or pa.types.is_time(kind):
-        return f'{text}, or as seconds by "float64"'
+        return f'{text}, or as seconds with "float64"'
     if pa.types.is_decimal(kind) or pa.types.is_integer(kind):
-        return f'{text}, or rounded by "float64"'
+        return f'{text}, or rounded with "float64"'
     return text
 
 
 def to_item(column: pa.ChunkedArray, item: str, rounded: bool = False) -> pa.ChunkedArray:
-    """A column as the item of a field: every value as it is, or with `rounded` as near as float64 comes to it.
-    Durations and times of the day are seconds. Raises `NotExact` for a value that the type does not hold,
-    `pyarrow.ArrowInvalid` or `ArrowNotImplementedError` for one of another kind."""
+    """Convert a column to a field's item type: exactly, or with `rounded` to the nearest float64.
+    Durations and times of day become seconds. Raises `NotExact` for a value that the type cannot represent, and
+    `pyarrow.ArrowInvalid` or `ArrowNotImplementedError` for a value of another kind."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -142,7 +141,7 @@ def to_item(column: pa.ChunkedArray, item: str, rounded: bool = False) -> pa.Chu
 
 
 def loses_precision(column: pa.ChunkedArray) -> bool:
-    """Whether some number in a column of lists is not exact in the tensors that they become."""
+    """Whether a column of lists has a number that is not exact in the float32 tensors that the lists become."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -169,13 +168,13 @@ def _to_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _to_float(column: pa.ChunkedArray, rounded: bool) -> pa.ChunkedArray:
-    """Decimals and whole numbers as the nearest float64. A decimal is carried where its digits come back from it, as
-    those of all of up to 15 digits do."""
+    """Convert decimals and whole numbers to the nearest float64. A decimal is exact if its digits can be recovered, as
+    they always can for up to 15 digits."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_decimal(column.type):
-        floats = column.cast(pa.string()).cast(pa.float64())  # Arrow's own cast is not that to the nearest
+        floats = column.cast(pa.string()).cast(pa.float64())  # Arrow's own cast does not round to the nearest
         large = column if column.type.precision > 15 else column[:0]
     else:
         floats = column.cast(pa.float64(), safe=False)
@@ -207,7 +206,7 @@ def _to_integer(column: pa.ChunkedArray, item: str) -> pa.ChunkedArray:
 
 
 def _format_seconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Durations, or times of the day, as texts of their seconds."""
+    """Format durations or times of day as text, in seconds."""
     import pyarrow as pa
 
     places = _TICKS[column.type.unit]

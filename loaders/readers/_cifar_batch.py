@@ -1,9 +1,9 @@
-"""Batches of CIFAR in their Python form, without unpickling them.
+"""Batches of CIFAR's Python version, read without unpickling.
 
-A batch is a dictionary of texts to texts, lists and one array of bytes, pickled with protocol 2. Unpickling runs
-whatever a file says. Here its instructions are listed (`pickletools`), and the few that such a dictionary needs are
-followed; any other is refused by its name, and so is any name of a function or class but those that stand for an array
-of bytes. None of these is looked up or called.
+A batch is a dictionary from strings to strings, lists and one array of bytes, pickled with protocol 2. Unpickling can
+run arbitrary code. Here `pickletools` lists the instructions, and only the few that a batch needs are interpreted. Any
+other instruction is refused, and so is any function or class except those of an array of bytes. No function or class
+is imported or called.
 """
 
 from __future__ import annotations
@@ -27,46 +27,50 @@ _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 @dataclass(frozen=True)
 class _Name:
-    """What stands for a function or class: its name, and nothing else."""
+    """A placeholder for a function or class: only its name."""
 
     name: str
 
 
 class _Byte:
-    """The type of the array's elements."""
+    """The element type of the array."""
 
 
 class _Pixels:
-    """The array, empty until its state is read."""
+    """The array; it is empty until its state is read."""
 
     values: NDArray[np.uint8] | None = None
 
 
 def read_batch(content: bytes, where: str) -> dict[str, Any]:
-    """A batch's entries: texts, lists of texts or of whole numbers, whole numbers, and arrays of bytes (uint8).
+    """Read a batch's entries: strings, whole numbers, lists of either, and arrays of bytes (uint8).
 
-    `BadData` where the bytes are anything else; `where` names them in messages.
+    Raises `BadData` if the content is anything else; `where` names it in messages.
     """
     try:
         entries = _interpret_pickle(content)
     except BadData as error:
         raise BadData(f"{where}: {error}") from error
     except (ValueError, IndexError, KeyError, TypeError, UnicodeError) as error:
-        raise BadData(f"{where} is no batch of CIFAR's Python form, or is cut off: {get_first_line(error)}") from error
+        raise BadData(
+            f"{where} is not a batch of CIFAR's Python version, or is cut off: {get_first_line(error)}"
+        ) from error
     if not isinstance(entries, dict):
-        raise BadData(f"{where} holds no dictionary")
+        raise BadData(f"{where} is not a pickled dictionary")
     batch: dict[str, Any] = {}
     for name, value in entries.items():
         flat = value.values if isinstance(value, _Pixels) else value
         is_list = isinstance(flat, list) and all(isinstance(item, (int, str)) for item in flat)
         if not isinstance(name, str) or not (is_list or isinstance(flat, (int, str, np.ndarray))):
-            raise BadData(f"{where}: its entry {str(name)[:40]!r} is no text, number, list of them or array of bytes")
+            raise BadData(
+                f"{where}: entry {str(name)[:40]!r} is not a text, a number, a list of them or an array of bytes"
+            )
         batch[name] = flat
     return batch
 
 
 def _interpret_pickle(content: bytes) -> Any:
-    """What the instructions build, from the few kinds of values that there are."""
+    """Interpret the instructions of a pickle that has only a batch's kinds of values."""
     stack: list[Any] = []
     marks: list[int] = []
     memo: dict[int, Any] = {}
@@ -94,7 +98,9 @@ def _interpret_pickle(content: bytes) -> Any:
             stack.append(tuple(_pop_items(stack, _TUPLES[name])))
         elif name == "GLOBAL":
             if argument not in (*_MAKER, _ARRAY, _TYPE, _BYTES):
-                raise BadData(f"its pickle names {argument.replace(' ', '.')[:80]!r}, which no batch needs: refused")
+                raise BadData(
+                    f"its pickle names {argument.replace(' ', '.')[:80]!r}, which a batch does not need: refused"
+                )
             stack.append(_Name(argument))
         elif name == "REDUCE":
             function, given = _pop_items(stack, 2)
@@ -106,21 +112,21 @@ def _interpret_pickle(content: bytes) -> Any:
             (result,) = stack
             return result
         elif name != "PROTO" or argument != 2:
-            reason = f"is of protocol {argument}" if name == "PROTO" else f"has the instruction {name}"
-            raise BadData(f"its pickle {reason}, which no batch has: refused")
+            reason = f"has protocol {argument}" if name == "PROTO" else f"has the instruction {name}"
+            raise BadData(f"its pickle {reason}, which a batch does not have: refused")
     raise ValueError("the pickle has no end")
 
 
 def _pop_items(stack: list[Any], count: int) -> list[Any]:
     if not 0 <= count <= len(stack):
-        raise ValueError("the pickle takes more than there is")
+        raise ValueError("the pickle pops more values than its stack has")
     items = stack[len(stack) - count :]
     del stack[len(stack) - count :]
     return items
 
 
 def _add_items(name: str, stack: list[Any], items: list[Any]) -> None:
-    """Put items into the list or dictionary below them, or make them a tuple."""
+    """Add items to the list or dictionary below them on the stack, or make them a tuple."""
     if name == "TUPLE":
         stack.append(tuple(items))
     elif name == "APPENDS" and type(stack[-1]) is list:
@@ -128,27 +134,27 @@ def _add_items(name: str, stack: list[Any], items: list[Any]) -> None:
     elif name == "SETITEMS" and type(stack[-1]) is dict and len(items) % 2 == 0:
         stack[-1].update(zip(items[::2], items[1::2], strict=True))
     else:
-        raise ValueError(f"{name} of what is no list or dictionary")
+        raise ValueError(f"{name} on a value that is not a list or dictionary")
 
 
 def _call_function(function: Any, given: Any) -> Any:
-    """What stands for the result of a call that an array's pickle has."""
+    """Return a placeholder for the result of a call in an array's pickle."""
     name = function.name if isinstance(function, _Name) else ""
     if name in _MAKER and given[0] == _Name(_ARRAY):
         return _Pixels()
     if name == _TYPE and given[0] in ("u1", "uint8"):
         return _Byte()
     if name == _BYTES and len(given) == 2 and isinstance(given[0], str) and given[1] in ("latin1", "latin-1"):
-        return given[0]  # how Python 3 writes bytes in protocol 2
-    raise BadData(f"its pickle calls {name.replace(' ', '.') or 'no function'} as no array of bytes does: refused")
+        return given[0]  # Python 3 writes bytes so in protocol 2
+    raise BadData(f"its pickle calls {name.replace(' ', '.') or 'no function'}, unlike an array of bytes: refused")
 
 
 def _set_state(target: Any, state: Any) -> None:
     if isinstance(target, _Byte):
-        return  # the order of the bytes of one byte
+        return  # the byte order, which has no effect on single bytes
     if not isinstance(target, _Pixels):
-        raise BadData("its pickle gives a state to what is no array: refused")
+        raise BadData("its pickle sets the state of a value that is not an array: refused")
     _, shape, kind, columns_first, text = state
     if not isinstance(kind, _Byte) or columns_first or not isinstance(text, str):
-        raise BadData("its array is not of bytes, rows first: refused")
+        raise BadData("its array is not an array of bytes in C order: refused")
     target.values = np.frombuffer(text.encode("latin-1"), np.uint8).reshape(shape)

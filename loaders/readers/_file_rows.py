@@ -1,4 +1,4 @@
-"""Rows that hold a file's bytes each, in tables of bounded size."""
+"""Rows with the bytes of one file each, in tables of bounded size."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _PIECE = 1 << 25
-"""Bytes of files in one table, about."""
+"""Approximate bytes of files per table."""
 _ROWS = 1 << 16
 
 
 def iterate_file_tables(rows: Iterable[tuple[str, bytes, Mapping[str, Any]]]) -> Iterator[pa.Table]:
-    """Tables of rows (the field of the file, its bytes, the other fields), none of much more than 32 MB."""
+    """Yield tables of at most about 32 MB from rows of (the file's field, its bytes, the other fields)."""
     waiting: list[dict[str, Any]] = []
     size = 0
     for field, content, others in rows:

@@ -1,4 +1,4 @@
-"""Files in folders whose paths say what they are: the common part of pictures and sounds."""
+"""Files in folders, with fields taken from their paths: shared by the readers of images and audio."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Value = bool | int | float | str
 Parts = dict[str, str]
 
 _Damaged = tuple[str, str, str]
-"""A file that is damaged: its folder or archive, its path there, and what is wrong with it."""
+"""A damaged file: its folder or archive, its path in it, and what is wrong with it."""
 
 _SHOWN = 5
-"""How many files a message says something of."""
+"""How many files a message lists."""
 
 
 class FolderOptions(BaseModel):
-    """The options of the readers of folders; `image_folder` says what each means."""
+    """Options of the readers of folders; `image_folder.pieces` documents them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -53,7 +53,7 @@ class FolderOptions(BaseModel):
         return PathPattern(self.pattern)
 
     def of_file(self, name: str) -> FolderOptions:
-        """The options of one archive or tree: those of `each` whose name or pattern fits it come first."""
+        """Return the options of one archive or tree; those of `each` whose name or pattern fits take precedence."""
         changes: dict[str, Any] = {}
         for pattern, options in self.each.items():
             if choose_paths([name], [pattern]):
@@ -63,7 +63,7 @@ class FolderOptions(BaseModel):
         return parse_options(base_options | changes | {"constants": constants}) if changes else self
 
     def includes(self, parts: Parts) -> bool:
-        """Whether `where` and `without` let a file stay."""
+        """Whether `where` and `without` keep a file."""
         for rule, stays in ((self.where, True), (self.without, False)):
             for part, values in rule.items():
                 if part not in parts:
@@ -74,7 +74,7 @@ class FolderOptions(BaseModel):
 
 
 def parse_options(options: Mapping[str, Any]) -> FolderOptions:
-    """The options; `BadDefinition` says which is none, or what is wrong with it."""
+    """Parse the options. Raises `BadDefinition` if one is unknown or not valid."""
     try:
         return FolderOptions(**options)
     except ValidationError as error:
@@ -88,8 +88,8 @@ def read_folder_tables(
     suffixes: Sequence[str],
     problem: Callable[[bytes], str],
 ) -> Iterator[pa.Table]:
-    """A row for each file that fits the pattern, in tables of bounded size: its bytes as `field`, and its fields.
-    `problem` says what is wrong with a file's bytes."""
+    """Yield tables of bounded size with a row for each file that fits the pattern: its bytes as `field`, and the fields
+    of its path. `problem` returns what is wrong with a file's bytes, or ""."""
     wrong: list[_Damaged] = []
     with ExitStack() as stack:
         folders = _open_folders(files, options, suffixes, stack)
@@ -107,7 +107,7 @@ def read_folder_tables(
 def list_folder_parts(
     files: Mapping[str, Path | ArchiveFiles], options: FolderOptions, suffixes: Sequence[str]
 ) -> list[Parts]:
-    """The parts of each file's path, of all files that would be read."""
+    """Return the parts of the path of each file that would be read."""
     with ExitStack() as stack:
         return [
             parts
@@ -119,7 +119,7 @@ def list_folder_parts(
 def _open_folders(
     files: Mapping[str, Path | ArchiveFiles], options: FolderOptions, suffixes: Sequence[str], stack: ExitStack
 ) -> list[tuple[ArchiveFiles, FolderOptions, dict[str, Parts]]]:
-    """Each archive or folder with its options and the files that are read."""
+    """Open each archive or folder; return it with its options and the files to read."""
     folders = []
     for name, where in files.items():
         own = options.of_file(name)
@@ -141,7 +141,8 @@ def _iterate_rows(
     problem: Callable[[bytes], str],
     wrong: list[_Damaged],
 ) -> Iterator[tuple[str, bytes, dict[str, Any]]]:
-    """The field, bytes and fields of each file; those with a problem go to `wrong`, and after one nothing is given."""
+    """Yield the field, the bytes and the other fields of each file. Damaged files are added to `wrong`; after the first
+    one nothing more is yielded."""
     for path, content in archive.walk(parts_by_path.__contains__):
         if (reason := problem(content)) and not choose_paths([path], options.accept):
             wrong.append((archive.where, path, reason))
@@ -150,27 +151,28 @@ def _iterate_rows(
 
 
 def _describe_damaged(wrong: Sequence[_Damaged], count: int) -> str:
-    """What is wrong with files, and the options that leave them out or keep them."""
+    """Describe damaged files, and the options that leave them out or keep them."""
     places = {where for where, _, _ in wrong}
     head = f"{', '.join(sorted(places))}: "
     if len(wrong) > 1:
-        head += f"{len(wrong):,} of {count:,} files are damaged, and so the first: "
+        head += f"{len(wrong):,} of {count:,} files are damaged, beginning with: "
     each = [f"{path if len(places) == 1 else f'{where}: {path}'} {reason}" for where, path, reason in wrong[:_SHOWN]]
     out = format_ignore_option([path for _, path, _ in wrong])
     return (
-        f"{head}{'; '.join(each)}: put right what is damaged, leave it out by {out}, or keep it as it is by `accept` "
-        "instead"
+        f"{head}{'; '.join(each)}: repair the damaged files, leave them out with {out}, or keep them unchanged with "
+        "`accept`"
     )
 
 
 def format_ignore_option(paths: Sequence[str]) -> str:
-    """The option that leaves these files out, as it is written in a draft; of many, the first."""
+    """Format the option that leaves files out, with at most the first few of them."""
     shown = ", ".join(json.dumps(path, ensure_ascii=False) for path in paths[:_SHOWN])
     return f"options = {{ ignore = [{shown}{', ..' if len(paths) > _SHOWN else ''}] }}"
 
 
 def _select_files(archive: ArchiveFiles, options: FolderOptions, suffixes: Sequence[str]) -> dict[str, Parts]:
-    """The files that are read, with their parts; `BadData` names those that are neither read nor to be ignored."""
+    """Return the files to read, with the parts of their paths. Raises `BadData` for files that neither fit nor are to
+    be ignored."""
     endings = {f".{suffix.lower().removeprefix('.')}" for suffix in suffixes}
     parts_by_path, others = {}, []
     ignored = choose_paths(archive.names(), options.ignore)
@@ -187,13 +189,13 @@ def _select_files(archive: ArchiveFiles, options: FolderOptions, suffixes: Seque
         raise BadData(
             f"{archive.where}: {len(others):,} of {len(others) + len(parts_by_path):,} files do not fit "
             f"{options.pattern!r} with "
-            f"the suffix {' or '.join(sorted(endings))}: {shorten_list(others)}; leave them out by "
+            f"the suffix {' or '.join(sorted(endings))}: {shorten_list(others)}; leave them out with "
             f"{format_ignore_option(others)}"
         )
     _refuse_case_clashes(archive, options, parts_by_path)
     selected_files = {path: parts for path, parts in parts_by_path.items() if options.includes(parts)}
     if not selected_files:
-        rest = "" if not parts_by_path else ", and that `where` and `without` of `options` let stay"
+        rest = "" if not parts_by_path else ", and that `where` and `without` of `options` keep"
         raise BadData(
             f"{archive.where} has no file that fits {options.pattern!r} with the suffix {' or '.join(sorted(endings))} "
             f"(options = {{ suffixes = [..] }}){rest}"
@@ -202,7 +204,7 @@ def _select_files(archive: ArchiveFiles, options: FolderOptions, suffixes: Seque
 
 
 def _refuse_case_clashes(archive: ArchiveFiles, options: FolderOptions, parts_by_path: Mapping[str, Parts]) -> None:
-    """Two folders that differ by case only are one where the file system makes no difference."""
+    """Refuse folders that differ by case only: on a case-insensitive file system they would be one folder."""
     mapped_parts = {part for field, part in _map_fields_to_parts(options).items() if field in options.maps}
     for part in options.paths.parts:
         if part in mapped_parts or f"/{{{part}}}/" not in f"/{options.pattern}":
@@ -212,18 +214,18 @@ def _refuse_case_clashes(archive: ArchiveFiles, options: FolderOptions, parts_by
             if (other := first.setdefault(parts[part].lower(), parts[part])) != parts[part]:
                 raise BadData(
                     f"{archive.where}: the {part} {other!r} and the {part} {parts[part]!r} differ by case only: rename "
-                    f"one, or say what each is by options = {{ maps = {{ {part} = {{ {other} = .., {parts[part]} = .. "
-                    "} } }"
+                    "one, or give each a value with options = "
+                    f"{{ maps = {{ {part} = {{ {other} = .., {parts[part]} = .. }} }} }}"
                 )
 
 
 def _map_fields_to_parts(options: FolderOptions) -> dict[str, str]:
-    """The part that each field is."""
+    """Return the part of the path that each field is taken from."""
     return options.fields or {part: part for part in options.paths.parts}
 
 
 class _Fields:
-    """What a file's path says, as fields. `every` has the parts of all files, of other archives too."""
+    """The fields of a file's path. `every` has the parts of all files, including those of other archives."""
 
     def __init__(
         self, archive: ArchiveFiles, options: FolderOptions, parts_by_path: Mapping[str, Parts], every: Sequence[Parts]
@@ -238,7 +240,7 @@ class _Fields:
             raise BadDefinition(f"the pattern {options.pattern!r} has no part {{{unknown[0]}}}")
         if unknown := sorted(set(options.maps) - set(self._named)):
             raise BadDefinition(
-                f"maps.{unknown[0]}: there is no such field (there are {shorten_list(list(self._named))})"
+                f"maps.{unknown[0]}: no field has this name (the fields are {shorten_list(list(self._named))})"
             )
         self._maps = {
             field: _map_texts(
@@ -253,8 +255,8 @@ class _Fields:
         for field, known in self._maps.items():
             if fields[field] not in known:
                 raise BadData(
-                    f"{self._where}: {path} has the {self._named[field]} {fields[field]!r}, which is none of "
-                    f"{shorten_list(sorted(known))}: add it to `maps`, or leave it out by `without` or `ignore`"
+                    f"{self._where}: {path} has the {self._named[field]} {fields[field]!r}, which is not one of "
+                    f"{shorten_list(sorted(known))}: add it to `maps`, or leave the file out with `without` or `ignore`"
                 )
             fields[field] = known[fields[field]]
         fields |= options.constants
@@ -262,7 +264,7 @@ class _Fields:
 
 
 def _map_texts(spec: Mapping[str, Value] | Sequence[str | list[str]] | str) -> Mapping[str, Value]:
-    """The value of each text: as said, or the place of the text in a list."""
+    """Return the value of each text: as given, or its index in a list."""
     if isinstance(spec, Mapping):
         return spec
     levels = [[level] if isinstance(level, str) else level for level in spec]

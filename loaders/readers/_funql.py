@@ -1,8 +1,8 @@
 """FunQL, the functional query language of GeoQuery (Kate, Wong and Mooney 2005), as terms.
 
 The normal form is the one in which Shaw et al. 2021 (arXiv 2010.12725) state the splits of GeoQuery: `city(x)` with a
-restriction `x` becomes `intersection(city, x)`, `city(all)` becomes `city`, and the arguments of superlatives
-over relations (`most(state(loc_1(x)))`) stand side by side.
+restriction `x` becomes `intersection(city, x)`, `city(all)` becomes `city`, and superlatives over relations
+(`most(state(loc_1(x)))`) take their arguments side by side.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Term(NamedTuple):
     arguments: tuple[Term, ...] = ()
 
     def __str__(self) -> str:
-        """Tokens with a space between each two: `answer ( capital ( m0 ) )`."""
+        """Tokens separated by spaces: `answer ( capital ( m0 ) )`."""
         return f"{self.symbol} ( {' , '.join(map(str, self.arguments))} )" if self.arguments else self.symbol
 
 
 def parse_funql(text: str) -> Term:
-    """The term that `text` writes, quotes and spaces around symbols aside; `BadData` where its brackets do not fit."""
+    """Parse a term; quotes and spaces around symbols are ignored. Raises `BadData` if the brackets do not match."""
     tokens = [token for token in map(str.strip, _TOKEN.findall(text.replace("'", ""))) if token]
     try:
         term, end = _parse_term(tokens, 0)
@@ -45,10 +45,10 @@ def parse_funql(text: str) -> Term:
 
 
 def _parse_term(tokens: list[str], at: int) -> tuple[Term, int]:
-    """The term that begins at token `at`, and where it ends."""
+    """Parse the term that begins at token `at`; return it and the index after its end."""
     symbol, at = tokens[at], at + 1
     if symbol in _MARKS:
-        raise ValueError(f"{symbol!r} stands where a symbol should")
+        raise ValueError(f"{symbol!r} found where a symbol is expected")
     if at == len(tokens) or tokens[at] != "(":
         return Term(symbol), at
     arguments: list[Term] = []
@@ -59,7 +59,7 @@ def _parse_term(tokens: list[str], at: int) -> tuple[Term, int]:
 
 
 def normalise_term(term: Term) -> Term:
-    """The normal form of a term."""
+    """Return the normal form of a term."""
     symbol, arguments = term
     if symbol in ENTITIES or not arguments:
         return term
@@ -79,7 +79,7 @@ def normalise_term(term: Term) -> Term:
 
 
 def iterate_entities(term: Term) -> Iterator[Term]:
-    """The entities that a term names, from left to right, repeats included."""
+    """Yield the entities in a term from left to right, repeats included."""
     if term.symbol in ENTITIES:
         yield term
         return
@@ -88,7 +88,7 @@ def iterate_entities(term: Term) -> Iterator[Term]:
 
 
 def replace_subterms(term: Term, by: dict[Term, str]) -> Term:
-    """The term with each of some subterms as one symbol."""
+    """Replace subterms of a term by single symbols."""
     if term in by:
         return Term(by[term])
     return Term(term.symbol, tuple(replace_subterms(argument, by) for argument in term.arguments))

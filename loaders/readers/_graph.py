@@ -1,4 +1,4 @@
-"""Graphs as tables of nodes: what the neighbours of a node are like."""
+"""Graphs as tables of nodes, with summaries of each node's neighbours."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ Nodes = list[NDArray[np.int64]]
 
 
 def list_neighbours(edges: NDArray[np.int64], nodes: int, where: str) -> Nodes:
-    """The neighbours of each node in order, without itself and each once; `edges` (n, 2) are taken both ways."""
+    """Return the neighbours of each node in ascending order, each once and without the node itself; `edges`, of shape
+    (n, 2), are undirected."""
     if edges.size and not (edges.min() >= 0 and edges.max() < nodes):
-        raise BadData(f"{where}: an edge to node {int(edges.max())}, and the nodes are 0 to {nodes - 1}")
+        raise BadData(f"{where}: an edge to node {int(edges.max())}, but the nodes are 0 to {nodes - 1}")
     both = np.concatenate([edges, edges[:, ::-1]])
     both = np.unique(both[both[:, 0] != both[:, 1]], axis=0)
     ends = np.searchsorted(both[:, 0], np.arange(nodes + 1))
@@ -28,8 +29,8 @@ def count_degrees(of: Nodes) -> NDArray[np.float64]:
 
 
 def list_common_features(of: Nodes, features: list[list[int]], most: int, prefix: str) -> list[str]:
-    """Of each node the `most` features that the most of its neighbours have, as words such as "f17", the commonest
-    first, and of equally common ones that of the lower number first."""
+    """List for each node the `most` features that are most common among its neighbours, as words such as "f17": the
+    most common first, ties by the lower number."""
     texts = []
     for near in of:
         counts = Counter(feature for node in near.tolist() for feature in features[node])

@@ -1,8 +1,8 @@
-"""Arrays in HDF5 files; those that MATLAB writes as version 7.3 too.
+"""Arrays in HDF5 files, including MATLAB files of version 7.3.
 
-MATLAB keeps an array's axes in reverse, texts as numbers of their letters, and says so by attributes of the data set
-(MathWorks, "MAT-File Versions": 7.3 is HDF5). Nothing outside the file is read: links to other files, and data sets
-that lie in other files or are put together from them, are refused.
+MATLAB stores an array's axes in reverse order and text as character codes, and marks this by attributes of the data
+set (MathWorks, "MAT-File Versions": 7.3 is HDF5). Nothing outside the file is read: links to other files, and external
+or virtual data sets, are refused.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Array = NDArray[Any]
 
 _HEAD = b"MATLAB 7.3 MAT-file"
 _LARGE = 1 << 28
-"""Bytes from which an array is put into a temporary file, from which it is mapped."""
+"""Arrays of at least this many bytes are copied to a temporary file and memory-mapped."""
 
 _PIECE = 1 << 24
 
 
 def is_matlab_hdf5(raw: Path | bytes) -> bool:
-    """Whether a .mat file is of version 7.3."""
+    """Whether a .mat file has version 7.3."""
     if isinstance(raw, bytes):
         return raw.startswith(_HEAD)
     with raw.open("rb") as file:
@@ -36,10 +36,11 @@ def is_matlab_hdf5(raw: Path | bytes) -> bool:
 
 
 class Hdf5Arrays(Mapping[str, Array]):
-    """The arrays of a file by their paths ("group/x"); each is read when it is asked for.
+    """The arrays of a file by path ("group/x"), each read on access.
 
-    `matlab`: axes in MATLAB's order (at least two), texts as one a row. Raises `MissingGeneratorPackage` without h5py;
-    asking raises `ValueError` or `OSError` where the file or the array is damaged or lies elsewhere.
+    `matlab`: axes in MATLAB's order (at least two), and text arrays as one string per row. Raises
+    `MissingGeneratorPackage` without h5py; access raises `ValueError` or `OSError` if the file or the array is damaged
+    or the array is stored in another file.
     """
 
     def __init__(self, raw: Path | bytes, matlab: bool = False) -> None:
@@ -50,7 +51,7 @@ class Hdf5Arrays(Mapping[str, Array]):
         self._raw, self._matlab, self._h5py = raw, matlab, h5py
         self._names: list[str] = []
         with self._opened() as file:
-            file.visititems(self._note)  # follows no link, and comes to each object once
+            file.visititems(self._note)  # follows no links, and visits each object once
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -64,14 +65,14 @@ class Hdf5Arrays(Mapping[str, Array]):
         with self._opened() as file:
             dataset = file[name]
             if dataset.is_virtual or dataset.external:
-                raise ValueError(f"{name!r} lies in other files, which are not read")
+                raise ValueError(f"{name!r} is stored in other files, which are not read")
             return self._of_matlab(dataset) if self._matlab else self._values(dataset)
 
     def _opened(self) -> Any:
         return self._h5py.File(self._raw if isinstance(self._raw, Path) else io.BytesIO(self._raw), "r")
 
     def _note(self, name: str, item: Any) -> None:
-        # MATLAB keeps what cells refer to in #refs#.
+        # MATLAB stores the contents of cell arrays in #refs#.
         if isinstance(item, self._h5py.Dataset) and not (self._matlab and name.startswith("#")):
             self._names.append(name)
 
@@ -80,7 +81,7 @@ class Hdf5Arrays(Mapping[str, Array]):
             texts: Array = np.asarray(dataset.asstr()[...])
             return texts.astype(np.str_)
         if dataset.dtype.kind not in "biufS":
-            raise ValueError(f"{dataset.name!r} holds {dataset.dtype}: numbers and text are read, and nothing else")
+            raise ValueError(f"{dataset.name!r} holds {dataset.dtype}: only numbers and text can be read")
         if dataset.nbytes < _LARGE or not dataset.shape:
             return np.asarray(dataset[...])
         return _map_to_file(dataset)
@@ -88,10 +89,8 @@ class Hdf5Arrays(Mapping[str, Array]):
     def _of_matlab(self, dataset: Any) -> Array:
         kind = dataset.attrs.get("MATLAB_class", b"")
         if kind in (b"cell", b"struct", b"function_handle") or dataset.dtype.kind == "O":
-            raise ValueError(
-                f"{dataset.name!r} is a {bytes(kind).decode() or 'reference'}: arrays are read, nothing else"
-            )
-        if dataset.attrs.get("MATLAB_empty", 0):  # it holds the shape in place of values
+            raise ValueError(f"{dataset.name!r} is a {bytes(kind).decode() or 'reference'}: only arrays can be read")
+        if dataset.attrs.get("MATLAB_empty", 0):  # it holds the shape instead of values
             return np.zeros(tuple(int(side) for side in dataset[...]))
         values = self._values(dataset).T
         if kind == b"char":
@@ -100,8 +99,8 @@ class Hdf5Arrays(Mapping[str, Array]):
 
 
 def _map_to_file(dataset: Any) -> Array:
-    """A large array, piece by piece into a temporary file that goes with it."""
-    with tempfile.TemporaryFile() as file:  # a mapped file stays for as long as its map
+    """Copy a large array piece by piece to a temporary file, and map it."""
+    with tempfile.TemporaryFile() as file:  # the mapping keeps the file's data after it is closed
         array = np.memmap(file, dataset.dtype, "w+", shape=dataset.shape)
     step = max(1, _PIECE // max(1, dataset.nbytes // dataset.shape[0]))
     for start in range(0, dataset.shape[0], step):

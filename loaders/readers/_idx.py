@@ -1,4 +1,4 @@
-"""The IDX format of the MNIST family: a magic number, the sizes, then unsigned bytes in C order; gzipped or not."""
+"""The IDX format of the MNIST family: a magic number, the sizes, then unsigned bytes in C order; may be gzipped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNSIGNED_BYTE = 8
 
 
 def read_idx(name: str, path: Path) -> NDArray[np.uint8]:
-    """The array of an IDX file of unsigned bytes; `BadData` where it is none, or is cut off."""
+    """Read an IDX file of unsigned bytes. Raises `BadData` if the file has another format or is cut off."""
     content = path.read_bytes()
     if content.startswith(_GZIP):
         try:
@@ -28,15 +28,15 @@ def read_idx(name: str, path: Path) -> NDArray[np.uint8]:
     shape = tuple(int(size) for size in np.frombuffer(content[4:start], ">u4"))
     values = np.frombuffer(content[start:], np.uint8)
     if len(shape) != content[3] or values.size != np.prod(shape, dtype=np.int64):
-        raise BadData(f"{name}: its header promises {'x'.join(map(str, shape))} bytes, it holds {values.size}")
+        raise BadData(f"{name}: its header says {'x'.join(map(str, shape))} bytes, but it holds {values.size}")
     return values.reshape(shape)
 
 
 def read_images_and_labels(
     files: dict[str, Path], pairs: list[list[str]]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-    """The images of `pairs` of files (images, labels), end to end: images (rows, height, width), labels (rows,), and
-    the number of the pair that each row comes from, (rows,)."""
+    """Read `pairs` of files (images, labels) and concatenate them: images (rows, height, width), labels (rows,), and
+    the index of each row's pair, (rows,)."""
     absent = sorted({name for pair in pairs for name in pair} - files.keys())
     if absent:
         raise BadDefinition(f"the distribution has no file {', '.join(absent)}")

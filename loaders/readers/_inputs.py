@@ -1,4 +1,4 @@
-"""The files that a reader reads: those of a source, and of an archive or a folder those that it asks for."""
+"""The files that a reader reads: files of a source, and selected members of archives and folders."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ..files.hidden import is_hidden
 from ..files.patterns import choose_paths
 
 Files = Mapping[str, Path | ArchiveFiles]
-"""A source's files by name; a folder or archive of many files as its members."""
+"""A source's files by name; a folder or archive is given as its members."""
 
 _GROWTH, _HARMLESS = 1000, 1 << 32
-"""How many times its own size a compressed file may hold, and the bytes below which nobody asks."""
+"""The largest ratio of decompressed to compressed size, and the size in bytes below which it is not checked."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """One file. `path` is its name, or its path in a folder or archive; `name` is how messages call it."""
+    """One file. `path` is its name, or its path in a folder or archive; `name` is used in messages."""
 
     name: str
     path: str
@@ -36,7 +36,7 @@ class Input:
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """Its bytes as a stream, decompressed where they are compressed (gzip, bzip2, xz, zstd); `BadData` where they
+        """Open the file as a stream, decompressed if it is compressed (gzip, bzip2, xz, zstd). Raises `BadData` if it
         cannot be read."""
         try:
             with self.raw() as file:
@@ -51,7 +51,7 @@ class Input:
 
 
 class _BoundedStream(io.RawIOBase):
-    """A decompressed stream that does not grow beyond reason."""
+    """A decompressed stream of limited size (protection against decompression bombs)."""
 
     def __init__(self, source: Input, content: BinaryIO) -> None:
         self._source, self._content, self._given = source, content, 0
@@ -66,7 +66,7 @@ class _BoundedStream(io.RawIOBase):
         if self._given > max(_HARMLESS, _GROWTH * self._source.size):
             raise BadData(
                 f"{self._source.name} holds over {self._given:,} bytes in a file of {self._source.size:,}: refused; "
-                "give it uncompressed if it is right"
+                "if this is right, provide it uncompressed"
             )
         return len(piece)
 
@@ -86,11 +86,11 @@ def _open_decompressed(file: BinaryIO, head: bytes) -> BinaryIO:
 
 
 def iterate_inputs(files: Files, selection: str | Sequence[str] = (), but: Container[str] = ()) -> Iterator[Input]:
-    """Each file; of archives (by their name or content) and folders those that fit one of the patterns `selection`
-    (`*.csv`), or the only one there is, in the order in which reading them is fast. Files and members called as one of
-    `but` are left out.
+    """Yield each file. Of archives (recognised by name or content) and folders, yield the members that fit one of the
+    patterns `selection` (`*.csv`), or the only member, in the order in which reading is fast. Files and members whose
+    name is in `but` are left out.
 
-    Raises `BadDefinition` where an archive has several files and none is asked for, `BadData` where none fits.
+    Raises `BadDefinition` if an archive has several files and `selection` is empty, and `BadData` if no file fits.
     """
     patterns = [selection] if isinstance(selection, str) else list(selection)
     for name, where in files.items():
@@ -106,7 +106,7 @@ def iterate_inputs(files: Files, selection: str | Sequence[str] = (), but: Conta
 
 
 def find_input(files: Files, name: str) -> Input:
-    """The file of that name, or of that path in the first archive or folder that has it."""
+    """Return the file with a name, or with that path in the first archive or folder that has it."""
     known_names: list[str] = []
     for own, where in files.items():
         if isinstance(where, Path) and not is_archived(own, where):
@@ -120,11 +120,11 @@ def find_input(files: Files, name: str) -> Input:
             known_names += names
     twins = [other for other in known_names if other.lower() == name.lower()]
     hint = f" ({twins[0]} differs by case only)" if twins else ""
-    raise BadData(f"there is no file {name}{hint}: there are {shorten_list(known_names) or 'none'}")
+    raise BadData(f"no file {name}{hint}: the files are {shorten_list(known_names) or 'none'}")
 
 
 def is_archived(name: str, path: Path) -> bool:
-    """Whether a file is a zip or a tar, by its name or its content; an .npz is none, though it is packed as a zip."""
+    """Whether a file is a zip or tar archive, by its name or content; .npz files do not count."""
     if is_archive(Path(name)) or name.lower().endswith(".npz"):
         return not name.lower().endswith(".npz")
     with path.open("rb") as file:
@@ -132,7 +132,7 @@ def is_archived(name: str, path: Path) -> bool:
 
 
 def open_archives(files: Files, opened: ExitStack) -> dict[str, Path | ArchiveFiles]:
-    """The files, with archives as their members: each is opened once, and closed with `opened`."""
+    """Return the files, with archives opened as their members; the stack `opened` closes them."""
     return {
         name: opened.enter_context(open_archive(where, name))
         if isinstance(where, Path) and is_archived(name, where)
@@ -155,7 +155,7 @@ def _from_members(archive: ArchiveFiles, patterns: Sequence[str], but: Container
             raise BadData(f"{archive.where} has no file {' or '.join(lacking)} (it has {shorten_list(names)})")
     elif len(names) != 1:
         raise BadDefinition(
-            f"{archive.where} holds {shorten_list(names) or 'no file'}: say which to read by options = "
+            f"{archive.where} holds {shorten_list(names) or 'no file'}: choose which to read with options = "
             f"{{ members = [..] }}"
         )
     else:

@@ -1,4 +1,4 @@
-"""Columns of another table, found for each row by a key: no order of rows is taken on trust."""
+"""Columns of another table, joined to each row by a key, independent of the order of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LookupTable:
-    """A table that is held in memory, by its key. `names` are its other columns, `source` is its file."""
+    """A table in memory, indexed by its key. `names` are its other columns, `source` is its file."""
 
     def __init__(self, files: Files, join: Join) -> None:
         import pyarrow as pa
@@ -44,12 +44,12 @@ class LookupTable:
         if len(counted) < len(self._keys):
             twice = next(entry["values"].as_py() for entry in counted if entry["counts"].as_py() > 1)
             raise BadData(
-                f"{self.source} has several rows whose {key!r} is {twice!r}: join it by a column whose "
-                "values differ (`on` of `join`), or leave all but one of them out of the file"
+                f"{self.source} has several rows whose {key!r} is {twice!r}: join by a column with unique values "
+                "(`on` of `join`), or remove all but one of these rows from the file"
             )
 
     def columns(self, cells: Cells) -> list[pa.Array]:
-        """Its columns for some rows; null where it has no such key."""
+        """Return its columns for some rows; null for rows whose key it does not have."""
         import pyarrow.compute as pc
 
         indices = pc.index_in(to_text(cells.column(self.own_key)), self._keys).combine_chunks()

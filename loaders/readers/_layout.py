@@ -1,4 +1,4 @@
-"""Data sets of a table and the files that it names, in a folder or an archive: columns as texts, then files by rows."""
+"""Helpers for data sets in a folder or an archive that consist of a table and the files that it names."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Texts = NDArray[np.object_]
-"""A column of texts."""
+"""A column of strings."""
 
 _BLOCK = 1 << 26
-"""Bytes of files in one piece of a table."""
+"""Bytes of files per piece of a table."""
 
 
 def get_archive(files: Mapping[str, Any], name: str = "") -> ArchiveFiles:
-    """The one folder or archive of a distribution, or the one called `name`."""
+    """Return the only folder or archive of a distribution, or the one called `name`."""
     if not name and len(files) == 1:
         (name,) = files
     if name not in files:
-        raise BadData(f"one folder or archive is needed, and {', '.join(files) or 'none'} given")
+        raise BadData(f"one folder or archive is needed, but got {', '.join(files) or 'none'}")
     source = files[name]
     return source if isinstance(source, ArchiveFiles) else open_archive(source, name)
 
 
 def read_csv_columns(content: bytes, where: str, names: Sequence[str], *, separator: str = ",") -> dict[str, Texts]:
-    """Columns of a CSV by name, as texts. `BadData` where one is absent or a line does not fit."""
+    """Read columns of a CSV by name, as strings. Raises `BadData` if one is missing or a line cannot be read."""
     import pyarrow as pa
     from pyarrow import csv
 
     parse = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    # A record never stands in two blocks: long texts need long blocks.
+    # A record must fit into one block, so long texts need large blocks.
     block = csv.ReadOptions(block_size=max(1 << 24, min(len(content), 1 << 30)))
     text = csv.ConvertOptions(
         include_columns=list(names), column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
@@ -54,12 +54,12 @@ def read_csv_columns(content: bytes, where: str, names: Sequence[str], *, separa
 def read_member_columns(
     archive: ArchiveFiles, name: str, names: Sequence[str], *, separator: str = ","
 ) -> dict[str, Texts]:
-    """Columns of a CSV among the members; see `read_csv_columns`."""
+    """Read columns of a CSV member of an archive; see `read_csv_columns`."""
     return read_csv_columns(archive.read(name), f"{archive.where}: {name}", names, separator=separator)
 
 
 def parse_integers(texts: Texts, where: str) -> NDArray[np.int64]:
-    """Texts as whole numbers ("1.0" is one too); `BadData` names the first that is none."""
+    """Convert strings to whole numbers ("1.0" counts). Raises `BadData` with the first that is not one."""
     floats = parse_floats(texts, where)
     wrong = np.flatnonzero(floats != np.floor(floats))  # NaN differs from itself
     if len(wrong):
@@ -68,7 +68,7 @@ def parse_integers(texts: Texts, where: str) -> NDArray[np.int64]:
 
 
 def parse_floats(texts: Texts, where: str) -> NDArray[np.float64]:
-    """Texts as numbers, empty ones as NaN; `BadData` names the first that is none."""
+    """Convert strings to numbers, empty ones to NaN. Raises `BadData` with the first that is not a number."""
     try:
         return np.asarray([float(text) if text.strip() else np.nan for text in texts], np.float64)
     except ValueError as error:
@@ -83,11 +83,11 @@ def attach_files(
     field: str = "image",
     convert: Callable[[bytes, str], Any] | None = None,
 ) -> Iterator[pa.Table]:
-    """Rows with their files, in pieces, in the order in which reading them is fast. `paths` names the file of each row,
-    several rows may have one; `convert` turns a file's bytes (and its path) into the value of `field`, without it they
-    are a picture.
+    """Yield rows with their files, in pieces, in the order in which reading is fast. `paths` gives the file of each row
+    (several rows may share one). `convert` turns a file's bytes and path into the value of `field`; without it the
+    bytes are checked to be an image and stored unchanged.
 
-    Raises `BadData` where a file is absent, and where a picture is not whole.
+    Raises `BadData` if a file is missing or an image is damaged.
     """
     import pyarrow as pa
 

@@ -1,8 +1,8 @@
-"""MATLAB's .mat files of version 5 to 7: arrays of numbers, sparse ones too, and of text.
+"""MATLAB's .mat files of versions 5 to 7: arrays of numbers (sparse ones too) and of text.
 
-The format is MathWorks' "MAT-File Format" (level 5): elements of a tag (type, bytes) and data, padded to 8 bytes;
-an array is an element of elements (flags, dimensions, name, values), and may be compressed. Cells, structures and
-objects are passed over.
+The format is MathWorks' "MAT-File Format" (level 5): an element is a tag (type, bytes) and data, padded to 8 bytes;
+an array is an element that consists of elements (flags, dimensions, name, values), and may be compressed. Cell arrays,
+structures and objects are skipped.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _CHARACTERS, _SPARSE, _COMPLEX = 4, 5, 0x800
 
 
 def read_matlab(raw: Path | bytes) -> dict[str, NDArray[Any]]:
-    """The arrays of a file by name, in MATLAB's shapes (at least two axes); a text array as one text a row.
+    """Read the arrays of a file by name, in MATLAB's shapes (at least two axes); a text array has one string per row.
 
-    Raises `ValueError` where it is no such file, or is cut off.
+    Raises `ValueError` if the file has another format or is cut off.
     """
     content = memoryview(raw.read_bytes() if isinstance(raw, Path) else raw)
     ends = bytes(content[126:128])
     if len(content) < _HEAD or ends not in (b"IM", b"MI"):
-        raise ValueError("its head is not that of MATLAB 5 to 7")
+        raise ValueError("its header is not that of MATLAB 5 to 7")
     return dict(_iterate_arrays(content[_HEAD:], "<" if ends == b"IM" else ">"))
 
 
@@ -52,16 +52,16 @@ def _inflate_data(data: memoryview) -> bytes:
 
 
 def _iterate_elements(content: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
-    """The type and data of each element."""
+    """Yield the type and data of each element."""
     at = 0
     while at + 8 <= len(content):
         kind, size = (int(word) for word in np.frombuffer(content[at : at + 8], f"{order}u4"))
-        if kind >> 16:  # a small one: its data are within the tag
+        if kind >> 16:  # a small element: its data are within the tag
             yield kind & 0xFFFF, content[at + 4 : at + 4 + (kind >> 16)]
             at += 8
             continue
         if at + 8 + size > len(content):
-            raise ValueError(f"it is cut off: {at + 8 + size - len(content):,} bytes of an array are absent")
+            raise ValueError(f"it is cut off: {at + 8 + size - len(content):,} bytes of an array are missing")
         yield kind, content[at + 8 : at + 8 + size]
         at += 8 + size + (0 if kind == _COMPRESSED else -size % 8)
 

@@ -1,4 +1,4 @@
-"""Where values are missing: null, NaN and an empty cell are one idea, in every format."""
+"""Missing values: null, NaN and empty cells are treated alike in every format."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NAN = r"^\s*[+-]?(?i:nan)\s*$"
-"""NaN, as it is written in a column of numbers; in a column of text it is a word like any other."""
+"""NaN as written in a column of numbers; in a column of text it is an ordinary word."""
 
 _NO_ITEM = r"(?i)\b(?:nan|null)\b"
-"""What stands in a list of numbers that is written as text, as JSON does, where one of them is missing."""
+"""A missing item in a list of numbers that is written as text, such as JSON."""
 
 
 def format_field(field: str, column: str | int) -> str:
-    """A field in a message: its name, and its column where that is called otherwise."""
+    """Format a field for messages: its name, and its column if that has another name."""
     return field if column == field else f"{field} (column {column!r})"
 
 
 def describe_missing(title: str) -> str:
-    return f"{title} is missing: say by `if_missing` what then, 'drop' or a value"
+    return f"{title} is missing: set `if_missing` to 'drop' or a value"
 
 
 def find_missing(
     column: pa.ChunkedArray, texts: Sequence[str] = (), *, numeric: bool = False, tensor: bool = False, nan: bool = True
 ) -> NDArray[np.bool_]:
-    """Which values of a column are missing, (rows,): null, NaN, lists with such items, and those that `texts` name: as
-    text, and in columns of numbers as the numbers that they are. numeric: text is read as numbers, or as truth values,
-    and NaN among it is no word. tensor: text is read as lists of numbers. nan: whether NaN in a list is missing."""
+    """Return a mask (rows,) of the missing values of a column: null, NaN, lists with a missing item, and the values in
+    `texts` (in columns of numbers, the numbers that they denote). numeric: text is read as numbers or truth values, so
+    that "nan" is a missing value. tensor: text is read as lists of numbers. nan: whether NaN in a list is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -55,7 +55,7 @@ def find_missing(
 
 
 def _find_in_lists(column: pa.ChunkedArray, nan: bool) -> NDArray[np.bool_]:
-    """Which lists, nested or not, are missing, or have a missing item at any depth."""
+    """Return a mask of the lists, nested or not, that are missing or have a missing item at any depth."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -80,7 +80,7 @@ def _find_in_lists(column: pa.ChunkedArray, nan: bool) -> NDArray[np.bool_]:
 
 
 def _parse_numbers(texts: Sequence[str], kind: pa.DataType) -> list[pa.Scalar]:
-    """The texts that are values of a type of numbers, as such."""
+    """Convert the texts that are valid values of a numeric type to that type."""
     import pyarrow as pa
 
     scalars = []

@@ -1,4 +1,4 @@
-"""What is wrong with a reader's options, in a line that names the option."""
+"""One-line messages about invalid options of a reader."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...core.errors import suggest_names
 
 
 def describe_option(error: ValidationError, options: type[BaseModel], reader: str) -> str:
-    """The first thing that is wrong with the options of a reader; of one that there is not, those like it."""
+    """Describe the first error in the options of a reader; for an unknown option, suggest similar ones."""
     first = error.errors()[0]
     at = ".".join(str(step) for step in first["loc"])
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:

@@ -1,7 +1,7 @@
-"""Arrays of 64-bit integers out of a torch file, without unpickling it.
+"""Arrays of 64-bit integers from a torch file, read without unpickling.
 
-Unpickling runs whatever a file says. Here the pickle's instructions are only listed, and none is carried out: an array
-is the long text (latin-1, as protocol 2 writes bytes) that follows its name.
+Unpickling can run arbitrary code. Here the pickle's instructions are only listed, and none is executed: an array is the
+long string (latin-1, as protocol 2 writes bytes) that follows its name.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ...core.errors import BadData, get_first_line
 
 
 def read_pickled_integers(path: Path, names: Iterable[str], length: int) -> dict[str, NDArray[np.int64]]:
-    """The arrays `names`, each of `length` numbers, of a dictionary that torch saved in its zip form.
+    """Read the arrays `names`, each of `length` numbers, of a dictionary that torch saved in its zip format.
 
-    `BadData` where the file is no such zip, lacks a name, or holds something else under it.
+    Raises `BadData` if the file has another format, or a name is missing or holds something else.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -41,5 +41,5 @@ def read_pickled_integers(path: Path, names: Iterable[str], length: int) -> dict
     except (ValueError, UnicodeEncodeError) as error:
         raise BadData(f"{path.name}: its pickle cannot be read: {get_first_line(error)}") from error
     if absent := sorted(expected_names - arrays.keys()):
-        raise BadData(f"{path.name} holds no array of {length} whole numbers called {', '.join(absent)}")
+        raise BadData(f"{path.name} has no array of {length} whole numbers named {', '.join(absent)}")
     return arrays

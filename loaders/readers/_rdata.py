@@ -1,8 +1,8 @@
-"""Vectors, matrices and data frames of a file that R saved, without R.
+"""Vectors, matrices and data frames of an RData file, read without R.
 
-The format is R's serialisation in XDR (big-endian), versions 2 and 3, behind the head "RDX2" or "RDX3" and gzip (R
-Internals, section 1.8). Only data are read: numbers, texts, lists and their attributes. A function, an environment or
-another object of R's language is refused; nothing of the file is run.
+The format is R's serialisation in XDR (big-endian), versions 2 and 3, after the header "RDX2" or "RDX3", gzipped (R
+Internals, section 1.8). Only data are read: numbers, strings, lists and their attributes. Functions, environments and
+other language objects are refused; no code of the file is run.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ _DEEPEST = 100
 
 @dataclass
 class Value:
-    """A vector: an array, or a list of texts or of values; with its attributes (`names`, `dim` ..)."""
+    """A vector: an array, or a list of strings or values; with its attributes (`names`, `dim` ..)."""
 
     data: Any
     attributes: dict[str, Value] = field(default_factory=dict)
 
     def matrix(self) -> np.ndarray[Any, Any]:
-        """The array in the shape that its attribute `dim` gives, column by column as R keeps it."""
+        """Return the array in the shape of its attribute `dim` (R stores it in column-major order)."""
         shape = tuple(int(side) for side in self.attributes["dim"].data) if "dim" in self.attributes else (-1,)
         return np.asarray(self.data).reshape(shape, order="F")
 
 
 def read_rdata(path: Path, name: str) -> dict[str, Value]:
-    """The objects of an RData file, by their names; `BadData` where it is none, is cut off, or holds more than data."""
+    """Read the objects of an RData file by name. Raises `BadData` if it has another format, is cut off, or holds
+    language objects."""
     content = path.read_bytes()
     for magic, opened in ((b"\x1f\x8b", gzip.decompress), (b"BZh", bz2.decompress), (b"\xfd7zXZ", lzma.decompress)):
         if content.startswith(magic):
@@ -47,7 +48,7 @@ def read_rdata(path: Path, name: str) -> dict[str, Value]:
             except (OSError, EOFError, lzma.LZMAError) as error:
                 raise BadData(f"{name}: damaged or cut off: {error}") from error
     if content[:7] not in (b"RDX2\nX\n", b"RDX3\nX\n"):
-        raise BadData(f"{name}: not a file that R saved in its binary form")
+        raise BadData(f"{name}: not a file that R saved in its binary format")
     try:
         return _Reader(content, name).objects()
     except (struct.error, ValueError, RecursionError) as error:
@@ -80,7 +81,7 @@ class _Reader:
         return values.astype(kind.replace(">", "="))
 
     def _pairs(self, flags: int, depth: int) -> dict[str, Value]:
-        """A pairlist from its first flags on: values by their tags."""
+        """Read a pairlist from its first flags on: values by tag."""
         pairs: dict[str, Value] = {}
         while flags & 255 == _PAIRLIST:
             if flags & 0x200:
@@ -89,14 +90,14 @@ class _Reader:
             pairs[tag] = self._value(self._int(), depth + 1)
             flags = self._int()
         if flags & 255 != _NULL:
-            raise BadData(f"{self._name}: holds an object of R's language (type {flags & 255}), not data")
+            raise BadData(f"{self._name}: holds an R language object (type {flags & 255}), not data")
         return pairs
 
     def _symbol(self, flags: int) -> str:
         if flags & 255 == _REFERENCE:
             return self._symbols[(flags >> 8 or self._int()) - 1]
         if flags & 255 != _SYMBOL:
-            raise BadData(f"{self._name}: a name is expected, and type {flags & 255} found")
+            raise BadData(f"{self._name}: expected a name, found type {flags & 255}")
         self._int()  # the flags of its characters
         text = self._text()
         self._symbols.append(text)
@@ -112,7 +113,7 @@ class _Reader:
 
     def _value(self, flags: int, depth: int) -> Value:
         if depth > _DEEPEST:
-            raise BadData(f"{self._name}: lists within lists, deeper than {_DEEPEST}")
+            raise BadData(f"{self._name}: lists are nested deeper than {_DEEPEST}")
         kind = flags & 255
         if kind == _NULL:
             return Value([])
@@ -128,7 +129,7 @@ class _Reader:
         elif kind == _LIST:
             data = [self._value(self._int(), depth + 1) for _ in range(self._int())]
         else:
-            raise BadData(f"{self._name}: holds an object of R's language (type {kind}), not data")
+            raise BadData(f"{self._name}: holds an R language object (type {kind}), not data")
         return Value(data, self._pairs(self._int(), depth + 1) if flags & 0x200 else {})
 
     def _string(self) -> str:

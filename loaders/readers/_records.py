@@ -1,4 +1,5 @@
-"""JSON as columns of text: one record a line, or a list of records. What is no text is its JSON."""
+"""JSON records as columns of text: one record per line, or a list of records. Values that are not strings become their
+JSON text."""
 
 from __future__ import annotations
 
@@ -22,17 +23,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KEY = "key"
-"""The column of a record's key, where records are the values of an object."""
+"""The column with a record's key if records are the values of an object."""
 
 _ROWS = 1 << 16
 _LONG, _INTEGRAL = re.compile(rb"[0-9]{16}\.0"), re.compile(r"-?[0-9]{16,}\.0+")
 
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-"""How JSON writes halves of characters, which are text in pairs only."""
+"""JSON's escapes of surrogates, which are text only in pairs."""
 
 
 def read_lines(source: Input, text: TextForm, select_columns: ColumnSelector) -> Iterator[Cells]:
-    """The records of a file of one a line, in blocks; `BadData` with the line that is none."""
+    """Read a file of one record per line, in blocks. Raises `BadData` with the first line that is not a record."""
     yield from _iterate_cells(source, _parse_lines(source, text), select_columns, partial(_locate_line, source, text))
 
 
@@ -47,12 +48,12 @@ def _parse_lines(source: Input, text: TextForm) -> Iterator[dict[str, Any]]:
             except ValueError as error:
                 raise _find_bad_line(source, text) or BadData(f"{source.name}: {get_first_line(error)}") from error
             if not isinstance(record, dict):
-                raise _find_bad_line(source, text) or BadData(f"{source.name}: a line is no JSON object")
+                raise _find_bad_line(source, text) or BadData(f"{source.name}: a line is not a JSON object")
             yield record
 
 
 def _parse_json(content: str | bytes, parse: Callable[..., Any] = json.loads) -> Any:
-    """JSON as Python values; `ValueError` where it is none, or has what no text can hold."""
+    """Parse JSON. Raises `ValueError` if it is not valid, or has a string that cannot be encoded as text."""
     try:
         value = parse(content)
         if _HALF.search(content.encode() if isinstance(content, str) else content):
@@ -60,20 +61,18 @@ def _parse_json(content: str | bytes, parse: Callable[..., Any] = json.loads) ->
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except UnicodeEncodeError as error:
-        raise ValueError(
-            f"\\u{ord(error.object[error.start]):04x} is half of a character (a lone surrogate)"
-        ) from error
+        raise ValueError(f"\\u{ord(error.object[error.start]):04x} is not a character (a lone surrogate)") from error
     return value
 
 
 def _find_bad_line(source: Input, text: TextForm) -> BadData | None:
-    """The first line that is no record, looked for slowly."""
+    """Find the first line that is not a record, line by line."""
     for number, line in text.lines(source):
         if not line.strip():
             continue
         try:
             if not isinstance(_parse_json(line), dict):
-                return BadData(f"{source.name}, line {number}: {line.strip()[:40]!r} is no JSON object")
+                return BadData(f"{source.name}, line {number}: {line.strip()[:40]!r} is not a JSON object")
         except ValueError as error:
             return BadData(f"{source.name}, line {number}: not JSON: {get_first_line(error)}")
     return None
@@ -85,8 +84,8 @@ def _locate_line(source: Input, text: TextForm, row: int) -> str:
 
 
 def read_list(source: Input, text: TextForm, at: str, select_columns: ColumnSelector) -> Iterator[Cells]:
-    """The records of a JSON file: a list of them, or an object of them (its keys are a column then). `at` is the way
-    to them from the top (`data.examples`). `BadData` where there are none."""
+    """Read the records of a JSON file: a list of records, or an object of records (whose keys become a column). `at` is
+    the path to them from the top (`data.examples`). Raises `BadData` if there are no records."""
     content = b"".join(text.blocks(source))
     try:
         document = _parse_json(content, _choose_parser(content))
@@ -94,8 +93,8 @@ def read_list(source: Input, text: TextForm, at: str, select_columns: ColumnSele
         raise BadData(f"{source.name}: not JSON: {get_first_line(error)}") from error
     for step in filter(None, at.split(".")):
         if not isinstance(document, dict) or step not in document:
-            known = f" (there is {shorten_list(list(document))})" if isinstance(document, dict) else ""
-            raise BadData(f"{source.name}: there is no {step!r} on the way that `records` says, {at}{known}")
+            known = f" (the keys are {shorten_list(list(document))})" if isinstance(document, dict) else ""
+            raise BadData(f"{source.name}: no {step!r} on the path `records`, {at}{known}")
         document = document[step]
     if isinstance(document, dict) and document and all(isinstance(record, dict) for record in document.values()):
         document = [{KEY: key, **record} for key, record in document.items()]
@@ -105,15 +104,15 @@ def read_list(source: Input, text: TextForm, at: str, select_columns: ColumnSele
         )
         path = ".".join(filter(None, (at, *inside[:1]))) or ".."
         raise BadData(
-            f"{source.name} is no list of records: say where in it they are by options = {{ records = "
+            f"{source.name} is not a list of records: give the path to them with options = {{ records = "
             f"{json.dumps(path, ensure_ascii=False)} }}"
         )
     yield from _iterate_cells(source, document, select_columns, lambda row: f"record {row + 1}")
 
 
 def _choose_parser(content: bytes) -> Callable[[bytes], Any]:
-    """What parses this content. Whole numbers written with a point ("12345678901234567.0") stay as they are written
-    where float64 does not carry them."""
+    """Choose the parser for this content. Whole numbers with a decimal point ("12345678901234567.0") stay text if they
+    are not exact in float64."""
     return partial(json.loads, parse_float=_parse_float) if _LONG.search(content) else json.loads
 
 
@@ -129,7 +128,7 @@ def _iterate_cells(
     remaining, done = iter(records), 0
     names: list[str] = []
     while batch := list(islice(remaining, _ROWS)):
-        # A record may lack what it has no value for: columns are those that any record has had so far.
+        # Records may omit keys without a value: the columns are the keys of all records so far.
         names = list(dict.fromkeys([*names, *(path for record in batch for path in _iterate_paths(record))]))
         columns = {}
         for index in sorted(select_columns(names)):
@@ -147,7 +146,7 @@ def _make_table(columns: dict[str, pa.Array], rows: int) -> pa.Table:
 
 
 def _iterate_paths(record: dict[str, Any]) -> Iterator[str]:
-    """The names of a record's values; those of an object in it by both names, with a dot."""
+    """Return the names of a record's values; values of a nested object have both names, joined by a dot."""
     for name, value in record.items():
         yield name
         if isinstance(value, dict):
@@ -162,7 +161,7 @@ def _get_value(record: Any, steps: list[str]) -> Any:
 
 
 def _format_value(value: Any) -> str | None:
-    """A value as text: a text itself, numbers in their shortest form, lists and objects as JSON without spaces."""
+    """Format a value as text: strings unchanged, numbers in their shortest form, lists and objects as compact JSON."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

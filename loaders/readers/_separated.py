@@ -1,4 +1,4 @@
-"""Text of separated cells (CSV, TSV ..) as columns of text, block by block, with the line of everything wrong."""
+"""Delimited text (CSV, TSV ..) as columns of text, block by block; errors name the line."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ._inputs import Input
 from ._text import TextForm
 
 SPACES = "spaces"
-"""The separator that is any run of spaces and tabs."""
+"""The name of the separator that is any run of spaces and tabs."""
 
 _UNIT = "\x1f"
-"""What stands for a separator of several characters: the character that ASCII has for it, and text does not."""
+"""Replaces a separator of several characters: ASCII's unit separator, which does not occur in text."""
 
 _BLOCK = 1 << 23
 
@@ -30,8 +30,8 @@ ColumnSelector = Callable[[Sequence[str]], Iterable[int]]
 
 @dataclass(frozen=True)
 class DelimitedFormat:
-    """How cells are told apart. `header`: whether the first line names the columns, or their names where no line does.
-    A `separator` may be of several characters, or `spaces`. Without a `quote`, quotes are text like any other."""
+    """A format of delimited text. `header`: whether the first line names the columns, or the names if no line does.
+    `separator`: one or several characters, or `spaces`. `quote`: "" if quotes are ordinary text."""
 
     text: TextForm
     separator: str = ","
@@ -49,20 +49,20 @@ class DelimitedFormat:
         return block if len(self.separator) == 1 else block.replace(self.separator.encode(), _UNIT.encode())
 
     def read(self, source: Input, select_columns: ColumnSelector | None = None) -> Iterator[Cells]:
-        """The rows of a file, in blocks; of the columns, whose names it is told, those whose places `select_columns`
-        gives. Raises `BadData` with the line where a row has more or fewer cells than the first, or text is not in the
-        encoding."""
+        """Yield the rows of a file in blocks. `select_columns` is called with the column names, and returns the indices
+        of those to read. Raises `BadData` with the line if a row has more or fewer cells than the first, or a text is
+        not in the encoding."""
         blocks = map(self._cells_apart, self.text.blocks(source))
         first = next(blocks, b"")
         if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise BadData(f'{source.name}: UTF-16 text: say options = {{ encoding = "utf-16" }}')
+            raise BadData(f'{source.name}: UTF-16 text: set options = {{ encoding = "utf-16" }}')
         names, rest = self._names(first)
         if names:
             places = sorted(select_columns(names)) if select_columns else range(len(names))
             yield from self._parsed(source, names, places, chain([rest], blocks))
 
     def _names(self, block: bytes) -> tuple[list[str], bytes]:
-        """The columns' names, and the block without the line that says them."""
+        """Return the names of the columns, and the block without the header line."""
         if not block:
             return [], b""
         ended = 0
@@ -83,7 +83,7 @@ class DelimitedFormat:
         return list(self.header or map(str, range(len(first)))), block
 
     def _reader(self, lines: Iterator[str]) -> Iterator[list[str]]:
-        # The same dialect as Arrow's below.
+        # The same dialect as Arrow's parser below.
         return csv.reader(
             lines,
             delimiter=self._cut,
@@ -113,7 +113,7 @@ class DelimitedFormat:
                 ),
                 convert_options=pa.csv.ConvertOptions(
                     column_types=dict.fromkeys(keys, pa.string()),
-                    # Without any column of a file nobody would know how many rows it has.
+                    # At least one column is read, to count the rows.
                     include_columns=[str(index) for index in indices] or keys[:1],
                     strings_can_be_null=False,
                     null_values=[],
@@ -129,7 +129,7 @@ class DelimitedFormat:
             raise self._wrong(source, names, error) from error
 
     def _numbered(self, source: Input) -> Iterator[tuple[int, list[str]]]:
-        """Each row below the header with the line that it begins in."""
+        """Yield each row below the header with the number of its first line."""
         numbers: list[int] = []
 
         def lines() -> Iterator[str]:
@@ -155,29 +155,29 @@ class DelimitedFormat:
         return f"row {row + 1}"
 
     def _wrong(self, source: Input, names: list[str], error: Exception) -> BadData:
-        """What is wrong, with its line: the file is read a second time, slowly."""
+        """Find the line of an error by reading the file again, row by row."""
         begun = 0
         try:
             for number, row in self._numbered(source):
                 begun = number
                 if len(row) != len(names):
                     return BadData(
-                        f"{source.name}, line {number}: {len(row)} cells, and not {len(names)} as the first line has; "
-                        "`separator`, `quote`, `escape`, `comment` and `skip` of `options` say how it is written"
+                        f"{source.name}, line {number}: {len(row)} cells, but the first line has {len(names)}: check "
+                        "`separator`, `quote`, `escape`, `comment` and `skip` of `options`"
                     )
         except BadData as cause:
             return cause
         except csv.Error as cause:
             after = f"after line {begun}" if begun else "at its beginning"
             return BadData(
-                f"{source.name}, {after}: a quote that does not fit ({cause}): where quotes are text, say "
+                f"{source.name}, {after}: an unmatched quote ({cause}): if quotes are ordinary text, set "
                 "options = { quote = '' }"
             )
         return BadData(f"{source.name}: not a readable table: {get_first_line(error)}")
 
 
 class _Stream:
-    """Blocks of bytes as a file that is read from its beginning."""
+    """A read-only file over blocks of bytes."""
 
     closed = False
 

@@ -1,4 +1,4 @@
-"""The rows of a table's file, whatever its format, in blocks."""
+"""The rows of a table's file in blocks, for each format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _ROWS = 1 << 16
 
 
 def read_cells(source: Input, options: TableOptions, select_columns: ColumnSelector) -> Iterator[Cells]:
-    """The rows of a file in blocks; of its columns those `select_columns`, which are places among their names."""
+    """Yield the rows of a file in blocks. `select_columns` is called with the column names, and returns the indices of
+    those to read."""
     match format := options.format_of(source.path):
         case "csv" | "tsv":
             return options.separated(format).read(source, select_columns)
@@ -37,7 +38,7 @@ def read_cells(source: Input, options: TableOptions, select_columns: ColumnSelec
             return _read_parquet(source, select_columns)
         case "lines":
             return _read_text_lines(source, options, select_columns)
-    raise BadDefinition(f"{source.name}: no format {format!r}")
+    raise BadDefinition(f"{source.name}: unknown format {format!r}")
 
 
 def _read_parquet(source: Input, select_columns: ColumnSelector) -> Iterator[Cells]:
@@ -66,7 +67,7 @@ def _read_parquet(source: Input, select_columns: ColumnSelector) -> Iterator[Cel
 
 
 def _iterate_paths(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
-    """The names of columns; those of a structure's fields by both names."""
+    """Return the names of columns; fields of a structure have both names, joined by a dot."""
     import pyarrow as pa
 
     left: list[tuple[tuple[str, ...], pa.Field]] = [((field.name,), field) for field in schema]
@@ -84,12 +85,12 @@ def _get_child(table: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
 
 
 def _read_text_lines(source: Input, options: TableOptions, select_columns: ColumnSelector) -> Iterator[Cells]:
-    """A row for each line that fits the pattern, a column for each of its named groups; every line has to fit."""
+    """Yield a row for each line and a column for each named group of the pattern, which every line must fit."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not options.pattern:
-        raise BadDefinition("table: lines need a `pattern` with named groups: (?P<name>..)")
+        raise BadDefinition("table: the format lines needs a `pattern` with named groups: (?P<name>..)")
     done = 0
     for block in options.text.blocks(source):
         lines = pa.array([line.rstrip(b"\r") for line in block.split(b"\n")], pa.binary())
@@ -99,7 +100,7 @@ def _read_text_lines(source: Input, options: TableOptions, select_columns: Colum
             parts = pc.extract_regex(lines.cast(pa.string()), options.pattern)
         except pa.ArrowInvalid as error:
             for _ in options.text.lines(source):
-                pass  # what is no text is named with its line
+                pass  # text.lines raises for lines that are not text
             raise BadDefinition(f"table: the pattern of {source.name}: {get_first_line(error)}") from error
         locate = partial(_locate_line, source, options)
         rows = np.arange(done, done + len(lines))

@@ -1,4 +1,4 @@
-"""What can be said of a table: which columns are which fields, how it is written, what is missing, which rows stay."""
+"""Options of tables: columns of fields, file format, missing values and selection of rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._text import TextForm
 
 Value = bool | int | float | str
 Columns = str | int | list[str | int] | dict[Literal["first", "last"], str | int]
-"""A column by name or place (from 0); several, or all from the first to the last, for a tensor."""
+"""A column by name or index (from 0); for a tensor several columns, or all from the first to the last."""
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _FORMATS = {
@@ -38,8 +38,8 @@ class Sample(BaseModel):
 
 
 class Join(BaseModel):
-    """Another table, whose columns each row gets by a key: `on` is the key's column, or { own = its }; `prefix` begins
-    the names of its columns here."""
+    """Another table that is joined by a key: `on` is the key's column, or { own = its } if the names differ; `prefix`
+    is put before the names of its columns."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -49,21 +49,21 @@ class Join(BaseModel):
 
     @property
     def keys(self) -> tuple[str, str]:
-        """The key's column here, and in the other table."""
+        """Return the key's column in this table and in the other one."""
         if isinstance(self.on, str):
             return self.on, self.on
         if len(self.on) != 1:
-            raise BadDefinition(f"table: join {self.file}: `on` is one column, or {{ own = its }}")
+            raise BadDefinition(f"table: join {self.file}: `on` must be one column, or {{ own = its }}")
         return next(iter(self.on.items()))
 
     @property
     def form(self) -> TableOptions:
-        """How the other table is written."""
+        """The options for reading the other table."""
         return check_options(**(self.model_extra or {}))
 
 
 class TableOptions(BaseModel):
-    """The options of the reader `table`; its docstring says what each means."""
+    """Options of the reader `table`; `table.pieces` documents them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -118,7 +118,7 @@ class TableOptions(BaseModel):
         return DelimitedFormat(self.text, separator, self.quote, self.escape, header)
 
     def of_file(self, path: str) -> TableOptions:
-        """The options of one file: those of `each` whose name or pattern fits it come first."""
+        """Return the options of one file; options in `each` whose name or pattern fits it take precedence."""
         changes = {
             key: value
             for pattern, options in self.each.items()
@@ -132,21 +132,21 @@ class TableOptions(BaseModel):
         return check_options(**{**base_options, **changes, "constants": constants})
 
     def format_of(self, path: str) -> str:
-        """The format that is said, or that the file's name says."""
+        """Return the option `format`, or the format that the file's name implies."""
         if self.format:
             return self.format
         name = PurePosixPath(path.lower())
         file_format = _FORMATS.get((PurePosixPath(name.stem) if name.suffix in _COMPRESSED else name).suffix)
         if not file_format:
             raise BadDefinition(
-                f"{path}: its name does not say what it is: say options = {{ format = .. }} with one of "
+                f"{path}: its name has no known suffix: set options = {{ format = .. }} to one of "
                 f"{', '.join(sorted({*_FORMATS.values(), 'lines'}))}"
             )
         return file_format
 
 
 def check_options(**options: Any) -> TableOptions:
-    """The options; `BadDefinition` says which is none, or what is wrong with it."""
+    """Parse the options. Raises `BadDefinition` if one is unknown or not valid."""
     try:
         return TableOptions(**options)
     except ValidationError as error:

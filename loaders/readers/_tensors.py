@@ -1,4 +1,4 @@
-"""Arrays as columns of fixed shape."""
+"""Arrays as columns of tensors of a fixed shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def to_tensor_column(values: NDArray[Any]) -> pa.FixedSizeListArray:
-    """An array of shape (rows, ...) as a column of one tensor a row."""
+    """Convert an array of shape (rows, ...) to a column of one tensor per row."""
     import pyarrow as pa
 
     flat = np.ascontiguousarray(values).reshape(len(values), -1)
@@ -20,11 +20,11 @@ def to_tensor_column(values: NDArray[Any]) -> pa.FixedSizeListArray:
 
 
 _ITEMS = (("uint8", "is_uint8"), ("uint8", "is_boolean"), ("int64", "is_integer"), ("float32", "is_floating"))
-"""The item of a tensor, by what Arrow says of the numbers in a list."""
+"""The item type of a tensor for each Arrow type of the numbers in a list."""
 
 
 def find_item_type(kind: pa.DataType) -> str:
-    """The item of the tensors that a column of lists of numbers, nested or not, holds; "" for another column."""
+    """Return the item type of the tensors in a column of lists of numbers, nested or not; "" for another column."""
     import pyarrow as pa
 
     nested = False
@@ -40,15 +40,15 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def is_tensor(kind: pa.DataType) -> bool:
-    """Whether a column is stored as tensors are."""
+    """Whether a column has the storage type of tensors."""
     import pyarrow as pa
 
     return bool(pa.types.is_fixed_size_list(kind) and str(kind.value_type) in ("uint8", "int64", "float"))
 
 
 def to_tensors(column: pa.ChunkedArray) -> tuple[pa.FixedSizeListArray, tuple[int, ...]]:
-    """A column of lists of numbers, nested or not, as one of a tensor a row, and their shape; `Ragged` where the lists
-    of one depth are not all of one length."""
+    """Convert a column of lists of numbers, nested or not, to one tensor per row; return it and the tensors' shape.
+    Raises `Ragged` if the lists of one depth differ in length."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -67,7 +67,7 @@ def to_tensors(column: pa.ChunkedArray) -> tuple[pa.FixedSizeListArray, tuple[in
 
 
 class Ragged(ValueError):
-    """Lists that are no tensors: of several lengths, or with holes."""
+    """Lists that are not tensors, because their lengths differ or values are missing."""
 
     def __init__(self, lengths: list[int]) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Text files as complete lines of UTF-8, whatever encoding they are in, without comments and heads."""
+"""Text files in any encoding as complete lines of UTF-8, without comments and skipped lines."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ...core.errors import BadData, BadDefinition
 from ._inputs import Input
 
 _CHUNK = 1 << 22
-"""Bytes that are read at once."""
+"""Bytes per read."""
 
 _LONGEST = 1 << 28
-"""The bytes of a line beyond which a file is taken for no text."""
+"""A file with a longer line, in bytes, is not considered text."""
 
 
 @dataclass(frozen=True)
 class TextForm:
-    """How a file's text is written: its `encoding`, how many lines to `skip` at its head, and how a line that is a
-    `comment` begins."""
+    """Format of a text file: its `encoding`, how many lines to `skip` at its beginning, and the prefix of a `comment`
+    line."""
 
     encoding: str = "utf-8"
     skip: int = 0
@@ -30,7 +30,7 @@ class TextForm:
 
     @cached_property
     def codec(self) -> str:
-        """The codec's own name, which is one for all ways of writing it."""
+        """The codec's canonical name."""
         try:
             return codecs.lookup(self.encoding).name
         except LookupError as error:
@@ -43,8 +43,8 @@ class TextForm:
         return re.compile(rb"(?m)^" + re.escape(self.comment.encode()) + rb"[^\n]*\n?")
 
     def blocks(self, source: Input) -> Iterator[bytes]:
-        """The file's text in blocks of complete lines, as UTF-8 that nobody has checked yet; skipped lines and comments
-        left out. `BadData` where another encoding does not fit, with the line."""
+        """Yield the text in blocks of complete lines, without skipped lines and comments. Other encodings are converted
+        to UTF-8; files in UTF-8 are not checked. Raises `BadData` with the line if a text is not in the encoding."""
         with source.opened() as file:
             yield from self._without_head(self._decoded(_iterate_whole_lines(source, file), source))
 
@@ -65,7 +65,7 @@ class TextForm:
         if self.codec == "utf-8":
             yield from blocks
             return
-        # Bytes are cut at line feeds, which are one byte of many in UTF-16: what is left of a character waits.
+        # Blocks end at line-feed bytes, which may be half a character in UTF-16: the decoder keeps the rest.
         decoder, lines, rest = codecs.getincrementaldecoder(self.codec)(), 0, ""
         for block in blocks:
             try:
@@ -82,8 +82,8 @@ class TextForm:
             yield rest.encode()
 
     def lines(self, source: Input) -> Iterator[tuple[int, str]]:
-        """Each line with its number in the file, from 1; skipped lines and comments left out. It is slow, and says
-        where something stands. `BadData` at a line that is not in the encoding."""
+        """Yield each line with its number in the file, from 1, without skipped lines and comments. Slow: for locating
+        errors. Raises `BadData` at a line that is not in the encoding."""
         name = "utf-8-sig" if self.codec == "utf-8" else self.encoding
         with source.opened() as file:
             if self.codec.startswith(("utf-16", "utf-32")):
@@ -106,7 +106,7 @@ def _decode_line(source: Input, number: int, line: bytes, codec: str, encoding: 
 
 def _make_decode_error(source: Input, line: int, encoding: str) -> BadData:
     return BadData(
-        f"{source.name}, line {line}: not {encoding} text: name the file's encoding, such as options = {{ encoding = "
+        f"{source.name}, line {line}: not {encoding} text: set the file's encoding, such as options = {{ encoding = "
         '"latin-1" }'
     )
 
@@ -118,7 +118,7 @@ def _iterate_whole_lines(source: Input, file: BinaryIO) -> Iterator[bytes]:
         if not cut:
             rest.append(chunk)
             if sum(map(len, rest)) > _LONGEST:
-                raise BadData(f"{source.name} has a line of over {_LONGEST:,} bytes: it is no text of lines")
+                raise BadData(f"{source.name} has a line of over {_LONGEST:,} bytes: it is not a text file")
             continue
         yield b"".join([*rest, head, cut])
         rest = [tail] if tail else []

@@ -1,5 +1,4 @@
-"""Cells as values of a field's type: text is read as what the source's schema says, and a cell that is none is named
-with its line."""
+"""Conversion of cells to a field's type, as the source's schema gives it; errors name the line."""
 
 from __future__ import annotations
 
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _EXACT = 2**53
-"""Whole numbers below are exact as float64."""
+"""Whole numbers below this are exact in float64."""
 
 
 def is_carried(number: str) -> bool:
-    """Whether float64, and int64, carry a whole number in digits (perhaps with zeros behind a point) as it is."""
+    """Whether a whole number in digits (perhaps with zeros after a decimal point) is exact in float64 and int64."""
     digits = number.partition(".")[0]
     return len(digits) <= 20 and int(float(digits)) == int(digits) and -(2**63) <= int(digits) < 2**63
 
@@ -43,7 +42,7 @@ _WHAT = {
 
 
 def to_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as text; what cannot be text (lists, structures) as JSON."""
+    """Convert a column to text; lists and structures become JSON."""
     import pyarrow as pa
 
     kind = column.type
@@ -60,8 +59,8 @@ def _format_json(value: Any) -> str:
 
 
 def map_values(cells: Cells, column: pa.ChunkedArray, meaning: Mapping[str, Any] | Levels, title: str) -> pa.Array:
-    """What each cell stands for: its value in a map, or its place in a list (of texts, or of several that mean the
-    same); `BadData` where it is not there."""
+    """Map each cell to its value in a mapping, or to its index in a list (whose items are texts, or lists of texts with
+    the same meaning). Raises `BadData` for a cell that is not in it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -78,13 +77,13 @@ def map_values(cells: Cells, column: pa.ChunkedArray, meaning: Mapping[str, Any]
     if indices.null_count:
         index = pc.index(indices.is_null(), True).as_py()
         raise cells.wrong(
-            index, f"{title} is {column[index].as_py()!r}, which is none of {shorten_list(list(map(repr, known)))}"
+            index, f"{title} is {column[index].as_py()!r}, which is not one of {shorten_list(list(map(repr, known)))}"
         )
     return pa.array(list(known.values())).take(indices.combine_chunks())
 
 
 def find_indices(column: pa.ChunkedArray, texts: Sequence[str]) -> tuple[pa.ChunkedArray, str | None]:
-    """The place of each text among `texts`; and the first that is not there, if one is."""
+    """Return the index of each text in `texts`, and the first text that is not in it, or None."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -97,24 +96,24 @@ def find_indices(column: pa.ChunkedArray, texts: Sequence[str]) -> tuple[pa.Chun
 def parse_numbers(
     cells: Cells, column: pa.ChunkedArray, title: str, decimal: str = ".", rounded: bool = False
 ) -> NDArray[np.float64]:
-    """Cells as float64; `BadData` with the line of one that is no number, or is none that float64 has (but with
-    `rounded`)."""
+    """Convert cells to float64. Raises `BadData` with the line of a cell that is not a number or, unless `rounded`, is
+    not exact in float64."""
     values: NDArray[np.float64] = _cast_column(cells, column, "float64", title, decimal, rounded).to_numpy()
     return values
 
 
 def convert_field(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str = ".") -> Any:
-    """A field's values: of one column, or a tensor of several; `BadData` with the line of a cell that is none. Numbers
-    of a field of type float64 are rounded to it where they have more digits."""
+    """Convert one column, or several for a tensor, to a field's values. Numbers with too many digits for float64 are
+    rounded. Raises `BadData` with the line of a cell that is not valid."""
     if len(columns) > 1 or (field.shape and not _is_nested(columns[0])):
         return _make_tensor(cells, columns, field, title, decimal)
     if field.shape:
         try:
             return to_tensors(columns[0])[0] if find_item_type(columns[0].type) else columns[0]
         except Ragged as error:
-            raise cells.wrong(0, f"{title} has, from here on, {error}: pad them to one length") from error
+            raise cells.wrong(0, f"{title} has, from this row on, {error}: pad them to one length") from error
     if len(columns) != 1:
-        raise BadDefinition(f"the field {field.name!r} is made from no column")
+        raise BadDefinition(f"the field {field.name!r} has no column")
     return _cast_column(cells, columns[0], field.item, title, decimal, rounded=True)
 
 
@@ -125,12 +124,13 @@ def _is_nested(column: pa.ChunkedArray) -> bool:
 
 
 def _make_tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str) -> pa.Array:
-    """A tensor a row: of as many columns as it has numbers, or of one column of numbers apart by spaces or commas."""
+    """Make one tensor per row: from one column per number, or from one column of numbers separated by spaces or
+    commas."""
     import pyarrow as pa
 
     size = int(np.prod(field.shape))
     if not field.shape:
-        raise BadDefinition(f"the field {field.name!r} is {field.type}, and is made from {len(columns)} columns")
+        raise BadDefinition(f"the field {field.name!r} is {field.type}, but has {len(columns)} columns")
     if len(columns) == 1 and size > 1:
         values = _split_numbers(cells, columns[0], size, title)
     elif len(columns) == size:
@@ -139,13 +139,13 @@ def _make_tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, tit
             [_cast_column(cells, column, item, title, decimal, rounded).to_numpy() for column in columns]
         )
     else:
-        raise BadDefinition(f"the field {field.name!r} has {size} numbers a row, and {len(columns)} columns")
+        raise BadDefinition(f"the field {field.name!r} has {size} numbers per row, but {len(columns)} columns")
     with np.errstate(invalid="ignore"):
         cast_values = values.astype(field.item)
     inexact = values.dtype == np.float64 and field.item == "int64" and (np.abs(values) >= _EXACT)
     if field.item != "float32" and (wrong := (cast_values != values) | inexact).any():
         index = int(np.flatnonzero(wrong.any(axis=1))[0])
-        raise cells.wrong(index, f"{title} holds what does not fit {field.item}")
+        raise cells.wrong(index, f"{title} has a value that does not fit {field.item}")
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(cast_values).ravel()), size)
 
 
@@ -157,7 +157,7 @@ def _split_numbers(cells: Cells, column: pa.ChunkedArray, size: int, title: str)
     lists = pc.split_pattern(pc.utf8_trim_whitespace(plain), " ").combine_chunks()
     lengths = pc.list_value_length(lists)
     if len(wrong := np.flatnonzero(lengths.to_numpy() != size)):
-        raise cells.wrong(int(wrong[0]), f"{title} has {lengths[int(wrong[0])]} numbers, and not {size}")
+        raise cells.wrong(int(wrong[0]), f"{title} has {lengths[int(wrong[0])]} numbers, not {size}")
     try:
         flat = pc.list_flatten(lists).cast(pa.float64())
     except pa.ArrowInvalid:
@@ -165,7 +165,7 @@ def _split_numbers(cells: Cells, column: pa.ChunkedArray, size: int, title: str)
             try:
                 row.values.cast(pa.float64())
             except pa.ArrowInvalid:
-                raise cells.wrong(index, f"{title} holds what is no number") from None
+                raise cells.wrong(index, f"{title} has a value that is not a number") from None
         raise
     values: NDArray[np.float64] = flat.to_numpy().reshape(-1, size)
     return values
@@ -187,12 +187,12 @@ def _cast_column(cells: Cells, column: pa.ChunkedArray, item: str, title: str, d
             refused.index, f"{title} is {refused}: {describe_remedy(title.split()[0], column.type)}"
         ) from refused
     index = _find_first_wrong(column, item, rounded)
-    raise cells.wrong(index, f"{title} is {column[index].as_py()!r}, and not {_WHAT[item]}") from refused
+    raise cells.wrong(index, f"{title} is {column[index].as_py()!r}, not {_WHAT[item]}") from refused
 
 
 def _try_convert(column: pa.ChunkedArray, item: str, rounded: bool) -> tuple[Any, Exception | None]:
-    """A column as the item of a field; or None, and what is said against it. Whole numbers may be written 3.0, as they
-    are where a number beside them is missing, as far as such numbers are exact."""
+    """Convert a column to a field's item type; return it and None, or None and the error. Whole numbers may be written
+    as 3.0 (common in columns with missing numbers), if they are exact in float64."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -211,12 +211,12 @@ def _try_convert(column: pa.ChunkedArray, item: str, rounded: bool) -> tuple[Any
 
 
 def _find_first_wrong(column: pa.ChunkedArray, item: str, rounded: bool) -> int:
-    """The first cell for which a column cannot be converted, by halving. Where each half can be alone (a number written
-    3.0 beside one too large for that), the first after which the cells before it cannot stay as they are."""
+    """Return the index of the first cell that cannot be converted, by bisection over prefixes of the column. This also
+    finds the first of two cells that only conflict with each other (3.0, and a number too large for float64)."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2
-        # From the beginning: how the cells are read together decides.
+        # Prefixes, since cells are converted together.
         if _try_convert(column.slice(0, middle), item, rounded)[1] is None:
             low = middle
         else:
@@ -225,9 +225,9 @@ def _find_first_wrong(column: pa.ChunkedArray, item: str, rounded: bool) -> int:
 
 
 def repeat_value(value: Any, rows: int) -> pa.Array:
-    """The same value for each row."""
+    """Repeat a value for each row."""
     import pyarrow as pa
 
     if not isinstance(value, bool | int | float | str):
-        raise BadData(f"{value!r} is no value for a field")
+        raise BadData(f"{value!r} is not a value for a field")
     return pa.repeat(pa.scalar(value), rows)

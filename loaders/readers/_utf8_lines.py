@@ -1,4 +1,4 @@
-"""The lines of a UTF-8 file: cut at line feeds alone, for texts hold other characters that Unicode calls line ends."""
+"""The lines of a UTF-8 file, split at line feeds only, since texts may hold Unicode's other line separators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...core.errors import BadData
 
 
 def read_utf8_lines(name: str, content: Path | bytes) -> list[str]:
-    """The lines of a file or of its bytes, without their ends; `BadData` names a file that is not UTF-8."""
+    """Read the lines of a file, or of its bytes, without line ends. Raises `BadData` if it is not UTF-8."""
     content = content.read_bytes() if isinstance(content, Path) else content
     try:
         text = content.decode("utf-8-sig")

@@ -1,4 +1,4 @@
-"""Questions of the AI2 Reasoning Challenge with annotations of how hard each is.
+"""Questions of the AI2 Reasoning Challenge with annotations of their difficulty.
 
 The questions are read from evaluation requests (gzipped JSON lines, one for each option of a question), the annotations
 from the file of Hase et al. 2024 (arXiv 2401.06751). Questions without annotations are left out.
@@ -27,15 +27,15 @@ _LEVELS = {
 }
 _GRADE = re.compile(r"Grade (\d+)")
 _HIGH_SCHOOL = 9
-"""The grade of the questions filed under a subject (Biology, Earth and Space Sciences), which is no grade of primary
-or middle school."""
+"""The grade of questions that are filed under a subject (Biology, Earth and Space Sciences) instead of a grade."""
 
 
 def read(files: dict[str, Path], *, requests: dict[str, str], annotations: str) -> pa.Table:
-    """`question`, `options` (a line each, `A. ..`), `answer` (the place of the right option, from 0), `collection`,
-    `hard` (1 in the challenge set, 0 in the easy one), `grade`, `bloom`, `depth_of_knowledge` and `difficulty`.
+    """Fields: `question`, `options` (one per line, `A. ..`), `answer` (the index of the right option, from 0),
+    `collection`, `hard` (1 in the challenge set, 0 in the easy one), `grade`, `bloom`, `depth_of_knowledge` and
+    `difficulty`.
 
-    requests: for each file of requests the set of ARC ("easy" or "challenge") that its questions are from. The
+    requests: for each file of requests, the set of ARC ("easy" or "challenge") of its questions. The
     annotated levels are numbered from 1, easiest first; `grade` is the school grade, 3 to 8, or 9 for high school.
     """
     import pyarrow as pa
@@ -67,13 +67,13 @@ def _read_documents(name: str, path: Path) -> list[dict[str, Any]]:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             return [json.loads(line)["doc"] for line in lines]
     except (OSError, EOFError, zlib.error, ValueError, KeyError) as error:
-        raise BadData(f"{name} is not gzipped JSON, one request with its `doc` a line: {error}") from error
+        raise BadData(f"{name} is not gzipped JSON with one request and its `doc` per line: {error}") from error
 
 
 def _parse_question(name: str, doc: dict[str, Any]) -> dict[str, Any]:
     match = _QUERY.fullmatch(doc["query"])
     if not match or not 0 <= doc["gold"] < len(doc["choices"]):
-        raise BadData(f"{name}: {doc['id']} is not a question with lettered options and the place of the right one")
+        raise BadData(f"{name}: {doc['id']} is not a question with lettered options and the index of the right one")
     return {
         "question": match["question"],
         "options": "A. " + match["options"].replace("\n ", "\n"),

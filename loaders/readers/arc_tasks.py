@@ -1,7 +1,7 @@
 """Tasks of the Abstraction and Reasoning Corpus (Chollet 2019, arXiv 1911.01547) as text.
 
-A grid is one line of digits a row. A question is the task's solved pairs, in order, and one test input; a task with
-several test inputs gives several rows.
+A grid is written as one line of digits per row. A question consists of the task's solved pairs, in order, and one test
+input; a task with several test inputs gives several rows.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Tasks = dict[str, dict[str, list[dict[str, Grid]]]]
 
 
 def read(files: dict[str, Path | ArchiveFiles], *, sets: list[dict[str, Any]]) -> pa.Table:
-    """Columns `question`, `answer` (a grid), `task` (its published name), `published` and `level`, and `cells`: the
-    answer's.
+    """Columns `question`, `answer` (a grid), `task` (its published name), `published`, `level` and `cells` (the number
+    of cells of the answer).
 
-    sets: in order, each the `file` and `part` that hold its tasks, the `published` name of the set, and its `level`. A
-    task that an earlier set holds, by name or by content, is not read again. Where the file is a folder, each of its
-    JSON files is a task of that name, and `published` also names the folder that it lies in.
+    sets: for each set the `file` and `part` with its tasks, its `published` name and its `level`. A task that an
+    earlier set has, by name or by content, is skipped. If the file is a folder, each of its JSON files is a task with
+    the file's name, and `published` also names the folder of the file.
     """
     import pyarrow as pa
 
@@ -62,7 +62,7 @@ def read(files: dict[str, Path | ArchiveFiles], *, sets: list[dict[str, Any]]) -
 
 
 def format_grid(grid: Grid) -> str:
-    """A grid of colours 0 to 9 as lines of digits."""
+    """Format a grid of colours 0 to 9 as lines of digits."""
     return "\n".join("".join(map(str, row)) for row in grid)
 
 
@@ -75,7 +75,7 @@ def _read_tasks(name: str, path: Path, part: str) -> Tasks:
 
 
 def _read_task_folder(files: ArchiveFiles) -> tuple[Tasks, dict[str, str]]:
-    """The tasks of a folder, and ", " and the folder's name for each."""
+    """Return the tasks of a folder, each with ", " and the folder's name."""
     tasks: Tasks = {}
     folders: dict[str, str] = {}
     for path, content in files.walk(lambda name: name.endswith(".json")):
@@ -87,6 +87,6 @@ def _read_task_folder(files: ArchiveFiles) -> tuple[Tasks, dict[str, str]]:
         except ValueError as error:
             raise BadData(f"{files.where}: {path} is not JSON: {error}") from error
         if not {"train", "test"} <= set(tasks[task]):
-            raise BadData(f"{files.where}: {path} is no task with pairs to train and to test on")
+            raise BadData(f"{files.where}: {path} is not a task with training and test pairs")
         folders[task] = f", {PurePosixPath(path).parent.name}"
     return tasks, folders

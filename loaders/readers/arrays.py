@@ -1,4 +1,4 @@
-"""Arrays in NumPy's, MATLAB's and HDF5 files, rows along one axis: images and labels side by side.
+"""Arrays in NumPy, MATLAB and HDF5 files with rows along one axis, such as images and their labels.
 
 [distributions.options]
 fields = { image = "CIFAR-10-C/{corruption}.npy", label = "CIFAR-10-C/labels.npy" }
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _PIECE = 1 << 25
-"""Bytes of arrays in one table, about."""
+"""Approximate bytes of arrays per table."""
 
 
 def read(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> pa.Table:
-    """The rows of all files; see `pieces`."""
+    """Read the rows of all files; see `pieces`."""
     import pyarrow as pa
 
     return pa.concat_tables(pieces(files, **options))
@@ -52,19 +52,18 @@ def pieces(
     replace: Mapping[str, Mapping[str, int | float | str]] | None = None,
     row_number: str = "",
 ) -> Iterator[pa.Table]:
-    """The rows of arrays that lie side by side, about 32 MB a table.
+    """Yield the rows of parallel arrays, in tables of about 32 MB.
 
     `fields` gives each field's array: a file, or a member of an archive or folder ("set/labels.npy"), with the array's
-    name where a file has several ("data.npz:images", "data.h5:group/images"). Paths may have parts ("{corruption}.npy",
-    see `files/patterns.py`): one set of rows for each file that the first such path fits, its parts being fields;
-    `only` keeps some values of a part. `constants` are fields that have one value. `blocks` are fields that have one
-    value in each of as many equal runs of rows as there are values; `ranges` ({ field = { text = [first, end] } }) say
-    it for runs of any length. `row_axis` is the axis of rows, where it is not the first; `axes` the order of a row's
-    axes ([2, 0, 1] puts colours first). `replace` gives single values others ({ label = { "10" = 0 } }), `row_number`
-    is the field of a row's place.
+    name if a file has several ("data.npz:images", "data.h5:group/images"). Paths may have parts ("{corruption}.npy",
+    see `files/patterns.py`): there is one set of rows for each file that fits the first such path, and the parts are
+    fields; `only` keeps some values of a part. `constants` are fields with one value. `blocks` are fields whose values
+    each cover an equal run of rows, in order; `ranges` ({ field = { text = [first, end] } }) are for runs of any
+    length. `row_axis` is the axis of rows if it is not the first; `axes` is the order of a row's axes ([2, 0, 1] puts
+    channels first). `replace` substitutes single values ({ label = { "10" = 0 } }), and `row_number` is the field of
+    the row's index.
 
-    Raises `BadData` where arrays that belong together differ in length, and where a file holds Python objects: nothing
-    is ever unpickled.
+    Raises `BadData` if parallel arrays differ in length, or if a file holds Python objects: nothing is unpickled.
     """
     import pyarrow as pa
 
@@ -100,7 +99,7 @@ def pieces(
 def _list_file_sets(
     array_files: ArrayFiles, fields: Mapping[str, str], only: Mapping[str, Sequence[str]]
 ) -> list[dict[str, str]]:
-    """The parts of each set of files that belong together; one without parts, where no path has any."""
+    """Return the parts of each set of parallel files; one set without parts if no path has any."""
     patterns = [PathPattern(split_array_path(reference)[0]) for reference in fields.values() if "{" in reference]
     if not patterns:
         return [{}]
@@ -128,7 +127,7 @@ def _count_rows(arrays: Mapping[str, Array]) -> int:
     (first, rows), *others = lengths.items()
     for reference, length in others:
         if length != rows:
-            raise BadData(f"{reference} has {length:,} rows, and {first} {rows:,}: they do not belong together")
+            raise BadData(f"{reference} has {length:,} rows, but {first} has {rows:,}: they must be the same")
     return rows
 
 
@@ -156,7 +155,7 @@ def _make_block_column(name: str, values: Sequence[Any], rows: int, first: int, 
     import pyarrow as pa
 
     if not values or rows % len(values):
-        raise BadData(f"{rows:,} rows are not {len(values)} equal blocks of {name!r}")
+        raise BadData(f"{rows:,} rows cannot be divided into {len(values)} equal blocks of {name!r}")
     return pa.array(list(values)).take(pa.array(np.arange(first, end) // (rows // len(values))))
 
 
@@ -172,12 +171,12 @@ def _make_range_column(name: str, named: Mapping[str, Sequence[int]], first: int
 
 
 def _refuse_shapes(arrays: Mapping[str, Array], schema: Schema | None) -> None:
-    """Rows have as many numbers as the schema says; where they have as many axes, in the same order."""
+    """Check that rows have the schema's number of values and, if they have as many axes, the same shape."""
     for field in schema.fields if schema else ():
         shape = arrays[field.name].shape[1:] if field.name in arrays else field.shape
         same_axes = len(shape) == len(field.shape)
         if field.shape and (shape != field.shape if same_axes else int(np.prod(shape)) != int(np.prod(field.shape))):
             raise BadData(
-                f"a row of {field.name} is {'x'.join(map(str, shape)) or 'one value'}, and {field.type} is asked for"
-                f"{': say by `axes` in which order' * (sorted(shape) == sorted(field.shape))}"
+                f"a row of {field.name} is {'x'.join(map(str, shape)) or 'one value'}, but {field.type} is required"
+                f"{': set the order of its axes with `axes`' * (sorted(shape) == sorted(field.shape))}"
             )

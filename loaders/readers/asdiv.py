@@ -17,8 +17,8 @@ _PARTS = ("Body", "Question", "Answer", "Solution-Type")
 
 
 def read(files: dict[str, Path]) -> pa.Table:
-    """`question` (the body and its question), `answer` (a number in digits, without its unit), `grade` (1 to 6),
-    `operation` (the published type of its solution) and `number`, the problem's own. Problems whose answer is not one
+    """Fields: `question` (the body and its question), `answer` (a number in digits, without its unit), `grade` (1 to
+    6), `operation` (the published type of its solution) and `number` (of the problem). Problems whose answer is not one
     number are left out."""
     import pyarrow as pa
 

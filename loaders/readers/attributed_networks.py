@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def read(files: dict[str, Path], *, networks: dict[str, str], label: str, most: int) -> pa.Table:
-    """A row for each node of the networks, in the order of `networks` (`{NAME: what it is called}`, of NAME.mat) and of
-    the nodes.
+    """A row for each node of the networks, in the order of `networks` (from NAME of NAME.mat to the value of the field
+    `network`) and of the nodes.
 
-    Fields: `features`, the attributes that a node has as words ("f17"); `list_neighbours`, the `most` that the most of
-    its neighbours have, the commonest first; `degree`; `label`, the groups that it is in (0 or 1 for each); `network`.
-    Raises `BadData` where the matrices do not agree on the nodes.
+    Fields: `features`, the node's attributes as words ("f17"); `neighbours`, the `most` attributes that are most common
+    among its neighbours, most common first; `degree`; `label`, its groups (0 or 1 for each); `network`.
+    Raises `BadData` if the matrices differ in their number of nodes.
     """
     import pyarrow as pa
 

@@ -17,8 +17,8 @@ _BOX = re.compile(r"\\(?:boxed|fbox)\s*")
 
 
 def read(files: dict[str, Path]) -> pa.Table:
-    """`problem`, `answer` (what the last box of the solution holds, spaces made single), `subject`, `level` (1 to 5; 0
-    where none is given) and `solution`, from lines of JSON."""
+    """Fields, from lines of JSON: `problem`, `answer` (the content of the last box of the solution, with single
+    spaces), `subject`, `level` (1 to 5, or 0 if none is given) and `solution`."""
     import pyarrow as pa
 
     if len(files) != 1:
@@ -42,12 +42,12 @@ def read(files: dict[str, Path]) -> pa.Table:
                 }
             )
         except (ValueError, KeyError, TypeError) as error:
-            raise BadData(f"{name}: line {number} is no problem of MATH: {type(error).__name__}: {error}") from error
+            raise BadData(f"{name}: line {number} is not a problem of MATH: {type(error).__name__}: {error}") from error
     return pa.Table.from_pylist(rows)
 
 
 def extract_boxed(solution: str) -> str | None:
-    """What the last box of a solution holds: up to the brace that closes it or, without braces, the next word."""
+    """Return the content of the last box of a solution: up to the closing brace or, without braces, the next word."""
     last = None
     for last in _BOX.finditer(solution):  # noqa: B007
         pass

@@ -1,4 +1,4 @@
-"""Pictures of camera traps with annotations in the form of COCO: some locations, some categories (Beery et al. 2018,
+"""Camera-trap images with annotations in COCO format: some locations, some categories (Beery et al. 2018,
 arXiv 1807.04975)."""
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def pieces(
     files: dict[str, Any], *, pictures: str, annotations: str, locations: list[str], categories: list[str]
 ) -> Iterator[pa.Table]:
-    """`image`, `category` (the place in `categories`) and `domain` ("location_38") of each picture of one of the
-    `locations`, as often as it is annotated with other ones of the `categories`. All JSON files of `annotations` are
-    read; a picture that several of them know is one."""
+    """Fields: `image`, `category` (its index in `categories`) and `domain` ("location_38"). There is a row for each
+    image of one of the `locations` and each of the `categories` that it is annotated with. All JSON files of
+    `annotations` are read; an image that is in several of them counts once."""
     image_archive, annotation_archive = get_archive(files, pictures), get_archive(files, annotations)
     places = {name: index for index, name in enumerate(categories)}
     location_of: dict[tuple[str, int], str] = {}
@@ -30,7 +30,7 @@ def pieces(
             _read_annotations(annotation_archive, name, set(locations), places, location_of)
     inside = {path.rpartition("/")[2]: path for path in image_archive.names()}
     if absent := sorted({file for file, _ in location_of} - inside.keys()):
-        raise BadData(f"{image_archive.where} has no picture {absent[0]} ({len(absent):,} are missing)")
+        raise BadData(f"{image_archive.where} has no image {absent[0]} ({len(absent):,} are missing)")
     rows = sorted(location_of)
     yield from attach_files(
         image_archive,
@@ -59,4 +59,4 @@ def _read_annotations(
                 file, location = images[item["image_id"]]
                 location_of[(file, places[kinds[item["category_id"]]])] = location
     except (ValueError, KeyError, TypeError) as error:
-        raise BadData(f"{archive.where}: {name} is no list of images, annotations and categories: {error!r}") from error
+        raise BadData(f"{archive.where}: {name} does not list images, annotations and categories: {error!r}") from error

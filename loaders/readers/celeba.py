@@ -1,4 +1,4 @@
-"""CelebA: aligned faces in a zip, and two lists: attributes (1 or -1) and parts, as texts or as the CSV of WILDS."""
+"""CelebA: aligned faces in a zip, and lists of attributes (1 or -1) and parts, as text or as the CSVs of WILDS."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PARTS = {"0": "train", "1": "val", "2": "test"}
 def pieces(
     files: dict[str, Any], *, faces: str, attributes: str, parts: str, label: str, attribute: str, inside: bool = False
 ) -> Iterator[pa.Table]:
-    """`image`, `blond` (0 or 1: the attribute `label`), `published` (train, val or test), `male` (0 or 1: `attribute`),
-    `cell` (both, such as "0/1") and `picture` (the name of its file).
+    """Fields: `image`, `blond` (0 or 1: the attribute `label`), `published` (train, val or test), `male` (0 or 1: the
+    attribute `attribute`), `cell` (both, such as "0/1") and `picture` (the name of its file).
 
-    faces, attributes, parts: the files' names; `inside`: the lists are members of `faces`, as CSV.
+    faces, attributes, parts: the names of the files. inside: whether the lists are CSV members of `faces`.
     """
     archive = get_archive(files, faces)
     content = archive.read(attributes) if inside else _read_content(files[attributes])
@@ -53,7 +53,7 @@ def _read_content(path: Path) -> bytes:
 
 
 def _parse_attributes(content: bytes, where: str, label: str, attribute: str) -> dict[str, tuple[int, int]]:
-    """The list as it was published: the number of rows, the names, then a file and its values on each line."""
+    """Read a published list: the number of rows, the names, then on each line a file and its values."""
     lines = content.decode("utf-8", "replace").splitlines()
     if len(lines) < 2 or not lines[0].strip().isdigit():
         raise BadData(f"{where} does not begin with the number of its rows")
@@ -69,7 +69,7 @@ def _parse_attributes(content: bytes, where: str, label: str, attribute: str) ->
             raise BadData(f"{where}: line {number} has {len(cells)} values, not {len(names) + 1}")
         rows[cells[0]] = (int(cells[places[0]] == "1"), int(cells[places[1]] == "1"))
     if len(rows) != int(lines[0]):
-        raise BadData(f"{where} has {len(rows):,} rows, and says {lines[0].strip()}")
+        raise BadData(f"{where} has {len(rows):,} rows, but its first line says {lines[0].strip()}")
     return rows
 
 
@@ -91,5 +91,5 @@ def _parse_parts(content: bytes, where: str, inside: bool) -> dict[str, str]:
         pairs = [(name, code) for name, _, code in (line.strip().partition(" ") for line in lines) if name]
     wrong = [pair for pair in pairs if pair[1] not in _PARTS]
     if wrong:
-        raise BadData(f"{where}: {' '.join(wrong[0])!r} is no file and part (0, 1 or 2)")
+        raise BadData(f"{where}: {' '.join(wrong[0])!r} is not a file and a part (0, 1 or 2)")
     return {name: _PARTS[code] for name, code in pairs}

@@ -1,5 +1,5 @@
-"""CFQ: questions and SPARQL queries in one JSON list, and for each split a file with the places of its rows (Keysers et
-al. 2020, arXiv 1912.09713)."""
+"""CFQ: questions and SPARQL queries in one JSON list, and for each split a file with the indices of its rows (Keysers
+et al. 2020, arXiv 1912.09713)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from ..acquire.archive_files import ArchiveFiles
 
 _TEXT = rb'"%s"\s*:\s*"((?:[^"\\]|\\.)*)"'
-"""A text of the JSON file, as it stands there, by its key."""
+"""The pattern of a string value in the JSON file, by its key."""
 
 _PARTS = {"trainIdxs": "train", "devIdxs": "dev", "testIdxs": "test"}
 
 
 def read(files: dict[str, Any], *, folder: str, splits: dict[str, str]) -> pa.Table:
-    """`question` and `query`, with placeholders for entities, and a field for each of `splits` (its file below
-    `folder`/splits): train, dev, test, or "" for a row that it leaves out. A place in two parts is in the later one."""
+    """Fields: `question` and `query`, with placeholders for entities, and a field for each of `splits` (its file below
+    `folder`/splits): train, dev, test, or "" for a row that it leaves out; of two parts of a row the later one."""
     import pyarrow as pa
 
     archive = get_archive(files)
@@ -38,13 +38,13 @@ def read(files: dict[str, Any], *, folder: str, splits: dict[str, str]) -> pa.Ta
                 part[np.asarray(split.get(key, []), np.int64)] = which
             columns[field] = part.tolist()
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        raise BadData(f"{archive.where} is not in the form of CFQ: {error!r}") from error
+        raise BadData(f"{archive.where} is not in CFQ's format: {error!r}") from error
     return pa.table(columns)
 
 
 def _read_texts(archive: ArchiveFiles, name: str) -> dict[str, list[str]]:
-    """Question and query of all rows. The file has 4 GB, of which these are little: no JSON is made of the rest, for
-    which Python would need ten times its size."""
+    """Return the question and the query of all rows. They are a small part of a file of 4 GB, and parsing all of it as
+    JSON would take ten times as much memory."""
     content = archive.read(name)
     texts = {
         field: [json.loads(b'"%s"' % match[1]) for match in re.finditer(_TEXT % key, content)]
@@ -52,9 +52,7 @@ def _read_texts(archive: ArchiveFiles, name: str) -> dict[str, list[str]]:
     }
     questions, queries = len(texts["question"]), len(texts["query"])
     if not questions or questions != queries:
-        raise BadData(
-            f"{archive.where} is not in the form of CFQ: {name} has {questions} questions and {queries} queries"
-        )
+        raise BadData(f"{archive.where} is not in CFQ's format: {name} has {questions} questions and {queries} queries")
     return texts
 
 

@@ -1,5 +1,5 @@
-"""CIFAR-10 and CIFAR-100 as published, in binary or in Python form, with the human labels of CIFAR-N beside the true
-ones."""
+"""CIFAR-10 and CIFAR-100 as published (binary or Python version), with the human labels of CIFAR-N next to the true
+labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PIXELS = 3 * 32 * 32
 NOBODY = -1
-"""The human label of a test image: nobody was asked."""
+"""The human label of test images, which were not annotated."""
 
 
 def read(
@@ -37,19 +37,19 @@ def read(
     workers: str = "",
     python: dict[str, str] | None = None,
 ) -> pa.Table:
-    """`image` (uint8, 3 x 32 x 32), one whole number for each of `labels` (the label bytes before each image), the text
-    `published` (train or test), for each column of `given` the label that people gave (its array in the file `human`),
-    and, where the file `workers` is named, the text `worker` that says who gave it.
+    """Fields: `image` (uint8, 3 x 32 x 32), a whole number for each of `labels` (the label bytes before each image),
+    the text `published` (train or test), for each column of `given` the human label (its array in the file `human`),
+    and, if the file `workers` is given, the text `worker`: who gave the label.
 
-    `train` and `test` are members of `archive`, in the order that human labels are in; the array `clean_label` must
-    equal the column `true`, row by row, or the labels belong to other images (`BadData`). Without `human` there are no
-    labels of people. `python` says that the members are batches of the Python form, and how each of `labels` is called
-    there ({ fine = "fine_labels" }); they are read without unpickling.
+    `train` and `test` are members of `archive`, in the order of the human labels. The array `clean_label` must equal
+    the column `true`; otherwise the labels belong to other images (`BadData`). Without `human` there are no human
+    labels. `python`: the members are batches of the Python version, where each of `labels` has the name given here
+    ({ fine = "fine_labels" }); they are read without unpickling.
     """
     import pyarrow as pa
 
     if absent := sorted({archive, human or archive, workers or archive} - files.keys()):
-        raise BadDefinition(f"cifar reads {', '.join(absent)}, and the files are {', '.join(sorted(files)) or 'none'}")
+        raise BadDefinition(f"cifar reads {', '.join(absent)}, but the files are {', '.join(sorted(files)) or 'none'}")
     parts = [_read_records(files[archive], members, labels, python) for members in (train, test)]
     records = np.concatenate(parts)
     count, rest = len(parts[0]), len(parts[1])
@@ -75,7 +75,7 @@ def read(
 def _read_records(
     archive: Path, members: list[str], labels: list[str], python: dict[str, str] | None
 ) -> NDArray[np.uint8]:
-    """The records of the members, end to end: label bytes, then pixels; shape (rows, labels + 3072)."""
+    """Read the records of the members: label bytes, then pixels; shape (rows, labels + 3072)."""
     width = len(labels) + _PIXELS
     contents = []
     try:
@@ -90,12 +90,12 @@ def _read_records(
         raise BadData(f"{archive.name}: {get_first_line(error)}") from error
     for member, content in zip(members, contents, strict=True):
         if not len(content) or len(content) % width:
-            raise BadData(f"{archive.name}: {member} has {len(content)} bytes, no whole number of {width}-byte records")
+            raise BadData(f"{archive.name}: {member} has {len(content)} bytes, which is not a multiple of {width}")
     return np.concatenate(contents).reshape(-1, width)
 
 
 def _convert_batch(content: bytes, where: str, labels: list[str]) -> bytes:
-    """A batch of the Python form as records of the binary form."""
+    """Convert a batch of the Python version to records of the binary version."""
     batch = read_batch(content, where)
     pixels = batch.get("data")
     if not isinstance(pixels, np.ndarray) or pixels.ndim != 2 or pixels.shape[1] != _PIXELS:
@@ -105,19 +105,19 @@ def _convert_batch(content: bytes, where: str, labels: list[str]) -> bytes:
         column = batch.get(name)
         fits = isinstance(column, list) and len(column) == len(pixels)
         if not fits or not all(type(value) is int and 0 <= value < 256 for value in column or ()):
-            raise BadData(f"{where}: its {name!r} are not {len(pixels)} whole numbers from 0 to 255")
+            raise BadData(f"{where}: its {name!r} are not {len(pixels)} whole numbers between 0 and 255")
         columns.append(np.array(column, np.uint8).reshape(-1, 1))
     return np.concatenate([*columns, pixels], axis=1).tobytes()
 
 
 def _read_workers(path: Path, rows: int) -> list[str]:
-    """Who labelled each training image, from lines such as `5--9,239,41`: images 5 to 9, worker 239, 41 seconds."""
+    """Read who labelled each training image, from lines such as `5--9,239,41` (images 5 to 9, worker 239, 41 s)."""
     who = [""] * rows
     with path.open(newline="", encoding="utf-8") as file:
         for line in list(csv.reader(file))[1:]:
             span = re.fullmatch(r"(\d+)--(\d+)", line[0]) if line else None
             if not span or len(line) < 2 or not int(span[1]) <= int(span[2]) < rows:
-                raise BadData(f"{path.name}: {','.join(line)[:40]!r} is no line of images, worker and seconds")
+                raise BadData(f"{path.name}: {','.join(line)[:40]!r} is not a line of images, worker and seconds")
             for image in range(int(span[1]), int(span[2]) + 1):
                 who[image] = line[1]
     if "" in who:

@@ -1,7 +1,7 @@
-"""CIFAR-10 as a folder of pictures, `part/class/number.jpg`, joined with what people said of each picture.
+"""CIFAR-10 as a folder of images, `part/class/number.jpg`, joined with human labels.
 
-The published labels of people follow the order of the published arrays. The k-th picture of a class, by file name, is
-the k-th one of that class in the arrays: the true labels in their order say which.
+The published human labels follow the order of the published arrays. The k-th image of a class, by file name, is the
+k-th image of that class in the arrays, which is found by the true labels.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 NOBODY = -1
-"""The label of a picture that nobody was asked about."""
+"""The label of images that were not annotated."""
 
 
 _PIECE = 4096
-"""The rows of one piece."""
+"""Rows per piece."""
 
 
 def pieces(
     files: dict[str, Any], *, pictures: str, human: str, given: dict[str, str], test: str, crowd: str, errors: str
 ) -> Iterator[pa.Table]:
-    """`image`, `object` (0 to 9), `published` (train or test) and `number` (the place in the published arrays) of each
-    picture of the tree `pictures`.
+    """Fields: `image`, `object` (0 to 9), `published` (train or test) and `number` (the index in the published arrays),
+    for each image of the tree `pictures`.
 
-    Training pictures have for each field of `given` a label from the arrays of CIFAR-10N (`human`). Test pictures, in
-    the order of the true labels `test`, have `disagreement`, the share of CIFAR-10H's annotators (`crowd`, counts of
-    shape (10000, 10)) who did not choose the true label, and `disputed`: whether most of the five annotators of
-    Northcutt et al. (`errors`) did not choose the given label. Others have -1, 0 and false.
+    Training images have a label from the arrays of CIFAR-10N (`human`) for each field of `given`. Test images, in the
+    order of the true labels `test`, have `disagreement`, the share of CIFAR-10H's annotators (`crowd`, counts of shape
+    (10000, 10)) who did not choose the true label, and `disputed`, whether most of the five annotators of Northcutt et
+    al. (`errors`) did not choose the given label. Elsewhere the values are -1, 0 and false.
     """
     label_arrays = read_pickled_integers(files[human], [*given.values(), "clean_label"], 50_000)
     truth = {"train": label_arrays["clean_label"], "test": _load_array(files[test], (10_000,)).astype(np.int64)}
@@ -53,9 +53,11 @@ def pieces(
         part, category, file = _split_path(name, tree.where)
         kind, index = CLASSES.index(category), int(file)
         if index >= len(numbers[part][kind]):
-            raise BadData(f"{tree.where}: {name} is one more {category} than the published {len(numbers[part][kind])}")
+            raise BadData(
+                f"{tree.where}: {name}: more images of {category} than the {len(numbers[part][kind])} published"
+            )
         if not content.startswith(b"\xff\xd8") or not content.endswith(b"\xff\xd9"):
-            raise BadData(f"{tree.where}: {name} is no whole JPEG")
+            raise BadData(f"{tree.where}: {name} is not a complete JPEG")
         rows.append((content, kind, part, int(numbers[part][kind][index])))
         if len(rows) == _PIECE:
             yield _make_table(rows, given_labels, counts, disputed)
@@ -69,7 +71,7 @@ def _make_table(
     counts: NDArray[Any],
     disputed: NDArray[np.int64],
 ) -> pa.Table:
-    """The rows (picture, object, part, number) with what people said of each picture."""
+    """Add the human labels to rows (image, object, part, number)."""
     import pyarrow as pa
 
     pictures, objects, parts, places = zip(*rows, strict=True) if rows else ((), (), (), ())
@@ -96,7 +98,7 @@ def _split_path(name: str, where: str) -> tuple[str, str, str]:
 
 
 def _list_class_indices(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """For each class the places of its pictures in the published order."""
+    """Return for each class the indices of its images in the published order."""
     return [np.flatnonzero(labels == kind) for kind in range(len(CLASSES))]
 
 
@@ -111,7 +113,7 @@ def _load_array(path: Path, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _read_disputed(path: Path) -> NDArray[np.int64]:
-    """The test pictures whose given label fewer than three of five annotators chose."""
+    """Return the test images whose given label fewer than three of five annotators chose."""
     try:
         answers = json.loads(path.read_bytes())
         return np.array([answer["id"] for answer in answers if answer["mturk"]["given"] < 3], np.int64)

@@ -1,4 +1,4 @@
-"""Clothing1M: pictures in folders, lists of the keys of each part, and lists of labels (Xiao et al. 2015)."""
+"""Clothing1M: images in folders, lists of the keys of each part, and lists of labels (Xiao et al. 2015)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _PARTS = {
 
 
 def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
-    """`image`, `clothing` (the label: noisy in training, clean elsewhere), `published` (train, clean_train, val, test)
-    and `labels` ("noisy" or "clean")."""
+    """Fields: `image`, `clothing` (the label: noisy in training, clean elsewhere), `published` (train, clean_train,
+    val, test) and `labels` ("noisy" or "clean")."""
     archive = get_archive(files)
     given = {name: _read_labels(archive, name) for name in ("noisy_label_kv.txt", "clean_label_kv.txt")}
     paths: list[str] = []
@@ -31,7 +31,7 @@ def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
     for part, (keys, labels) in _PARTS.items():
         for key in _read_lines(archive, keys):
             if key not in given[labels]:
-                raise BadData(f"{archive.where}: {labels} has no label of {key}, which {keys} names")
+                raise BadData(f"{archive.where}: {labels} has no label of {key}, which is in {keys}")
             paths.append(key)
             fields["clothing"].append(given[labels][key])
             fields["published"].append(part)
@@ -48,6 +48,6 @@ def _read_labels(archive: ArchiveFiles, name: str) -> dict[str, int]:
     for line in _read_lines(archive, name):
         key, _, label = line.rpartition(" ")
         if not key or not label.isdigit():
-            raise BadData(f"{archive.where}: {name}: {line!r} is no picture and label")
+            raise BadData(f"{archive.where}: {name}: {line!r} is not an image and a label")
         labels[key] = int(label)
     return labels

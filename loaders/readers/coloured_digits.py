@@ -1,9 +1,9 @@
-"""ColoredMNIST: digits of two colours, where colour foretells the label better than shape does, until it does not.
+"""ColoredMNIST: digits of two colours, where in training colour predicts the label better than shape.
 
 After Arjovsky et al. 2019 (Invariant Risk Minimization, arXiv 1907.02893, section 5.2) and Gulrajani and Lopez-Paz 2021
-(DomainBed, arXiv 2007.01434): the label is whether the digit is below 5, turned over with a fixed probability
-(`noise`); the colour is the label, turned over with a probability of the environment's own. Every draw is frozen: a
-pure function of `seed` and of the image's place in the files.
+(DomainBed, arXiv 2007.01434): the label is whether the digit is below 5, flipped with a fixed probability (`noise`);
+the colour is the label, flipped with a probability that depends on the environment. Every draw is a pure function of
+`seed` and of the image's index in the files.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def read(
     seed: str,
 ) -> pa.Table:
     """Columns `image` (uint8, 2 x height x width: the red channel, then the green one), `label` (1 for digits 0 to 4
-    before the noise), and what no model is shown: `digit`, `colour` and `environment`.
+    before the noise), and the metadata `digit`, `colour` and `environment`.
 
-    pairs: the files (images, labels), read end to end. deals: each takes the images at the places `rows` = [first,
-    last), shuffles them, and deals out the first `take` of them (all by default) to its `environments` (name: the
-    probability that colour and label differ) in turn. stride: every so many-th row and column of pixels is kept.
+    pairs: the files (images, labels), concatenated. deals: each shuffles the images `rows` = [first, last), and
+    distributes the first `take` of them (by default all) to its `environments` (name: the probability that colour and
+    label differ) in turn. stride: every stride-th row and column of pixels is kept.
     """
     import pyarrow as pa
 

@@ -1,8 +1,8 @@
 """Sentences as lines of words with tags: the CoNLL formats (of 2000, 2003, 2012, CoNLL++, MasakhaNER) and CoNLL-U.
 
-A line is a word and what is said of it, in columns (between tabs where a line has one, else between runs of spaces); an
-empty line ends a sentence. A sentence becomes one row: its
-words and its tags, each joined by spaces, so that the n-th tag is that of the n-th word.
+A line has a word and its annotations in columns, separated by tabs or, in a line without tabs, by runs of spaces; an
+empty line ends a sentence. A sentence becomes one row: its words and its tags, each joined by spaces, so that the
+n-th tag belongs to the n-th word.
 """
 
 from __future__ import annotations
@@ -38,19 +38,18 @@ def read(
     types: Mapping[str, str] = _NONE,
     comments: str = "",
 ) -> pa.Table:
-    """`words`, a text field for each of `tags` (field to column, from 0; negative ones count from the end), and
+    """Fields: `words`, a text field for each of `tags` (field to column, from 0; negative ones count from the end), and
     `length`, the number of words.
 
-    constants: for each file the fields that are the same in all its rows. names: for a folder of files a pattern with
-    named groups, which are fields; files whose path it does not fit are not read. retagged: for a file `{ field = other
-    file }`, where the other file has the same sentences with other tags (of the first of `tags`); the field is "" in
-    files without one. number: the column of a word's number, in CoNLL-U; lines of several words ("3-4") and of words
-    that are only understood ("5.1") are left out. spans: a further field, with the first of `tags` reduced to where
-    its spans begin (B), go on (I), and what is outside (O). bio: tags of the older scheme, where only a span that
-    follows another of its type begins with B, become those of the one where each does. Lines that begin with
-    "-DOCSTART-", and comments of CoNLL-U, are no words. Where a word holds a space, it is written with "_".
-    types: other names for the types of spans ({ person = "PER" }). comments: what begins lines that are no words, where
-    the file is no CoNLL-U (in CoNLL-2012 "#begin" and "#end": "#").
+    constants: for each file, the fields that are the same in all its rows. names: for a folder of files, a regular
+    expression whose named groups are fields; files whose path does not match are not read. retagged: for a file
+    `{ field = other file }`, where the other file has the same sentences with other tags (of the first of `tags`); the
+    field is "" in files without one. number: the column of the word's number in CoNLL-U; multiword tokens ("3-4") and
+    empty nodes ("5.1") are left out. spans: a further field, with the first of `tags` reduced to B, I and O. bio:
+    convert tags from IOB1 (where B is used only for a span directly after another of its type) to IOB2 (where every
+    span begins with B). Lines that begin with "-DOCSTART-" and comments of CoNLL-U are skipped. A space in a word
+    becomes "_". types: new names for the types of spans ({ person = "PER" }). comments: the prefix of lines to skip, in
+    files that are not CoNLL-U (in CoNLL-2012 "#" for "#begin" and "#end").
     """
     import pyarrow as pa
 
@@ -66,7 +65,7 @@ def read(
             assert isinstance(again, Path)
             beside[field] = list(_iterate_sentences(other, again.read_bytes(), number, comments))
             if [len(tokens) for tokens in beside[field]] != [len(tokens) for tokens in sentences]:
-                raise BadData(f"{other} does not have the sentences of {name}, word by word")
+                raise BadData(f"the sentences of {other} do not have as many words as those of {name}")
         for index, sentence in enumerate(sentences):
             row: dict[str, Any] = {"words": _join_column(name, sentence, words), "length": len(sentence), **same}
             row |= {field: _join_column(name, sentence, column) for field, column in tags.items()}
@@ -80,14 +79,14 @@ def read(
                 row[spans] = " ".join(tag[:1] for tag in row[first].split(" "))
             rows.append(row)
     if not rows:
-        raise BadData(f"{', '.join(files)}: no sentence in any file")
+        raise BadData(f"{', '.join(files)}: no sentences")
     return pa.Table.from_pylist(rows)
 
 
 def _iterate_inputs(
     files: dict[str, Path | ArchiveFiles], constants: Mapping[str, dict[str, str]], names: str, others: set[str]
 ) -> Iterator[tuple[str, bytes, dict[str, str]]]:
-    """The name, the bytes and the fields in common of each file that holds sentences."""
+    """Yield the name, the bytes and the constant fields of each file with sentences."""
     pattern = re.compile(names)
     for name, file in files.items():
         if isinstance(file, ArchiveFiles):
@@ -118,11 +117,11 @@ def _iterate_sentences(name: str, content: bytes, number: int | None, comments: 
             continue
         if number is not None and not cells[number].isdecimal():
             if not re.fullmatch(r"\d+[-.]\d+", cells[number]):
-                raise BadData(f"{name}: line {line_number}: {cells[number][:20]!r} is no number of a word")
+                raise BadData(f"{name}: line {line_number}: {cells[number][:20]!r} is not the number of a word")
             continue
         width = width or len(cells)
         if len(cells) != width:
-            raise BadData(f"{name}: line {line_number} has {len(cells)} columns, and the lines before it {width}")
+            raise BadData(f"{name}: line {line_number} has {len(cells)} columns, but the lines before it have {width}")
         sentence.append(cells)
 
 
@@ -130,9 +129,9 @@ def _join_column(name: str, sentence: list[list[str]], column: int) -> str:
     try:
         texts = [_WHITE.sub("_", cells[column].strip()) for cells in sentence]
     except IndexError:
-        raise BadData(f"{name}: a line has {len(sentence[0])} columns, and column {column} is asked for") from None
+        raise BadData(f"{name}: a line has {len(sentence[0])} columns, so there is no column {column}") from None
     if "" in texts:
-        raise BadData(f"{name}: a word of {' '.join(texts)[:40]!r} is empty")
+        raise BadData(f"{name}: an empty word in {' '.join(texts)[:40]!r}")
     return " ".join(texts)
 
 
@@ -141,7 +140,7 @@ def _rename_tags(tags: str, types: Mapping[str, str]) -> str:
 
 
 def _iterate_span_starts(tags: list[str]) -> Iterator[str]:
-    """The tags with B at the first of each span."""
+    """Yield the tags with B at the beginning of each span."""
     for before, tag in zip(["O", *tags], tags, strict=False):
         goes_on = tag.startswith("I-") and before[2:] == tag[2:]
         yield tag if goes_on or not tag.startswith("I-") else f"B-{tag[2:]}"

@@ -1,5 +1,5 @@
-"""Pictures whose shape and texture are of two things (Geirhos et al. 2019, arXiv 1811.12231), and the same shapes as
-edges and silhouettes."""
+"""Images that combine the shape of one object with the texture of another (Geirhos et al. 2019, arXiv 1811.12231), and
+the same shapes as edges and silhouettes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r"([a-z]+)/(\1\d+)\.png")
 _TEXTURED = re.compile(r"([a-z]+)/(\1\d+)-([a-z]+)\d+\.png")
-"""The shape, the photograph that it is of, and the texture."""
+"""Shape, photograph, and the texture of a file name."""
 
 
 def pieces(files: dict[str, Any], *, shapes: list[str], kinds: dict[str, str], textured: str) -> Iterator[pa.Table]:
-    """`image`, `shape` (its place in `shapes`), `kind`, `texture` (or "none") and `photograph` of the pictures.
+    """Fields: `image`, `shape` (its index in `shapes`), `kind`, `texture` (or "none") and `photograph`.
 
-    `kinds` names the trees without texture and what each is called (airplane/airplane1.png); in the tree `textured`
-    (airplane/airplane1-bear2.png) the kind is "cue conflict", or "no conflict" where the texture is the shape's own.
+    `kinds` maps the trees without texture (airplane/airplane1.png) to their kind; in the tree `textured`
+    (airplane/airplane1-bear2.png) the kind is "cue conflict", or "no conflict" if shape and texture agree.
     """
     places = {name: index for index, name in enumerate(shapes)}
     for tree, kind in [*kinds.items(), (textured, "")]:
@@ -32,7 +32,7 @@ def pieces(files: dict[str, Any], *, shapes: list[str], kinds: dict[str, str], t
         matches = [form.fullmatch(path) for path in paths]
         for path, fit in zip(paths, matches, strict=True):
             if not fit or not {fit[1], *fit.groups()[2:]} <= places.keys():
-                raise BadData(f"{archive.where}: {path} is no picture of one of {', '.join(shapes)}")
+                raise BadData(f"{archive.where}: {path} is not an image of one of {', '.join(shapes)}")
         valid_matches = [fit for fit in matches if fit]
         yield from attach_files(
             archive,

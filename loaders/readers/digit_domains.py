@@ -1,7 +1,7 @@
-"""Handwritten digits of three collections as pictures of one size: MNIST, USPS, and MNIST-M (digits on photos).
+"""Handwritten digits of three collections as images of one size: MNIST, USPS, and MNIST-M (digits on photos).
 
-Nothing is interpolated, so that the pixels are the same everywhere: MNIST (28 x 28) gets a black border of two pixels,
-each pixel of USPS (16 x 16) becomes two by two, MNIST-M is 32 x 32 as published. Grey pictures have three equal
+Nothing is interpolated, so that the pixels are the same on every platform: MNIST (28 x 28) gets a black border of two
+pixels, each pixel of USPS (16 x 16) becomes two by two, MNIST-M is 32 x 32 as published. Grey images have three equal
 channels.
 """
 
@@ -37,10 +37,10 @@ def pieces(
     mnist_m: str,
     mnist_m_parts: dict[str, list[str]],
 ) -> Iterator[pa.Table]:
-    """`image` (uint8, 32 x 32 x 3), `digit`, `domain` (mnist, usps or mnist_m) and `published` (train or test).
+    """Fields: `image` (uint8, 32 x 32 x 3), `digit`, `domain` (mnist, usps or mnist_m) and `published` (train or test).
 
-    For each published part: `mnist` the files of images and labels, `usps` the RData file and the object in it (the
-    digit, then 256 numbers from -1 to 1 a row), `mnist_m_parts` the folder and the list of labels in the tree
+    Options by published part: `mnist`, the files of images and labels; `usps`, the RData file and the object in it
+    (a digit and 256 numbers from -1 to 1 per row); `mnist_m_parts`, the folder and the list of labels in the tree
     `mnist_m`.
     """
     for part, pair in mnist.items():
@@ -64,7 +64,7 @@ def _read_usps(path: Path, file: str, name: str) -> tuple[NDArray[np.uint8], NDA
         raise BadData(f"{file} has no object {name} (it has {', '.join(sorted(objects))})")
     table = objects[name].matrix()
     if table.ndim != 2 or table.shape[1] != 257 or not (np.abs(table[:, 1:]) <= 1).all():
-        raise BadData(f"{file}: {name} has shape {table.shape}, not a digit and 256 numbers from -1 to 1 a row")
+        raise BadData(f"{file}: {name} has shape {table.shape}, not a digit and 256 numbers from -1 to 1 per row")
     pixels = np.rint((table[:, 1:] + 1) * 127.5).astype(np.uint8).reshape(-1, 16, 16)
     return pixels, table[:, 0].astype(np.int64)
 
@@ -85,24 +85,24 @@ def _read_mnist_m(tree: ArchiveFiles, folder: str, labels: str, part: str) -> It
             yield from _iterate_tables(np.stack(pictures), np.array(digits), "mnist_m", part)
             pictures, digits = [], []
     if seen != len(listed):
-        raise BadData(f"{tree.where}: {labels} has {len(listed)} labels, and {folder} {seen} pictures")
+        raise BadData(f"{tree.where}: {labels} has {len(listed)} labels, but {folder} has {seen} images")
     if pictures:
         yield from _iterate_tables(np.stack(pictures), np.array(digits), "mnist_m", part)
 
 
 def _decode_pixels(content: bytes, where: str) -> NDArray[np.uint8]:
-    """The pixels of a PNG, which every decoder gives alike."""
+    """Decode a PNG. The format is lossless, so the pixels are the same with every decoder."""
     try:
         from PIL import Image
     except ImportError as error:
-        raise MissingGeneratorPackage("decoding pictures", "train") from error
+        raise MissingGeneratorPackage("decoding images", "train") from error
     try:
         with Image.open(io.BytesIO(content), formats=["PNG"]) as picture:
             pixels = np.asarray(picture.convert("RGB"))
-    except MemoryError:  # says nothing of the picture
+    except MemoryError:  # not an error of the image
         raise
-    except Exception as error:  # a decoder meets anything, and raises anything
-        raise BadData(f"{where} is no whole PNG: {get_first_line(error)}") from error
+    except Exception as error:  # a decoder may raise any exception on damaged input
+        raise BadData(f"{where} is not a complete PNG: {get_first_line(error)}") from error
     if pixels.shape != (SIDE, SIDE, 3):
         raise BadData(f"{where} has {pixels.shape[1]} x {pixels.shape[0]} pixels, not {SIDE} x {SIDE}")
     return pixels

@@ -1,4 +1,4 @@
-"""Graphs given as lists of edges and of the nodes' labels: what a node's place in the graph is like."""
+"""Graphs given as lists of edges and of node labels, with structural features of each node."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 def read(files: dict[str, Path], *, graphs: dict[str, list[str]], field: str, label: str) -> pa.Table:
     """A row for each node of the graphs, in the order of `graphs` (`{name: [file of edges, file of labels]}`) and of
-    the nodes' numbers. A line of edges has two nodes; a line of labels, after a first one, a node and its label.
+    the nodes' numbers. A line of edges has two nodes; a line of labels, after a header, has a node and its label.
 
-    Fields (float64), with the graph taken both ways: `degree`; `neighbour_degree_mean`, `neighbour_degree_max` and
-    `neighbour_degree_min`; `within_two`, nodes at most two steps away; `triangles`; `clustering`, the share of pairs
-    of neighbours that are neighbours themselves; `share`, the degree over the graph's nodes less one. And `label`,
-    and `field`, the graph's name. Raises `BadData` where a file holds something else.
+    Fields (float64), for the undirected graph: `degree`; `neighbour_degree_mean`, `neighbour_degree_max` and
+    `neighbour_degree_min`; `within_two`, the nodes at most two steps away; `triangles`; `clustering`, the share of
+    pairs of neighbours that are adjacent; `share`, the degree divided by the number of other nodes. Also `label`, and
+    `field`, the graph's name. Raises `BadData` if a file has another format.
     """
     import pyarrow as pa
 

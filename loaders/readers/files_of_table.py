@@ -1,4 +1,4 @@
-"""A table with a file for each row, such as pictures and their metadata.
+"""A table with a file for each row, such as images and their metadata.
 
 [distributions.options]
 file = "patches/patient_{patient}_node_{node}/patch_x_{x_coord}_y_{y_coord}.png"
@@ -34,7 +34,7 @@ _PATH, _ROW = "path_of_its_file", "row_of_the_table"
 
 
 def read(files: Mapping[str, Path | ArchiveFiles], *, schema: Schema | None = None, **options: Any) -> pa.Table:
-    """The rows of the table with their files; see `pieces`."""
+    """Read the rows of the table with their files; see `pieces`."""
     import pyarrow as pa
 
     return pa.concat_tables(pieces(files, schema=schema, **options))
@@ -52,19 +52,19 @@ def pieces(
     path: str = "",
     accept: list[str] | None = None,
 ) -> Iterator[pa.Table]:
-    """A row for each row of the table, with the bytes of its file as `field`, about 32 MB a table.
+    """Yield the rows of the table with the bytes of their files as `field`, in tables of about 32 MB.
 
-    `file` is the path of a row's file, with the table's columns in it (`{#}` is the row's place, from 0), below
-    `folder` in one of the archives or folders. `table` names the `file` of the table (one of the distribution's, or a
-    member of an archive) and has the options of the reader `table`. `kind` says what is checked of a file: that it is
-    a whole picture or sound, or nothing of its `bytes`; files that are `accept`ed (patterns, see
-    `files/patterns.py`) are read as they are. `path` is the field of the path. Archives are read once, in the order in
-    which they are packed; the table is held in memory.
+    `file` is the path of a row's file, with the table's columns in braces (`{#}` is the row's index, from 0), below
+    `folder` in one of the archives or folders. `table` names the `file` of the table (a file of the distribution or a
+    member of an archive) and has the options of the reader `table`. `kind` is "image" or "audio", to check that files
+    are complete, or "bytes", to check nothing; files that fit `accept` (patterns, see `files/patterns.py`) are not
+    checked. `path` is the field of the path. Archives are read once, in the order in which they are packed; the table
+    is kept in memory.
 
-    Raises `BadData` where rows name files that are not there, and where a file is cut off, damaged or none.
+    Raises `BadData` if a file is missing, cut off, damaged, or of another format.
     """
     if "file" not in table:
-        raise BadDefinition("files_of_table: `table` needs the `file` that it is in")
+        raise BadDefinition("files_of_table: `table` needs `file`, the table's file")
     if kind not in _CHECKS:
         raise BadDefinition(f"files_of_table: kind {kind!r}: use image, audio or bytes")
     path_field = path or _PATH
@@ -83,7 +83,7 @@ def pieces(
 
 
 def _drop_fields(schema: Schema | None, added_fields: Container[str]) -> Schema | None:
-    """The fields that the table has to give."""
+    """Return the schema of the fields that the table must provide."""
     fields = (
         [Field(field.name, field.type, "input") for field in schema.fields if field.name not in added_fields]
         if schema
@@ -113,7 +113,7 @@ def _refuse_absent(table: str, places: Mapping[str, list[int]], folders: Sequenc
 def _iterate_contents(
     where: ArchiveFiles, places: Mapping[str, list[int]], field: str, kind: str, accept: Sequence[str]
 ) -> Iterator[tuple[str, bytes, dict[str, int]]]:
-    """Each row's file, and the row's place in the table, in the order in which the files are packed."""
+    """Yield each row's file and the row's index in the table, in the order in which the files are packed."""
     for path, content in where.walk(places.__contains__):
         if (wrong := _CHECKS[kind](content)) and not choose_paths([path], accept):
             raise BadData(f"{where.where}: {path} {wrong}")

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def read(files: dict[str, Path], *, folder: str, sets: list[str], wild_type: dict[str, str]) -> pa.Table:
-    """The variants of the one zip archive in `files`, in the order of the first CSV; each has `folder`/<set>.csv with
-    the columns sequence, target, set and validation.
+    """The variants of the only zip archive in `files`, in the order of the first CSV. Each set has `folder`/<set>.csv
+    with the columns sequence, target, set and validation.
 
-    Fields: `sequence`; `residues`, those at the sites of `wild_type` (`{site: residue}`, sites from 1) with spaces
-    between; `mutations`, at how many of these sites the residue is another, and `mutated`, the same as a text;
-    `fitness`; and for each of `sets` a field of its name: "train", "validation" or "test". Raises `BadData` where two
-    CSVs differ in a sequence or its target.
+    Fields: `sequence`; `residues`, those at the sites of `wild_type` (`{site: residue}`, sites from 1), separated by
+    spaces; `mutations`, the number of these sites with another residue, and `mutated`, the same as text; `fitness`; and
+    for each of `sets` a field with its name: "train", "validation" or "test". Raises `BadData` if two CSVs differ in a
+    sequence or its target.
     """
     import pyarrow as pa
 
@@ -37,7 +37,7 @@ def read(files: dict[str, Path], *, folder: str, sets: list[str], wild_type: dic
     sequences = list(first)
     for each, rows in tables.items():
         if rows.keys() != first.keys() or any(rows[sequence][0] != first[sequence][0] for sequence in sequences):
-            raise BadData(f"{name}: {each}.csv and {sets[0]}.csv have other sequences or targets")
+            raise BadData(f"{name}: {each}.csv and {sets[0]}.csv differ in their sequences or targets")
     residues = [[sequence[int(site) - 1] for site in wild_type] for sequence in sequences]
     original = list(wild_type.values())
     mutations = np.array(
@@ -54,7 +54,7 @@ def read(files: dict[str, Path], *, folder: str, sets: list[str], wild_type: dic
 
 
 def _read_rows(archive: zipfile.ZipFile, member: str, where: str) -> dict[str, tuple[float, str]]:
-    """By sequence its target and set."""
+    """Read the target and the set of each sequence."""
     rows: dict[str, tuple[float, str]] = {}
     for row in csv.DictReader(io.StringIO(archive.read(member).decode("utf-8"))):
         try:
@@ -62,6 +62,6 @@ def _read_rows(archive: zipfile.ZipFile, member: str, where: str) -> dict[str, t
         except (KeyError, TypeError, ValueError) as error:
             raise BadData(f"{where}: {member}: a row has no sequence, target and set") from error
         if sequence in rows or part not in ("train", "test"):
-            raise BadData(f"{where}: {member}: {sequence[:40]} .. stands there twice, or in no set")
+            raise BadData(f"{where}: {member}: {sequence[:40]} .. occurs twice, or is in no set")
         rows[sequence] = (target, "validation" if row.get("validation") == "True" else part)
     return rows

@@ -1,4 +1,4 @@
-"""Food-101N, pictures from the web by what was asked for (Lee et al. 2018, arXiv 1711.07131), and the test of
+"""Food-101N, web images labelled by their search query (Lee et al. 2018, arXiv 1711.07131), and the test set of
 Food-101."""
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def pieces(files: dict[str, Any], *, web: str, curated: str) -> Iterator[pa.Table]:
-    """`image`, `food` (the place of its class among the sorted classes), `published` (train: all that `imagelist.tsv`
-    of the tree `web` names; test: all that `test.txt` of the tree `curated` names) and `class_name`."""
+    """Fields: `image`, `food` (the index of its class in sorted order), `published` (train: the images in
+    `imagelist.tsv` of the tree `web`; test: the images in `test.txt` of the tree `curated`) and `class_name`."""
     noisy, clean = get_archive(files, web), get_archive(files, curated)
     image_keys = {
         "train": [line.split("\t")[0] for line in _read_lines(noisy, "meta/imagelist.tsv")[1:]],
@@ -26,7 +26,7 @@ def pieces(files: dict[str, Any], *, web: str, curated: str) -> Iterator[pa.Tabl
     names = {part: [key.partition("/")[0] for key in keys] for part, keys in image_keys.items()}
     classes = sorted(set(names["train"]))
     if strange := sorted(set(names["test"]) - set(classes)):
-        raise BadData(f"{clean.where}: meta/test.txt has the class {strange[0]}, and {noisy.where} has none of it")
+        raise BadData(f"{clean.where}: meta/test.txt has the class {strange[0]}, which {noisy.where} does not have")
     places = {name: index for index, name in enumerate(classes)}
     for part, archive in (("train", noisy), ("test", clean)):
         yield from attach_files(

@@ -2,7 +2,7 @@
 
 Read as Shaw et al. 2021 (arXiv 2010.12725) did for the splits they published: the English question in lower case
 without its final mark, FunQL in normal form, and each entity of the query that the question names written `m0` or `m1`
-in both, so that a model need not know the names of places.
+in both, so that a model does not need to know place names.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _STATES = {
     "tx": "texas",
     "wa": "washington",
 }
-"""The states that a query names a city with."""
+"""States by their abbreviations in queries for cities."""
 
 
 def read(files: dict[str, Path], *, questions: int) -> pa.Table:
     """The first `questions` examples (the classic corpus has 880; those after them are later additions).
 
-    `question` and `funql`, anonymised; `number`, the example's number in the file, by which the published splits name
-    it; `words`, the length of the question.
+    Fields: `question` and `funql`, anonymised; `number`, the example's number in the file, which the published splits
+    use; `words`, the length of the question.
     """
     import pyarrow as pa
 
@@ -78,7 +78,7 @@ def _split_words(question: str) -> list[str]:
 
 
 def _anonymise_entities(words: list[str], query: Term) -> tuple[list[str], dict[Term, str]]:
-    """The question with a mark for each entity of the query that it names, and the mark of each such entity.
+    """Replace each entity of the query that the question names by a mark; return the words and the marks.
 
     The first mark goes to the longest entity, so that "new york city" is not taken for the state within it.
     """
@@ -95,7 +95,7 @@ def _anonymise_entities(words: list[str], query: Term) -> tuple[list[str], dict[
 
 
 def _list_aliases(entity: Term) -> list[str]:
-    """How a question may name an entity; a city whose state the query gives is named with its state."""
+    """Return the names that a question may use for an entity; a city with a state in the query is named with it."""
     name, *state = (argument.symbol for argument in entity.arguments)
     if entity.symbol == "countryid":
         return list(_COUNTRY)

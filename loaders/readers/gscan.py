@@ -1,5 +1,5 @@
-"""gSCAN: commands in a grid world, and the actions that carry them out; one JSON with a list for each part (Ruis et al.
-2020, arXiv 2003.05161)."""
+"""gSCAN: commands in a grid world and the actions that execute them, in one JSON file with a list for each part (Ruis
+et al. 2020, arXiv 2003.05161)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def read(files: dict[str, Any], *, member: str, parts: list[str]) -> pa.Table:
-    """`command` and `actions` (words with spaces between), `situation` (the grid, as JSON) and `published`, of the
-    `parts` among the lists of examples."""
+    """Fields: `command` and `actions` (words separated by spaces), `situation` (the grid, as JSON) and `published` (one
+    of `parts`)."""
     import pyarrow as pa
 
     archive = get_archive(files)
@@ -29,5 +29,5 @@ def read(files: dict[str, Any], *, member: str, parts: list[str]) -> pa.Table:
                 rows["situation"].append(json.dumps(example["situation"], sort_keys=True, separators=(",", ":")))
                 rows["published"].append(part)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadData(f"{archive.where}: {member} is not in the form of gSCAN: {error!r}") from error
+        raise BadData(f"{archive.where}: {member} is not in gSCAN's format: {error!r}") from error
     return pa.table(rows)

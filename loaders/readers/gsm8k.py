@@ -1,4 +1,5 @@
-"""GSM8K: grade-school word problems with worked solutions, and how four published systems did on the test part."""
+"""GSM8K: grade-school word problems with worked solutions, and the results of four published systems on the test
+part."""
 
 from __future__ import annotations
 
@@ -16,17 +17,19 @@ _ANSWER = re.compile(r"(?P<solution>.*)\n#### (?P<answer>-?[\d,]+)\s*", re.DOTAL
 
 
 def read(files: dict[str, Path], *, parts: dict[str, str], solutions: str) -> pa.Table:
-    """`question`, `answer` (the final number, in digits without commas), `solution` (the worked lines), `origin`,
-    `steps`, `words`, and `failures`.
+    """Fields: `question`, `answer` (the final number, in digits without commas), `solution` (the worked lines),
+    `origin`, `steps`, `words`, and `failures`.
 
     parts: the published part (`origin`) that each file of problems holds. solutions: the file of model solutions.
     `steps` counts the lines of the solution (Hase et al. 2024, arXiv 2401.06751); `words` those of the question;
-    `failures` the systems that do not solve the problem, -1 where none was asked.
+    `failures` the systems that do not solve the problem, or -1 if none was evaluated on it.
     """
     import pyarrow as pa
 
     if set(files) != {*parts, solutions}:
-        raise BadDefinition(f"gsm8k reads {', '.join(sorted({*parts, solutions}))}, and is given {', '.join(files)}")
+        raise BadDefinition(
+            f"gsm8k reads {', '.join(sorted({*parts, solutions}))}, but the files are {', '.join(files)}"
+        )
     failed = {record["question"]: _count_failures(record) for record in _read_records(solutions, files[solutions])}
     rows = []
     for name, part in parts.items():
@@ -53,9 +56,9 @@ def _read_records(name: str, path: Path) -> list[dict[str, Any]]:
         with path.open(encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
     except ValueError as error:
-        raise BadData(f"{name} is not JSON, one record a line: {error}") from error
+        raise BadData(f"{name} is not JSON with one record per line: {error}") from error
 
 
 def _count_failures(record: dict[str, Any]) -> int:
-    """How many of the systems in a record of model solutions are wrong."""
+    """Return how many of the systems in a record of model solutions are wrong."""
     return sum(not value["is_correct"] for value in record.values() if isinstance(value, dict))

@@ -1,4 +1,4 @@
-"""GSM-Plus (Li et al. 2024, arXiv 2402.19255): problems of GSM8K's test part, changed in eight ways, beside GSM8K."""
+"""GSM-Plus (Li et al. 2024, arXiv 2402.19255): problems of GSM8K's test part, changed in eight ways, and GSM8K."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _NUMBER = re.compile(r"-?[\d,]*\.?\d+")
 
 
 def read(files: dict[str, Path], *, train: str, test: str, changed: str) -> pa.Table:
-    """`question`, `answer` (in digits without commas), `origin` ("train" and "test" of GSM8K, or "changed"), `change`
-    (how, or "none"), and `problem`: the GSM8K problem that a row is or was made from, such as "test 473".
+    """Fields: `question`, `answer` (in digits without commas), `origin` ("train" and "test" of GSM8K, or "changed"),
+    `change` (how, or "none"), and `problem`: the GSM8K problem that a row is or is derived from, such as "test 473".
 
-    Changed problems whose answer is no number are left out: those that cannot be answered, and a few others.
+    Changed problems whose answer is not a number are left out: those that cannot be answered, and a few others.
     """
     import pyarrow as pa
 
     named = {"train": train, "test": test, "changed": changed}
     if set(files) != set(named.values()):
-        raise BadDefinition(f"gsm_plus reads {', '.join(named.values())}, and is given {', '.join(files)}")
+        raise BadDefinition(f"gsm_plus reads {', '.join(named.values())}, but the files are {', '.join(files)}")
     rows: list[dict[str, str]] = []
     tests: dict[str, str] = {}
     for origin, name in named.items():

@@ -1,4 +1,4 @@
-"""GSM-Symbolic (Mirzadeh et al. 2024, arXiv 2410.05229): problems made from GSM8K's, beside GSM8K itself."""
+"""GSM-Symbolic (Mirzadeh et al. 2024, arXiv 2410.05229): variants of GSM8K's problems, and GSM8K itself."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _ANSWER = re.compile(r"(?P<solution>.*)\n#### (?P<answer>-?[\d,]*\.?\d+)\s*", re
 
 
 def read(files: dict[str, Path], *, train: str, test: str, variants: str, clauses: int) -> pa.Table:
-    """`question`, `answer` (the final number, in digits without commas), `origin` ("train" and "test" of GSM8K, or
-    "variants"), and `problem`: the GSM8K problem that a row is or was made from, such as "test 473".
-    `clauses`: how many a row has more than that one, as `clauses` gives it for the variants.
+    """Fields: `question`, `answer` (the final number, in digits without commas), `origin` ("train" and "test" of GSM8K,
+    or "variants"), `problem`: the GSM8K problem that a row is or is derived from, such as "test 473", and `clauses`:
+    how many clauses a row has more than this problem (the option `clauses` for the variants).
 
-    Raises `BadData` where a variant's original is not the problem of its number in the test file.
+    Raises `BadData` if a variant's original is not the problem with its number in the test file.
     """
     import pyarrow as pa
 
     named = {"train": train, "test": test, "variants": variants}
     if set(files) != set(named.values()):
-        raise BadDefinition(f"gsm_symbolic reads {', '.join(named.values())}, and is given {', '.join(files)}")
+        raise BadDefinition(f"gsm_symbolic reads {', '.join(named.values())}, but the files are {', '.join(files)}")
     rows: list[dict[str, str | int]] = []
     tests: list[str] = []
     for origin, name in named.items():
@@ -42,7 +42,7 @@ def read(files: dict[str, Path], *, train: str, test: str, variants: str, clause
                     tests.append(record["question"].strip())
                 if origin == "variants":
                     if tests[record["original_id"]] != record["original_question"].strip():
-                        raise ValueError(f"it was not made from problem {record['original_id']} of {test}")
+                        raise ValueError(f"it is not derived from problem {record['original_id']} of {test}")
                     problem = f"test {record['original_id']}"
             except (ValueError, KeyError, TypeError, IndexError) as error:
                 raise BadData(f"{name}: line {number + 1}: {type(error).__name__}: {error}") from error

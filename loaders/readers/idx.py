@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def read(files: dict[str, Path], *, image: str, label: str, origin: str, parts: dict[str, list[str]]) -> pa.Table:
-    """`image` (uint8, height x width), `label` (a whole number) and the text `origin`: for each row the name of the
-    published part, of `parts`, whose pair of files (images, labels) it comes from."""
+    """Fields: `image` (uint8, height x width), `label` (a whole number) and the text `origin`: the published part of
+    the row. `parts` gives the pair of files (images, labels) of each part."""
     import pyarrow as pa
 
     images, labels, number = read_images_and_labels(files, list(parts.values()))

@@ -1,4 +1,5 @@
-"""Inflection: a lemma and features become a form (SIGMORPHON's shared tasks); what training shows of a test row."""
+"""Inflection (SIGMORPHON's shared tasks): a lemma and features become a form; test rows are marked by what of them
+is in the training data."""
 
 from __future__ import annotations
 
@@ -15,16 +16,16 @@ _SHOWN = {(True, True): "both", (True, False): "lemma", (False, True): "features
 
 
 def read(files: dict[str, Path], *, train: str, tests: dict[str, str]) -> pa.Table:
-    """`lemma`, `features` (apart by spaces, in the published order), `form`, and `origin`: "train", or what `tests`
-    calls the file and what the training file shows of the row, such as "test both" (its lemma and its set of
+    """Fields: `lemma`, `features` (separated by spaces, in the published order), `form`, and `origin`: "train", or the
+    file's name in `tests` and what of the row is in the training file, such as "test both" (its lemma and its set of
     features), "test lemma", "test features" or "test neither".
 
-    Lines are lemma, form and features, apart by tabs, and features by ";".
+    Lines are lemma, form and features, separated by tabs; features are separated by ";".
     """
     import pyarrow as pa
 
     if set(files) != {train, *tests}:
-        raise BadDefinition(f"inflections reads {', '.join([train, *tests])}, and is given {', '.join(files)}")
+        raise BadDefinition(f"inflections reads {', '.join([train, *tests])}, but the files are {', '.join(files)}")
     columns: dict[str, list[str]] = {name: [] for name in ("lemma", "features", "form", "origin")}
     lemmas: set[str] = set()
     bundles: set[str] = set()
@@ -32,7 +33,7 @@ def read(files: dict[str, Path], *, train: str, tests: dict[str, str]) -> pa.Tab
         for number, line in enumerate(read_utf8_lines(name, files[name]), 1):
             cells = line.split("\t")
             if len(cells) != 3 or not all(cells):
-                raise BadData(f"{name}: line {number} is no lemma, form and features: {line[:60]!r}")
+                raise BadData(f"{name}: line {number} is not a lemma, a form and features: {line[:60]!r}")
             lemma, form, features = cells
             if not origin:
                 lemmas.add(lemma)

@@ -1,4 +1,4 @@
-"""Questions and answers in JSON: a list of records, or one that a key holds (BIG-Bench Hard's `examples`)."""
+"""Questions and answers in JSON: a list of records, or an object with such a list (BIG-Bench Hard's `examples`)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def read(
     files: dict[str, Path], *, columns: dict[str, str], constants: dict[str, dict[str, str | int]], records: str = ""
 ) -> pa.Table:
-    """Text fields, each from the key that `columns` names, and the fields that `constants` gives all rows of a file.
-    records: the key of the list of records, where the file is no list itself."""
+    """Text fields from the keys in `columns`, and for each file the fields in `constants`, the same in all its rows.
+    records: the key of the list of records, if the file is not a list."""
     import pyarrow as pa
 
     if set(files) != set(constants):
@@ -28,8 +28,8 @@ def read(
             for record in content[records] if records else content:
                 texts = {field: record[key] for field, key in columns.items()}
                 if not all(isinstance(text, str) for text in texts.values()):
-                    raise BadData(f"{name}: record {len(rows)} holds what is no text")
+                    raise BadData(f"{name}: record {len(rows)} has a value that is not text")
                 rows.append({**texts, **same})
         except (ValueError, KeyError, TypeError) as error:
-            raise BadData(f"{name}: not the JSON of records: {type(error).__name__}: {error}") from error
+            raise BadData(f"{name}: not JSON with the expected records: {type(error).__name__}: {error}") from error
     return pa.Table.from_pylist(rows)

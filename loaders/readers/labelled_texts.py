@@ -1,6 +1,6 @@
-"""Texts with labels: tab-separated tables whose first line names the columns, cells in quotes where they hold quotes.
+"""Labelled texts: tab-separated tables whose first line names the columns; cells with quotes are quoted.
 
-A second file may label the same texts anew, in the same order: distant supervision beside the labels of experts.
+A second file may have other labels of the same texts in the same order, such as distant supervision.
 """
 
 from __future__ import annotations
@@ -30,18 +30,20 @@ def read(
     relabelled: Mapping[str, dict[str, str]] = _NONE,
     number: str = "",
 ) -> pa.Table:
-    """One row a line of the files that `constants` names, in that order.
+    """One row per line of the files in `constants`, in that order.
 
-    texts, labels: for each field its column; a label is the place of its text among `classes`. constants: for each file
+    texts, labels: the column of each field; a label is the index of its text in `classes`. constants: for each file,
     the fields that are the same in all its rows, such as `{ "dev.tsv" = { part = "dev" } }`. relabelled: for a file
-    `{ field = other file }`, where the other file has the same texts in the same order, and its own label; the field is
-    -1 in files without one. number: the field of the row's place in its file, from 0.
+    `{ field = other file }`, where the other file has the same texts in the same order with its own labels; the field
+    is -1 in files without one. number: the field of the row's index in its file, from 0.
     """
     import pyarrow as pa
 
     others = {other for pairs in relabelled.values() for other in pairs.values()}
     if set(files) != {*constants, *others}:
-        raise BadDefinition(f"labelled_texts reads {', '.join([*constants, *others])}, and is given {', '.join(files)}")
+        raise BadDefinition(
+            f"labelled_texts reads {', '.join([*constants, *others])}, but the files are {', '.join(files)}"
+        )
     given = sorted({field for pairs in relabelled.values() for field in pairs})
     columns: dict[str, list[Any]] = {field: [] for field in (*texts, *labels, *given)}
     columns |= {field: [] for field in (*next(iter(constants.values())), *([number] if number else []))}
@@ -72,14 +74,14 @@ def read(
 
 
 def _read_cells(name: str, path: Path) -> list[list[str]]:
-    """The cells of each line, all of as many as the first has."""
+    """Read the cells of each line; every line must have as many as the first."""
     try:
         table = list(csv.reader(read_utf8_lines(name, path), delimiter="\t", strict=True))
     except csv.Error as error:
-        raise BadData(f"{name} is no table of tab-separated cells: {error}") from error
+        raise BadData(f"{name} is not a table of tab-separated cells: {error}") from error
     for number, cells in enumerate(table, 1):
         if len(cells) != len(table[0]):
-            raise BadData(f"{name}: line {number} has {len(cells)} cells, and the first line {len(table[0])}")
+            raise BadData(f"{name}: line {number} has {len(cells)} cells, but the first line has {len(table[0])}")
     if len(table) < 2:
         raise BadData(f"{name} has no rows")
     return table
@@ -95,5 +97,5 @@ def _get_column(name: str, table: list[list[str]], column: str) -> list[str]:
 def _encode_labels(name: str, values: list[str], classes: list[str]) -> list[int]:
     for number, value in enumerate(values, 2):
         if value not in classes:
-            raise BadData(f"{name}: line {number}: the label {value!r} is none of {', '.join(classes)}")
+            raise BadData(f"{name}: line {number}: the label {value!r} is not one of {', '.join(classes)}")
     return [classes.index(value) for value in values]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def read(files: dict[str, Path], *, relations: list[str], lengths: dict[str, int]) -> pa.Table:
-    """`left` and `right`; `relation`, the place of its sign among `relations`; `length`, as `lengths` gives it for the
-    file; `origin`, the file's name without its number (train or test). Brackets and words are apart by one space."""
+    """Fields: `left` and `right`; `relation`, the index of its sign in `relations`; `length`, as `lengths` gives it for
+    the file; `origin`, the file's name without its number (train or test). Brackets and words have single spaces."""
     import pyarrow as pa
 
     if set(files) != set(lengths):
@@ -25,7 +25,7 @@ def read(files: dict[str, Path], *, relations: list[str], lengths: dict[str, int
         for number, line in enumerate(read_utf8_lines(name, files[name]), 1):
             cells = line.split("\t")
             if len(cells) != 3 or cells[0] not in relations:
-                raise BadData(f"{name}: line {number} is no relation and two formulas: {line[:60]!r}")
+                raise BadData(f"{name}: line {number} is not a relation and two formulas: {line[:60]!r}")
             columns["left"].append(" ".join(cells[1].split()))
             columns["right"].append(" ".join(cells[2].split()))
             columns["relation"].append(relations.index(cells[0]))

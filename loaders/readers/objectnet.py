@@ -1,4 +1,4 @@
-"""ImageNet, and ObjectNet's pictures of the things that both have (Barbu et al. 2019, ObjectNet, NeurIPS)."""
+"""ImageNet and ObjectNet, restricted to the object classes of both (Barbu et al. 2019, ObjectNet, NeurIPS)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def pieces(files: dict[str, Any], *, train: str, val: str, objectnet: str) -> Iterator[pa.Table]:
-    """`image`, `thing` (the place of ObjectNet's label among the sorted ones that ImageNet has too), `published`
-    (train, val: ImageNet's pictures of one of its classes for that label; test: ObjectNet's) and `folder` (a synset, or
+    """Fields: `image`, `thing` (the index of ObjectNet's label in the sorted labels that ImageNet has too), `published`
+    (train, val: ImageNet's images of the classes of that label; test: ObjectNet's images) and `folder` (a synset, or
     ObjectNet's folder).
 
     The trees `train` and `val` have a folder for each synset; `objectnet` has `images` and `mappings`, whose four files
-    say which classes of ImageNet (in the order of the synsets) a label stands for.
+    map labels to classes of ImageNet (in the order of the synsets).
     """
     tested, taught = get_archive(files, objectnet), {part: get_archive(files, part) for part in (train, val)}
     synsets = sorted({name.partition("/")[0] for name in taught[train].names() if "/" in name})
@@ -32,12 +32,12 @@ def pieces(files: dict[str, Any], *, train: str, val: str, objectnet: str) -> It
 
 
 def _iterate_rows(archive: ArchiveFiles, head: str, things: dict[str, int], part: str) -> Iterator[pa.Table]:
-    """The pictures in the folders that are some thing's."""
+    """Yield the images in the folders of the shared object classes."""
     paths = [name for name in sorted(archive.names()) if name.startswith(head) and "/" in name[len(head) :]]
     candidates = [(name, name[len(head) :].partition("/")[0]) for name in paths]
     images = [(name, folder) for name, folder in candidates if folder in things]
     if not images:
-        raise BadData(f"{archive.where} has no picture of a thing that ImageNet and ObjectNet both have")
+        raise BadData(f"{archive.where} has no image of an object class of both ImageNet and ObjectNet")
     yield from attach_files(
         archive,
         [name for name, _ in images],
@@ -50,7 +50,7 @@ def _iterate_rows(archive: ArchiveFiles, head: str, things: dict[str, int], part
 
 
 def _map_things(archive: ArchiveFiles, synsets: list[str]) -> tuple[dict[str, int], dict[str, int]]:
-    """The number of the thing by synset, and by ObjectNet's folder."""
+    """Return the index of the object class by synset, and by ObjectNet's folder."""
     label_of = _read_json(archive, "folder_to_objectnet_label.json")
     classes_of = _read_json(archive, "objectnet_to_imagenet_1k.json")
     line_of = _read_json(archive, "pytorch_to_imagenet_2012_id.json")
@@ -63,9 +63,7 @@ def _map_things(archive: ArchiveFiles, synsets: list[str]) -> tuple[dict[str, in
         }
         by_folder = {folder: number[label] for folder, label in label_of.items() if label in number}
     except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-        raise BadData(
-            f"{archive.where}: mappings name a class that ImageNet's folders do not have: {error!r}"
-        ) from error
+        raise BadData(f"{archive.where}: its mappings have a class without a folder in ImageNet: {error!r}") from error
     return by_synset, by_folder
 
 
@@ -75,5 +73,5 @@ def _read_json(archive: ArchiveFiles, name: str) -> dict[str, Any]:
     except ValueError as error:
         raise BadData(f"{archive.where}: mappings/{name} is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise BadData(f"{archive.where}: mappings/{name} is no JSON object")
+        raise BadData(f"{archive.where}: mappings/{name} is not a JSON object")
     return document

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def read(files: dict[str, Any], *, archive: str, folder: str, scaffolds: str, tasks: int) -> pa.Table:
-    """`smiles`, `assays` (float32, one of 0, 1 and NaN for each of `tasks`), `published` (train, valid or test) and
+    """Fields: `smiles`, `assays` (float32, 0, 1 or NaN for each of `tasks`), `published` (train, valid or test) and
     `scaffold`, from `mapping/mol.csv.gz`, `split/scaffold/` and the array of scaffold numbers (the file
     `scaffolds`)."""
     import pyarrow as pa

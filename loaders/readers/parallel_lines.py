@@ -1,4 +1,4 @@
-"""Inputs and outputs in two files, line by line."""
+"""Inputs and outputs in two parallel files of lines."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 def read(
     files: dict[str, Path], *, pairs: dict[str, list[str]], given: str, wanted: str, counted: list[str] | None = None
 ) -> pa.Table:
-    """`given` and `wanted` (fields) of each line, `published` (the key of `pairs`, which names the two files),
-    `skeleton` (those of the line's words that are among `counted`), and `functions`: how many those are."""
+    """Fields: the line of the first file (named by `given`) and of the second (named by `wanted`), `published` (the key
+    of `pairs`, which gives the two files), `skeleton` (the line's words that are in `counted`), and `functions` (their
+    number)."""
     import pyarrow as pa
 
     known = set(counted or ())
@@ -23,7 +24,7 @@ def read(
     for part, (source, target) in pairs.items():
         left, right = (files[name].read_text("utf-8").splitlines() for name in (source, target))
         if len(left) != len(right):
-            raise BadData(f"{source} has {len(left):,} lines, and {target} {len(right):,}: they do not belong together")
+            raise BadData(f"{source} has {len(left):,} lines, but {target} has {len(right):,}: they must be the same")
         for line, target_line in zip(left, right, strict=True):
             rows[given].append(line.strip())
             rows[wanted].append(target_line.strip())

@@ -1,4 +1,4 @@
-"""Parquet: fields from columns of the same or another name; large files piece by piece."""
+"""Parquet files, with fields from columns of the same or another name; large files are read in shards."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _ROWS = 1 << 18
-"""The rows of a shard, at least, where its row groups are smaller."""
+"""Row groups are combined until a shard has this many rows."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Row groups [first, last) of one file, from the row `start` on; `columns` gives each field's column, `maps` the
-    texts of a field whose values are their places, `items` what the values of a field that is no tensor are. labels:
-    fields whose lists may hold NaN, where one is not known."""
+    """Row groups [first, last) of one file, from the row `start` on. `columns` has the column of each field, `maps` the
+    texts of a field whose values are their indices, `items` the item types of scalar fields. labels: fields whose lists
+    may have NaN, for unknown labels."""
 
     path: Path
     name: str
@@ -47,8 +47,8 @@ def read(
     maps: dict[str, list[str]] | None = None,
     schema: Schema | None = None,
 ) -> pa.Table:
-    """The fields that `columns` names, each from its column, of all files in the order of their names. `maps`: a
-    field's texts, whose places are its values. `BadData` names the row where one is missing (null or NaN)."""
+    """Read the fields in `columns`, each from its column, of all files in the order of their names. `maps`: a field's
+    texts, whose indices are its values. Raises `BadData` with the row of a missing value (null or NaN)."""
     import pyarrow as pa
 
     tables = [read_shard(shard) for shard in shards(files, columns=columns, maps=maps, schema=schema)]
@@ -64,7 +64,7 @@ def shards(
     maps: dict[str, list[str]] | None = None,
     schema: Schema | None = None,
 ) -> list[Shard]:
-    """The rows of all files in pieces that are read apart."""
+    """Return shards that together have the rows of all files, and can be read independently."""
     labels = tuple(field.name for field in schema.of_role("label")) if schema else ()
     scalars = [field for field in schema.fields if not field.shape and field.name not in (maps or {})] if schema else []
     items = tuple((field.name, field.item) for field in scalars)
@@ -87,7 +87,7 @@ def shards(
 
 
 def read_shard(shard: Shard) -> pa.Table:
-    """The rows of one shard."""
+    """Read the rows of one shard."""
     import pyarrow as pa
 
     source_columns = dict(shard.columns)
@@ -113,7 +113,7 @@ def read_shard(shard: Shard) -> pa.Table:
     for field, texts in shard.maps:
         field_columns[field], absent = find_indices(field_columns[field], texts)
         if absent is not None:
-            raise BadData(f"{shard.name}: {field} is {absent!r}, which is none of its {len(texts)} classes")
+            raise BadData(f"{shard.name}: {field} is {absent!r}, which is not one of its {len(texts)} classes")
     return pa.table(field_columns)
 
 
@@ -126,12 +126,12 @@ def _cast_item(column: pa.ChunkedArray, item: str, field: str, shard: Shard) -> 
     except NotExact as error:
         raise BadData(f"{shard.name}: {title} is {error}: {describe_remedy(field, column.type)}") from error
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        why = f"{describe_type(column.type)}, and not {item}: {get_first_line(error)}"
+        why = f"{describe_type(column.type)}, not {item}: {get_first_line(error)}"
         raise BadData(f"{shard.name}: {title} is {why}: {describe_remedy(field)}") from error
 
 
 def iterate_columns(files: Mapping[str, Path], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """These columns of all files, a row group each time."""
+    """Yield columns of all files, one row group at a time."""
     import pyarrow as pa
 
     for name, path in sorted(files.items()):
@@ -142,7 +142,7 @@ def iterate_columns(files: Mapping[str, Path], columns: Sequence[str]) -> Iterat
 
 
 def refuse_missing(files: Mapping[str, Path], column: str, title: str) -> None:
-    """`BadData` with the first row that has null in this column, or in a list of it."""
+    """Raise `BadData` for the first row with null in this column, or in a list in it."""
     for name, path in sorted(files.items()):
         with open_parquet(path, name) as file:
             start = 0
@@ -159,7 +159,7 @@ def _refuse_missing(column: pa.ChunkedArray, where: str, start: int, title: str,
 
 
 def _has_column(column: str, schema: pa.Schema) -> bool:
-    """Whether there is a column of this name, or a structure's field ("image.bytes")."""
+    """Whether there is a column with this name, or a structure's field ("image.bytes")."""
     top, _, child = column.partition(".")
     if column in schema.names or top not in schema.names or not child:
         return column in schema.names
@@ -175,7 +175,7 @@ def _get_column(table: pa.Table, column: str) -> pa.ChunkedArray:
 
 
 def open_parquet(path: Path, name: str) -> pq.ParquetFile:
-    """A Parquet file; `BadData` where it is none."""
+    """Open a Parquet file. Raises `BadData` if it is not one."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

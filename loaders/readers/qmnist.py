@@ -1,8 +1,8 @@
-"""MNIST's digits with what NIST knew of each: who wrote it, and whether that was census staff or a student.
+"""MNIST's digits with NIST's metadata: the writer, and whether they were census staff or a student.
 
 QMNIST (Yadav and Bottou 2019, Cold Case: the Lost MNIST Digits, arXiv:1905.10498) gives for each MNIST digit, in its
 order, eight numbers: the digit, the NIST series (hsf), the writer, the number of the digit among the writer's, and
-where NIST's own files have it.
+its position in NIST's own files.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HEAD = b"\0\0\x0c\x02"
-"""Of an IDX file of 32-bit integers with two axes."""
+"""The magic number of an IDX file of 32-bit integers with two axes."""
 
 
 def read(files: dict[str, Path], *, images: str, labels: str, extended: str) -> pa.Table:
-    """`image` (uint8, 28 x 28), `digit`, `series` (NIST's hsf, such as "0") and `writer` (its number as text) of each
-    digit of the IDX files `images` and `labels`, whose order `extended` has. `BadData` where their digits differ."""
+    """Fields: `image` (uint8, 28 x 28), `digit`, `series` (NIST's hsf, such as "0") and `writer` (its number as text),
+    for each digit of the IDX files `images` and `labels`. `extended` must be in the same order: raises `BadData` if the
+    digits differ."""
     import pyarrow as pa
 
     pixels, digits, _ = read_images_and_labels(files, [[images, labels]])
     known = _read_extended_labels(files[extended], extended)
     if known.shape != (len(digits), 8):
-        raise BadData(f"{extended} has shape {known.shape}, and {images} {len(digits)} digits")
+        raise BadData(f"{extended} has shape {known.shape}, but {images} has {len(digits)} digits")
     if wrong := int((known[:, 0] != digits).sum()):
         raise BadData(f"{extended} is in another order than {labels}: {wrong} of {len(digits)} digits differ")
     return pa.table(

@@ -1,7 +1,7 @@
-"""RotatedMNIST: each digit turned by the angle of its environment (Ghifary et al. 2015, arXiv 1508.07680; six angles as
-in DomainBed, arXiv 2007.01434).
+"""RotatedMNIST: each digit is rotated by the angle of its environment (Ghifary et al. 2015, arXiv 1508.07680; six
+angles as in DomainBed, arXiv 2007.01434).
 
-The turn is bilinear and done in whole numbers, so that its bytes are the same on every platform.
+Rotation uses bilinear interpolation in integer arithmetic, so that the pixels are the same on every platform.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BITS = 14
-"""Bits behind the point of sine and cosine. A position has one bit more: the centre lies between two pixels."""
+"""Fractional bits of sine and cosine. A position has one more, since the centre is between two pixels."""
 
 
 def read(files: dict[str, Path], *, pairs: list[list[str]], angles: list[int], take: int, seed: str) -> pa.Table:
     """Columns `image` (uint8), `digit`, and the text `angle` (degrees, counter-clockwise). The images of all `pairs`
-    of files are shuffled, and the first `take` of them dealt out to the angles in turn."""
+    of files are shuffled, and the first `take` of them are assigned to the angles in turn."""
     import pyarrow as pa
 
     images, digits, _ = read_images_and_labels(files, pairs)
@@ -42,7 +42,7 @@ def read(files: dict[str, Path], *, pairs: list[list[str]], angles: list[int], t
 
 
 def rotate_images(images: NDArray[np.uint8], degrees: float) -> NDArray[np.uint8]:
-    """Square images (rows, side, side) turned counter-clockwise about their centre; what comes from outside is 0."""
+    """Rotate square images (rows, side, side) counter-clockwise about their centre; pixels from outside are 0."""
     side = images.shape[1]
     cosine, sine = (round(2**_BITS * turn(math.radians(degrees))) for turn in (math.cos, math.sin))
     # Twice the distance from the centre, and positions in units of 2^-(bits + 1) pixels.

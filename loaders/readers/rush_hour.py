@@ -1,8 +1,8 @@
 """Boards of the sliding-block puzzle Rush Hour with their optimal number of moves.
 
-The format of Michael Fogleman's database: one board a line, `moves board cluster`, where the board is its 36 cells
-row by row: `o` empty, `x` a wall, `A` the car that must leave on the right, other letters the other pieces; and the
-cluster is the number of positions that can be reached.
+The format of Michael Fogleman's database: one board per line, `moves board cluster`. The board is its 36 cells row by
+row: `o` empty, `x` a wall, `A` the car that must leave on the right, other letters the other pieces. The cluster is the
+number of reachable positions.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 SIDE = 6
 PLANES = ("car", "wall", "left end", "right end", "across", "upper end", "lower end", "down")
-"""What each plane of a board's tensor marks: the car that must leave; walls; and of every piece, the car too, its ends
-and inner cells, so that two pieces that touch are told apart."""
+"""What each plane of a board's tensor marks: the car that must leave, walls, and the ends and inner cells of every
+piece (including the car), which separates adjacent pieces."""
 
 
 def read(files: dict[str, Path]) -> pa.Table:
@@ -50,11 +50,11 @@ def read(files: dict[str, Path]) -> pa.Table:
 
 
 def encode_planes(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The planes of boards given as bytes: (rows, 6, 6) to (rows, 8, 6, 6)."""
+    """Convert boards, given as bytes (rows, 6, 6), to planes (rows, 8, 6, 6)."""
     piece = (cells >= ord("A")) & (cells <= ord("Z"))
 
     def match_neighbour(down: int, right: int) -> NDArray[np.bool_]:
-        """Cells whose neighbour in that direction belongs to the same piece."""
+        """Return a mask of the cells whose neighbour in a direction belongs to the same piece."""
         edge = np.pad(cells, ((0, 0), (1, 1), (1, 1)))
         same_piece: NDArray[np.bool_] = piece & (cells == edge[:, 1 + down :, 1 + right :][:, :SIDE, :SIDE])
         return same_piece

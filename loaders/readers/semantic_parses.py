@@ -1,8 +1,8 @@
-"""Sentences and their logical forms, as COGS and SLOG publish them: sentence TAB logical form TAB type, a row a line.
+"""Sentences and logical forms in the format of COGS and SLOG: sentence TAB logical form TAB type, one row per line.
 
-Each row is given its depths of recursion, read from the logical form: how many sentential complements (`cp_depth`),
-prepositional phrases (`pp_depth`) and relative clauses (`rc_depth`) stand inside one another, and the greatest of the
-three (`depth`). Kim and Linzen 2020 (arXiv 2010.05465), section 3.2; Li et al. 2023 (SLOG, arXiv 2310.15040), 2.1.
+Depths of recursion are computed from the logical form: how many sentential complements (`cp_depth`), prepositional
+phrases (`pp_depth`) and relative clauses (`rc_depth`) are nested, and the greatest of the three (`depth`). Kim and
+Linzen 2020 (arXiv 2010.05465), section 3.2; Li et al. 2023 (SLOG, arXiv 2310.15040), 2.1.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def read(
     notation: str,
     archives: dict[str, dict[str, str]] | None = None,
 ) -> pa.Table:
-    """`sentence`, `logical_form`, `type`, `origin`, `depth`, `cp_depth`, `pp_depth` and `rc_depth`, a row for each
-    different line of a part; and `copies`, how often it stands there.
+    """Fields: `sentence`, `logical_form`, `type`, `origin`, `depth`, `cp_depth`, `pp_depth`, `rc_depth` and `copies`,
+    with one row for each distinct line of a part; `copies` is how often the line occurs.
 
-    parts: the published part (`origin`) that each file holds. notation: "indexed" (COGS: `burn . theme ( x _ 6 ,
+    parts: the published part (`origin`) of each file. notation: "indexed" (COGS: `burn . theme ( x _ 6 ,
     x _ 4 )`; it has no relative clauses) or "variable_free" (SLOG: `burn ( theme = box )`). archives: for a file that
     is a zip, the `member` to read and its `password`.
     """
@@ -50,7 +50,7 @@ def read(
     if notation not in measures:
         raise BadDefinition(f"semantic_parses: notation {notation!r}: use {' or '.join(measures)}")
     if unnamed := sorted(set(files) - set(parts)):
-        raise BadDefinition(f"semantic_parses: no part is named for {', '.join(unnamed)}")
+        raise BadDefinition(f"semantic_parses: `parts` does not name {', '.join(unnamed)}")
     copies: Counter[tuple[str, ...]] = Counter()
     for name, path in files.items():
         for number, line in enumerate(_read_lines(name, path, (archives or {}).get(name)), 1):
@@ -81,17 +81,17 @@ def _read_lines(name: str, path: Path, archive: dict[str, str] | None) -> list[s
         return content.decode("utf-8").splitlines()
     except KeyError as error:
         raise BadData(f"{name}: {error.args[0]}") from error
-    except (zipfile.BadZipFile, zlib.error, RuntimeError) as error:  # RuntimeError is zipfile's for a wrong password
+    except (zipfile.BadZipFile, zlib.error, RuntimeError) as error:  # RuntimeError: a wrong password
         raise BadData(f"{name} cannot be unpacked: {error}") from error
     except UnicodeDecodeError as error:
         raise BadData(f"{name} is not UTF-8 text: byte {error.start}") from error
 
 
 def _measure_chains(form: str) -> dict[str, int]:
-    """Depths in the indexed notation: the longest chain of links from variable to variable."""
+    """Compute depths in the indexed notation: the longest chain of links from variable to variable."""
     depths = {"rc": 0}
     for kind, link in _LINKS.items():
-        # Every variable is the head of at most one complement and of at most one modifier, so that links are a map.
+        # Every variable is the head of at most one complement and at most one modifier, so links form a mapping.
         below = dict(link.findall(form))
         depths[kind] = 0
         for head in set(below) - set(below.values()):
@@ -103,7 +103,7 @@ def _measure_chains(form: str) -> dict[str, int]:
 
 
 def _measure_nesting(form: str) -> dict[str, int]:
-    """Depths in the variable-free notation: how many roles of a kind are open at once."""
+    """Compute depths in the variable-free notation: how many roles of a kind are open at once."""
     depths = dict.fromkeys(_KINDS, 0)
     tokens, opened, role = form.split(), [""], ""
     for index, token in enumerate(tokens):
@@ -122,7 +122,7 @@ def _measure_nesting(form: str) -> dict[str, int]:
 
 
 def _classify_role(tokens: list[str], index: int) -> str:
-    """The kind of recursion that the role before the "=" at `index` is; empty for an argument."""
+    """Return the kind of recursion of the role before the "=" at `index`; "" for an argument."""
     if tokens[index - 1] == "ccomp":
         return "cp"
     if tokens[index - 1] == "nmod":

@@ -28,12 +28,12 @@ def read(
     prefix: str = "t",
     origin: Mapping[str, dict[str, str]] = _NONE,
 ) -> pa.Table:
-    """The rows of all files in order.
+    """Read the rows of all files in order.
 
-    words: the field of a row's terms as a text: term 17 is "t17" (`prefix`), and stands there as often as it was
-    counted, in the order of the terms' numbers. label: the field of the place of a row's label among `levels`. origin:
-    `{field: {file: text}}`, what the name of a file says of its rows. Raises `BadData` with file and line where a line
-    is not of that format, has a value that is no count, or a label among no levels.
+    words: the field with a row's terms as text: term 17 is "t17" (`prefix`), repeated as often as it was counted, in
+    the order of the terms' numbers. label: the field with the index of the row's label in `levels`. origin:
+    `{field: {file: text}}`, fields that depend on the file. Raises `BadData` with file and line if a line has another
+    format, a value that is not a count, or a label that is not in `levels`.
     """
     import pyarrow as pa
 
@@ -43,7 +43,7 @@ def read(
         for number, line in enumerate(lines, 1):
             first, *pairs = line.split() or [""]
             if first not in levels:
-                raise BadData(f"{name}, line {number}: begins with {first!r}, which is none of {', '.join(levels)}")
+                raise BadData(f"{name}, line {number}: begins with {first!r}, which is not one of {', '.join(levels)}")
             labels.append(levels.index(first))
             texts.append(_format_terms(pairs, prefix, f"{name}, line {number}"))
         rows.append(len(lines))
@@ -58,6 +58,6 @@ def _format_terms(pairs: list[str], prefix: str, where: str) -> str:
     terms: list[tuple[int, int]] = []
     for pair, match in matches:
         if match is None:
-            raise BadData(f"{where}: {pair!r} is no number:count")
+            raise BadData(f"{where}: {pair!r} is not a pair number:count")
         terms.append((int(match[1]), int(match[2])))
     return " ".join(f"{prefix}{term}" for term, count in sorted(terms) for _ in range(count))

@@ -1,13 +1,13 @@
-"""Tables: CSV, TSV, JSON (lines, or a list of records), Parquet, lines of a pattern; compressed, or in archives.
+"""Tables: CSV, TSV, JSON (lines or a list of records), Parquet, or lines that fit a pattern; compressed or in archives.
 
     [distributions.options]
-    columns = { age = "Age", race = "race", income = 14 }      # a field's column: its name, or its place from 0
+    columns = { age = "Age", race = "race", income = 14 }      # a field's column: its name, or its index from 0
     missing = ["?"]
     if_missing = { age = -1.0, race = "drop" }
     maps = { income = { "<=50K" = 0, ">50K" = 1 } }
 
-Cells are read as text, and made what the source's schema says, so that no type is guessed. Rows are read in blocks:
-memory does not grow with a file (but with one that is a JSON list, or is packed in a zip or a tar).
+Cells are read as text and converted to the types of the source's schema, so that no type is guessed. Rows are read in
+blocks, so memory does not grow with the size of a file (except for JSON lists and files in zip or tar archives).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NAMED, _ROW_NUMBER = re.compile(r"\{([^{}]+)\}"), "#"
-"""What stands for a column in a text, and the name of a row's place in its file there."""
+"""A column in a template, and the name of the row's index in a template."""
 
 _FILLED: dict[str, Value] = {"int64": 0, "uint64": 0, "float64": 0.0, "bool": False, "string": ""}
 
 
 def read(files: Files, *, schema: Schema | None = None, **options: Any) -> pa.Table:
-    """The fields of all files' rows; see `pieces`."""
+    """Read the rows of all files; see `pieces`."""
     import pyarrow as pa
 
     tables = list(pieces(files, schema=schema, **options))
@@ -51,35 +51,35 @@ def read(files: Files, *, schema: Schema | None = None, **options: Any) -> pa.Ta
 
 
 def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Iterator[pa.Table]:
-    """The rows of all files in blocks, as the fields of `schema` (without one, as the file has them).
+    """Yield the rows of all files in blocks, as the fields of `schema` (without a schema, with the file's columns).
 
-    Which files: `format` ("csv", "tsv", "json", "jsonl", "parquet", "lines"; else by the name), `members` (of archives
-    and folders: names or patterns such as "data/*.csv"), `file` (only the one of this name, or path in an archive),
-    `each` (other options for a file, by its name or a pattern).
+    Which files: `format` ("csv", "tsv", "json", "jsonl", "parquet", "lines"; by default from the name), `members` (of
+    archives and folders: names or patterns such as "data/*.csv"), `file` (only the file with this name, or this path in
+    an archive), `each` (other options for a file, by its name or a pattern).
 
-    How they are written: `encoding`, `skip` (lines at the head), `comment` (what such a line begins with), `separator`
-    ("," or, of a .tsv, a tab; any text, or "spaces"), `quote` ('"', or '' for none), `escape`, `header` (true; false;
-    or the names, where no line has them), `decimal` ("."), `trim` (spaces around cells), `records` (JSON: the way to
-    the records, such as "data.examples"), `pattern` (lines: with named groups).
+    File format: `encoding`, `skip` (lines at the beginning), `comment` (the prefix of comment lines), `separator` (","
+    or, for .tsv, a tab; any text, or "spaces"), `quote` ('"', or '' for none), `escape`, `header` (true, false, or the
+    names if no line has them), `decimal` ("."), `trim` (remove spaces around cells), `records` (JSON: the path to the
+    records, such as "data.examples"), `pattern` (lines: a regular expression with named groups).
 
-    Which fields: `columns` (a field's column by name, "a.b" in JSON, or by place from 0; a list of columns, or
-    { first = .., last = .. }, for a tensor; without it every field has the column of its name), `texts` (a field's text
-    made from columns: "{first} {last}"; `{#}` is the row's place), `constants` (a field's value), `from_name` (a
-    pattern of the file's name, whose parts are columns: "PRSA_{station}_*.csv"), `join` (other tables, whose columns
-    each row gets by a key: [{ file, on = "column" or { own = "its" }, and how it is written }]), `row_number` (the
-    field of a row's place in its file, from 0), `ranges` ({ field = { text = [first, end] } } by that place), `maps` (a
-    field's value for each text, or a list of texts whose places are the values), `above` and `at_least` (a field is 1
-    where its number is, else 0).
+    Which fields: `columns` (a field's column by name, "a.b" in JSON, or by index from 0; for a tensor a list of
+    columns, or { first = .., last = .. }; by default every field has the column with its name), `texts` (a field's text
+    from a template of columns: "{first} {last}"; `{#}` is the row's index), `constants` (a field's value), `from_name`
+    (a pattern of the file's name, whose parts are columns: "PRSA_{station}_*.csv"), `join` (other tables, whose columns
+    are joined by a key: [{ file, on = "column" or { own = "its" }, and options of the file format }]), `row_number`
+    (the field of the row's index in its file, from 0), `ranges` ({ field = { text = [first, end] } } by that index),
+    `maps` (a field's value for each text, or a list of texts whose indices are the values), `above` and `at_least` (a
+    field is 1 if its number is above or at least the bound, else 0).
 
-    Missing values: null and NaN; an empty cell where no text is asked for, or where something is said of a missing one;
-    and what `missing` names (texts, and numbers of Parquet by how they are written: ["?", "-999"]). `if_missing` says
-    what then ("error", "drop" the row, or { field = value or "drop" }), `is_missing` ({ field = other }) whether the
-    other is missing.
+    Missing values: null and NaN; an empty cell if the field is not a text, or if `if_missing` or `is_missing` handles
+    the field; and the values in `missing` (texts, and numbers of Parquet as text: ["?", "-999"]). `if_missing` is what
+    happens then ("error", "drop" the row, or { field = value or "drop" }); `is_missing` ({ field = other }) makes a
+    field of whether the other is missing.
 
     Which rows: `where` and `without` ({ column = value or values }, as text), `between` ({ column = [low, high] }, both
-    ends included), `sample` ({ rows, seed }, drawn by place).
+    ends included), `sample` ({ rows, seed }, drawn by index).
 
-    Raises `BadData` with file and line where a cell is not what it must be, and where a column is absent.
+    Raises `BadData` with file and line if a cell is not valid, and if a column is missing.
     """
     table_options = check_options(**options)
     if table_options.sample:
@@ -91,9 +91,9 @@ def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Ite
 def iterate_stored_pieces(
     files: Files, unfilled: Collection[str], **options: Any
 ) -> Iterator[tuple[str, bool, pa.Table]]:
-    """The cells of all files in blocks, as the fields that they would be, to tell from them what their types are: each
-    with the name of its file, and whether that has types. Rows that miss a field are left out, but for fields that are
-    `unfilled`: those are null there."""
+    """Yield the cells of all files in blocks, by field, before conversion, to infer types from them: each block with
+    the name of its file, and whether that format has types. Rows with missing values are left out, except for the
+    fields in `unfilled`, which are null there."""
     for maker, table in _iterate_blocks(
         _iterate_makers(files, check_options(**options, if_missing="drop"), None, unfilled)
     ):
@@ -118,7 +118,7 @@ def _iterate_makers(
 
 
 def _iterate_fields(source: Input, maker: _FieldMaker) -> Iterator[tuple[pa.Table, NDArray[np.int64], int]]:
-    """Blocks of fields, the places in the file of the rows that are kept, and how many rows were read so far."""
+    """Yield blocks of fields, the indices in the file of the rows that are kept, and how many rows were read so far."""
     read = 0
     for cells in read_cells(source, maker.options, maker.select_columns):
         read += len(cells.rows)
@@ -127,7 +127,7 @@ def _iterate_fields(source: Input, maker: _FieldMaker) -> Iterator[tuple[pa.Tabl
 
 
 def _draw_sample(files: Files, schema: Schema | None, options: TableOptions) -> pa.Table:
-    """A sample of all rows that are kept, drawn by their places over all files."""
+    """Draw a sample of all rows that are kept, by their indices over all files."""
     import pyarrow as pa
 
     assert options.sample
@@ -141,14 +141,14 @@ def _draw_sample(files: Files, schema: Schema | None, options: TableOptions) -> 
     every = np.concatenate([np.empty(0, np.int64), *places])
     if options.sample.rows > len(every):
         raise BadDefinition(
-            f"{', '.join(files)}: a sample of {options.sample.rows} out of {len(every)} rows: lower `rows` of `sample`"
+            f"{', '.join(files)}: cannot sample {options.sample.rows} of {len(every)} rows: lower `rows` of `sample`"
         )
     sample = np.sort(draw_permutation(options.sample.seed, every.astype(np.uint64))[: options.sample.rows])
     return pa.concat_tables(tables).take(sample)
 
 
 class _FieldMaker:
-    """Makes fields of one file's cells."""
+    """Converts the cells of one file to fields."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class _FieldMaker:
         joined: Sequence[LookupTable] = (),
         unfilled: Collection[str] = (),
     ) -> None:
-        """unfilled: fields that stay null where they are missing."""
+        """unfilled: fields whose missing values stay null."""
         self.source, self.options, self.schema, self.joined, self.unfilled = source, options, schema, joined, unfilled
         self.parts: dict[str, str] = {}
         if options.name_parts:
@@ -175,14 +175,14 @@ class _FieldMaker:
         }
 
     def _columns(self, names: Sequence[str]) -> dict[str, Any]:
-        """What each field is made from."""
+        """Return the column or columns of each field."""
         own = dict(self.options.columns)
         if not own and self.schema:
             own = {field.name: field.name for field in self.schema.fields if field.name not in self._computed_fields}
         return own or {name: name for name in names if name not in self._computed_fields}
 
     def select_columns(self, names: Sequence[str]) -> set[int]:
-        """The places of the columns that are needed; called with a file's own columns."""
+        """Return the indices of the columns that are needed; called with a file's own columns."""
         every = self._every(names)
         used = [*self._columns(every).values(), *self.options.where, *self.options.without, *self.options.between]
         used += [name for text in self.options.texts.values() for name in _list_columns(text)]
@@ -191,7 +191,8 @@ class _FieldMaker:
         return {index for index in places if index < len(names)}
 
     def _every(self, names: Sequence[str]) -> list[str]:
-        """A file's columns, those of its name, and those that are joined; `BadDefinition` where two have one name."""
+        """Return a file's columns, those from its name, and joined ones. Raises `BadDefinition` if two have one
+        name."""
         every = list(names)
         for where, added_names in (
             ("its name", list(self.parts)),
@@ -199,14 +200,14 @@ class _FieldMaker:
         ):
             if both := sorted(set(every) & set(added_names)):
                 raise BadDefinition(
-                    f"{self.source.name} has a column {both[0]!r}, and so has {where}: call that one "
-                    "otherwise, by `prefix` of `join` or in the pattern `from_name`"
+                    f"{self.source.name} has a column {both[0]!r}, and so has {where}: rename that one "
+                    "with `prefix` of `join` or in the pattern `from_name`"
                 )
             every += added_names
         return every
 
     def fields(self, cells: Cells) -> tuple[pa.Table, NDArray[np.int64]]:
-        """The fields of a block of rows, and the places of the rows that are kept."""
+        """Convert a block of rows to fields; return them and the indices of the rows that are kept."""
         import pyarrow as pa
 
         options = self.options
@@ -228,7 +229,7 @@ class _FieldMaker:
         }
         for flag, field in options.is_missing.items():
             if field not in holes:
-                raise BadDefinition(f"table: is_missing.{flag}: {field!r} is no field that has a column")
+                raise BadDefinition(f"table: is_missing.{flag}: {field!r} is not a field with a column")
             arrays[flag] = pa.array(holes[field])
         arrays |= {field: repeat_value(value, len(cells.rows)) for field, value in options.constants.items()}
         arrays |= {field: self._ranged(cells, field, named) for field, named in options.ranges.items()}
@@ -237,7 +238,7 @@ class _FieldMaker:
         return pa.table(arrays), cells.rows
 
     def _prepared(self, cells: Cells) -> Cells:
-        """The cells with the columns of the file's name and of other tables, and without spaces around."""
+        """Add the columns from the file's name and from joined tables; remove spaces around cells if `trim` is set."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -275,8 +276,8 @@ class _FieldMaker:
         return format_field(field, column) if isinstance(column, str | int) else field
 
     def _holes(self, cells: Cells, field: str, spec: Any) -> NDArray[np.bool_]:
-        """Where a field is missing. An empty cell is a text as well, and stays one where nothing is said of a missing
-        text."""
+        """Return a mask of the rows where a field is missing. An empty cell of a text field is a text, unless an option
+        handles missing values of the field."""
         texts, kind, known = list(self.options.missing), self._field(field), self.options.maps.get(field, ())
         is_text = kind is None or kind.item in ("string", "bytes")
         if "" not in known and (not is_text or (kind is not None and self._says(field))):
@@ -295,12 +296,12 @@ class _FieldMaker:
         return hole
 
     def _says(self, field: str) -> bool:
-        """Whether something is said of a field that is missing, other than that it is an error."""
+        """Whether an option handles missing values of a field other than by an error."""
         rule, flagged = self.options.if_missing, self.options.is_missing.values()
         return field in flagged or (rule.get(field, "error") if isinstance(rule, dict) else rule) != "error"
 
     def _then(self, field: str) -> Value:
-        """What is done where a field is missing: "error", "drop", or the value that stands for it."""
+        """Return how missing values of a field are handled: "error", "drop", or the value that replaces them."""
         rule = self.options.if_missing
         kind = self._field(field)
         if isinstance(rule, dict):
@@ -315,7 +316,7 @@ class _FieldMaker:
         return "error"
 
     def _filled(self, cells: Cells, field: str, spec: Any, hole: NDArray[np.bool_], then: Value) -> Any:
-        """A field's values, with `then` where they are missing."""
+        """Return a field's values, with `then` in place of missing ones."""
         import pyarrow as pa
 
         if field in self.unfilled or not hole.any():
@@ -323,12 +324,12 @@ class _FieldMaker:
         values = self._values(cells.filter_rows(~hole), field, spec)
         values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         if pa.types.is_nested(values.type):
-            raise BadDefinition(f"table: {field!r} is a tensor: no value can stand for a missing one")
+            raise BadDefinition(f"table: {field!r} is a tensor: a missing one cannot be replaced by a value")
         expanded = values.take(pa.array(np.cumsum(~hole) - 1, mask=hole))
         try:
             return expanded.fill_null(pa.scalar(then).cast(values.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise BadDefinition(f"table: if_missing.{field} is {then!r}, and the field is {values.type}") from error
+            raise BadDefinition(f"table: if_missing.{field} is {then!r}, but the field is {values.type}") from error
 
     def _values(self, cells: Cells, field: str, spec: Any) -> Any:
         import pyarrow as pa
@@ -345,7 +346,7 @@ class _FieldMaker:
                 return pa.array(mask.astype(np.int64))
         if kind is None:
             if len(columns) != 1:
-                raise BadDefinition(f"table: {field!r} is made from several columns, and no schema says what it is")
+                raise BadDefinition(f"table: {field!r} has several columns, but no schema gives its type")
             return columns[0]
         return convert_field(cells, columns, kind, title, options.decimal)
 
@@ -358,18 +359,18 @@ class _FieldMaker:
         if (indices < 0).any():
             raise cells.wrong(
                 int(np.argmin(indices)),
-                f"no range of {field!r} holds row {cells.rows[np.argmin(indices)]}: extend `ranges`",
+                f"no range of {field!r} contains row {cells.rows[np.argmin(indices)]}: extend `ranges`",
             )
         return pa.array(list(named)).take(pa.array(indices))
 
 
 def _list_columns(template: str) -> list[str]:
-    """The columns that a text is made of."""
+    """Return the columns in a template."""
     return [name for name in _NAMED.findall(template) if name != _ROW_NUMBER]
 
 
 def _fill_template(cells: Cells, template: str) -> pa.Array:
-    """The template with each row's cells in it."""
+    """Fill a template with each row's cells."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,5 +1,5 @@
-"""Questions and their SQL, as Finegan-Dollak et al. 2018 (arXiv 1806.09029) published eight data sets in one form: a
-JSON list of queries, each with all questions that ask it."""
+"""Questions and their SQL, in the format in which Finegan-Dollak et al. 2018 (arXiv 1806.09029) published eight data
+sets: a JSON list of queries, each with all its questions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 def read(files: dict[str, Path]) -> pa.Table:
-    """One row a question: `question`; `sql`, the first of the equivalent queries given; `query`, the query's number in
-    the file; `query_split` and `question_split`, the published parts by query and by question; `words` of the question.
+    """One row per question, with the fields `question`; `sql`, the first of the equivalent queries; `query`, the
+    query's number in the file; `query_split` and `question_split`, the published parts by query and by question; and
+    `words`, the number of words of the question.
 
-    Values stay the variables that the file names ("state_name0"), in question and query alike.
+    Values are the variables of the file ("state_name0"), in both question and query.
     """
     import pyarrow as pa
 
@@ -39,5 +40,5 @@ def read(files: dict[str, Path]) -> pa.Table:
                     }
                 )
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise BadData(f"{name}: not the JSON of questions and SQL: {type(error).__name__}: {error}") from error
+        raise BadData(f"{name}: not JSON with questions and SQL: {type(error).__name__}: {error}") from error
     return pa.Table.from_pylist(rows)

@@ -1,5 +1,5 @@
-"""Several files with a reader each, end to end: such as training rows from one data set and test rows from another that
-was collected again."""
+"""Several files, each with its own reader, concatenated: for example training rows from one data set and test rows from
+a later collection of it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]], schema: Schema) -> Iterator[pa.Table]:
-    """The rows of each entry of `of`, in order. An entry has a `reader`, the names of its `files` (all, if it names
-    none), its `options`, and `constants`: fields that have one value in all its rows, such as
+    """Yield the rows of each entry of `of`, in order. An entry has a `reader`, the names of its `files` (by default
+    all), its `options`, and `constants`: fields with the same value in all its rows, such as
     `{ origin = "CIFAR-10.1" }`.
     """
     for entry in of:
@@ -47,6 +47,6 @@ def _add_constants(table: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
 
     for field, value in constants.items():
         if field in table.column_names:
-            raise BadDefinition(f"together: the field {field!r} is read, and is a constant too")
+            raise BadDefinition(f"together: the field {field!r} is both read and a constant")
         table = table.append_column(field, pa.repeat(pa.scalar(value), table.num_rows))
     return table

@@ -1,4 +1,4 @@
-"""Waterbirds: pictures of birds on backgrounds, and `metadata.csv` (Sagawa et al. 2020, arXiv 1911.08731)."""
+"""Waterbirds: images of birds on backgrounds, and `metadata.csv` (Sagawa et al. 2020, arXiv 1911.08731)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _NAMES = ("land", "water")
 
 
 def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
-    """`image`, `waterbird` (0 or 1), `published` (train, val or test), `background` (land or water), `cell` (the bird
-    and its background, such as "water/land") and `species` (the folder of CUB)."""
+    """Fields: `image`, `waterbird` (0 or 1), `published` (train, val or test), `background` (land or water), `cell`
+    (the bird and its background, such as "water/land") and `species` (the folder of CUB)."""
     archive = get_archive(files)
     table = read_member_columns(archive, "metadata.csv", ("img_filename", "y", "split", "place"))
     bird, part, background = (
         parse_integers(table[name], f"{archive.where}: metadata.csv: {name}") for name in ("y", "split", "place")
     )
     if len(bird) and not (set(bird) | set(background) <= {0, 1} and set(part) <= {0, 1, 2}):
-        raise BadData(f"{archive.where}: metadata.csv: y and place are 0 or 1, split is 0, 1 or 2")
+        raise BadData(f"{archive.where}: metadata.csv: y and place must be 0 or 1, and split must be 0, 1 or 2")
     yield from attach_files(
         archive,
         table["img_filename"].tolist(),

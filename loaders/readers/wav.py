@@ -1,4 +1,4 @@
-"""Sounds in folders, or in a zip or a tar of them: what their paths say become fields.
+"""Audio files in folders, zip or tar archives, with fields taken from their paths.
 
 [distributions.options]
 folder = "recordings"
@@ -22,19 +22,19 @@ SUFFIXES = ("wav",)
 
 
 def read(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> pa.Table:
-    """The rows of all sounds; see `pieces`."""
+    """Read the rows of all audio files; see `pieces`."""
     import pyarrow as pa
 
     return pa.concat_tables(pieces(files, **options))
 
 
 def pieces(files: Mapping[str, Path | ArchiveFiles], *, audio: str = "audio", **options: Any) -> Iterator[pa.Table]:
-    """A row for each sound: the field `audio` (its bytes as published), and what its path says; about 32 MB a table.
-    The options are those of `image_folder`; FLAC, Ogg and MP3 are read where `suffixes` names them. A sound that is cut
-    off, damaged or none is named in a `BadData`."""
+    """Yield a row for each audio file, with its bytes in the field `audio` and the fields of its path; about 32 MB per
+    table. The options are those of `image_folder`; FLAC, Ogg and MP3 are read if `suffixes` has them. Raises `BadData`
+    for files that are cut off, damaged or not audio."""
     yield from read_folder_tables(files, parse_options(options), audio, SUFFIXES, find_audio_problem)
 
 
 def parts(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> list[dict[str, str]]:
-    """The parts of the path of each sound that would be read, without reading any."""
+    """Return the parts of the path of each audio file that would be read, without reading the files."""
     return list_folder_parts(files, parse_options(options), SUFFIXES)

@@ -1,5 +1,5 @@
-"""WebVision 1.0: pictures that Google found for the names of ImageNet's classes, and checked ones for validation (Li et
-al. 2017, arXiv 1708.02862)."""
+"""WebVision 1.0: images that Google found for the names of ImageNet's classes, and checked images for validation (Li
+et al. 2017, arXiv 1708.02862)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def pieces(files: dict[str, Any], *, train: str, val: str, info: str, classes: int) -> Iterator[pa.Table]:
-    """`image`, `category` and `published` (train, val) of the pictures that `train_filelist_google.txt` and
+    """Fields: `image`, `category` and `published` (train, val), for the images that `train_filelist_google.txt` and
     `val_filelist.txt` of the tree `info` list with one of the first `classes` numbers.
 
-    Pictures are found by the end of their path (q0001/NAME.jpg; of validation NAME.jpg), for people unpack them into
+    Images are found by the end of their path (q0001/NAME.jpg, for validation NAME.jpg), since they may be unpacked into
     different folders.
     """
     lists = get_archive(files, info)
@@ -31,7 +31,7 @@ def pieces(files: dict[str, Any], *, train: str, val: str, info: str, classes: i
         rows = [row for row in _read_rows(lists, name) if row[1] < classes]
         path_of = {_get_path_end(path, depth): path for path in archive.names()}
         if absent := sorted({path for path, _ in rows if _get_path_end(path, depth) not in path_of}):
-            raise BadData(f"{archive.where} has no picture {absent[0]} ({len(absent):,} of {len(rows):,} are missing)")
+            raise BadData(f"{archive.where} has no image {absent[0]} ({len(absent):,} of {len(rows):,} are missing)")
         yield from attach_files(
             archive,
             [path_of[_get_path_end(path, depth)] for path, _ in rows],
@@ -40,15 +40,15 @@ def pieces(files: dict[str, Any], *, train: str, val: str, info: str, classes: i
 
 
 def _read_rows(archive: ArchiveFiles, name: str) -> list[tuple[str, int]]:
-    """The path and the number of each line of a list."""
+    """Read the path and the number in each line of a list."""
     fit = [path for path in archive.names() if path.rpartition("/")[2] == name]
     if len(fit) != 1:
-        raise BadData(f"{archive.where} has {len(fit)} lists {name}, not one")
+        raise BadData(f"{archive.where} has {len(fit)} lists named {name}, not one")
     rows = []
     for number, line in enumerate(archive.read(fit[0]).decode("utf-8", "replace").splitlines(), 1):
         path, _, category = line.strip().rpartition(" ")
         if not path or not category.isdecimal():
-            raise BadData(f"{archive.where}: {name}, line {number} is no path and number: {line[:60]!r}")
+            raise BadData(f"{archive.where}: {name}, line {number} is not a path and a number: {line[:60]!r}")
         rows.append((path, int(category)))
     return rows
 

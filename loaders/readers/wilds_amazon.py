@@ -1,5 +1,4 @@
-"""Amazon reviews as WILDS publishes them: `reviews.csv`, and beside it `splits/<scheme>.csv` with a part for each
-row."""
+"""Amazon reviews as published by WILDS: `reviews.csv`, and `splits/<scheme>.csv` with a part for each row."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ _UNUSED = -1
 
 
 def read(files: dict[str, Any], *, scheme: str) -> pa.Table:
-    """`review`, `stars` (0 to 4), `published` (train, val, id_val, test, id_test), `reviewer`, `product`, `category`
-    and `year` of the rows that the scheme uses."""
+    """Fields: `review`, `stars` (0 to 4), `published` (train, val, id_val, test, id_test), `reviewer`, `product`,
+    `category` and `year`, for the rows that the scheme uses."""
     import pyarrow as pa
 
     archive = get_archive(files)
@@ -30,7 +29,7 @@ def read(files: dict[str, Any], *, scheme: str) -> pa.Table:
     column_names = ("reviewText", "overall", "reviewerID", "asin", "category", "reviewYear")
     table = read_member_columns(archive, "reviews.csv", column_names)
     if len(codes) != len(table["overall"]):
-        raise BadData(f"{archive.where}: {name} has {len(codes):,} rows, and reviews.csv {len(table['overall']):,}")
+        raise BadData(f"{archive.where}: {name} has {len(codes):,} rows, but reviews.csv has {len(table['overall']):,}")
     stars = parse_integers(table["overall"], f"{archive.where}: reviews.csv: overall") - 1
     used_rows = np.flatnonzero(codes != _UNUSED)
     return pa.table(

@@ -1,7 +1,7 @@
-"""Camelyon17 as WILDS publishes it: patches of slides, and `metadata.csv`.
+"""Camelyon17 as published by WILDS: patches of slides, and `metadata.csv`.
 
-Its column `split` is right for three hospitals only: whatever it says, hospital 1 validates and hospital 2 tests (Koh
-et al. 2021, arXiv 2012.07421, appendix E.1; counted from 0, as in the data).
+Its column `split` is used only for three hospitals: hospital 1 is always the validation part and hospital 2 the test
+part (Koh et al. 2021, arXiv 2012.07421, appendix E.1; counted from 0, as in the data).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SPLIT = {"0": "train", "1": "id_val"}
 
 
 def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
-    """`image`, `tumour`, `published` (train, id_val, val or test), `hospital` and `slide`."""
+    """Fields: `image`, `tumour`, `published` (train, id_val, val or test), `hospital` and `slide`."""
     archive = get_archive(files)
     column_names = ("patient", "node", "x_coord", "y_coord", "tumor", "slide", "center", "split")
     table = read_member_columns(archive, "metadata.csv", column_names)
@@ -31,7 +31,7 @@ def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
         if part is None:
             raise BadData(f"{archive.where}: metadata.csv: row {row + 1} has split {split!r} in hospital {centre}")
         published.append(part)
-    # The numbers of patients have leading zeros in the names of the files, and in the table too.
+    # The numbers of patients have leading zeros both in the names of the files and in the table.
     named = zip(*(table[name] for name in column_names[:4]), strict=True)
     yield from attach_files(
         archive,

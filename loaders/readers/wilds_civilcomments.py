@@ -1,5 +1,5 @@
-"""CivilComments as WILDS publishes it: `all_data_with_identities.csv`, where every number is a share of annotators, and
-counts from one half on."""
+"""CivilComments as published by WILDS: `all_data_with_identities.csv`, where every number is a share of annotators and
+counts as 1 if it is at least one half."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _HALF = 0.5
 
 
 def read(files: dict[str, Any]) -> pa.Table:
-    """`comment`, `toxic`, `published` (train, val or test), a field 0 or 1 for each identity, in small letters; and
-    `identity`, the first of them that the comment names, or "none"."""
+    """Fields: `comment`, `toxic`, `published` (train, val or test), a field 0 or 1 for each identity, in lower case,
+    and `identity`: the first identity that the comment mentions, or "none"."""
     import pyarrow as pa
 
     archive = get_archive(files)

@@ -1,8 +1,8 @@
-"""FMoW as WILDS publishes it: `images/rgb_img_N.png`, where N is the place of the row in `rgb_metadata.csv`.
+"""FMoW as published by WILDS: `images/rgb_img_N.png`, where N is the index of the row in `rgb_metadata.csv`.
 
-The official split (`time_after_2016`): rows of the original test from 2016 on test, rows of the original validation
-from 2013 to 2015 validate, what is older is in-distribution; newer rows of the other original parts, and those that
-were sequestered (`seq`), are in no part.
+The official split (`time_after_2016`): the test part is the original test from 2016 on, the validation part is the
+original validation from 2013 to 2015, and older rows are in-distribution; newer rows of the other original parts, and
+sequestered rows (`seq`), are in no part.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OLDER = {"train": "train", "val": "id_val", "test": "id_test"}
 
 
 def pieces(files: dict[str, Any], *, uses: list[str]) -> Iterator[pa.Table]:
-    """`image`, `use` (the place of the category among `uses`), `published` (train, id_val, id_test, val, test, or
+    """Fields: `image`, `use` (the index of the category in `uses`), `published` (train, id_val, id_test, val, test, or
     "unused"), `region`, `country` and `year`."""
     archive = get_archive(files)
     table = read_member_columns(archive, "rgb_metadata.csv", ("split", "timestamp", "country_code", "category"))
@@ -56,5 +56,5 @@ def _name_part(split: str, year: int) -> str:
 def _parse_year(text: str, where: str) -> int:
     year = text[:4]
     if not year.isdigit():
-        raise BadData(f"{where}: {text!r} is no time")
-    return int(year)  # times are written in UTC
+        raise BadData(f"{where}: {text!r} is not a time")
+    return int(year)  # times are in UTC

@@ -1,4 +1,4 @@
-"""GlobalWheat as WILDS publishes it: pictures under `images/`, and a table of boxes for each part."""
+"""GlobalWheat as published by WILDS: images under `images/`, and a table of boxes for each part."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NONE = "no_box"
 
 
 def pieces(files: dict[str, Any], *, sessions: list[str]) -> Iterator[pa.Table]:
-    """`image`, `boxes` ("x0 y0 x1 y1;..", in pixels; empty for none), `published` (train, val, test, id_val, id_test),
-    and `session`, `country`, `location` and `stage`. `sessions` are the names that `domain` numbers.
+    """Fields: `image`, `boxes` ("x0 y0 x1 y1;..", in pixels; empty for none), `published` (train, val, test, id_val,
+    id_test), `session`, `country`, `location` and `stage`. `sessions` are the names of the numbers in `domain`.
 
-    A picture of the training sessions stands in `official_train.csv` and in one of the `fixed_train` tables where it
-    validates or tests: it is in the latter.
+    An image of the training sessions that is for validation or test is both in `official_train.csv` and in one of the
+    `fixed_train` tables; the latter determines its part.
     """
     archive = get_archive(files)
     column_names = ("name", "country", "location", "development_stage")
@@ -38,7 +38,7 @@ def pieces(files: dict[str, Any], *, sessions: list[str]) -> Iterator[pa.Table]:
         numbers = parse_integers(table["domain"], f"{archive.where}: {name}: domain")
         for picture, boxes, number in zip(table["image_name"], table["BoxesString"], numbers, strict=True):
             if not 0 <= number < len(sessions) or sessions[number] not in about:
-                raise BadData(f"{archive.where}: {name}: {picture} is of session {number}, of which nothing is known")
+                raise BadData(f"{archive.where}: {name}: {picture} has the unknown session {number}")
             country, location, stage = about[sessions[number]]
             before = rows.get(picture)
             if before is not None and not (before["published"] == "train" and part.startswith("id_")):

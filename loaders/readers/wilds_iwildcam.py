@@ -1,4 +1,4 @@
-"""iWildCam as WILDS publishes it: all pictures under `train/`, whatever their part, and `metadata.csv`."""
+"""iWildCam as published by WILDS: images of all parts under `train/`, and `metadata.csv`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
-    """`image`, `species`, `published` (train, val, test, id_val or id_test), `location`, `sequence` and `time`."""
+    """Fields: `image`, `species`, `published` (train, val, test, id_val or id_test), `location`, `sequence`, `time`."""
     archive = get_archive(files)
     column_names = ("filename", "y", "split", "location_remapped", "sequence_remapped", "datetime")
     table = read_member_columns(archive, "metadata.csv", column_names)

@@ -1,7 +1,8 @@
-"""PovertyMap as WILDS publishes it: `images/landsat_poverty_img_N.npz`, where N is the row of `dhs_metadata.csv`.
+"""PovertyMap as published by WILDS: `images/landsat_poverty_img_N.npz`, where N is the row of `dhs_metadata.csv`.
 
-Countries are in five folds. Of the others' rows 1,000 and 1,000, drawn by NumPy's generator with the letter of the
-fold, validate and test in distribution: the draw is part of the published split, so it is repeated as it was made.
+There are five folds of countries. Of a fold's other rows, two samples of 1,000 are for in-distribution validation and
+test. They are drawn by NumPy's generator, seeded with the letter of the fold: the draw is part of the published split
+and is reproduced exactly.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SEED = 541433
-"""What WILDS adds to every seed of a draw."""
+"""The constant that WILDS adds to every seed."""
 
 
 def pieces(
@@ -30,7 +31,7 @@ def pieces(
     id_rows: int,
     shape: list[int],
 ) -> Iterator[pa.Table]:
-    """`image` (float32, of `shape`), `wealth`, `urban`, `country`, and for each of `folds` (its letter, and the
+    """Fields: `image` (float32, of `shape`), `wealth`, `urban`, `country`, and for each of `folds` (its letter, and the
     countries of its `val` and `test`) a field `fold_a` .. with train, id_val, id_test (`id_rows` together), val or
     test."""
     archive = get_archive(files)
@@ -79,7 +80,7 @@ def _load_pixels(content: bytes, where: str, shape: list[int]) -> Any:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             pixels = arrays["x"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise BadData(f"{where} holds no array 'x': {get_first_line(error)}") from error
+        raise BadData(f"{where} has no array 'x': {get_first_line(error)}") from error
     if list(pixels.shape) != shape:
         raise BadData(f"{where} has the shape {pixels.shape}, not {tuple(shape)}")
     return np.ascontiguousarray(pixels, np.float32).ravel()

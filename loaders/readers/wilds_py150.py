@@ -1,4 +1,4 @@
-"""Py150 as WILDS publishes it: tokens of Python files as numbers, and for each token its type."""
+"""Py150 as published by WILDS: tokens of Python files as numbers, and the type of each token."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NAMES = {**dict(enumerate(TYPES)), MASKED: "masked"}
 
 
 def read(files: dict[str, Any]) -> pa.Table:
-    """`code` (tokens as numbers, all but the last), `next_token` (all but the first), and `types`, those of the tokens
-    in `next_token` (`TYPES`): texts with spaces between; `published` (train, id_val, val, id_test, test) and
-    `repository`.
+    """Fields: `code` (tokens as numbers, all but the last), `next_token` (all but the first), and `types`, the types
+    (`TYPES`) of the tokens in `next_token`, each a text separated by spaces; `published` (train, id_val, val, id_test,
+    test) and `repository`.
 
-    Padding at the end is left out: it is no token.
+    Padding at the end is left out.
     """
     import pyarrow as pa
 
@@ -40,22 +40,24 @@ def read(files: dict[str, Any]) -> pa.Table:
         paths = paths[:-1] if paths[-1] == "" else paths
         if not len(tokens) == len(types) == len(paths):
             raise BadData(
-                f"{archive.where}: {name} has {len(tokens):,} inputs, {len(types):,} of types and {len(paths):,} of "
-                "files"
+                f"{archive.where}: {name} has {len(tokens):,} rows of tokens, {len(types):,} of types and "
+                f"{len(paths):,} of files"
             )
         for row, (its, kinds, path) in enumerate(zip(tokens, types, paths, strict=True)):
             repository = "/".join(path.split("/")[:2])
             if repository not in repositories:
                 raise BadData(
-                    f"{archive.where}: {name}, row {row + 1}: {path.strip()} is of no repository of repo_ids.csv"
+                    f"{archive.where}: {name}, row {row + 1}: {path.strip()} is in no repository of repo_ids.csv"
                 )
             if len(its) != len(kinds):
-                raise BadData(f"{archive.where}: {name}, row {row + 1}: {len(its)} tokens and {len(kinds)} types")
+                raise BadData(f"{archive.where}: {name}, row {row + 1}: {len(its)} tokens but {len(kinds)} types")
             end = len(kinds)
             while end > 1 and kinds[end - 1] == MASKED:
                 end -= 1
             if unknown := set(kinds) - _NAMES.keys():
-                raise BadData(f"{archive.where}: {name}, row {row + 1} has a token of the type {min(unknown)!r}")
+                raise BadData(
+                    f"{archive.where}: {name}, row {row + 1} has a token of the unknown type {min(unknown)!r}"
+                )
             rows["code"].append(" ".join(map(str, its[: end - 1])))
             rows["next_token"].append(" ".join(map(str, its[1:end])))
             rows["types"].append(" ".join(_NAMES[kind] for kind in kinds[1:end]))

@@ -1,4 +1,4 @@
-"""RxRx1 as WILDS publishes it: pictures by experiment, plate, well and site, and `metadata.csv`.
+"""RxRx1 as published by WILDS: images by experiment, plate, well and site, and `metadata.csv`.
 
 The second site of the training experiments is the in-distribution test.
 """
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
-    """`image`, `treatment`, `published` (train, id_test, val or test), `batch` (the experiment), `cell_type`, `plate`,
-    `well` and `site`."""
+    """Fields: `image`, `treatment`, `published` (train, id_test, val or test), `batch` (the experiment), `cell_type`,
+    `plate`, `well` and `site`."""
     archive = get_archive(files)
     column_names = ("dataset", "experiment", "plate", "well", "site", "cell_type", "sirna_id")
     table = read_member_columns(archive, "metadata.csv", column_names)

@@ -1,7 +1,7 @@
-"""Winogrande sentences of known hardness: sentence, two options, answer, agreement and rule, by tabs, a row a line.
+"""Winogrande sentences of known hardness: sentence, two options, answer, agreement and rule, tab-separated.
 
 Hardness is the mean confidence of a model in the true answer over its training (data maps: Swayamdipta et al. 2020);
-Saha et al. 2022 took the sentences of most, middle and least confidence.
+Saha et al. 2022 selected the sentences with most, middle and least confidence.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ HARDNESS = ("easy", "medium", "hard")
 
 
 def read(files: dict[str, Path], *, parts: dict[str, str]) -> pa.Table:
-    """`sentence` (with `_` for the missing name), `option1`, `option2`, `answer` (0 or 1: which option), `origin`,
-    `hardness` (0 easy, 1 medium, 2 hard), `agreement` and `rule`.
+    """Fields: `sentence` (with `_` for the missing name), `option1`, `option2`, `answer` (0 or 1: which option),
+    `origin`, `hardness` (0 easy, 1 medium, 2 hard), `agreement` and `rule`.
 
-    parts: the published part (`origin`) that each file holds, hardness first, such as "hard_pool". `agreement` is
-    "disagree" where the person who wrote the `rule` (why the answer is right) thought that the answer is wrong.
+    parts: the published part (`origin`) of each file, beginning with its hardness, such as "hard_pool". `agreement` is
+    "disagree" if the person who wrote the `rule` (why the answer is right) thought that the answer is wrong.
     """
     import pyarrow as pa
 
@@ -35,7 +35,9 @@ def read(files: dict[str, Path], *, parts: dict[str, str]) -> pa.Table:
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             cells = line.split("\t")
             if len(cells) != 6 or cells[3] not in cells[1:3]:
-                raise BadData(f"{name}: line {number} is not a sentence, two options, one of them again, and two more")
+                raise BadData(
+                    f"{name}: line {number} is not sentence, two options, answer (one of them), agreement, rule"
+                )
             rows.append(
                 {
                     "sentence": cells[0],

@@ -1,5 +1,5 @@
-"""Word problems as tables whose numbers stand apart: the form in which SVAMP published MAWPS, ASDiv-A and its own
-problems (Patel, Bhattamishra and Goyal 2021, arXiv 2103.07191)."""
+"""Word problems as tables with the numbers in a separate column: the format in which SVAMP published MAWPS, ASDiv-A and
+its own problems (Patel, Bhattamishra and Goyal 2021, arXiv 2103.07191)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MARK = re.compile(r"number(\d+)")
 
 
 def read(files: dict[str, Path], *, origin: dict[str, str]) -> pa.Table:
-    """`question`, with its numbers put in the places of "number0", "number1" ..; `answer`, a number of at most two
-    decimals; `operations`, how many the published equation has; and `origin`, as given for the file."""
+    """Fields: `question`, with its numbers in place of "number0", "number1" ..; `answer`, a number with at most two
+    decimals; `operations`, the number of operations in the published equation; and `origin`, as given for the file."""
     import pyarrow as pa
 
     if set(files) != set(origin):
@@ -38,11 +38,11 @@ def read(files: dict[str, Path], *, origin: dict[str, str]) -> pa.Table:
                     }
                 )
             except (KeyError, IndexError, ValueError, AttributeError) as error:
-                raise BadData(f"{name}: line {number} is no problem: {type(error).__name__}: {error}") from error
+                raise BadData(f"{name}: line {number} is not a problem: {type(error).__name__}: {error}") from error
     return pa.Table.from_pylist(rows)
 
 
 def _format_number(number: str) -> str:
-    """A number without the ".0" of a whole one."""
+    """Format a number, without ".0" if it is whole."""
     float(number)
     return number.removesuffix(".0")

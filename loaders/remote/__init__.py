@@ -1,7 +1,7 @@
-"""Rows that lie elsewhere, read where they lie: files by byte ranges, and the stores of rows in them.
+"""Read rows of remote files without downloading them: files by byte ranges, and stores of the rows in them.
 
-A file (`File`) is a folder's, a web server's or the Hub's; a store (`Store`) finds a source's rows in shards or Parquet
-files and reads some of them. Neither keeps a connection or a thread between calls, so both can be sent to a process.
+A file (`File`) is in a folder, on a web server or on the Hub; a store (`Store`) finds a source's rows in shards or
+Parquet files and reads them. Neither keeps a connection or a thread between calls, so both can be pickled.
 """
 
 from __future__ import annotations
@@ -20,55 +20,55 @@ if TYPE_CHECKING:
 
 
 class Cancelled(Exception):
-    """The reader was closed while this was being read; nobody waits for it."""
+    """The reader was closed during a read, whose result is not needed."""
 
 
 class File(Protocol):
-    """A file that is read by ranges of bytes."""
+    """A file that is read by byte ranges."""
 
     @property
     def name(self) -> str:
-        """Where it is, for messages: a path or an address."""
+        """Its path or address, for messages."""
         ...
 
     @property
     def size(self) -> int:
-        """Its length in bytes."""
+        """Its size in bytes."""
         ...
 
     @property
     def identity(self) -> str | None:
-        """What tells this content from any other that may lie at the place later; None where nothing does."""
+        """Identifies the content among later contents of the same address; None if that is not possible."""
         ...
 
     def read(self, start: int, stop: int, cancel: Event) -> bytes:
-        """Bytes [start, stop), all of them. `Unavailable` where they cannot be had, `BadData` where the file is not
-        the one that was opened; `Cancelled` where `cancel` was set meanwhile."""
+        """Return all bytes of [start, stop). Raises `Unavailable` if they are not available, `BadData` if the file has
+        changed since it was opened, `Cancelled` if `cancel` was set meanwhile."""
         ...
 
 
 class Store(Protocol):
-    """Rows of a source, numbered from 0 in an order of the store's own."""
+    """Rows of a source, numbered from 0 in the store's order."""
 
     least_block: int
-    """Bytes worth reading at once: less costs as much."""
+    """The minimum efficient size of a read, in bytes."""
 
     def sizes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """About how many bytes of memory each row takes as it is read, shape (rows,)."""
+        """Return the approximate memory in bytes for reading each row, shape (rows,)."""
         ...
 
     def occurrences(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Which of the source's rows of equal inputs each one is, counted from 0, shape (rows,)."""
+        """Return the occurrence number of each row among the source's rows with equal inputs, from 0, shape (rows,)."""
         ...
 
     def describe_location(self, row: int) -> str:
-        """Where a row lies, for messages: the file, and the offset or row in it."""
+        """Return a row's location for messages: the file, and the offset or row in it."""
         ...
 
     def forget(self) -> None:
-        """Let go of what is kept of the files: some of it was found to be wrong."""
+        """Discard cached bytes of the files, after an error was found in them."""
         ...
 
     def read(self, rows: NDArray[np.int64], fields: Sequence[Field], cancel: Event) -> pa.Table:
-        """Some rows' fields, in the order asked for, typed as the fields say; the label is the source's own."""
+        """Read fields of rows, in the given order and with the fields' types; the label is the source's own."""
         ...

@@ -1,4 +1,4 @@
-"""A remote file whose bytes are asked for once: what was received stays in memory."""
+"""A remote file whose received bytes stay in memory, so that each is requested once."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from . import File
 from .folder import FolderFile
 
 ALONG = 1 << 14
-"""Bytes that are here and lie between bytes that are not: so few are fetched along with them, for less than one more
-request costs."""
+"""Up to this many cached bytes between missing ones are fetched again, as that costs less than another request."""
 
 SHARE = 0.75
-"""Of the memory given, that files may take which are kept whole: the rest is for the rows read ahead."""
+"""The fraction of the memory for files that are cached whole; the rest is for prefetched rows."""
 
 
 def cache_in_memory(files: Iterable[File], memory: int) -> tuple[tuple[File, ...], int]:
-    """The files, kept in memory where all of them together leave room for rows, and the memory that is left for rows.
+    """Return the files, cached in memory if all of them leave enough space for rows, and the memory left for rows.
 
-    Files of a folder are left alone: the system keeps them."""
+    Local files are not cached, since the operating system does that."""
     every = tuple(files)
     size = sum(file.size for file in every if not isinstance(file, FolderFile))
     if not size or size > SHARE * memory:
@@ -31,8 +30,8 @@ def cache_in_memory(files: Iterable[File], memory: int) -> tuple[tuple[File, ...
 
 @dataclass
 class _ReceivedBytes:
-    """The bytes of a file that are here: `content` holds those in `spans`, sorted, apart from each other; those in
-    `coming` are being read by some thread."""
+    """The received bytes of a file: `content` has those in `spans`, which are sorted and disjoint; those in `coming`
+    are being read by a thread."""
 
     content: bytearray
     spans: list[tuple[int, int]] = field(default_factory=list)
@@ -42,8 +41,8 @@ class _ReceivedBytes:
 
 @dataclass
 class CachedFile:
-    """`file`, what was read of which stays here: no byte is read twice, but for up to `along` between others. Threads
-    may read it together; a copy in another process begins with nothing."""
+    """`file` with a memory cache: no byte is read twice, except up to `along` bytes between others. Thread-safe; a copy
+    in another process starts empty."""
 
     file: File
     along: int = ALONG
@@ -73,7 +72,7 @@ class CachedFile:
 
     def read(self, start: int, stop: int, cancel: Event) -> bytes:
         if not 0 <= start <= stop <= self.size:
-            return self.file.read(start, stop, cancel)  # which says what is wrong
+            return self.file.read(start, stop, cancel)  # raises the error
         received = self._received
         while True:
             with received.changed:
@@ -86,7 +85,7 @@ class CachedFile:
                     for piece in subtract_spans(*gap, sorted(received.coming))
                 ]
                 if not free_gaps:
-                    received.changed.wait(0.1)  # others read it: they say when it is here, or failed
+                    received.changed.wait(0.1)  # other threads read it, and notify when they are done or failed
                     continue
                 first, last = free_gaps[0]
                 received.coming.append((first, last))
@@ -104,19 +103,19 @@ class CachedFile:
                 received.changed.notify_all()
 
     def forget(self) -> None:
-        """Ask for every byte anew: some that are here were found to be wrong."""
+        """Discard all cached bytes, after an error was found in them."""
         self._received = _ReceivedBytes(bytearray(self.size))
 
 
 def forget_files(files: Iterable[File]) -> None:
-    """Have those files that are kept ask for their bytes anew."""
+    """Discard the cached bytes of those files that are cached."""
     for file in files:
         if isinstance(file, CachedFile):
             file.forget()
 
 
 def merge_near_spans(spans: list[tuple[int, int]], along: int) -> list[tuple[int, int]]:
-    """The same spans, those in one that have at most `along` bytes between them."""
+    """Merge spans with at most `along` bytes between them."""
     merged_spans = spans[:1]
     for first, last in spans[1:]:
         if first - merged_spans[-1][1] <= along:
@@ -127,7 +126,7 @@ def merge_near_spans(spans: list[tuple[int, int]], along: int) -> list[tuple[int
 
 
 def subtract_spans(start: int, stop: int, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What is left of [start, stop) without the spans, which are sorted."""
+    """Return [start, stop) without the spans, which are sorted."""
     gaps = []
     for first, last in spans:
         if last <= start or first >= stop:
@@ -139,7 +138,7 @@ def subtract_spans(start: int, stop: int, spans: Iterable[tuple[int, int]]) -> l
 
 
 def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same bytes as few spans, sorted."""
+    """Return the same bytes as sorted, disjoint spans."""
     merged_spans: list[tuple[int, int]] = []
     for first, last in sorted(spans):
         if merged_spans and first <= merged_spans[-1][1]:

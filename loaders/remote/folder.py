@@ -1,4 +1,4 @@
-"""A file of a local folder."""
+"""A local file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ...core.errors import BadData, Unavailable
 
 @dataclass(frozen=True)
 class FolderFile:
-    """`stamp` is the size, time of change and inode when it was opened."""
+    """`stamp` is the size, modification time and inode when it was opened."""
 
     path: Path
     stamp: tuple[int, int, int]
 
     @classmethod
     def open(cls, path: Path) -> FolderFile:
-        """`Unavailable` where the file is not there or may not be read."""
+        """Open a file. Raises `Unavailable` if it does not exist or is not readable."""
         try:
             return cls(path, _make_stamp(path.stat()))
         except OSError as error:
@@ -39,19 +39,17 @@ class FolderFile:
 
     def read(self, start: int, stop: int, cancel: Event) -> bytes:
         if not 0 <= start <= stop <= self.size:
-            raise BadData(
-                f"{self.path} has {self.size} bytes, and bytes {start} to {stop} were asked for: it was cut off"
-            )
+            raise BadData(f"{self.path} has {self.size} bytes, but bytes {start} to {stop} are needed: it is truncated")
         try:
             with self.path.open("rb") as file:
                 if _make_stamp(os.fstat(file.fileno())) != self.stamp:
-                    raise BadData(f"{self.path} changed since it was opened: open the stream anew")
+                    raise BadData(f"{self.path} changed since it was opened: open the stream again")
                 file.seek(start)
                 content = file.read(stop - start)
         except OSError as error:
             raise Unavailable(f"{self.path} cannot be read: {error.strerror or error}") from error
         if len(content) != stop - start:
-            raise BadData(f"{self.path} was cut off as it was read: open the stream anew")
+            raise BadData(f"{self.path} was truncated while being read: open the stream again")
         return content
 
 

@@ -1,8 +1,8 @@
-"""A file on a web server, by byte ranges: broken connections are resumed, wrong answers are never taken for data.
+"""A file on a web server, read by byte ranges: broken connections are resumed, and responses are validated.
 
-A range is asked for as RFC 9110 (section 14) says. An answer must cover it, come from the file that was opened (the
-same entity tag and length), and arrive whole. What may pass is tried again (`core/retry.py`), from the first byte that
-is missing.
+Ranges are requested as in RFC 9110 (section 14). A response has to cover the range, come from the file that was opened
+(same entity tag and length), and be complete. Transient errors are retried (`core/retry.py`), from the first missing
+byte.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     import httpx2
 
 STALL = 30.0
-"""Seconds without a byte, after which a connection counts as broken."""
+"""The timeout of a connection in seconds without a byte."""
 
 _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
 
 
 class ChangedMeanwhile(BadData):
-    """A file is another one than when it was opened."""
+    """A file has changed since it was opened."""
 
 
 @dataclass
 class HttpFile:
-    """A file of `size` bytes at `url`. `tag`, its entity tag or else its time of change, is that of the first answer,
-    and every later answer must have the same. `content` names the content where the address does so for ever."""
+    """A file of `size` bytes at `url`. `tag` is its entity tag, or else its modification time, in the first response;
+    later responses have to have the same. `content` identifies the content if the address is immutable."""
 
     url: str
     size: int
@@ -48,11 +48,12 @@ class HttpFile:
 
     @classmethod
     def open(cls, url: str, headers: Mapping[str, str] | None = None, content: str | None = None) -> HttpFile:
-        """The file at `url`, its length and tag as the server tells them. `Unavailable` where it does not."""
+        """Open the file at `url`, with the length and tag that the server reports. Raises `Unavailable` if it reports
+        none."""
         query = dict(headers or {})
 
         def ask() -> HttpFile:
-            # One byte and not HEAD: some servers answer HEAD otherwise than GET, or not at all.
+            # Request one byte instead of HEAD: some servers respond to HEAD differently from GET, or not at all.
             with _request_range(url, query | {"Range": "bytes=0-0"}) as answer:
                 return cls(url, _read_length(url, answer), _read_tag(answer), query, content)
 
@@ -70,17 +71,15 @@ class HttpFile:
 
     def read(self, start: int, stop: int, cancel: Event) -> bytes:
         if not 0 <= start <= stop <= self.size:
-            raise BadData(
-                f"{self.url} has {self.size} bytes, and bytes {start} to {stop} were asked for: it was cut off"
-            )
+            raise BadData(f"{self.url} has {self.size} bytes, but bytes {start} to {stop} are needed: it is truncated")
         got = bytearray()
         if start < stop:
-            what = f"{self.url}: bytes {start} to {stop} could not be had"
+            what = f"{self.url}: bytes {start} to {stop} could not be read"
             call_with_retries(lambda: self._go_on(start, stop, got, cancel), what, partial(_wait_or_cancel, cancel))
         return bytes(got)
 
     def _go_on(self, start: int, stop: int, got: bytearray, cancel: Event) -> None:
-        """Add to `got` what is missing of [start, stop)."""
+        """Append to `got` the missing bytes of [start, stop)."""
         at = start + len(got)
         headers = {"Range": f"bytes={at}-{stop - 1}"}
         if got and self.tag is not None and self.tag.startswith('"'):
@@ -92,16 +91,16 @@ class HttpFile:
                 got += piece[: stop - start - len(got)]
                 if cancel.is_set():
                     raise Cancelled
-                # An answer that is read to its end leaves the connection for the next one.
+                # A response has to be read to its end for its connection to be reused.
                 if more and len(got) == stop - start:
                     return
         if len(got) < stop - start:
-            raise TransientError(f"the answer ended at byte {start + len(got)}")
+            raise TransientError(f"the response ended at byte {start + len(got)}")
 
     @contextmanager
     def _requested_where_it_is(self, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
-        """The answer to a request, asked where the last one was redirected to: one way instead of two, and servers
-        count requests. Such an address may end; then the first one is asked again."""
+        """Send a request to the address to which the last one was redirected, to save a request, as servers have rate
+        limits. If that address has expired, the original one is used again."""
         moved = self._moved
         if moved is None:
             with _request_range(self.url, {**self.headers, **headers}) as answer:
@@ -117,55 +116,55 @@ class HttpFile:
             raise TransientError(f"its redirected address was refused: {error}", pause=0.0) from error
 
     def _check(self, answer: httpx2.Response, at: int, stop: int) -> None:
-        """`BadData` where the file is another one now, `Unavailable` where the server does not support ranges,
-        `TransientError` where the answer is not the range asked for."""
+        """Raise `BadData` if the file has changed, `Unavailable` if the server does not support ranges,
+        `TransientError` if the response is not the requested range."""
         tag = _read_tag(answer)
         if self.tag is None:
             self.tag = tag
         elif tag != self.tag:
             raise ChangedMeanwhile(
-                f"{self.url} changed since it was opened (entity tag {tag}, was {self.tag}): open it anew"
+                f"{self.url} changed since it was opened (entity tag {tag}, was {self.tag}): open it again"
             )
         if answer.status_code == 200:
             if _read_length(self.url, answer) != self.size:
                 raise TransientError(
-                    f"an answer of {answer.headers.get('Content-Length')} bytes for a file of {self.size}"
+                    f"a response of {answer.headers.get('Content-Length')} bytes for a file of {self.size}"
                 )
             if at:
                 raise Unavailable(
-                    f"{self.url}: the server does not support range requests, so rows cannot be read by themselves: "
+                    f"{self.url}: the server does not support range requests, so single rows cannot be read: "
                     "download the files and stream from their folder"
                 )
             return
         content_range = answer.headers.get("Content-Range", "none")
         match = _CONTENT_RANGE.fullmatch(content_range)
         if match is None or int(match[1]) != at or int(match[2]) < stop - 1:
-            raise TransientError(f"bytes {at}-{stop - 1} were asked for and Content-Range is {content_range!r}")
+            raise TransientError(f"bytes {at}-{stop - 1} were requested, but Content-Range is {content_range!r}")
         if match[3] not in ("*", str(self.size)):
             raise ChangedMeanwhile(
-                f"{self.url} is another file than was opened ({match[3]} bytes, not {self.size}): open it anew"
+                f"{self.url} changed since it was opened ({match[3]} bytes, was {self.size}): open it again"
             )
         announced = answer.headers.get("Content-Length")
         if announced is not None and announced != str(int(match[2]) - at + 1):
-            raise TransientError(f"Content-Length is {announced} and Content-Range is {content_range!r}")
+            raise TransientError(f"Content-Length is {announced}, but Content-Range is {content_range!r}")
 
 
 def _wait_or_cancel(cancel: Event, seconds: float) -> None:
-    """Wait; `Cancelled` where `cancel` is set meanwhile."""
+    """Sleep. Raises `Cancelled` if `cancel` is set meanwhile."""
     if cancel.wait(seconds):
         raise Cancelled
 
 
 @contextmanager
 def _request_range(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
-    """The answer to a request for a range, its body not yet read. `Unavailable` where asking again would not help."""
+    """Request a range; the body of the response is not read yet. Raises `Unavailable` if a retry would not help."""
     import httpx2
 
     if is_offline():
         raise Unavailable(f"{url} was not requested: FARSHIFT_OFFLINE is set")
     try:
         client = _open_client()
-    except (ValueError, ImportError, OSError) as error:  # proxies and certificates that the environment names
+    except (ValueError, ImportError, OSError) as error:  # invalid proxies or certificates in the environment
         raise Unavailable(f"{url} cannot be reached: {get_first_line(error)}") from error
     try:
         patience = httpx2.Timeout(STALL, connect=min(10.0, STALL))
@@ -175,14 +174,14 @@ def _request_range(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Resp
                 pause = parse_retry_after(answer.headers.get("Retry-After"))
                 raise TransientError(f"the server answered {answer.status_code}", pause)
             if answer.status_code == 416:
-                raise BadData(f"{url} is shorter than it was said to be: the server has no {headers['Range']}")
+                raise BadData(f"{url} is shorter than expected: the server has no {headers['Range']}")
             if answer.status_code not in (200, 206):
                 raise Unavailable(f"{url}: the server answered {answer.status_code} {answer.reason_phrase}")
             yield answer
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.TooManyRedirects, UnicodeError) as error:
         raise Unavailable(f"{url} cannot be reached: {get_first_line(error)}") from error
     except httpx2.ReadTimeout as error:
-        raise TransientError(f"no byte came for {STALL:g} seconds") from error
+        raise TransientError(f"no byte was received for {STALL:g} seconds") from error
     except httpx2.TransportError as error:
         raise TransientError(str(error) or type(error).__name__) from error
 
@@ -191,7 +190,7 @@ _clients: dict[int, httpx2.Client] = {}
 
 
 def _open_client() -> httpx2.Client:
-    """This process's own connections: a forked process must not write into its parent's."""
+    """The connections of this process: a forked process must not use its parent's."""
     import httpx2
 
     process = os.getpid()
@@ -201,7 +200,7 @@ def _open_client() -> httpx2.Client:
 
 
 def _read_length(url: str, answer: httpx2.Response) -> int:
-    """The length of the whole file."""
+    """The size of the whole file."""
     if answer.status_code == 206:
         match = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
         length = "" if match is None else match[3]
@@ -209,7 +208,7 @@ def _read_length(url: str, answer: httpx2.Response) -> int:
         length = answer.headers.get("Content-Length", "")
     if not re.fullmatch("[0-9]{1,18}", length):
         raise Unavailable(
-            f"{url}: the server does not say how long the file is: download it and stream from its folder"
+            f"{url}: the server does not report the size of the file: download it and stream from its folder"
         )
     return int(length)
 

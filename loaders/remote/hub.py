@@ -1,7 +1,7 @@
-"""Files of a data set on the Hugging Face Hub, through `huggingface_hub`, at the commit of a revision when opened.
+"""Files of a Hugging Face Hub data set, through `huggingface_hub`, at the commit of a revision when opened.
 
-The revision is asked for once; files are then listed and read at the commit, whose content never changes: a branch that
-moves while an epoch is read moves nothing in it.
+The revision is resolved once; files are then listed and read at the commit, whose content never changes, even if a
+branch moves during an epoch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class HubPath:
     path: str
 
     def files(self) -> dict[str, HttpFile]:
-        """The files that the path matches, or that lie in the folder it names, by their path in the data set."""
+        """Return the files that match the path, or that are in the folder it names, by path in the data set."""
         from huggingface_hub import hf_hub_url
         from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
@@ -54,7 +54,7 @@ class HubPath:
         return files
 
     def _listed(self) -> tuple[dict[str, int], set[str]]:
-        """The sizes of the files among which the path names some, and the folders among them."""
+        """The sizes of the files from which the path selects, and the folders among them."""
         from huggingface_hub import HfApi
         from huggingface_hub.hf_api import RepoFile
 
@@ -75,18 +75,18 @@ class HubPath:
 
 
 class HubRevisions:
-    """The commits of revisions, each asked for once: all paths of one revision are then of one commit."""
+    """The commits of revisions, each resolved once, so that all paths of a revision have the same commit."""
 
     def __init__(self) -> None:
         self._commits: dict[tuple[str, str], str] = {}
 
     def at(self, address: str) -> HubPath:
-        """`hf://datasets/owner/name@revision/path` at the revision's commit; that of `main` where none is named.
-        `Unavailable` where the Hub does not have it."""
+        """Return `hf://datasets/owner/name@revision/path` at the revision's commit; by default that of `main`. Raises
+        `Unavailable` if the Hub does not have it."""
         match = _ADDRESS.fullmatch(address)
         if match is None:
             raise FarshiftError(
-                f"{address} is not an address of files: write hf://datasets/owner/name@revision/path/*.parquet"
+                f"{address} is not an address of files: use hf://datasets/owner/name@revision/path/*.parquet"
             )
         named = match[1], unquote(match[2] or "main")
         if named not in self._commits:
@@ -99,12 +99,12 @@ def _resolve_commit(repository: str, revision: str) -> str:
 
     info = _request_hub(lambda: HfApi().dataset_info(repository, revision=revision), f"{repository}@{revision}")
     if info.sha is None:
-        raise Unavailable(f"{repository}: the Hub does not name the commit of {revision}")
+        raise Unavailable(f"{repository}: the Hub does not report the commit of {revision}")
     return info.sha
 
 
 def _request_hub(request: Callable[[], T], what: str) -> T:
-    """The Hub's answer; `Unavailable` where it refuses, or after several tries."""
+    """Send a request to the Hub. Raises `Unavailable` if it is rejected, or after several tries."""
     import httpx2
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
 
@@ -125,4 +125,4 @@ def _request_hub(request: Callable[[], T], what: str) -> T:
         except httpx2.TransportError as error:
             raise TransientError(get_first_line(error)) from error
 
-    return call_with_retries(attempt, f"{what} could not be had")
+    return call_with_retries(attempt, f"{what} could not be fetched")

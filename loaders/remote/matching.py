@@ -1,7 +1,7 @@
-"""Finding a part's rows among all those that pass, each by its check and its id.
+"""Find a part's rows in a stream of rows, by check and id.
 
-A row's check tells which of the part's rows it can be; its inputs and an occurrence number then have to give that row's
-id. Rows of one check are equal in all fields, so which of them is taken for which occurrence makes no difference.
+A row's check selects the part's rows that it can be; its inputs and an occurrence number then have to give that row's
+id. Rows with the same check are equal in all fields, so their assignment to occurrence numbers does not matter.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 
 class RowMatcher:
-    """Where the rows with these ids and checks (shape (rows,)), of a source of `most` rows, are found among those that
-    pass: `where` is the number of the row that passed (-1 as long as it is not found) and `occurrence` its occurrence
-    number."""
+    """Finds the rows with these ids and checks (shape (rows,)), of a source of `most` rows, in a stream: `where` is the
+    number of the row in the stream (-1 until it is found) and `occurrence` its occurrence number."""
 
     def __init__(self, row_ids: NDArray[np.uint64], checks: NDArray[np.uint64], schema: Schema, most: int) -> None:
         self.where = np.full(len(row_ids), -1, np.int64)
@@ -35,12 +34,12 @@ class RowMatcher:
 
     @property
     def missing(self) -> NDArray[np.int64]:
-        """The part's rows that were not found yet."""
+        """Return the part's rows that were not found yet."""
         return np.flatnonzero(self.where < 0)
 
     def passes(self, table: pa.Table, first: int) -> NDArray[np.int64]:
-        """Look at rows with all fields of the source, the first of which is number `first`. Gives the part's rows that
-        were found among them."""
+        """Process rows with all fields of the source, numbered from `first`. Returns the part's rows that were
+        found."""
         checks = get_digest_prefixes(compute_row_digests(table, self._schema))
         begins = np.searchsorted(self._checks, checks, "left")
         counts = np.searchsorted(self._checks, checks, "right") - begins
@@ -61,8 +60,8 @@ class RowMatcher:
         return np.unique(np.array(new_rows, np.int64))
 
     def _passes_again(self, row: pa.Table, check: int, candidates: NDArray[np.int64], number: int) -> list[int]:
-        """A row of inputs that occur several times in the source: it is taken for the next of the part's rows that have
-        its check, if one is left."""
+        """Match a row whose inputs occur several times in the source: it is assigned to the next of the part's rows
+        with its check, if one is left."""
         if check not in self._repeated:
             self._repeated[check] = self._numbered(row, candidates.tolist())
         next_rows, self._repeated[check] = self._repeated[check][:1], self._repeated[check][1:]
@@ -70,7 +69,8 @@ class RowMatcher:
         return next_rows
 
     def _numbered(self, row: pa.Table, part_rows: list[int]) -> list[int]:
-        """Those of the part's rows `part_rows` whose id comes of these inputs; their occurrence numbers are noted."""
+        """Return those of the part's rows `part_rows` whose id is that of these inputs, and record their occurrence
+        numbers."""
         (inputs,) = iterate_canonical_rows(row, self._schema.of_role("input"))
         open_ids = {int(self._row_ids[part_row]): part_row for part_row in part_rows}
         matched_rows = []

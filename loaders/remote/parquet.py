@@ -1,4 +1,4 @@
-"""Rows in Parquet files: which row group holds each, and reading only those row groups, only the columns needed."""
+"""Rows in Parquet files: find their row groups, and read only these and only the needed columns."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.int64]
 
 _FOOTER = 1 << 16
-"""Bytes at the end of a file that are read at once: most footers are shorter."""
+"""Number of bytes at the end of a file that are read at once: most footers are shorter."""
 
 _DECODED = 1 << 20
-"""About so many bytes of rows are decoded at once, whatever the size of a row group."""
+"""The approximate number of bytes of rows decoded at once, independent of the size of row groups."""
 
 _ROWS = 1 << 13
-"""Rows that are decoded at once, at most: values that repeat take next to nothing in a file, and all their bytes in
-memory, so the sizes that a footer tells are no bound."""
+"""The maximum number of rows decoded at once: repeated values take little space in a file but all their bytes in
+memory, so the sizes in a footer are no bound."""
 
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """Parquet files and their footers. Rows are numbered through all row groups of all files, in order. `true_labels`
-    are the numbers (ascending) and labels of rows in which an export replaced the source's `label`."""
+    """Parquet files and their footers. Rows are numbered consecutively over all row groups of all files. `true_labels`
+    are the numbers (ascending) and true labels of rows in which an export replaced the source's `label`."""
 
     files: tuple[File, ...]
     footers: tuple[pq.FileMetaData, ...]
@@ -53,25 +53,25 @@ class ParquetFiles:
 
     @classmethod
     def open(cls, files: Sequence[File], schema: Schema, label: str) -> ParquetFiles:
-        """Read the footers. `BadData` for a file that is no Parquet, `FarshiftError` where it lacks a field."""
+        """Read the footers. Raises `BadData` for a file that is not Parquet, `FarshiftError` if a field is missing."""
         with ThreadPoolExecutor(THREADS) as threads:
             footers = tuple(threads.map(_read_footer, files))
         for file, footer in zip(files, footers, strict=True):
             names = footer.schema.to_arrow_schema().names
             absent = sorted({field.name for field in schema.fields} - set(names))
             if absent:
-                raise FarshiftError(f"{file.name} has no column {', '.join(absent)}: it is not of this source")
+                raise FarshiftError(f"{file.name} has no column {', '.join(absent)}: it belongs to another source")
             if len(set(names)) < len(names):
                 raise BadData(f"{file.name} has several columns of one name")
         return cls(tuple(files), footers, label, _read_true_labels(files, footers, schema[label]))
 
     def export_metadata(self) -> list[dict[str, Any]]:
-        """What each file says that it is an export of; empty where it is none."""
+        """Return each file's record of its export; empty for other files."""
         return [_read_export_metadata(file, footer) for file, footer in zip(self.files, self.footers, strict=True)]
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:
-        """File and number of each row group."""
+        """The file and number of each row group."""
         return [(file, group) for file, footer in enumerate(self.footers) for group in range(footer.num_row_groups)]
 
     @cached_property
@@ -91,7 +91,7 @@ class ParquetFiles:
         return column_names
 
     def group_of(self, numbers: Numbers) -> Numbers:
-        """The row group of each row."""
+        """Return the row group of each row."""
         groups: Numbers = np.searchsorted(self.starts, numbers, "right") - 1
         return groups
 
@@ -101,7 +101,7 @@ class ParquetFiles:
         return f"{self.files[file].name}, row group {group}, row {number - int(self.starts[group_index])} of it"
 
     def fetched(self, group_index: int, names: Sequence[str], cancel: Event) -> RangeFile:
-        """A file whose bytes of these columns of a row group are in memory."""
+        """Fetch these columns of a row group into memory, as a file."""
         file, group = self.groups[group_index]
         chunks = self.footers[file].row_group(group)
         selected_chunks = [
@@ -114,13 +114,13 @@ class ParquetFiles:
         )
         lengths = np.array([chunk.total_compressed_size for chunk in selected_chunks], np.int64)
         if (offsets < 0).any() or (lengths < 0).any() or (lengths > self.files[file].size - offsets).any():
-            raise BadData(f"{self.files[file].name}, row group {group} lies beyond the file: its footer is damaged")
+            raise BadData(f"{self.files[file].name}, row group {group} is outside the file: its footer is damaged")
         pieces = coalesce_ranges(np.full(len(selected_chunks), file), offsets, lengths)
         return RangeFile(self.files[file], cancel, [(piece.start, piece.stop) for piece in pieces])
 
     def raw(self, group_index: int, content: RangeFile, names: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """A row group's columns as they are stored, some rows at a time, with the number of the first; `BadData` where
-        they cannot be decoded."""
+        """Yield a row group's columns with their stored types, in pieces with the number of the first row. Raises
+        `BadData` if they cannot be decoded."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -137,7 +137,7 @@ class ParquetFiles:
             raise BadData(f"{where} cannot be decoded, its bytes are damaged: {get_first_line(error)}") from error
 
     def typed(self, first: int, batch: pa.RecordBatch, fields: Sequence[Field]) -> pa.Table:
-        """Raw rows as the fields say, with the source's own labels."""
+        """Convert raw rows to the fields' types, with the source's own labels."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -152,7 +152,7 @@ class ParquetFiles:
         return pa.table(columns)
 
     def replaced(self, first: int, rows: int) -> NDArray[np.bool_]:
-        """In which of the rows from `first` on an export replaced the label, shape (rows,)."""
+        """Return in which rows from `first` on an export replaced the label, shape (rows,)."""
         mask = np.zeros(rows, bool)
         if self.true_labels is not None:
             begin, end = np.searchsorted(self.true_labels[0], [first, first + rows])
@@ -162,10 +162,10 @@ class ParquetFiles:
 
 @dataclass(frozen=True)
 class ParquetStore:
-    """Some rows of Parquet files: `number` among all rows of the files, decoded `size` in bytes, and `occurrence`, all
-    of shape (rows,).
+    """Selected rows of Parquet files: `number` among all rows of the files, decoded `size` in bytes, and `occurrence`,
+    all of shape (rows,).
 
-    A row group is decoded as a whole, so reading is best in blocks that take many rows of each; that is why blocks are
+    A row group is decoded as a whole, so blocks with many rows of each group are most efficient. Therefore blocks are
     as large as the memory allows.
     """
 
@@ -204,12 +204,12 @@ class ParquetStore:
         table = pa.concat_tables(pieces).combine_chunks()
         if table.num_rows != len(rows):
             raise BadData(
-                f"{self.describe_location(int(rows[0]))}, or others read with it: row groups are shorter than they were"
+                f"{self.describe_location(int(rows[0]))}, or rows read with it: row groups are shorter than before"
             )
         return table.take(back)
 
     def _by_group(self, numbers: Numbers) -> Iterator[tuple[int, Numbers]]:
-        """Ascending row numbers by their row group."""
+        """Group ascending row numbers by row group."""
         groups = self.within.group_of(numbers)
         bounds = np.flatnonzero(np.diff(groups, prepend=-1, append=-1))
         for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -217,8 +217,8 @@ class ParquetStore:
 
 
 def scan_rows(files: ParquetFiles, names: Sequence[str], most: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Columns of all rows in order, some rows at a time, with the number of the first; at most `most` bytes are read
-    ahead."""
+    """Yield columns of all rows in order, in pieces with the number of the first row. At most `most` bytes are
+    prefetched."""
 
     def tasks() -> Iterator[Task[tuple[int, RangeFile]]]:
         for group_index, (file, group) in enumerate(files.groups):
@@ -238,7 +238,7 @@ def _read_export_metadata(file: File, footer: pq.FileMetaData) -> dict[str, Any]
     try:
         return parse_json_object((footer.metadata or {}).get(b"farshift", b"{}"))
     except ValueError as error:
-        raise BadData(f"{file.name}: what it says of its export is damaged: {get_first_line(error)}") from error
+        raise BadData(f"{file.name}: the record of its export is damaged: {get_first_line(error)}") from error
 
 
 def _read_true_labels(
@@ -269,11 +269,11 @@ def _read_footer(file: File) -> pq.FileMetaData:
     try:
         return pq.read_metadata(tail)
     except (pa.ArrowException, OSError) as error:
-        raise BadData(f"{file.name} is no Parquet file: {get_first_line(error)}") from error
+        raise BadData(f"{file.name} is not a Parquet file: {get_first_line(error)}") from error
 
 
 def _convert_column(column: pa.Array, field: Field, where: str) -> pa.Array:
-    """A column as its field says; a tensor may be lists of any nesting. `BadData` where it is something else."""
+    """Convert a column to its field's type; a tensor may be lists of any nesting. Raises `BadData` for other types."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

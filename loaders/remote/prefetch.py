@@ -1,7 +1,7 @@
-"""Reading ahead on a few threads, within a bound of bytes.
+"""Prefetch on a few threads, within a limit in bytes.
 
-A thread lives while there is something to read, and ends with the iterator: when that is used up, closed or forgotten,
-and also when the process ends and leaves it open. A thread that waits for a server then ends as soon as its wait does.
+A thread runs while there is something to read, and ends with the iterator: when that is exhausted, closed or garbage
+collected, or when the process ends and leaves it open. A thread that waits for a server then ends after its wait.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ T = TypeVar("T")
 THREADS = 4
 
 _LOOK = 0.1
-"""Seconds between two looks whether the process is ending, while a thread waits before it asks a server again."""
+"""Seconds between two checks whether the process is ending, while a thread waits to retry a request."""
 
 Task = tuple[int, Callable[[Event], T]]
-"""What is to be read: its bytes, and the reading itself, which gives up once its event is set."""
+"""A read: its size in bytes, and the function, which stops once its event is set."""
 
 
 class _CancelEvent(Event):
-    """Set by the iterator's end, and by that of the process: when the main thread and the one that asked last are over.
+    """Set at the end of the iterator, and at the end of the process: when the main thread and the last requesting
+    thread have ended.
 
-    The interpreter waits for its threads before it closes what a program left open, so no `finally` would tell them.
+    The interpreter joins its threads before it closes open iterators, so a `finally` would not stop them.
     """
 
     def __init__(self) -> None:
@@ -47,7 +48,7 @@ class _CancelEvent(Event):
 
 
 class _Readers(Generic[T]):
-    """Up to `THREADS` threads for the readings that wait; a thread that finds none ends."""
+    """Up to `THREADS` threads for the queued reads; a thread without work ends."""
 
     def __init__(self, cancel: _CancelEvent) -> None:
         self._cancel, self._lock, self._running = cancel, Lock(), 0
@@ -74,14 +75,14 @@ class _Readers(Generic[T]):
                 if self._cancel.is_set():
                     raise Cancelled
                 future.set_result(read(self._cancel))
-            except BaseException as error:  # the thread that asks for the result raises it
+            except BaseException as error:  # raised in the thread that requests the result
                 future.set_exception(error)
-            del future, read  # what was read is the reader's alone
+            del future, read  # do not keep a reference to the result
 
 
 def prefetch_tasks(tasks: Iterator[Task[T]], max_bytes: int) -> Generator[T, None, None]:
-    """The tasks' results in order. Those that are read, and the one handed out last, are at most `max_bytes` bytes
-    together, or a single one that is larger."""
+    """Yield the results of the tasks in order. Prefetched results and the one yielded last have at most `max_bytes`
+    bytes in total, or are a single larger one."""
     cancel, waiting, used_bytes = _CancelEvent(), deque[tuple[int, Future[T]]](), 0
     readers = _Readers[T](cancel)
     try:

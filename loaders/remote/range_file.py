@@ -1,4 +1,4 @@
-"""A file read by ranges, as the file object that readers of formats ask for."""
+"""A file read by ranges, as a Python file object for readers of formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import File
 
 
 class RangeFile(io.RawIOBase):
-    """`file`, of which some ranges are in memory already; others are read when they are asked for."""
+    """`file`, of which some ranges are in memory; others are read on demand."""
 
     def __init__(self, file: File, cancel: Event, ahead: Iterable[tuple[int, int]] = ()) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Which byte ranges to read for some rows: neighbours together, far ones apart."""
+"""Choose the byte ranges to read for some rows: near rows share one range."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 GAP = 1 << 17
-"""Bytes between two rows that are read along rather than asked for apart: about what a connection carries in the time
-that one more request takes."""
+"""The maximum gap in bytes between rows of one range: about what a connection transfers in the time of another
+request."""
 
 LONGEST = 1 << 23
-"""Bytes of one request, where no single row is longer: what a broken connection can cost."""
+"""The maximum size of a request in bytes, unless a single row is longer: the most that a broken connection loses."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Bytes [start, stop) of a file, and which of the rows asked for lie in them."""
+    """Bytes [start, stop) of a file, and the requested rows in them."""
 
     file: int
     start: int
@@ -29,7 +29,8 @@ class Range:
 def coalesce_ranges(
     files: NDArray[np.int64], offsets: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> Iterator[Range]:
-    """The ranges to read for rows at these places (arrays of shape (rows,)), by file and offset; each row is in one."""
+    """Return the ranges to read for rows at these positions (arrays of shape (rows,)), by file and offset; each row is
+    in one."""
     order = np.lexsort((offsets, files))
     first, start, stop, file = 0, 0, 0, -1
     for turn, (its_file, offset, length) in enumerate(

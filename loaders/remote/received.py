@@ -1,4 +1,4 @@
-"""What others sent, read as text and JSON: whatever it holds, the outcome is a value or a `ValueError` of one line."""
+"""Parse untrusted text and JSON: the result is a value or a `ValueError` of one line."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 def parse_json_object(content: bytes | str) -> dict[str, Any]:
-    """A JSON object; `ValueError` for anything else, also for one that nests too deep to be read."""
+    """Parse a JSON object. Raises `ValueError` for anything else, including one that is nested too deeply."""
     try:
         value = json.loads(content)
     except RecursionError as error:
-        raise ValueError("its JSON nests too deep") from error
+        raise ValueError("its JSON is nested too deeply") from error
     if not isinstance(value, dict):
-        raise ValueError("its JSON is no object")
+        raise ValueError("its JSON is not an object")
     return value

@@ -1,6 +1,6 @@
-"""WebDataset samples into typed rows: `json` for scalars, `<field>.npy` for a tensor, `<field>.bin` for bytes.
+"""Decode WebDataset samples to typed rows: `json` for scalars, `<field>.npy` for a tensor, `<field>.bin` for bytes.
 
-The members are those that `loaders/export/webdataset.py` writes. A pickle is never read.
+The members are those that `loaders/export/webdataset.py` writes. Pickles are never read.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ Members = Sequence[bytes]
 _ITEMS = {"uint8": "u1", "int64": "<i8", "float32": "<f4"}
 
 _NO_HEADER = (ValueError, SyntaxError, TokenError, TypeError, LookupError, RecursionError, MemoryError)
-"""What NumPy lets through of a header that is none: it is read as Python."""
+"""The exceptions that NumPy raises for an invalid header, which it parses as Python."""
 
 
 def name_member_extension(field: Field) -> str:
-    """The extension of the member that holds a field."""
+    """Return the extension of the member of a field."""
     if field.shape:
         return f"{field.name}.npy"
     return f"{field.name}.bin" if field.item == "bytes" else "json"
 
 
 def decode_samples(members: Mapping[str, Members], fields: Sequence[Field], locate: Callable[[int], str]) -> pa.Table:
-    """The rows' fields, typed; `members` by extension. `BadData` with the `locate` of a row that is none."""
+    """Decode the fields of rows; `members` by extension. Raises `BadData`, with `locate(row)`, for an invalid row."""
     import pyarrow as pa
 
     records = [
@@ -87,13 +87,13 @@ def _make_scalar_column(field: Field, records: list[dict[str, Any]], locate: Cal
                 typed([item])
             except wrong as error:
                 raise BadData(
-                    f"{locate(row)}: the sample is damaged: field {field.name!r} is no {field.type}"
+                    f"{locate(row)}: the sample is damaged: field {field.name!r} is not {field.type}"
                 ) from error
         raise
 
 
 def _read_tensor(content: bytes, field: Field, header: list[bytes]) -> bytes:
-    """The elements of an npy file in C order, little-endian. `header` keeps the last header that was understood."""
+    """The elements of an npy file in C order, little-endian. `header` caches the last valid header."""
     by_columns = False
     if header and content.startswith(header[0]):
         begin = len(header[0])
@@ -103,19 +103,19 @@ def _read_tensor(content: bytes, field: Field, header: list[bytes]) -> bytes:
             header[:] = [content[:begin]]
     data = content[begin:]
     if len(data) != math.prod(field.shape) * np.dtype(_ITEMS[field.item]).itemsize:
-        raise ValueError(f"field {field.name!r} has {len(data)} bytes of values, which are no {field.type}")
+        raise ValueError(f"field {field.name!r} has {len(data)} bytes of values, which do not fit {field.type}")
     return np.frombuffer(data, _ITEMS[field.item]).reshape(field.shape, order="F").tobytes() if by_columns else data
 
 
 def _parse_npy_header(content: bytes, field: Field) -> tuple[bool, int]:
-    """Whether an npy file of a field has its elements in Fortran order, and the byte at which they begin. Its values
-    are not read by NumPy, which makes room for as many as the header claims."""
+    """Whether an npy file of a field has Fortran order, and the byte at which its elements begin. NumPy does not read
+    the values, since it would allocate as much memory as the header claims."""
     file = io.BytesIO(content)
     try:
         versions = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         shape, by_columns, kind = versions[np.lib.format.read_magic(file)](file)
     except _NO_HEADER as error:
-        raise ValueError(f"field {field.name!r} is no npy file: {get_first_line(error)}") from error
+        raise ValueError(f"field {field.name!r} is not an npy file: {get_first_line(error)}") from error
     if shape != field.shape or kind != np.dtype(_ITEMS[field.item]):
         raise ValueError(f"field {field.name!r} is {kind}{list(shape)}, not {field.type}")
     return by_columns, file.tell()

@@ -1,4 +1,4 @@
-"""Rows in WebDataset shards whose index says where each one's bytes are."""
+"""Rows in WebDataset shards with an index of each row's byte range."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ShardStore:
-    """Samples in `files`, one a row: `shard`, and the `offset` and `length` of the sample and of each member in bytes,
-    all of shape (rows,). `true_labels` holds the source's label where a sample has another, and is masked elsewhere."""
+    """Samples in `files`, one for each row: `shard`, and the `offset` and `length` in bytes of the sample and of each
+    member, all of shape (rows,). `true_labels` has the source's label where a sample has another, and is masked
+    elsewhere."""
 
     files: tuple[File, ...]
     schema: Schema
@@ -41,8 +42,8 @@ class ShardStore:
 
     @classmethod
     def of(cls, index: pa.Table, files: Sequence[File], schema: Schema, label: str) -> ShardStore:
-        """The store of an index with the columns that `to_webdataset` writes. `BadData` where it points beyond a
-        shard."""
+        """Make the store of an index with the columns that `to_webdataset` writes. Raises `BadData` if it points
+        outside a shard."""
         kinds = sorted({samples.name_member_extension(field) for field in schema.fields})
         members = {
             kind: (_read_numbers(index, f"{kind}.offset"), _read_numbers(index, f"{kind}.length")) for kind in kinds
@@ -70,13 +71,13 @@ class ShardStore:
         ends = np.array([file.size for file in self.files], np.int64)
         wrong = (self.shard < 0) | (self.shard >= len(ends)) | (self.offset < 0) | (self.length < 0)
         if not wrong.any():
-            # Differences and not sums: those of large numbers would be negative ones.
+            # Compare differences, since sums of large numbers could overflow.
             wrong = self.length > ends[self.shard] - self.offset
             for offset, length in self.members.values():
                 inside = offset - self.offset
                 wrong |= (offset < self.offset) | (length < 0) | (length > self.length - inside)
         if wrong.any():
-            raise BadData(f"the index of {self.files[0].name} points beyond the shards: export the part anew")
+            raise BadData(f"the index of {self.files[0].name} points outside the shards: export the part again")
 
     def sizes(self, rows: Numbers) -> Numbers:
         return self.length[rows]
@@ -96,7 +97,7 @@ class ShardStore:
         return self._with_true_labels(table, rows)
 
     def _contents(self, rows: Numbers, kinds: list[str], cancel: Event) -> dict[str, list[bytes]]:
-        """The members' bytes, row after row. They are copied: what lay between the rows is not kept."""
+        """The members' bytes, row after row; copied, so that the bytes between rows are released."""
         contents = {kind: [b""] * len(rows) for kind in kinds}
         for byte_range in coalesce_ranges(self.shard[rows], self.offset[rows], self.length[rows]):
             content = memoryview(self.files[byte_range.file].read(byte_range.start, byte_range.stop, cancel))

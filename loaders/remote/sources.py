@@ -1,4 +1,4 @@
-"""Which files a stream's source is: a folder, web addresses, or a path on the Hub."""
+"""Resolve the source of a stream to files: a folder, web addresses, or a path on the Hub."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .http import HttpFile
 from .hub import HubRevisions
 
 Source = str | Path | Sequence[str | Path]
-"""A folder, a file or a pattern of files (`files/patterns.py`), here, on the web or on the Hub; or several of them."""
+"""A folder, a file or a pattern of files (`files/patterns.py`), local, on the web or on the Hub; or several of them."""
 
 _INDEX = ".index.parquet"
 _MANIFEST = "manifest.json"
@@ -33,18 +33,18 @@ class ExportFolder:
 
 @dataclass(frozen=True)
 class Files:
-    """Files of one sort, `parquet` or `tar`, in order."""
+    """Files of one format, `parquet` or `tar`, in order."""
 
     sort: str
     files: tuple[File, ...]
 
 
 def resolve_location(source: Source) -> ExportFolder | Files:
-    """What lies at `source`. `Unavailable` where nothing does, `FarshiftError` where it is no sort of rows."""
+    """Find the files at `source`. Raises `Unavailable` if there are none, `FarshiftError` for an unsupported format."""
     revisions = HubRevisions()
     for location in [source] if isinstance(source, str | Path) else source:
         if any(letter < " " for letter in str(location)):
-            raise FarshiftError(f"{str(location)!r} is no path or address: it has control characters")
+            raise FarshiftError(f"{str(location)!r} is not a path or address: it has control characters")
     if not isinstance(source, str | Path):
         return _classify_files(
             ", ".join(map(str, source)),
@@ -54,7 +54,7 @@ def resolve_location(source: Source) -> ExportFolder | Files:
 
 
 def _find_export(source: str, revisions: HubRevisions) -> ExportFolder | None:
-    """The export at `source`, if it is one as far as can be seen from outside."""
+    """The export at `source`, if it looks like one."""
     if _find_suffix(source):
         return None
     if source.startswith("hf://"):
@@ -83,13 +83,13 @@ def _find_file(files: dict[str, HttpFile], name: str, where: str) -> File:
 
 
 def _iterate_files(source: str, revisions: HubRevisions) -> Iterator[File]:
-    """The files at `source` that hold rows."""
+    """The files with rows at `source`."""
     if source.startswith("hf://"):
         yield from (file for path, file in revisions.at(source).files().items() if _find_suffix(path))
     elif _is_url(source):
         if "*" in urlsplit(source).path:
             raise FarshiftError(
-                f"{source}: a web server does not list its files: number them, as in shard-{{000..011}}.tar"
+                f"{source}: files on a web server cannot be listed: give their numbers, as in shard-{{000..011}}.tar"
             )
         yield from map(HttpFile.open, expand_numbers(source))
     else:
@@ -117,8 +117,8 @@ def _classify_files(source: str, files: Iterator[File] | list[File]) -> Files:
         raise Unavailable(f"{source}: there are no files")
     if len(sorts) != 1 or not sorts <= {"parquet", "tar"}:
         raise FarshiftError(
-            f"{source} is no source of rows: name a folder that to_webdataset wrote, or files that all end in .parquet "
-            "or all in .tar"
+            f"{source} is not a source of rows: give a folder that to_webdataset wrote, or files that all end in "
+            ".parquet or all in .tar"
         )
     return Files(sorts.pop(), all_files)
 
@@ -128,7 +128,7 @@ def _is_url(source: str) -> bool:
 
 
 def _find_suffix(name: str) -> str:
-    """The sort of file that a name ends with, "" if none; an export's index holds no rows."""
+    """The format of a file by its suffix, "" if unknown or for an export's index, which has no rows."""
     path = urlsplit(name).path if _is_url(name) else name
     sorts = ("parquet", "tar") if not path.endswith(_INDEX) else ()
     return next((sort for sort in sorts if path.endswith(f".{sort}")), "")

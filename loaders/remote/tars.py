@@ -1,7 +1,7 @@
-"""Reading WebDataset shards through that have no index: every sample's fields, and where its bytes lie.
+"""Read WebDataset shards without an index sequentially: every sample's fields, and the positions of its bytes.
 
-A sample is the members of one key, side by side; the key ends at the first dot of the last name of the path
-(https://github.com/webdataset/webdataset). Only the members that hold fields are looked at.
+A sample is a run of members with the same key; the key ends at the first dot of the last name of the path
+(https://github.com/webdataset/webdataset). Only members with fields are read.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 _SAMPLES = 1 << 12
 _BYTES = 1 << 20
-"""Samples are handed on when there are so many, or so many bytes of them."""
+"""Samples are yielded at this number of samples, or of bytes."""
 
 
 @dataclass
 class _Sample:
-    """A sample in shard number `shard`: from `offset` to `end`, and each member's offset and content."""
+    """A sample in shard number `shard`, from `offset` to `end`, and each member's offset and content."""
 
     key: str
     shard: int
@@ -44,8 +44,8 @@ class _Sample:
 def scan_samples(
     files: Sequence[File], schema: Schema, most: int
 ) -> Generator[tuple[int, pa.Table, pa.Table], None, None]:
-    """All samples in order, some at a time: the number of the first, the schema's fields, and the columns of an index
-    (`shard`, `offset`, `length`, and those of each member). At most `most` bytes are read ahead."""
+    """Yield all samples in order, in pieces: the number of the first, the schema's fields, and the columns of an index
+    (`shard`, `offset`, `length`, and those of each member). At most `most` bytes are prefetched."""
     extensions = sorted({samples.name_member_extension(schema_field) for schema_field in schema.fields})
     first, some, size = 0, list[_Sample](), 0
     for shard, file in enumerate(files):
@@ -63,10 +63,10 @@ def scan_samples(
 def _iterate_samples(file: File, shard: int, extensions: list[str], most: int) -> Generator[_Sample, None, None]:
     sample: _Sample | None = None
     try:
-        # The tar file and its stream refer to each other: left alone, they would keep the threads for a while.
+        # The tar file and its stream form a reference cycle, which would keep the threads alive for a while.
         with closing(_Pieces(file, most)) as pieces, tarfile.open(fileobj=pieces, mode="r|", bufsize=LONGEST) as shards:
             for item in shards:
-                # A tar file keeps every member that it has passed, of which there may be millions.
+                # A tar file records every member that was read, of which there may be millions.
                 shards.members.clear()  # type: ignore[attr-defined]
                 folder, _, name = item.name.rpartition("/")
                 stem, _, extension = name.partition(".")
@@ -79,13 +79,13 @@ def _iterate_samples(file: File, shard: int, extensions: list[str], most: int) -
                     sample = _Sample(key, shard, item.offset)
                 sample.end = item.offset_data + -(-item.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
                 if extension in extensions:
-                    if item.issparse():  # its holes are no bytes of the file: there may be any number of them
-                        raise BadData(f"{file.name}, offset {item.offset}: {extension} is stored with holes")
+                    if item.issparse():  # holes take no bytes in the file, so their size is unlimited
+                        raise BadData(f"{file.name}, offset {item.offset}: {extension} is a sparse member")
                     content = shards.extractfile(item)
                     assert content is not None
                     sample.members[extension] = item.offset_data, content.read()
-    except (tarfile.TarError, ValueError, RecursionError) as error:  # the last two of extended headers
-        raise BadData(f"{file.name} is no tar file, or was cut off: {get_first_line(error)}") from error
+    except (tarfile.TarError, ValueError, RecursionError) as error:  # the last two from extended headers
+        raise BadData(f"{file.name} is not a tar file, or is truncated: {get_first_line(error)}") from error
     if sample is not None:
         yield sample
 
@@ -100,7 +100,7 @@ def _make_tables(
 
     for row, sample in enumerate(some):
         if absent := [kind for kind in extensions if kind not in sample.members]:
-            raise BadData(f"{locate(row)}: the sample has no {absent[0]}: it is not of this source")
+            raise BadData(f"{locate(row)}: the sample has no {absent[0]}: it belongs to another source")
     contents = {kind: [sample.members[kind][1] for sample in some] for kind in extensions}
     index = {
         "shard": [sample.shard for sample in some],
@@ -115,7 +115,7 @@ def _make_tables(
 
 
 class _Pieces(io.RawIOBase):
-    """A file from its first byte to its last, read ahead in pieces."""
+    """A file read sequentially, with prefetching in pieces."""
 
     def __init__(self, file: File, most: int) -> None:
         super().__init__()

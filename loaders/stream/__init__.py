@@ -1,1 +1,1 @@
-"""Streamed parts: rows from remote shards, verified as they pass."""
+"""Streamed parts: rows of remote shards, verified as they are read."""

@@ -1,5 +1,5 @@
-"""Columns of a streamed part that stand where those of a local one would: rows are read, and proven, as they are asked
-for. So a training draws pictures from shards that need not fit anywhere."""
+"""Columns of a streamed part in place of local ones: rows are read and verified on demand, so that training can use
+images of shards that do not fit on the disk."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 THREADS = 4
-"""That read the rows of one step."""
+"""The number of threads that read the rows of one step."""
 
 _AT_ONCE = 256
-"""Rows read at once where all are read in their order."""
+"""The number of rows read at once in a sequential pass."""
 
 
 def fingerprint_column(part: StreamedPart, name: str) -> str:
-    """What a column's content depends on: the manifest, whose rows each one read is held to, and which of them."""
+    """Return a key of everything that determines a column's content: the manifest, against which every row is verified,
+    and the selected rows."""
     rows = blake2b(part.row_ids.tobytes(), digest_size=16).hexdigest()
     return f"{part.identity}/{part.name}/{name}/{rows}"
 
 
 def read_column(part: StreamedPart, places: NDArray[np.int64], name: str) -> pa.Array:
-    """A column's values at some places, of which some may be equal; each is read once, and all are proven."""
+    """Read a column's values at some positions, possibly repeated; each is read once, and all are verified."""
     import pyarrow as pa
 
     rows, back = np.unique(places, return_inverse=True)
@@ -90,7 +91,7 @@ class StreamedFiles(EncodedFiles):
 
 
 class StreamedPixels:
-    """A tensor column of uint8 of a streamed part, (n, ..): `Pixels` that are read as they are asked for."""
+    """A uint8 tensor column of a streamed part, (n, ..): `Pixels` that are read on demand."""
 
     dtype = np.dtype(np.uint8)
 
@@ -120,19 +121,17 @@ class StreamedPixels:
 
 
 def find_streamed_inputs(part: StreamedPart, names: Iterable[str]) -> dict[str, StreamedFiles | StreamedPixels]:
-    """The columns of these names that are read as they are asked for. `FarshiftError` for another than encoded files or
-    a tensor of uint8."""
+    """Return the named columns as columns that are read on demand. Raises `FarshiftError` for a column that is neither
+    encoded files nor a uint8 tensor."""
     inputs: dict[str, StreamedFiles | StreamedPixels] = {}
     for name in names:
         field = part.known.schema[name]
         if not is_streamed(field):
-            raise FarshiftError(
-                f"{part!r}: the column {name!r} is {field.type}: pictures and sounds alone are streamed"
-            )
+            raise FarshiftError(f"{part!r}: the column {name!r} is {field.type}: only images and audio can be streamed")
         inputs[name] = (StreamedFiles if field.item == "bytes" else StreamedPixels)(part, name)
     return inputs
 
 
 def is_streamed(field: Field) -> bool:
-    """Whether a field is read as it is asked for: encoded files, and tensors of uint8."""
+    """Whether a field can be read on demand: encoded files, and uint8 tensors."""
     return field.item == "bytes" or (field.item == "uint8" and bool(field.shape))

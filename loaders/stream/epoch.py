@@ -1,4 +1,4 @@
-"""An epoch of a streamed part: blocks of batches are read ahead, proven, and handed out batch by batch."""
+"""An epoch of a streamed part: blocks of batches are prefetched, verified, and yielded batch by batch."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ if TYPE_CHECKING:
 Batch = dict[str, NDArray[Any]]
 
 _BLOCKS = 4
-"""In how many blocks an iterator's memory is used: one is handed out while others are read."""
+"""The number of blocks into which an iterator's memory is divided: one is yielded while others are read."""
 
 
 @dataclass(frozen=True)
 class RemoteRows:
-    """Rows of a part that lie in `store`.
+    """Rows of a part in `store`.
 
-    `known` is what is known of them before any is read (its source has `row_id` and `check` only), `rows` is where each
-    stands in the store, `memory` how many bytes of rows an iterator may hold, and `proven` which of them this process
-    has held to their checks.
+    known: the part before any row is read (its source has only `row_id` and `check`). rows: the position of each row in
+    the store. memory: the maximum bytes of rows of an iterator. proven: the rows that this process has verified.
     """
 
     known: Part
@@ -47,35 +46,35 @@ class RemoteRows:
 
 
 class StreamedEpoch(Iterator[Batch]):
-    """A rank's and worker's share of an epoch, batch by batch. The reading ahead ends when it is used up, closed or
-    forgotten."""
+    """A rank's and worker's share of an epoch, batch by batch. Prefetching ends when it is exhausted, closed or garbage
+    collected."""
 
     def __init__(self, share: Share) -> None:
         self._share = share
-        # The generator knows the share and not this object: what its own generator holds is never forgotten.
+        # The generator refers to the share and not to this object, which could otherwise never be garbage collected.
         self._batches = share.batches()
 
     def __next__(self) -> Batch:
         return next(self._batches)
 
     def close(self) -> None:
-        """End the reading ahead; there are no more batches."""
+        """Stop prefetching; there are no more batches."""
         self._batches.close()
 
     @property
     def tally(self) -> EpochTally:
-        """The tally of the rows handed out so far."""
+        """The tally of the rows yielded so far."""
         return self._share.tally
 
     @property
     def expected_tally(self) -> EpochTally:
-        """The tally of all rows that this share of the epoch has to give."""
+        """The tally of all rows of this share of the epoch."""
         return self._share.expected_tally()
 
 
 @dataclass(frozen=True)
 class _Block:
-    """Some batches' rows in memory; batch i is rows bounds[i] to bounds[i + 1]."""
+    """The rows of some batches in memory; batch i is rows bounds[i] to bounds[i + 1]."""
 
     part: Part
     positions: NDArray[np.int64]
@@ -96,7 +95,7 @@ class Share:
     tally: EpochTally = field(default_factory=EpochTally)
 
     def batches(self) -> Generator[Batch, None, None]:
-        """The batches in order; `BadData` at the end where they were not the rows owed."""
+        """Yield the batches in order. Raises `BadData` at the end if they were not the expected rows."""
         try:
             yield from self._batches()
         except BadData:
@@ -114,9 +113,9 @@ class Share:
         if self.tally != self.expected_tally():
             known = self.part.known
             raise BadData(
-                f"{known.split}, {known.name}: {self.tally.rows} rows passed and {self.expected_tally().rows} were "
-                "owed, "
-                "or others: the epoch is not what it should be"
+                f"{known.split}, {known.name}: {self.tally.rows} rows were read, but {self.expected_tally().rows} "
+                "were "
+                "expected, or other rows"
             )
 
     def expected_tally(self) -> EpochTally:
@@ -129,7 +128,7 @@ class Share:
         return EpochTally.of(*(known.source[name].to_numpy()[places] for name in ("row_id", "check")))
 
     def tasks(self) -> Iterator[Task[_Block]]:
-        """The readings of blocks of batches. The first are small, so that the first batch comes soon."""
+        """The read tasks of blocks of batches. The first ones are small, so that the first batch is available soon."""
         most = self.part.memory // _BLOCKS
         room = min(most, self.part.store.least_block)
         pending_batches: list[NDArray[np.int64]] = []
@@ -157,8 +156,8 @@ class Share:
 def read_rows(
     part: RemoteRows, positions: NDArray[np.int64], columns: Sequence[str], verify: Verify, cancel: Event
 ) -> pa.Table:
-    """Some rows: their ids, and the source's columns, those of these names at least. `BadData` for a row that is not
-    the manifest's."""
+    """Read rows: their ids, and at least the named columns of the source. Raises `BadData` for a row that differs from
+    the manifest."""
     import pyarrow as pa
 
     schema = part.known.schema

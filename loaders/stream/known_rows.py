@@ -1,7 +1,7 @@
-"""A manifest's rows without its source: which rows a part has, and what proves it.
+"""Find the rows of a part without its source, and verify them.
 
-They come from what was exported (whose index or rows must recompute to the part's pinned digest), from the manifest
-where it ships them, or from the cache of a copy that was pulled once. Nothing of them is trusted: the digest is.
+They come from an export (whose index or rows have to give the part's pinned digest), from the manifest if it ships
+them, or from the cache of a split that was pulled before. Only the digest is trusted.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from ..split import Split, make_assignment_path
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_CHANGED = "it was changed, export it anew"
+_CHANGED = "it was modified, export it again"
 
 
 def make_known_part(manifest: Manifest, source: Source, part: str, rows: pa.Table | None) -> Part:
-    """What is known of a part before its source's rows are read: a `Part` whose source has `row_id` and `check` alone.
+    """Make the part that is known before its source's rows are read: a `Part` whose source has only `row_id` and
+    `check`.
 
-    `rows` are the manifest's (row_id, check, part, weight, group, severity, label override) where something has proven
-    them. `Unavailable` where they are known from nowhere else.
+    `rows` are the manifest's rows (row_id, check, part, weight, group, severity, label override) if they were verified
+    by an export. Raises `Unavailable` if they are None and not known otherwise.
     """
     import pyarrow.compute as pc
 
@@ -47,8 +48,8 @@ def make_known_part(manifest: Manifest, source: Source, part: str, rows: pa.Tabl
 
 
 def prove_by_index(export: Export, manifest: Manifest, part: str) -> pa.Table | None:
-    """The manifest's rows out of the index of WebDataset shards; None where the shards are not of this very part,
-    `BadData` where they say that they are and their rows are not the published ones."""
+    """Return the manifest's rows from the index of WebDataset shards; None if the shards are of another part. Raises
+    `BadData` if they claim to be of this part but have other rows."""
     if not _is_export_of(export.manifest, manifest, part):
         return None
     return _check_digest(make_manifest_rows(export.index, part), manifest, part, export.name)
@@ -57,8 +58,8 @@ def prove_by_index(export: Export, manifest: Manifest, part: str) -> pa.Table | 
 def prove_by_parquet(
     files: ParquetFiles, manifest: Manifest, source: Source, part: str, memory: int
 ) -> pa.Table | None:
-    """The manifest's rows out of the rows of a Parquet file that `Part.to_parquet` wrote, read through once; None and
-    `BadData` as for an index."""
+    """Return the manifest's rows from a Parquet file that `Part.to_parquet` wrote, read once; None and `BadData` as in
+    `prove_by_index`."""
     if len(files.files) != 1 or not _is_export_of(files.export_metadata()[0], manifest, part):
         return None
     name, file_identity = files.files[0].name, files.files[0].identity
@@ -80,7 +81,7 @@ def _is_export_of(metadata: dict[str, Any], manifest: Manifest, part: str) -> bo
 
 
 def _read_exported_rows(files: ParquetFiles, source: Source, part: str, memory: int) -> pa.Table:
-    """The manifest's rows as an exported file's own columns say."""
+    """The manifest's rows by an exported file's own columns."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -108,7 +109,7 @@ def _read_exported_rows(files: ParquetFiles, source: Source, part: str, memory: 
 
 def _check_digest(rows: pa.Table, manifest: Manifest, part: str, where: str) -> pa.Table:
     if not _has_published_digest(rows, manifest, part):
-        raise BadData(f"{where} does not hold the published rows of {manifest.full_name}, {part}: {_CHANGED}")
+        raise BadData(f"{where} does not have the published rows of {manifest.full_name}, {part}: {_CHANGED}")
     return rows
 
 
@@ -118,7 +119,7 @@ def _has_published_digest(rows: pa.Table, manifest: Manifest, part: str) -> bool
 
 
 def _find_known_rows(manifest: Manifest, source: Source, part: str) -> pa.Table:
-    """The manifest's rows as it ships them, or as the cache has them of a pulled copy."""
+    """The manifest's rows that it ships, or those in the cache of a pulled split."""
     if manifest.definition.ships_rows:
         return manifest.rows(source.schema.arrow().empty_table(), source.schema)
     path = make_assignment_path(manifest, source)
@@ -131,6 +132,6 @@ def _find_known_rows(manifest: Manifest, source: Source, part: str) -> pa.Table:
 
 def _raise_unknown(manifest: Manifest) -> pa.Table:
     raise Unavailable(
-        f"{manifest.full_name}: which rows it has is made from its source, and not known here: stream an export of the "
-        f"part, which proves its rows, or run farshift splits pull {manifest.name} once"
+        f"{manifest.full_name}: its rows are computed from its source and not known on this machine: stream an export "
+        f"of the part, or run farshift splits pull {manifest.name} once"
     )

@@ -1,4 +1,4 @@
-"""Opening a part as a stream: the manifest alone, and the files where its rows lie."""
+"""Open a part as a stream, from its manifest and the files that contain its rows."""
 
 from __future__ import annotations
 
@@ -23,23 +23,22 @@ from .part import StreamedPart
 from .scan import RowIterator, locate_rows
 
 MEMORY = 1 << 28
-"""Bytes of rows that an iterator may hold, read ahead or handed out."""
+"""The maximum bytes of rows of an iterator, prefetched or yielded."""
 
 
 def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> StreamedPart:
-    """A part of a split, read where its rows lie: `stream("scan/length", "train", "https://example.org/shards")`.
+    """Open a part without downloading it: `stream("scan/length", "train", "https://example.org/shards")`.
 
     `source` is a folder that `Part.to_webdataset` wrote (its path, an https address, or
     `hf://datasets/owner/name@revision/path`), or Parquet or WebDataset files of the data set (paths, addresses or
-    patterns, one or several). A revision of the Hub is resolved to its commit once, here. An iterator holds at most
-    `memory` bytes of rows; remote files that take at most three quarters of it are kept in it, and fetched once.
+    patterns, one or several). A Hub revision is resolved to its commit once, here. An iterator has at most `memory`
+    bytes of rows in memory; remote files that take at most three quarters of it are cached in memory and fetched once.
 
-    With the index of an export, only the byte ranges that hold wanted rows are read. Files without one are read through
-    once, row by row, to find the part's rows; where they were found is kept in the cache for as long as the files are
-    the same.
+    With the index of an export, only the byte ranges of the needed rows are read. Files without an index are read once
+    completely to find the part's rows; the positions are cached as long as the files are unchanged.
 
-    Raises a `FarshiftError` of one line for an unknown name or part, files that cannot be had or lack rows of the part,
-    or a manifest whose rows are not known without its source.
+    Raises a `FarshiftError` of one line for an unknown name or part, for files that are not available or lack rows of
+    the part, and for a manifest whose rows are not known without its source.
 
     >>> import tempfile
     >>> import farshift as fs
@@ -81,13 +80,13 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
 
 
 def _open_tar_store(known: Part, files: tuple[File, ...], of: int, memory: int) -> Store:
-    """The store of a part's rows, of a source of so many, in shards without an index."""
+    """Make the store of a part's rows, of a source of `rows` rows, in shards without an index."""
     index = locate_rows(known, files, of, lambda: tars.scan_samples(files, known.schema, memory))
     return ShardStore.of(index, files, known.schema, known.label)
 
 
 def _open_parquet_store(known: Part, files: ParquetFiles, of: int, memory: int) -> Store:
-    """The store of a part's rows, of a source of so many, in Parquet files."""
+    """Make the store of a part's rows, of a source of `rows` rows, in Parquet files."""
     import pyarrow as pa
 
     fields = known.schema.fields
@@ -96,7 +95,7 @@ def _open_parquet_store(known: Part, files: ParquetFiles, of: int, memory: int) 
     def passing() -> RowIterator:
         for first, batch in scan_rows(files, names, memory):
             table = files.typed(first, batch, fields)
-            # A footer tells encoded sizes alone, which can be far less than the rows take in memory.
+            # A footer has only encoded sizes, which can be far smaller than the rows in memory.
             mean = table.nbytes // max(1, table.num_rows) + 1
             yield first, table, pa.table({"size": np.full(table.num_rows, mean)})
 
@@ -105,26 +104,26 @@ def _open_parquet_store(known: Part, files: ParquetFiles, of: int, memory: int) 
 
 
 def find_manifest_source(manifest: Manifest) -> DataSource:
-    """The source that a frozen manifest stands on; nothing of it is read."""
+    """Return the source of a frozen manifest, without reading its rows."""
     if not manifest.frozen:
-        raise BadDefinition(f"{manifest.full_name} is a definition, not yet frozen: it has no rows to stream")
+        raise BadDefinition(f"{manifest.full_name} is a definition that is not frozen yet: it has no rows to stream")
     manifest.check_identity()
     pin = manifest.definition.source
     source = find_source(pin.name)
     if (source.definition.version, source.definition.digest) != (pin.version, pin.digest):
-        raise BadData(f"{manifest.full_name} stands on another version of source {pin.name} than is installed")
+        raise BadData(f"{manifest.full_name} requires another version of source {pin.name} than the installed one")
     return source
 
 
 def _find_positions(known: Part, row_ids: NDArray[np.uint64], where: str) -> NDArray[np.int64]:
-    """Where a part's rows stand among `row_ids`; `BadData` where some are absent."""
+    """The positions of a part's rows in `row_ids`. Raises `BadData` if some are absent."""
     order = np.argsort(row_ids, kind="stable")
     turns = np.minimum(np.searchsorted(row_ids[order], known.row_ids), max(0, len(order) - 1))
     absent = known.row_ids != row_ids[order][turns] if len(order) else np.ones(len(known), bool)
     if absent.any():
         raise BadData(
             f"{where} lacks {int(absent.sum()):,} of {len(known):,} rows of {known.split}, {known.name} (first: "
-            f"{known.row_ids[absent][0]:016x}): it is of other rows"
+            f"{known.row_ids[absent][0]:016x}): it has other rows"
         )
     places: NDArray[np.int64] = order[turns]
     return places

@@ -1,4 +1,4 @@
-"""A part of a split read where it lies, without a local copy: the same batches in the same order, every row proven."""
+"""A part that is read without a local copy: the same batches in the same order, with every row verified."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StreamedPart(RemoteRows):
-    """A part whose rows are read from `store` as they are needed. Batches, order, columns and states are those of the
-    local `Part`: the one can stand for the other."""
+    """A part whose rows are read from `store` on demand. Batches, order, columns and states are those of the local
+    `Part`, so the two are interchangeable."""
 
     verify: Verify = "epoch"
 
@@ -60,11 +60,11 @@ class StreamedPart(RemoteRows):
         return self.known.row_ids
 
     def resolve_columns(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        """The named columns, or all; `UnknownName` for one that there is not."""
+        """Return the named columns, or all. Raises `UnknownName` for an unknown one."""
         return self.known.resolve_columns(columns)
 
     def select(self, positions: NDArray[Any]) -> StreamedPart:
-        """The part's rows at `positions` (indices or a boolean mask), in the order given."""
+        """Select the rows at `positions` (indices or a boolean mask), in the given order."""
         return replace(
             self, known=self.known.select(positions), rows=self.rows[positions], proven=self.proven[positions]
         )
@@ -85,23 +85,23 @@ class StreamedPart(RemoteRows):
         text: Text = "str",
         verify: Verify | None = None,
     ) -> StreamedEpoch:
-        """One epoch in dictionaries of arrays, as `Part.batches` gives it for the same arguments, `text` among them: by
-        default all texts are `str`, for a stream has no categories. Rows are read ahead on a few threads that end with
-        the iterator.
+        """Iterate over one epoch in dictionaries of arrays, as `Part.batches` with the same arguments, including
+        `text`: by default all texts are `str`, since a stream has no categories. Rows are prefetched by a few threads
+        that end with the iterator.
 
-        `verify="epoch"` recomputes every row's id and check from its content; `"open"` only where this process has not
-        done so since the part was opened; `"never"` holds rows to lengths and types alone, and reads only the columns
-        asked for. At the end the rows handed out must be those that this rank and worker owed. Default: `self.verify`.
+        `verify="epoch"` recomputes every row's id and check from its content; `"open"` only if this process has not
+        done so since the part was opened; `"never"` checks only lengths and types, and reads only the requested
+        columns. At the end the yielded rows have to be those of this rank and worker. Default: `self.verify`.
 
-        Raises `FarshiftError` where the numbers do not fit together, `UnknownName` for a column there is not;
-        while it is read, `BadData` for a row that is not the manifest's (its id, file and offset), `Unavailable` for
-        bytes that cannot be had.
+        Raises `FarshiftError` if the numbers are inconsistent, `UnknownName` for an unknown column; and during
+        iteration `BadData` for a row that differs from the manifest (with its id, file and offset), `Unavailable` for
+        bytes that are not available.
         """
         verify_mode = self.verify if verify is None else verify
         check_text(text)
         if text == "codes":
             raise FarshiftError(
-                f"{self!r}: the categories of a column are not known before all rows were read: ask for text='str'"
+                f"{self!r}: text='codes' needs all rows of a column, which a stream does not have: use text='str'"
             )
         check_verify(verify_mode)
         cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
@@ -121,18 +121,18 @@ class StreamedPart(RemoteRows):
         rank: int | None = None,
         world: int | None = None,
         verify: Verify | None = None,
-        pictures: ImageSpec = "bytes",
-        sounds: AudioSpec = "bytes",
+        images: ImageSpec = "bytes",
+        audio: AudioSpec = "bytes",
     ) -> TorchStream:
-        """The part as an `IterableDataset` of ready batches, for `DataLoader(stream, batch_size=None)`; ranks, workers
-        and states as in `TorchStream`, pictures and sounds as of `Part.torch`. Each worker reads with connections and
-        threads of its own."""
+        """Return the part as an `IterableDataset` of batches, for `DataLoader(stream, batch_size=None)`. Ranks, workers
+        and states are as in `TorchStream`, images and audio as in `Part.torch`. Each worker has its own connections and
+        threads."""
         from ..batching.torch_stream import TorchStream
 
         read = self if verify is None else replace(self, verify=verify)
         check_verify(read.verify)
-        return TorchStream(read, batch_size, seed, epoch, drop_last, columns, text, rank, world, pictures, sounds)
+        return TorchStream(read, batch_size, seed, epoch, drop_last, columns, text, rank, world, images, audio)
 
     def tally(self, batch_size: int, seed: int | None = None, epoch: int = 0, drop_last: bool = False) -> EpochTally:
-        """What the tallies of all ranks' and workers' iterators of an epoch must add up to."""
+        """Return the expected sum of the tallies of all ranks' and workers' iterators of an epoch."""
         return self.batches(batch_size, seed, epoch, drop_last).expected_tally

@@ -1,4 +1,4 @@
-"""Finding a part's rows in files that have no index: by reading them through once, for as long as they are the same."""
+"""Find a part's rows in files without an index, by reading them once as long as they are unchanged."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RowIterator = Generator[tuple[int, "pa.Table", "pa.Table"], None, None]
-"""All rows of some files in order, some at a time: the number of the first, the source's fields, and what else is to be
-known of each row that is wanted, such as where it lies."""
+"""All rows of some files in order, in pieces: the number of the first, the source's fields, and further columns of each
+wanted row, such as its location."""
 
 
 def locate_rows(known: Part, files: Sequence[File], rows: int, passing: Callable[[], RowIterator]) -> pa.Table:
-    """Where a part's rows, of a source of `rows`, are in files: `number`, `occurrence` and what else `passing` says of
-    their places, in the part's order.
+    """Find a part's rows, of a source of `rows` rows, in files. Returns `number`, `occurrence` and the further columns
+    of `passing`, in the part's order.
 
-    From the cache where they were looked for before in files of the same identity, else by looking at `passing`
-    until all are found. `BadData` where some are not there.
+    The result is cached by the files' identities; else `passing` is read until all rows are found. Raises `BadData` if
+    some are absent.
     """
 
     def look() -> pa.Table:
@@ -63,7 +63,7 @@ def _scan_for_rows(known: Part, files: Sequence[File], rows: int, passing: RowIt
     if len(missing := matching.missing):
         raise BadData(
             f"{files[0].name}{' ..' if len(files) > 1 else ''} lacks {len(missing):,} of {len(known):,} rows of "
-            f"{known.split}, {known.name} (first: {known.row_ids[missing[0]]:016x}): it is of other rows, or damaged"
+            f"{known.split}, {known.name} (first: {known.row_ids[missing[0]]:016x}): it has other rows, or is damaged"
         )
     index = pa.concat_tables(row_details).take(np.argsort(np.concatenate(matched_rows)))
     return index.append_column("number", [matching.where]).append_column("occurrence", [matching.occurrence])

@@ -1,6 +1,6 @@
-"""A split whose rows stay where they lie: what tells its rows apart is read once and kept, pictures and sounds are not.
+"""A split that is not downloaded: all columns except images and audio are read once and cached.
 
-So a benchmark can be trained and scored on rows that were never downloaded whole.
+Thus models can be trained and scored on a benchmark that was never downloaded completely.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS = 256
-"""Of a global batch; blocks of them are read ahead within the memory of a stream."""
+"""Rows of a global batch; blocks of batches are prefetched within the memory of a stream."""
 
 _CARRIED = ("weight", "group", "severity")
 
 
 @dataclass(frozen=True)
 class StreamedSplit(Split):
-    """A split read at `address`, in which `{part}` stands for a part's name. Its parts have every column but the inputs
-    that are streamed; these are read from `stream(part)`. Without an address, parts are those kept in the cache."""
+    """A split at `address`, in which `{part}` is replaced by a part's name. Its parts have every column except the
+    streamed inputs, which are read from `stream(part)`. Without an address, only cached parts are available."""
 
     address: str = ""
 
     @classmethod
     def at(cls, manifest: Manifest, address: str) -> StreamedSplit:
-        """The split of a frozen manifest at an address; nothing of it is read yet."""
+        """Return the split of a frozen manifest at an address, without reading it."""
         import pyarrow as pa
 
         return cls(manifest, find_manifest_source(manifest), pa.table({}), pa.table({}), address)
 
     def stream(self, name: str) -> StreamedPart:
-        """A part as a stream; `FarshiftError` says where an address has no place for the part's name."""
+        """Return a part as a stream. Raises `FarshiftError` with a hint if the address lacks `{part}`."""
         if name not in self._streams:
             try:
                 at = self.address.replace("{part}", name)
@@ -63,8 +63,8 @@ class StreamedSplit(Split):
                 if "{part}" in self.address:
                     raise
                 raise FarshiftError(
-                    f"{error} (an export holds one part: where each part has an address of its own, write {{part}} in "
-                    "the place of its name)"
+                    f"{error} (an export has one part: if each part has its own address, write {{part}} in place of "
+                    "its name)"
                 ) from error
         return self._streams[name]
 
@@ -73,17 +73,17 @@ class StreamedSplit(Split):
         return {}
 
     def kept_at(self, name: str) -> Path:
-        """Where the cache keeps what tells a part's rows apart."""
+        """Return the cache path of a part's columns that are not streamed."""
         of = self.manifest
         shape = self.source.cached_at.stem.rpartition("-")[2]
         return get_cache_root() / "splits" / f"{of.name.replace('/', '-')}-{of.identity[:16]}-{name}-{shape}-told.arrow"
 
     def is_kept(self, name: str) -> bool:
-        """Whether a part can be told without its stream."""
+        """Whether a part's columns are cached, so that its stream is not needed."""
         return is_intact(self.kept_at(name))
 
     def part(self, name: str) -> Part:
-        """A part without the inputs that are streamed."""
+        """Return a part without the streamed inputs."""
         if name not in self.parts:
             raise UnknownName(f"part of {self.manifest.full_name}", name, self.parts)
         if name not in self._light_parts:
@@ -99,8 +99,8 @@ class StreamedSplit(Split):
 
 
 def _read_light_table(part: StreamedPart) -> pa.Table:
-    """Every column of a part but the inputs that are streamed; what its manifest says of a row under names that no
-    field has (`/weight`)."""
+    """Every column of a part except the streamed inputs; the manifest's columns have names that no field has
+    (`/weight`)."""
     import pyarrow as pa
 
     table = read_into_memory(part, select_light_fields(part.known.schema)).source
@@ -120,12 +120,12 @@ def _make_assignment(rows: pa.Table, name: str, carried: dict[str, Any]) -> pa.T
 
 
 def select_light_fields(schema: Schema) -> tuple[str, ...]:
-    """The fields that are kept: all but inputs that a stream gives as they are asked for."""
+    """Return the fields that are cached: all except inputs that are streamed on demand."""
     return tuple(field.name for field in schema.fields if not (field.role == "input" and is_streamed(field)))
 
 
 def read_into_memory(part: StreamedPart, columns: tuple[str, ...]) -> Part:
-    """A streamed part's rows with these columns in memory; each row is held to the manifest as it is read."""
+    """Read these columns of a streamed part into memory; each row is verified against the manifest."""
     import pyarrow as pa
 
     cut = GlobalBatches(len(part), _ROWS, 0, 1, False)
@@ -147,7 +147,7 @@ def _iterate_pieces(share: Share, columns: tuple[str, ...], rows: int) -> Iterat
 
 
 def remove_secrets(address: str) -> str:
-    """An address as a run card may say it: without credentials and query, and of a folder here its name alone."""
+    """Return an address for a run card: without credentials and query, and only the name of a local folder."""
     if address.startswith("hf://"):
         return address
     if not address.startswith(("http://", "https://")):

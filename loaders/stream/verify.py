@@ -1,9 +1,8 @@
-"""Proving streamed rows: each recomputes to the row the manifest names, and all of them pass exactly once.
+"""Verify streamed rows: each one has the id and check in the manifest, and all of them are read exactly once.
 
-A reader knows the rows it owes before it reads any: the order of an epoch is a permutation of the part, global batches
-cut it, ranks and workers share the batches out. So a reader that proves its own share proves its piece of the epoch,
-and where every reader has, each row of the part has passed exactly once. `EpochTally` says the same of the union:
-tallies of disjoint shares add up to that of the whole.
+A reader knows its rows before it reads any: the order of an epoch is a permutation of the part, divided into global
+batches that are shared by ranks and workers. If every reader verifies its share, each row of the part was read exactly
+once. `EpochTally` allows to check the union: tallies of disjoint shares add up to that of the whole.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Verify = Literal["epoch", "open", "never"]
-"""When rows are recomputed from their content: in every epoch, in the first one after opening, or in none."""
+"""When row ids and checks are recomputed: in every epoch, in the first one after opening, or never."""
 
 _AT_ONCE = 1 << 20
-"""Bytes of rows that are hashed at once: laying out their canonical bytes takes about ten times as many."""
+"""The bytes of rows hashed at once: their canonical form takes about ten times as much memory."""
 
 
 def check_verify(verify: str) -> None:
@@ -37,11 +36,11 @@ def check_verify(verify: str) -> None:
 
 @dataclass(frozen=True)
 class EpochTally:
-    """How many rows passed, and the sum modulo 2^64 of a 64-bit mix of each one's id and check.
+    """The number of rows that were read, and the sum modulo 2^64 of a 64-bit mix of each one's id and check.
 
     Sums do not depend on order, and those of disjoint shares add up (an incremental multiset hash: Bellare and
-    Micciancio, EUROCRYPT 1997): a row lost, repeated or exchanged changes the sum but for an accident of 2^-64. It
-    guards against mistakes; against forgery each row's own digest does.
+    Micciancio, EUROCRYPT 1997): a lost, repeated or exchanged row changes the sum, except with probability 2^-64. It
+    detects mistakes; each row's own digest detects forgery.
     """
 
     rows: int = 0
@@ -49,7 +48,7 @@ class EpochTally:
 
     @classmethod
     def of(cls, row_ids: NDArray[np.uint64], checks: NDArray[np.uint64]) -> EpochTally:
-        """The tally of rows with these ids and checks, shape (rows,)."""
+        """Return the tally of rows with these ids and checks, shape (rows,)."""
         mixed = draw_bits("epoch tally/row", row_ids ^ draw_bits("epoch tally/check", checks))
         return cls(len(row_ids), int(np.add.reduce(mixed, dtype=np.uint64)))
 
@@ -65,7 +64,7 @@ def check_rows(
     occurrences: NDArray[np.int64],
     locate: Callable[[int], str],
 ) -> None:
-    """Hold rows to their ids and checks. `BadData` names the first that differs, and its `locate`."""
+    """Check rows against their ids and checks. Raises `BadData`, which names the first difference and its location."""
     wrong = np.zeros(table.num_rows, bool)
     step = max(1, _AT_ONCE * table.num_rows // max(1, table.nbytes))
     for start in range(0, table.num_rows, step):
@@ -74,10 +73,12 @@ def check_rows(
             wrong[rows] = get_digest_prefixes(compute_row_digests(some, schema)) != checks[rows]
             wrong[rows] |= compute_numbered_ids(some, schema, occurrences[rows]) != row_ids[rows]
         except BadData as error:
-            raise BadData(f"{error} (near {locate(start)}): the bytes are damaged; have the file made anew") from error
+            raise BadData(
+                f"{error} (near {locate(start)}): the bytes are damaged; the file has to be rebuilt"
+            ) from error
     if wrong.any():
         first = int(np.argmax(wrong))
         raise BadData(
-            f"row {row_ids[first]:016x} is not what the manifest says ({locate(first)}; {int(wrong.sum())} of "
-            f"{len(wrong)} rows read with it): the bytes are damaged or of another version; have the file made anew"
+            f"row {row_ids[first]:016x} differs from the manifest ({locate(first)}; {int(wrong.sum())} of "
+            f"{len(wrong)} rows read with it): the bytes are damaged or of another version; the file has to be rebuilt"
         )

@@ -105,7 +105,7 @@ def test_weights_and_groups_follow_the_rows() -> None:
 
 
 def test_a_task_without_primitives_is_an_error() -> None:
-    with pytest.raises(ModelError, match="no word of the inputs stands for one word of the outputs"):
+    with pytest.raises(ModelError, match="no word of the inputs corresponds to one word of the outputs"):
         grown(COPY, pairs(("a b", "x"), ("b a", "x")), augment="primitives")
     with pytest.raises(ModelError, match="tokens are characters"):
         grown(PARITY, bits(4, 4).numpy(), augment="primitives")

@@ -37,7 +37,7 @@ OF_PICTURES = sorted(
     name
     for name in find_plugin_files("augmentations")
     if getattr(load_module("baselines/augmentations", name, "augmentation"), "READS", "")
-    in ("colours", "pictures", "numbers")
+    in ("colours", "images", "numbers")
 )
 
 

@@ -116,7 +116,7 @@ def test_a_claim_is_run_kept_and_judged_again(tmp_path):
     with pytest.raises(FarshiftError, match="only a full outcome can be recorded"):
         record_outcome(quick, evidence, home=tmp_path / "home")
     files[-1].write_text("{}")
-    with pytest.raises(BadRun, match="is no recorded outcome"):
+    with pytest.raises(BadRun, match="is not a recorded outcome"):
         read_recorded_outcome(one, tmp_path / "home")
 
 
@@ -175,9 +175,12 @@ def test_the_best_of_several_runs_is_chosen_for_each_seed():
         ({"rules": [{"shape": "positive", "quantity": "none"}]}, "no quantity named 'none'"),
         ({"rules": [{"shape": "within", "quantity": "test", "published": "test", "by": 0.1}]}, "quick.rules"),
         ({"quantities": {"test": {"sort": "score", "run": "other"}}}, "no run named 'other'"),
-        ({"quantities": SMALL["quantities"] | {"d": {"sort": "difference", "left": "test", "right": "d"}}}, "no score"),
+        (
+            {"quantities": SMALL["quantities"] | {"d": {"sort": "difference", "left": "test", "right": "d"}}},
+            "is not a score",
+        ),
         ({"runs": {"network": {"recipe": "mlp", "on": "modadd97/xi35", "recorded": True, "steps": 4}}}, "recorded run"),
-        ({"published": {"test": {"mark": "seen", "where": "here"}}}, "give value, or says"),
+        ({"published": {"test": {"mark": "seen", "where": "here"}}}, "value or says is required"),
     ],
 )
 def test_a_claim_that_cannot_be_judged_is_refused(changes, complaint, tmp_path):
@@ -206,7 +209,7 @@ def test_claims_of_one_s_own_are_found(tmp_path, monkeypatch):
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     assert load_claim("mine").kind == "length"
     (folder / "mine.toml").write_text(text)
-    with pytest.raises(BadDefinition, match="a claim's name is its file's"):
+    with pytest.raises(BadDefinition, match="must be the file's name"):
         load_claim("mine")
     with pytest.raises(UnknownName, match="scan-length-cut"):
         load_claim("scan-length-cat")

@@ -81,7 +81,7 @@ def test_the_short_form_may_try_fewer_settings(tmp_path):
     run = made(RUN | {"quick": {"search": 2}}).runs["network"]
     assert len(make_run_plan(run, tmp_path, True, None, "cpu").settings) == 2
     assert len(make_run_plan(run, tmp_path, False, None, "cpu").settings) == 3
-    with pytest.raises(ValueError, match=r"quick\.search: the run has no search"):
+    with pytest.raises(ValueError, match=r"quick\.search requires search"):
         made({"recipe": "mlp", "on": ON, "quick": {"search": 2}})
 
 
@@ -96,7 +96,9 @@ def test_a_rule_that_cannot_choose_is_refused(tmp_path):
     run = RUN | {"selection": "id_val"}
     quantity = {"sort": "score", "run": "network", "rule": "crafted_shift"}
     rules = [{"shape": "positive", "quantity": "x"}]
-    with pytest.raises(BadRun, match="crafted_shift cannot choose: the run has no predictions for crafted_shift"):
+    with pytest.raises(
+        BadRun, match="the selection rule crafted_shift cannot be applied: the run has no predictions for crafted_shift"
+    ):
         reproduce_claim(made(run, quantities={"x": quantity}, rules=rules), tmp_path)
     with pytest.raises(UnknownName, match="oracle"):
         reproduce_claim(made(run, quantities={"x": quantity | {"rule": "orakle"}}, rules=rules), tmp_path)
@@ -110,7 +112,7 @@ def test_a_recorded_run_needs_answers_to_the_rows_that_its_rule_asks_for(tmp_pat
     }
     model = {"name": "zeros", "kind": "own", "code": "none"}
     assert write_recorded_run(benchmark, tmp_path / "plain", model, [{"last": parts}]).candidates == ("last",)
-    with pytest.raises(BadRun, match="optdigits/writers: there are no answers to crafted_shift"):
+    with pytest.raises(BadRun, match="optdigits/writers: there are no predictions for crafted_shift"):
         write_recorded_run(benchmark, tmp_path / "x", model, [{"last": parts}], selection="crafted_shift")
     assert not (tmp_path / "x").exists()
 

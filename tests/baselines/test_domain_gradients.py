@@ -172,7 +172,7 @@ def test_and_mask_follows_the_masked_gradient_of_each_parameter() -> None:
 
 @pytest.mark.parametrize("name", ["and_mask", "sand_mask"])
 def test_masked_gradients_refuse_sharpness_aware_steps(name: str) -> None:
-    with pytest.raises(ModelError, match=f"{name} steps along gradients of its own"):
+    with pytest.raises(ModelError, match=f"{name} computes gradients of its own"):
         training(name, {"sharpness": 0.05})
 
 

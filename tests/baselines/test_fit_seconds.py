@@ -148,5 +148,5 @@ def test_a_ceiling_of_device_seconds_is_held_against_each_seeds_own_share(
     monkeypatch.setattr(streamed, "find_benchmark", with_ceiling)
     assert len(spent(tmp_path / "run")) == 3, "30 seconds of all are 10 of each"
     allowed[0] = 9.9
-    with pytest.raises(ModelError, match=r"seed 0: fit spent 10 device_seconds, and the protocol allows 9\.9 \(and 2"):
+    with pytest.raises(ModelError, match=r"seed 0: fit used 10 device_seconds, and the protocol allows 9\.9 \(and 2"):
         spent(tmp_path / "less")

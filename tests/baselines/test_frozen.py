@@ -263,7 +263,7 @@ def test_a_task_that_an_encoder_cannot_read_is_refused(folders: dict[str, Path],
     for kind, task, rows, message in cases:
         with pytest.raises(ModelError, match=message):
             FrozenColumns(str(folders[kind]), task, rows)
-    with pytest.raises(FarshiftError, match=r"holds no config\.json"):
+    with pytest.raises(FarshiftError, match=r"has no config\.json"):
         FrozenColumns(str(tmp_path), READ, texts(TEXTS))
 
 

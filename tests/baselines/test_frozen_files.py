@@ -102,7 +102,7 @@ def test_a_pictures_features_are_those_of_the_models_own_size_crop_and_moments(
 
 def test_a_picture_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:
     encoder = FrozenColumns(str(tiny_vision.saved(tmp_path / "vit", "vit")), SEEN, rows([picture(1)]))
-    with pytest.raises(BadData, match="picture 1 of 3 cannot be decoded"):
+    with pytest.raises(BadData, match="image 1 of 3 cannot be decoded"):
         encoder.columns(rows([picture(1), picture(2)[:200], picture(3)]))
 
 

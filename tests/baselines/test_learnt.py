@@ -27,7 +27,7 @@ def test_what_does_not_fit_short_commands_is_marked_with_its_reason(kept):
     assert {"transformer-randomised", "transformer-alibi", "universal-transformer", "most-frequent"} <= set(marked)
     assert not {"lstm", "transformer", "gru"} & set(marked)
     assert marked["transformer-randomised"].startswith(
-        "seed 4 scores 0.0112 on ID, not half way from a constant answer"
+        "seed 4 scores 0.0112 on ID, less than half way from a constant prediction"
     )
 
 
@@ -37,10 +37,10 @@ def test_one_seed_that_is_not_past_half_way_and_a_gap_mark_a_result(kept):
     )
     assert (rule.floor, rule.best, rule.least) == pytest.approx((0.1, 0.9, 0.5))
     assert rule.reason(with_seeds(kept["lstm"], 0.51, 0.9)) == ""
-    assert rule.reason(with_seeds(kept["lstm"], 0.9, 0.49)).startswith("seed 1 scores 0.49 on ID, not half way")
-    assert rule.reason(with_seeds(kept["lstm"], 0.5, 0.9)).startswith("seed 0 scores 0.5 on ID, not half way")
+    assert rule.reason(with_seeds(kept["lstm"], 0.9, 0.49)).startswith("seed 1 scores 0.49 on ID, less than half way")
+    assert rule.reason(with_seeds(kept["lstm"], 0.5, 0.9)).startswith("seed 0 scores 0.5 on ID, less than half way")
     assert rule.reason(with_seeds(kept["lstm"], 0.49, 0.9, gap=0.05)) == "", "it loses nothing that one could see"
-    assert "no better than a constant answer" in rule.reason(with_seeds(kept["lstm"], 0.1, 0.9, gap=0.0))
+    assert "no better than a constant prediction" in rule.reason(with_seeds(kept["lstm"], 0.1, 0.9, gap=0.0))
 
 
 def test_an_algorithm_that_gives_up_the_misleading_half_is_not_marked():

@@ -121,20 +121,20 @@ def test_an_early_stage_is_not_stopped_early() -> None:
 
 
 def test_a_judge_that_leaves_the_writer_no_step_is_refused() -> None:
-    with pytest.raises(ModelError, match="judge_percent = 100: the writer is left no step"):
+    with pytest.raises(ModelError, match="judge_percent = 100: no step is left for the writer"):
         trained(
             recipe("lstm", 4, "re_ranking", judge_percent=100), TURN, Rows(command=words(["a"]), actions=words(["W"]))
         )
 
 
 def test_a_curriculum_whose_teacher_has_no_step_is_refused() -> None:
-    with pytest.raises(ModelError, match="leave the teacher none"):
+    with pytest.raises(ModelError, match="leave the teacher no step"):
         stack("curriculum", [{"difficulty": "self-taught", "teacher_percent": 0, "batch_size": 4}], rows())
 
 
 @pytest.mark.parametrize("share", [0, 100])
 def test_a_teacher_with_no_rows_or_all_is_refused(share: int) -> None:
-    with pytest.raises(ModelError, match="both need some"):
+    with pytest.raises(ModelError, match="both need at least one"):
         stack("weak_to_strong", [{"teacher_rows_percent": share, "batch_size": 4}], rows())
 
 

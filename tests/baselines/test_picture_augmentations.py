@@ -214,7 +214,7 @@ def test_turns_of_cells_are_numpy_s() -> None:
         turned = np.rot90(x[n].numpy(), int(quarters[n]), (1, 2))
         assert np.array_equal(found[n].numpy(), turned[..., ::-1] if flips[n] else turned)
     assert len(quarters.unique()) == 4
-    with pytest.raises(ModelError, match="it turns square pictures, and these are 4 x 5"):
+    with pytest.raises(ModelError, match="it needs square images, and these are 4 x 5"):
         wilds_rxrx1.changed(torch.zeros(1, 3, 4, 5), draws(1))
 
 

@@ -84,7 +84,7 @@ def test_a_broken_training_picture_is_named_by_its_row_before_anything_is_traine
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", limit)
     monkeypatch.setattr(Training, "step", None)
     rows = Numbered(image=column(BROKEN), kind=np.arange(8) % 2)
-    with pytest.raises(BadData, match=r"^row 00000000000000a5: its picture cannot be decoded: "):
+    with pytest.raises(BadData, match=r"^row 00000000000000a5: its image cannot be decoded: "):
         Baseline(made, TASK, 0, "toy/toy").fit(rows, None, Budget())
     whole = Numbered(image=column([picture(number) for number in range(8)]), kind=np.arange(8) % 2)
     if made.network:

@@ -315,7 +315,7 @@ def test_what_cannot_be_is_refused(folders: dict[str, str]) -> None:
     ):
         with pytest.raises(ModelError, match=message):
             trained(["a"], "erm", folders["vit"], **own)
-    with pytest.raises(ModelError, match="reads? texts: set inputs = 'tokens'"):
+    with pytest.raises(ModelError, match="reads? text: set inputs = 'tokens'"):
         trained(["a"], "erm", folders["bert"])
     with pytest.raises(ModelError, match="is an estimator and has no network to fine-tune"):
         make_fine_tuned(find_recipe("knn"), folders["vit"])

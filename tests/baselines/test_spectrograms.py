@@ -97,7 +97,7 @@ def test_sounds_are_told_from_pictures_by_their_first_bytes():
 
     settings = {"inputs": "auto", "side": 4, "buckets": 8, "decoder": "pillow"}
     sounds = batch(b"", wav(tone(300, 0.3)))
-    with pytest.raises(BadData, match="sound 0 of 2 cannot be decoded"):
+    with pytest.raises(BadData, match="audio clip 0 of 2 cannot be decoded"):
         choose_encoding(TASK, sounds, settings)
     assert isinstance(choose_encoding(TASK, batch(wav(tone(300, 0.3))), settings), SpectrogramEncoding)
     out = io.BytesIO()
@@ -113,7 +113,10 @@ def test_a_broken_sound_is_named_by_its_row_in_training_and_counts_as_wrong_in_a
     class Rows:
         row_ids = np.array([7, 255], np.uint64)
 
-    with pytest.raises(BadData, match="row 00000000000000ff: its sound cannot be decoded"), report_bad_rows(Rows()):
+    with (
+        pytest.raises(BadData, match="row 00000000000000ff: its audio clip cannot be decoded"),
+        report_bad_rows(Rows()),
+    ):
         coding.encode(batch(good, b"RIFF0000WAVE"))
 
     def ask(some: dict[str, np.ndarray]) -> list[Answers]:

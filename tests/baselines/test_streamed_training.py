@@ -159,11 +159,11 @@ def test_a_row_that_is_not_the_manifest_s_stops_the_training_and_is_named(cache,
     rows = make_streamed_rows(part, TASK)
     column = [*part.store.table["image"].to_pylist()[:-1], picture(99)]
     part.store.table = part.store.table.set_column(0, "image", pa.array(column, pa.binary()))
-    with pytest.raises(BadData, match=r"^row [0-9a-f]{16} is not what the manifest says \(held row 29; "):
+    with pytest.raises(BadData, match=r"^row [0-9a-f]{16} differs from the manifest \(held row 29; "):
         fitted(rows, TASK, feed="streamed")
 
 
 def test_a_text_is_no_input_that_is_streamed(tmp_path):
     part, _ = pictures()
-    with pytest.raises(FarshiftError, match="the column 'note' is string: pictures and sounds alone are streamed"):
+    with pytest.raises(FarshiftError, match="the column 'note' is string: only images and audio can be streamed"):
         make_streamed_rows(part, replace(TASK, inputs=("note",)))

@@ -85,7 +85,7 @@ def test_what_cannot_be_is_refused(weights, tmp_path):
     with pytest.raises(ModelError, match="the classes of this benchmark have no names: use head = 'zero'"):
         scores(made("erm", weights), unnamed)
     vit = str(tiny_vision.saved(tmp_path / "vit", "vit"))
-    with pytest.raises(ModelError, match="model vit is a vit, and zero-shot heads are of CLIP models"):
+    with pytest.raises(ModelError, match="model vit is a vit, and zero-shot classification needs CLIP"):
         scores(made("erm", vit))
     with pytest.raises(ModelError, match="leave pooling at model"):
         scores(made("erm", weights, pooling="mean"))

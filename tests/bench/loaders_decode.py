@@ -81,7 +81,7 @@ def readers(files: list[bytes], folder: Path, cores: int) -> dict[str, Decode]:
     table = pa.table({"image": pa.array(files, pa.binary()), "row_id": np.arange(len(files), dtype=np.uint64)})
     schema = Schema((Field("image", "image", "input"),))
     part = Part("bench/jpegs", "0" * 64, "train", schema, "image", table, np.arange(len(files)), {})
-    stream = part.torch(BATCH, seed=None, columns=["image"], pictures=SIDE)
+    stream = part.torch(BATCH, seed=None, columns=["image"], images=SIDE)
     found["farshift, Part.torch"] = lambda: iter(stream)
     found["farshift, Part.torch with workers"] = lambda: iter(loader(stream, batch_size=None))
     found["torch DataLoader"] = lambda: iter(loader(_Files(files), batch_size=BATCH))

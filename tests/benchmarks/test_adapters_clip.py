@@ -89,7 +89,7 @@ def test_templates_that_are_none_are_refused():
 
 def test_classes_need_names_and_may_be_given_others(folder):
     unnamed = Task("classification", ("image",), "way", classes=3)
-    with pytest.raises(ModelError, match=r"clip:tiny-clip has no names of the classes: .* 'names=cat\|dog'"):
+    with pytest.raises(ModelError, match=r"clip:tiny-clip has no class names: .* 'names=cat\|dog'"):
         from_spec(str(folder), {})(0, unnamed, "cpu", None)
     with pytest.raises(ModelError, match="has 2 names for 3 classes"):
         from_spec(str(folder), {"names": "left|right"})(0, WAY, "cpu", None)
@@ -100,10 +100,10 @@ def test_classes_need_names_and_may_be_given_others(folder):
 
 def test_what_is_no_clip_or_no_picture_is_refused(folder, tmp_path):
     vit = tiny_vision.saved(tmp_path / "vit", "vit")
-    with pytest.raises(ModelError, match="model vit is a vit, and zero-shot heads are of CLIP models"):
+    with pytest.raises(ModelError, match="model vit is a vit, and zero-shot classification needs CLIP"):
         from_spec(str(vit), {})(0, WAY, "cpu", None)
     words = np.array(["text"] * 5, object)
-    with pytest.raises(ModelError, match="input 'image' is not pictures"):
+    with pytest.raises(ModelError, match="input 'image' is not an image"):
         from_spec(str(folder), {})(0, WAY, "cpu", None).predict({"image": words})
     with pytest.raises(ModelError, match="this is a regression task"):
         from_spec(str(folder), {})(0, Task("regression", ("image",), "y"), "cpu", None)

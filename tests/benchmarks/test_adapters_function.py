@@ -97,7 +97,7 @@ def test_any_callable_can_be_said_to_be_a_model():
     assert wrapped.predict(BATCH).tolist() == [2, 5, 6]
     assert make_factory(wrapped, ADD)(0, {}) is wrapped
     assert predictor(lambda *batch: add(*batch)).predict(BATCH).tolist() == [2, 5, 6]
-    with pytest.raises(ModelError, match=r"^predictor: a int cannot be called: give a function of the batch$"):
+    with pytest.raises(ModelError, match=r"^predictor: a int is not callable: give a function of the batch$"):
         predictor(7)
 
 

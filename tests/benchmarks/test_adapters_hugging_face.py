@@ -131,8 +131,8 @@ def test_labels_are_matched_by_name_where_both_sides_have_names_else_by_position
             "has the labels good, bad, left, and the task the classes left, r",
         ),
         (["left", "Left", "right", "twice"], ("left", "right", "twice"), "has the labels left, left, right, twice"),
-        (["LABEL_0", "LABEL_1"], (), "knows 2 classes, and the task has 3"),
-        (["a", "b", "c", "d"], (), "knows 4 classes, and the task has 3"),
+        (["LABEL_0", "LABEL_1"], (), "has 2 classes, and the task has 3"),
+        (["a", "b", "c", "d"], (), "has 4 classes, and the task has 3"),
     ],
 )
 def test_labels_that_do_not_fit_the_task_are_refused(labels, names, complaint):
@@ -234,16 +234,14 @@ def test_classifiers_and_generators_keep_the_contract_of_a_model(weights):
 
 
 def test_weights_of_another_kind_than_the_task_needs_are_refused(weights):
-    with pytest.raises(
-        ModelError, match="is a GPT2LMHeadModel: on a sequence task it has to be prompted, and the benchmark"
-    ):
+    with pytest.raises(ModelError, match="is a GPT2LMHeadModel: a sequence task needs a prompt, and the benchmark"):
         model(weights["decoder"], ANSWER)
-    with pytest.raises(ModelError, match="is a GPT2LMHeadModel: on a classification task it has to be prompted"):
+    with pytest.raises(ModelError, match="is a GPT2LMHeadModel: a classification task needs a prompt"):
         model(weights["decoder"], WAY)
     with pytest.raises(ModelError, match="is a BertForSequenceClassification: on a regression task"):
         model(weights["plain"], Task("regression", ("text",), "value"))
     with pytest.raises(
-        ModelError, match=r"lacks weights for BertLMHeadModel \(cls.predictions.*\): it was not trained for this"
+        ModelError, match=r"lacks weights for BertLMHeadModel \(cls.predictions.*\): the model was not trained for this"
     ):
         model(weights["plain"], ANSWER, prompt())
 
@@ -273,7 +271,7 @@ def test_the_code_is_a_digest_of_the_files_and_of_the_options_that_answers_depen
 
 
 def test_a_wrong_folder_or_option_is_one_clear_line(weights, tmp_path):
-    with pytest.raises(FarshiftError, match="holds no config.json: give a folder that save_pretrained wrote"):
+    with pytest.raises(FarshiftError, match="has no config.json: give a folder written by save_pretrained"):
         from_spec(str(tmp_path), {})
     with pytest.raises(UnknownName, match="no option of hf: named 'trust_remote_code'"):
         from_spec(str(weights["plain"]), {"trust_remote_code": "true"})
@@ -287,7 +285,7 @@ def test_pickled_weights_and_code_that_comes_with_weights_are_refused(tmp_path):
     (folder / "pytorch_model.bin").write_bytes((folder / "model.safetensors").read_bytes())
     (folder / "model.safetensors").rename(folder / "elsewhere")
     with pytest.raises(
-        FarshiftError, match="has no .safetensors weights, and pickled ones are never read: save it again"
+        FarshiftError, match="has no .safetensors weights, and pickled weights are not read: save it again"
     ):
         from_spec(str(folder), {})
     (folder / "elsewhere").rename(folder / "model.safetensors")
@@ -361,7 +359,9 @@ def test_a_model_of_the_hub_is_fetched_once_by_the_real_client_and_pinned_to_its
         assert revision[0] == repository[0] == "Unavailable"
         assert "model hf:tiny/model@v9: RevisionNotFoundError: " in revision[1]
         assert "model hf:tiny/other: RepositoryNotFoundError: " in repository[1]
-        assert repository[1].endswith("check name and revision; a private or gated model needs a login (hf auth login)")
+        assert repository[1].endswith(
+            "check the name and the revision; a private or gated model needs a login (hf auth login)"
+        )
         assert sum(path.endswith("/model.safetensors") for path in requests) <= 2, "asked about once, fetched once"
         assert not any(path.endswith(("modeling.py", "pytorch_model.bin", "onnx/config.json")) for path in requests)
     assert ask(site.url, pinned, FARSHIFT_OFFLINE="1") == [[folder, name, code]]
@@ -374,7 +374,5 @@ def test_a_folder_that_looks_like_a_hub_name_is_pointed_out(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     (tmp_path / "models" / "mine").mkdir(parents=True)
-    with pytest.raises(
-        FarshiftError, match=r"^model hf:models/mine: .*the folder of this name is written hf:./models/mine$"
-    ):
+    with pytest.raises(FarshiftError, match=r"^model hf:models/mine: .*write hf:./models/mine for the local folder$"):
         from_spec("models/mine", {})

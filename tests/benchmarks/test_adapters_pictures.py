@@ -84,10 +84,10 @@ class Seen:
     ("asked", "kind", "shape"),
     [
         ({}, bytes, ()),
-        ({"pictures": "bytes"}, bytes, ()),
-        ({"pictures": "PIL"}, Image.Image, ()),
-        ({"pictures": 5}, np.ndarray, (5, 5, 3)),
-        ({"pictures": "resize 6x4, normalise half"}, np.ndarray, (3, 6, 4)),
+        ({"images": "bytes"}, bytes, ()),
+        ({"images": "PIL"}, Image.Image, ()),
+        ({"images": 5}, np.ndarray, (5, 5, 3)),
+        ({"images": "resize 6x4, normalise half"}, np.ndarray, (3, 6, 4)),
     ],
 )
 def test_training_and_asking_give_the_form_that_a_model_asks_for(photos, asked, kind, shape):
@@ -103,7 +103,7 @@ def test_training_and_asking_give_the_form_that_a_model_asks_for(photos, asked, 
         assert given.shape[1:] == shape
         assert all(isinstance(one, kind) for one in given)
     remarks = {name: spent(run).get(name) for name in ("pictures", "decoder")}
-    said = {"pictures": f"{asked.get('pictures')}{' pixels' if shape == (5, 5, 3) else ''}"}
+    said = {"pictures": f"{asked.get('images')}{' pixels' if shape == (5, 5, 3) else ''}"}
     expected = {"pictures": None, "decoder": None} if kind is bytes else said | {"decoder": load_decoder().version}
     assert remarks == expected
 
@@ -112,13 +112,13 @@ def test_a_function_asks_by_predictor_or_by_an_attribute():
     def shapes(batch):
         return batch["image"]
 
-    for model in (fs.predictor(shapes, pictures=7), fs.predictor(shapes, pictures=7)):
+    for model in (fs.predictor(shapes, images=7), fs.predictor(shapes, images=7)):
         assert InputFormat.of(model).given({"image": FILES})["image"].shape == (6, 7, 7, 3)
-    shapes.pictures = "PIL"
-    assert InputFormat.of(adapt_model(shapes, KIND, 0)).pictures == "PIL"
-    assert fs.predictor(shapes).code != fs.predictor(shapes, pictures=7).code
-    with pytest.raises(FarshiftError, match="pictures = 0: ask for 'bytes'"):
-        InputFormat.of(fs.predictor(shapes, pictures=0)).given({"image": FILES})
+    shapes.images = "PIL"
+    assert InputFormat.of(adapt_model(shapes, KIND, 0)).images == "PIL"
+    assert fs.predictor(shapes).code != fs.predictor(shapes, images=7).code
+    with pytest.raises(FarshiftError, match="images = 0: use 'bytes'"):
+        InputFormat.of(fs.predictor(shapes, images=0)).given({"image": FILES})
 
 
 def test_an_estimator_gets_small_pixels_or_what_it_asks_for(photos):
@@ -137,17 +137,17 @@ def test_an_estimator_gets_small_pixels_or_what_it_asks_for(photos):
 
     corner = FunctionTransformer(lambda images: np.array([image.getpixel((0, 0)) for image in images]))
     pipeline = make_pipeline(corner, KNeighborsClassifier(1))
-    pipeline.pictures = "PIL"
+    pipeline.images = "PIL"
     assert fs.score(fs.evaluate(pipeline, on=photos, seeds=1, budget="quick")).id.value >= 0
 
 
 def test_an_estimator_of_sounds_says_at_what_rate():
     from sklearn.neighbors import KNeighborsClassifier
 
-    with pytest.raises(ModelError, match="input 'said' is encoded sounds: .* set its `sounds` to a rate"):
+    with pytest.raises(ModelError, match="input 'said' is encoded sounds: .* set its `audio` to a rate"):
         adapt_model(KNeighborsClassifier(1), SPOKEN, 0).predict({"said": column([sound(1)])})
     asking = KNeighborsClassifier(1)
-    asking.sounds = 8000
+    asking.audio = 8000
     (heard,) = adapt_model(asking, SPOKEN, 0).forms.given({"said": column([sound(1)])})["said"]
     assert heard.shape == (20,)
 
@@ -160,11 +160,11 @@ def test_a_module_reads_tensors_of_the_form_it_asks_for(photos):
             self.seen = pixels
             return pixels.flatten(1)[:, :2]
 
-    with pytest.raises(ModelError, match="encoded pictures: set the module's attribute `pictures` to a side"):
+    with pytest.raises(ModelError, match="encoded pictures: set the module's attribute `images` to a side"):
         fs.evaluate(Mean(), on=photos, seeds=1, budget="quick")
     for asked, shape in ((6, (6, 6, 3)), ("resize 4x4, normalise imagenet", (3, 4, 4))):
         module = Mean()
-        module.pictures = asked
+        module.images = asked
         model = adapt_model(module, KIND, 0)
         given = model.forms.given({"image": FILES})
         model.predict(given)
@@ -178,16 +178,16 @@ def test_a_picture_that_cannot_be_decoded_is_lost_and_the_others_are_answered(ph
     def bright(batch):
         return (batch["image"].mean(axis=(1, 2, 3)) > 127).astype(int)
 
-    run = fs.evaluate(fs.predictor(bright, pictures=8), on=photos, seeds=1, budget="quick")
+    run = fs.evaluate(fs.predictor(bright, images=8), on=photos, seeds=1, budget="quick")
     assert statuses(run) == {"ood_test": 1}
 
 
 def test_a_training_picture_that_cannot_be_decoded_is_named_by_its_row():
     columns = {"image": column([*FILES[:3], FILES[3][:60]])}
     rows = TrainingTable(columns, np.arange(160, 164, dtype=np.uint64), forms=InputFormat(4))
-    with pytest.raises(BadData, match="^row 00000000000000a3: its picture cannot be decoded"):
+    with pytest.raises(BadData, match="^row 00000000000000a3: its image cannot be decoded"):
         rows.numpy()
-    with pytest.raises(BadData, match="^row 00000000000000a3: its picture cannot be decoded"):
+    with pytest.raises(BadData, match="^row 00000000000000a3: its image cannot be decoded"):
         list(rows.batches(2, seed=1))
 
 
@@ -247,9 +247,9 @@ def test_an_image_classifier_is_evaluated_with_broken_pictures_among_those_asked
 
 def test_an_image_classifier_reads_pictures_alone(weights):
     factory = hugging_face(str(weights["vit"]), {})
-    with pytest.raises(ModelError, match="input 'image' is not pictures, and hf:vit reads nothing else"):
+    with pytest.raises(ModelError, match="input 'image' is not an image, and hf:vit reads only images"):
         factory(0, KIND, "cpu", None).predict({"image": column(["text"])})
-    with pytest.raises(ModelError, match="reads a picture, and this task has 2 inputs"):
+    with pytest.raises(ModelError, match="reads a single image, and this task has 2 inputs"):
         two = Task("classification", ("image", "other"), "kind", classes=3)
         factory(0, two, "cpu", None).predict({"image": FILES, "other": FILES})
 
@@ -279,20 +279,20 @@ def test_a_part_gives_tensors_by_a_named_transform(photos):
     torch = pytest.importorskip("torch")
     part = photos.part("train")
     steps = "resize 6x4, normalise imagenet"
-    (batch,) = part.torch(64, seed=None, pictures=steps)
+    (batch,) = part.torch(64, seed=None, images=steps)
     expected = Transform(steps).pixels(part.numpy(["image"])["image"])
     assert torch.equal(batch["image"], torch.from_numpy(expected))
-    (pixels,) = part.torch(64, seed=None, columns=["image"], pictures=5)
+    (pixels,) = part.torch(64, seed=None, columns=["image"], images=5)
     assert pixels["image"].dtype == torch.uint8
     assert pixels["image"].shape == (len(part), 5, 5, 3)
-    loader = torch.utils.data.DataLoader(part.torch(4, pictures=steps), batch_size=None, num_workers=1)
+    loader = torch.utils.data.DataLoader(part.torch(4, images=steps), batch_size=None, num_workers=1)
     assert [one["image"].shape[1:] for one in loader] == [(3, 6, 4)] * len(loader)
 
 
 def test_a_part_gives_tensors_by_a_model_s_own_processor(weights, photos):
     part = photos.part("train")
     own = fs.processor(str(weights["resnet"]))
-    (batch,) = part.torch(64, seed=None, pictures=own)
+    (batch,) = part.torch(64, seed=None, images=own)
     np.testing.assert_array_equal(
         batch["image"].numpy(), ImageProcessor(weights["resnet"]).pixels(part.numpy(["image"])["image"])
     )
@@ -301,14 +301,14 @@ def test_a_part_gives_tensors_by_a_model_s_own_processor(weights, photos):
 def test_a_part_s_broken_picture_is_named_by_its_row(photos):
     pytest.importorskip("torch")
     part = photos.part("ood_test")
-    with pytest.raises(BadData, match=r"^row [0-9a-f]{16}: its picture cannot be decoded") as refused:
-        list(part.torch(8, pictures="PIL"))
+    with pytest.raises(BadData, match=r"^row [0-9a-f]{16}: its image cannot be decoded") as refused:
+        list(part.torch(8, images="PIL"))
     row = int(str(refused.value)[4:20], 16)
     assert part.select(part.row_ids == row).numpy(["image"])["image"][0] == picture_split.unreadable()
-    with pytest.raises(FarshiftError, match="the step 'spin 9' is none"):
-        part.torch(8, pictures="crop 8, spin 9")
-    with pytest.raises(FarshiftError, match='text="bytes" gives files as bytes too'):
-        part.torch(8, text="bytes", pictures=8)
+    with pytest.raises(FarshiftError, match="unknown step 'spin 9'"):
+        part.torch(8, images="crop 8, spin 9")
+    with pytest.raises(FarshiftError, match='text="bytes" returns files as bytes too'):
+        part.torch(8, text="bytes", images=8)
 
 
 @pytest.mark.slow

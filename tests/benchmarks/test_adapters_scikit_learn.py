@@ -99,16 +99,16 @@ def test_a_regressor_answers_a_regression_task_with_numbers():
         (
             RandomForestRegressor(),
             POINTS,
-            "RandomForestRegressor is a scikit-learn regressor, and this is a classification",
+            "RandomForestRegressor is a scikit-learn regressor, but this is a classification",
         ),
-        (make_pipeline(StandardScaler(), SVR()), POINTS, "Pipeline is a scikit-learn regressor, and"),
+        (make_pipeline(StandardScaler(), SVR()), POINTS, "Pipeline is a scikit-learn regressor, but"),
         (
             GridSearchCV(SVC(), {"C": [1]}),
             NUMBERS,
-            "GridSearchCV is a scikit-learn classifier, and this is a regression task",
+            "GridSearchCV is a scikit-learn classifier, but this is a regression task",
         ),
         (KMeans(), POINTS, "KMeans is a scikit-learn clusterer"),
-        (SVC(), Task("sequence", ("text",), "out"), "SVC is a scikit-learn classifier, and this is a sequence task"),
+        (SVC(), Task("sequence", ("text",), "out"), "SVC is a scikit-learn classifier, but this is a sequence task"),
         (
             make_pipeline(TfidfVectorizer(), SVC()),
             POINTS,
@@ -221,7 +221,9 @@ def test_a_column_that_is_no_input_is_named_with_those_that_are():
 
 
 def test_texts_for_an_estimator_of_numbers_are_refused_with_the_way_on():
-    with pytest.raises(ModelError, match="reads numbers alone, and job is text: make a ColumnTransformer that selects"):
+    with pytest.raises(
+        ModelError, match="reads only numbers, and job is text: begin the pipeline with a ColumnTransformer"
+    ):
         fitted(make_pipeline(StandardScaler(), LogisticRegression()), PEOPLE, people())
 
 
@@ -262,7 +264,7 @@ def test_a_broken_weight_is_refused_by_an_estimator_that_takes_none():
     train = points()
     train.columns["weight"] = WEIGHT / 2
     with pytest.raises(
-        ModelError, match="KNeighborsClassifier takes no sample_weight, and the weights are not whole numbers"
+        ModelError, match="KNeighborsClassifier has no sample_weight, and the weights are not whole numbers"
     ):
         fitted(KNeighborsClassifier(), POINTS, train)
 

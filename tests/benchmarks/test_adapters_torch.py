@@ -113,13 +113,17 @@ def test_logits_of_half_precision_are_read():
 @pytest.mark.parametrize(
     ("task", "answer", "complaint"),
     [
-        (PAIRS, lambda a, b: a, r"Gives gave \(7,\) of torch.int64, expected \(7, 7\) logits$"),
-        (PAIRS, lambda a, b: torch.zeros(7, 2), r"gave \(7, 2\) of torch.float32, expected \(7, 7\) logits$"),
-        (PAIRS, lambda a, b: torch.zeros(7, 7).long(), r"gave \(7, 7\) of torch.int64, expected"),
-        (PAIRS, lambda a, b: (torch.zeros(7, 7),), r"gave tuple, expected \(7, 7\) logits$"),
-        (PAIRS, lambda a, b: None, r"gave NoneType, expected"),
-        (VALUE, lambda x: torch.zeros(7, 2), r"gave \(7, 2\) of torch.float32, expected \(7,\) or \(7, 1\) numbers$"),
-        (VALUE, lambda x: torch.zeros(1), r"gave \(1,\) of torch.float32, expected"),
+        (PAIRS, lambda a, b: a, r"Gives returned \(7,\) of torch.int64, expected \(7, 7\) logits$"),
+        (PAIRS, lambda a, b: torch.zeros(7, 2), r"returned \(7, 2\) of torch.float32, expected \(7, 7\) logits$"),
+        (PAIRS, lambda a, b: torch.zeros(7, 7).long(), r"returned \(7, 7\) of torch.int64, expected"),
+        (PAIRS, lambda a, b: (torch.zeros(7, 7),), r"returned tuple, expected \(7, 7\) logits$"),
+        (PAIRS, lambda a, b: None, r"returned NoneType, expected"),
+        (
+            VALUE,
+            lambda x: torch.zeros(7, 2),
+            r"returned \(7, 2\) of torch.float32, expected \(7,\) or \(7, 1\) numbers$",
+        ),
+        (VALUE, lambda x: torch.zeros(1), r"returned \(1,\) of torch.float32, expected"),
     ],
 )
 def test_an_output_of_another_shape_or_type_is_named(task, answer, complaint):
@@ -129,11 +133,11 @@ def test_an_output_of_another_shape_or_type_is_named(task, answer, complaint):
 
 def test_texts_are_refused():
     with pytest.raises(
-        ModelError, match="Sum gives tensors, and this is a sequence task: wrap it in an object whose predict"
+        ModelError, match="Sum returns tensors, and this is a sequence task: wrap it in an object whose predict"
     ):
         adapt(module(), Task("sequence", ("command",), "actions"), 0)
     model = adapt(module(), PAIRS, 0)
-    with pytest.raises(ModelError, match="input 'a' is text, and a torch module reads numbers"):
+    with pytest.raises(ModelError, match="input 'a' is text, and a torch module reads only numbers"):
         model.predict({"a": np.array(["x"], object), "b": np.array([1])})
 
 
@@ -141,7 +145,7 @@ def test_a_module_that_cannot_be_copied_is_refused():
     net = module()
     net.tied = net.out.weight * 2
     with pytest.raises(
-        ModelError, match=r"the torch module Sum cannot be copied \(.*\): give a factory that makes it$"
+        ModelError, match=r"the torch module Sum cannot be copied \(.*\): give a factory that returns it$"
     ):
         adapt(net, PAIRS, 0)
 
@@ -266,7 +270,7 @@ def test_the_code_of_a_module_from_files_is_both_files(saved):
         ({}, 'does not fit Net: .*Missing key.*"out.weight"'),
         ({"out.weight": torch.zeros(3, 7)}, "does not fit Net: .*size mismatch for out.weight"),
         ({"out.weight": 3}, "does not fit Net: "),
-        (torch.zeros(3), "holds a Tensor, not a state dict: save module.state_dict"),
+        (torch.zeros(3), "has a Tensor, not a state dict: save only module.state_dict"),
         ({1: torch.zeros(3)}, "holds a dict, not a state dict"),
     ],
 )
@@ -299,7 +303,7 @@ def test_a_spec_that_names_no_module_or_no_weights_is_refused(saved):
         from_spec(f"{folder}/absent.pt@{folder}/net_of_test.py:make", {})
     with pytest.raises(UnknownName, match="no option of torch: named 'dtype'"):
         from_spec(f"{folder}/net@3.pt@{folder}/net_of_test.py:make", {"dtype": "half"})
-    with pytest.raises(ModelError, match="the factory gave a list, which has no predict"):
+    with pytest.raises(ModelError, match="the factory returned a list, which has no predict"):
         from_spec(f"{folder}/net@3.pt@{folder}/net_of_test.py:wrong", {})(0, PAIRS, "cpu")
 
 

@@ -111,18 +111,18 @@ def test_an_entry_that_lacks_a_benchmark_is_listed_apart_with_what_it_lacks():
 
 
 def test_what_cannot_be_aggregated_is_refused_in_one_line():
-    with pytest.raises(FarshiftError, match="b0 has no level of chance: leave it out"):
+    with pytest.raises(FarshiftError, match="b0 has no chance level: omit it"):
         aggregate(table(1), {})
-    with pytest.raises(FarshiftError, match="an aggregate needs a benchmark"):
+    with pytest.raises(FarshiftError, match="an aggregate requires at least one benchmark"):
         aggregate({}, SCALES)
-    with pytest.raises(FarshiftError, match="give two finite ends"):
+    with pytest.raises(FarshiftError, match="give two different, finite ends"):
         Scale(0.0, np.inf)
 
 
 def test_the_words_say_what_varies():
-    assert "these 4 benchmarks, and no others" in aggregate(table(1), SCALES, draws=10).interval
+    assert "these 4 fixed benchmarks" in aggregate(table(1), SCALES, draws=10).interval
     single = {name: {"x": RowScores(found["e0"].scores[:1])} for name, found in table(1).items()}
-    assert "seeds where there is more than one" in aggregate(single, SCALES, draws=10).interval
+    assert "seeds if there are several" in aggregate(single, SCALES, draws=10).interval
 
 
 def test_the_draws_vary_as_the_closed_form_says():

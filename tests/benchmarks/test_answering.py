@@ -37,12 +37,12 @@ def test_a_model_that_writes_into_its_input_changes_nothing():
         (models.raising, r"predict on id_test, batch 0 \(rows .*\) raised ValueError: out of luck \(models.py:\d+\)"),
         (models.broken_factory, r"factory raised RuntimeError: no weights"),
         (lambda seed: models.Bad(lambda batch: np.full(len(batch["a"]), 97)), r"class 97 for row .*0\.\.96"),
-        (lambda seed: models.Bad(lambda batch: None), r"gave NoneType instead of 512 predictions"),
+        (lambda seed: models.Bad(lambda batch: None), r"returned NoneType instead of 512 predictions"),
         (
             lambda seed: models.Bad(lambda batch: np.zeros((len(batch["a"]), 97))),
             r"not probabilities for row .*its scores sum to 0: apply a softmax",
         ),
-        (lambda seed: 5, r"gave a int, which has no predict"),
+        (lambda seed: 5, r"returned a int, which has no predict"),
     ],
 )
 def test_a_bad_answer_is_named_with_part_batch_and_rows(tmp_path, factory, complaint):
@@ -55,9 +55,9 @@ def test_a_bad_answer_is_named_with_part_batch_and_rows(tmp_path, factory, compl
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
-        (lambda batch: [1] * len(batch["command"]), "gave int instead of text"),
+        (lambda batch: [1] * len(batch["command"]), "returned int instead of text"),
         (lambda batch: ["\ud800"] * len(batch["command"]), "not valid Unicode"),
-        (lambda batch: "text", r"gave str instead of 512 predictions"),
+        (lambda batch: "text", r"returned str instead of 512 predictions"),
     ],
 )
 def test_a_bad_text_is_named(answer, complaint):
@@ -86,7 +86,7 @@ def test_an_exit_inside_a_model_is_no_way_out():
 def test_logits_with_gradients_are_a_named_error():
     torch = pytest.importorskip("torch")
     answer = lambda batch: torch.zeros(len(batch["a"]), requires_grad=True)  # noqa: E731
-    with pytest.raises(ModelError, match=r"reading the Tensor that predict gave on id_test, batch 0"):
+    with pytest.raises(ModelError, match=r"reading the Tensor that predict returned on id_test, batch 0"):
         fs.evaluate(lambda seed: models.Bad(answer), on=ON, seeds=1)
 
 

@@ -40,7 +40,7 @@ def test_a_row_of_labels_may_be_left_open_or_lost_and_scores_worst_then():
     [
         (
             np.zeros((2, 4)),
-            r"scores of shape \(2, 4\) and dtype float64, expected \(2, 3\) numbers, one for each label",
+            r"scores of shape \(2, 4\) and dtype float64, expected \(2, 3\) numbers, one per label",
         ),
         (np.array([0, 1]), r"scores of shape \(2,\)"),
         (np.array([[0, 1, np.nan], [0, 0, 0]]), r"NaN or infinity for row 0{16} \(1 row\) on ood_test"),
@@ -72,15 +72,15 @@ def test_boxes_are_arrays_or_their_text():
         ([[0, 0, 1, 1]], r"shape \(1, 4\), expected \(k, 5\) or \(k, 6\)"),
         ([[5, 0, 1, 1, 0.5]], "corners of a box are in the wrong order: 5 0 1 1"),
         ([[0, 0, 1, np.inf, 0.5]], "NaN or infinite"),
-        ([[0, 0, 1, 1, 0.5, 0.5]], "a class is no whole number"),
+        ([[0, 0, 1, 1, 0.5, 0.5]], "a class is not a whole number"),
         ("0 0 1 1", "every box is 'x0 y0 x1 y1 score', or all have a class"),
-        ("a wheat head", "what is no number"),
+        ("a wheat head", "something that is not a number"),
         (3, r"shape \(\), expected"),
-        (object(), "object is no array of numbers"),
+        (object(), "object is not an array of numbers"),
     ],
 )
 def test_what_is_no_boxes_is_named_with_its_row(boxes, complaint):
-    with pytest.raises(ModelError, match=f"no boxes for row 0{{15}}1 on ood_test.*{complaint}"):
+    with pytest.raises(ModelError, match=f"no valid boxes for row 0{{15}}1 on ood_test.*{complaint}"):
         read_answer([[], boxes], PLACE, BOXES)
 
 

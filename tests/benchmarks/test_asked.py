@@ -59,7 +59,7 @@ def test_a_limited_run_is_scored_on_its_rows_and_no_board_takes_it(tmp_path):
     found = score(run)
     assert found.answers["ood"].rows == 40
     assert "asked 40 rows of each part" in str(found)
-    with pytest.raises(BadSubmission, match=r"a trial of 40 rows of each part \(--limit\)"):
+    with pytest.raises(BadSubmission, match=r"a trial run on 40 rows of each part \(--limit\)"):
         pack_runs([run], tmp_path / "s.zip", team="t")
     assert not (tmp_path / "s.zip").exists()
 

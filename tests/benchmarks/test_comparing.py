@@ -135,7 +135,7 @@ def test_the_command_draws_and_prints_it(runs, farshift, tmp_path):
     assert done.stdout.rstrip().endswith("c.svg")
     assert (tmp_path / "c.svg").read_text().startswith("<?xml")
     refused = farshift("compare", runs["echo"], runs["silent"], "--plot", tmp_path / "c.gif")
-    assert "a picture is written as .pdf, .png or .svg" in refused.stderr
+    assert "a figure is written as .pdf, .png or .svg" in refused.stderr
 
 
 def test_runs_of_different_benchmarks_are_refused(runs):

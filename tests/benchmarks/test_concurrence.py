@@ -35,7 +35,7 @@ def test_six_entries_say_so_in_words_and_seven_are_enough():
         "left": "b0",
         "right": "b1",
         "entries": 6,
-        "n/a": "6 common entries: it takes more than 6",
+        "n/a": "6 common entries: more than 6 needed",
     }
     assert {"tau", "low", "high"} <= set(compute_concurrence("b0", "b1", scores(7)).to_dict())
 
@@ -51,7 +51,7 @@ def test_only_entries_that_both_have_are_ordered():
 
 def test_entries_that_all_score_alike_have_no_tau():
     flat = scores(8) | {"b1": dict.fromkeys(scores(8)["b1"], 0.5)}
-    assert compute_concurrence("b0", "b1", flat).to_dict()["n/a"] == "all entries score alike on one of the two"
+    assert compute_concurrence("b0", "b1", flat).to_dict()["n/a"] == "all entries have the same score on one benchmark"
 
 
 def test_entries_that_are_ordered_quite_alike_keep_a_width():

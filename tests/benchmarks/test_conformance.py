@@ -239,37 +239,37 @@ BROKEN = {
     "it can be made": (NoPredict, "has no predict"),
     "every row gets an answer of the right kind": (
         lambda batch: batch["a"] + 7,
-        r"gave class \d+ for row .*not one of 0..6",
+        r"returned class \d+ for row .*not one of 0..6",
     ),
-    "a batch may be one row": (Squeezes(), r"predict gave \w+ instead of 1 prediction"),
+    "a batch may be one row": (Squeezes(), r"predict returned \w+ instead of 1 prediction"),
     "asked again it answers alike": (
         Counts(),
-        "the same rows a second time get other answers: 64 of 64 rows, the first is row 0",
+        "predictions differ when the same rows are predicted again: 64 of 64 rows, the first is row 0",
     ),
     "batches do not matter": (
         Standardises(),
-        r"in batches of 1 it answers otherwise than in one of 64: \d+ of 64 rows",
+        r"predictions in batches of 1 differ from those in one batch of 64: \d+ of 64 rows",
     ),
     "the order of rows does not matter": (
         ByPosition(),
-        r"with its rows in another order it answers otherwise: \d+ of 64",
+        r"predictions differ when the rows are in another order: \d+ of 64",
     ),
     "predict leaves its input alone": (
         WritesIntoItsInput(),
-        r"predict changed the columns it was given \(a\): work on a copy",
+        r"predict changed the columns that it received \(a\): work on a copy",
     ),
     "probabilities agree with predictions": (
         Disagrees(),
-        "predicted class is not the likeliest one by the scores: 64 of 64",
+        "predicted class is not the most probable one by the scores: 64 of 64",
     ),
-    "fit leaves the training rows alone": (FitWritesIntoTheRows, r"fit changed the columns it was given \(a\)"),
+    "fit leaves the training rows alone": (FitWritesIntoTheRows, r"fit changed the columns that it received \(a\)"),
     "the same seed gives the same model": (
         TrainsByChance,
-        "made again with seed 0, it answers otherwise: 64 of 64 rows",
+        "predictions differ when it is made again with seed 0: 64 of 64 rows",
     ),
     "one model does not change another": (
         SharesItsWeights,
-        "once another was made it answers otherwise: they share",
+        "predictions differ after another model was made: they share",
     ),
 }
 
@@ -310,13 +310,13 @@ def test_a_check_does_not_blame_a_model_for_what_another_check_holds(model, only
 @pytest.mark.parametrize(
     ("model", "complaint"),
     [
-        (Unnormalised(), "gave scores that are not probabilities"),
+        (Unnormalised(), "returned scores that are not probabilities"),
         (lambda batch: batch["a"][:-1], "63 predictions for 64 rows"),
         (lambda batch: batch["a"] / 1, "dtype float64, expected whole numbers"),
         (lambda batch: 1 / 0, r"raised ZeroDivisionError: division by zero \(test_conformance.py:\d+\)"),
         (FitTakesTwo, r"fit\(train, None, budget\) raised TypeError"),
         (FitNeedsValidation, r"fit\(train, None, budget\) raised TypeError: object of type 'NoneType' has no len"),
-        (lambda seed: ONE, "the factory gave the same object twice: make a fresh one each time"),
+        (lambda seed: ONE, "the factory returned the same object twice: return a new one each time"),
         (7, "a int is not a model"),
     ],
 )
@@ -324,7 +324,7 @@ def test_a_problem_is_named_once_however_many_checks_meet_it(model, complaint):
     with pytest.raises(ModelError, match=complaint) as raised:
         check_model(model, PAIRS)
     heading, *problems = str(raised.value).splitlines()
-    assert heading.endswith("does not keep the contract of a model:")
+    assert heading.endswith("does not fulfil the contract of a model:")
     assert len(problems) == 1
     assert problems[0].startswith("- ")
 
@@ -343,7 +343,7 @@ def test_every_problem_is_listed():
 
 
 def test_without_a_task_a_model_is_held_to_those_it_can_do():
-    with pytest.raises(ModelError, match=r"- regression of x, y: predict changed the columns it was given \(y\)"):
+    with pytest.raises(ModelError, match=r"- regression of x, y: predict changed the columns that it received \(y\)"):
         check_model(lambda batch: batch["y"].__iadd__(1) * 0 + batch["x"])
     with pytest.raises(ModelError) as raised:
         check_model(lambda batch: batch["mine"])
@@ -354,7 +354,7 @@ def test_without_a_task_a_model_is_held_to_those_it_can_do():
         "- regression of x, y",
         "- sequence of text",
     ]
-    assert problems[-1] == "- none of the tasks tried is one it can do: give its task and a batch"
+    assert problems[-1] == "- the model can do none of the tasks tried: give its task and a batch"
 
 
 def test_nothing_is_made_or_trained_before_a_check_is_called():

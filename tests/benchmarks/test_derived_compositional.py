@@ -43,7 +43,7 @@ def test_the_gap_is_the_share_of_wrong_wholes_among_right_parts(shape):
         assert found.gap.value == pytest.approx(sum(wrong) / len(wrong))
         assert found.gap.low <= found.gap.value <= found.gap.high
     else:
-        assert found.gap == NotAvailable("no row has all its parts right")
+        assert found.gap == NotAvailable("no row has all parts right")
     assert found.parts_right.value == pytest.approx(len(wrong) / whole.size)
 
 
@@ -89,7 +89,7 @@ def test_a_gap_of_none_or_all_keeps_a_width():
 
 def test_the_record_says_why_there_is_no_gap():
     record = estimate_compositionality_gap(np.ones((1, 3), bool), np.zeros((1, 3, 2), bool)).to_dict()
-    assert record["gap"] == {"n/a": "no row has all its parts right"}
+    assert record["gap"] == {"n/a": "no row has all parts right"}
     assert record["parts_right"]["value"] == 0
 
 

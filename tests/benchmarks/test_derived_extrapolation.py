@@ -59,8 +59,8 @@ def test_a_plateau_at_half_counts_from_its_beginning_whatever_the_rounding(plate
 
 def test_where_there_is_no_half_the_reason_is_said():
     for means, reason in (
-        ({1: 1.0, 2: 0.9, 48: 0.61}, "never falls to half: last severity 48 at 0.610"),
-        ({1: 0.0, 2: 0.0}, "the in-distribution score is 0, which has no half"),
+        ({1: 1.0, 2: 0.9, 48: 0.61}, "never falls to half: 0.610 at the last severity, 48"),
+        ({1: 0.0, 2: 0.0}, "the in-distribution score is 0, so half of it is not defined"),
         ({5: 0.9, 6: 0.8}, "no row is in-distribution"),
     ):
         half = curve_of(means, inside=1).half
@@ -72,13 +72,13 @@ def test_where_there_is_no_half_the_reason_is_said():
 def test_a_curve_that_is_nowhere_above_half_has_no_fall():
     severity, last = np.repeat([1.0, 2.0], 50), np.arange(100) == 99
     half = estimate_extrapolation(severity, (severity == 2)[None].astype(float), last, np.arange(100) % 9).half
-    assert half == NotAvailable("not above half anywhere: first severity 1 at 0.500")
+    assert half == NotAvailable("never above half: 0.500 at the first severity, 1")
 
 
 def test_a_half_that_some_rows_decide_has_no_interval():
     half = curve_of({1: 1.0, 2: 0.9, 3: 0.49}, inside=1).half
     assert isinstance(half, NotAvailable)
-    assert half.reason.startswith("2.97561 on all rows and seeds, but not defined on some of them")
+    assert half.reason.startswith("2.97561 on all rows and seeds, but not defined on some subsets")
 
 
 def test_a_single_severity_is_no_curve():

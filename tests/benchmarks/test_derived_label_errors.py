@@ -94,7 +94,7 @@ def test_doubt_at_random_is_worth_nothing():
 @pytest.mark.parametrize(("share", "word"), [(0, "no"), (1, "every")])
 def test_without_both_sorts_of_label_there_is_nothing_to_find(share, word):
     found = detection(np.zeros((1, 8)), np.full(8, bool(share)))
-    reason = f"{word} label is corrupted: there is nothing to tell apart"
+    reason = f"{word} label is corrupted: label errors cannot be ranked"
     assert found.auroc == found.average_precision == found.f1 == NotAvailable(reason)
     assert found.to_dict()["f1"] == {"n/a": reason}
 
@@ -108,7 +108,7 @@ def test_corrupted_labels_in_one_group_leave_no_interval():
     corrupted = np.arange(40) % GROUPS == 3
     found = detection(np.linspace(0, 1, 40)[None], corrupted)
     assert isinstance(found.auroc, NotAvailable)
-    assert "not defined without some of them" in found.auroc.reason
+    assert "not defined on some subsets" in found.auroc.reason
 
 
 def test_the_record_is_plain():

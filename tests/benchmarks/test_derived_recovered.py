@@ -40,7 +40,7 @@ def test_a_gap_of_less_than_two_standard_errors_is_not_shared_out():
         assert isinstance(found, Recovered) == known
     found = independent((0.5, 0.5, 0.539), (se, se, se))
     assert found == NotAvailable(
-        "the ceiling 0.539 is too near the floor 0.500: a gap of 0.039 with a standard error of 0.020"
+        "the ceiling 0.539 is too close to the floor 0.500: a gap of 0.039 with a standard error of 0.020"
     )
 
 
@@ -140,7 +140,7 @@ def test_a_score_that_is_not_defined_leaves_nothing_to_share():
     lost = Replicates([np.nan], np.full((1, 20), np.nan), sizes, (0.0, 1.0))
     for models in ((lost, *known), (*known, lost), (known[0], lost, known[1])):
         assert compute_gap_recovered_on_rows(*models) == NotAvailable(
-            "a score is not defined, or not without some of the rows"
+            "a score is not defined, or not defined on some subsets of the rows"
         )
 
 

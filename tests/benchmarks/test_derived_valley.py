@@ -53,7 +53,7 @@ def test_equal_gaps_peak_at_the_lowest_level_and_are_not_resolved():
 def test_fewer_than_three_levels_are_no_valley():
     found = find_valley({1: level(300, 200), 2: level(300, 100)})
     assert (found.peak, found.resolved, found.bracketed) == (None, False, False)
-    assert found.critical == NotAvailable("2 levels of complexity have a gap: a valley needs 3")
+    assert found.critical == NotAvailable("2 levels of complexity have a gap, but a valley requires 3")
     assert len(found.gaps) == 2
     assert find_valley({}).to_dict()["levels"] == []
 

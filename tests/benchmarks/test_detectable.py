@@ -109,22 +109,22 @@ def test_runs_say_what_a_benchmark_shows(runs):
     found = compute_detectable_difference(ON, runs)
     assert (found["runs"], found["ood"]["pairs"], found["ood"]["single"]) == (3, 3, 3)
     assert found["ood"]["low"] <= found["ood"]["value"] <= found["ood"]["high"]
-    assert "measured on 3 runs with the seeds that they have" in found["how"]
+    assert "measured on 3 runs with their own seeds" in found["how"]
     nothing = compute_detectable_difference(ON)
     assert nothing["ood"]["value"] == pytest.approx(minimum_detectable_difference(nothing["ood"]["rows"]), rel=5e-3)
-    assert "assumed: two entries disagree on 10% of the rows" in nothing["how"]
+    assert "assumes that two entries disagree on 10% of the rows" in nothing["how"]
 
 
 def test_a_single_run_or_one_of_another_table_is_refused(runs, tmp_path):
-    with pytest.raises(FarshiftError, match="a single run says nothing of differences"):
+    with pytest.raises(FarshiftError, match="one run is not enough to measure differences"):
         compute_detectable_difference(ON, runs[:1])
-    with pytest.raises(FarshiftError, match="these runs are not all of modadd97/xi50 as one table has it"):
+    with pytest.raises(FarshiftError, match="these runs are not all on modadd97/xi50 with one protocol"):
         compute_detectable_difference("modadd97/xi50", runs)
     other = evaluate(adder(5), on=ON, budget="quick", steps=7, seeds=1, name="other", out=tmp_path / "other")
-    with pytest.raises(FarshiftError, match="as one table has it"):
+    with pytest.raises(FarshiftError, match="with one protocol"):
         compute_detectable_difference(ON, [*runs, other])
 
 
 def test_what_is_no_share_of_rows_needs_runs():
     found = compute_detectable_difference("linear_unit_test_1/shuffled")
-    assert found["ood"]["n/a"] == "nothing can be assumed of rmse: name runs to measure it on"
+    assert found["ood"]["n/a"] == "cannot be assumed for rmse: name runs to measure it on"

@@ -175,7 +175,7 @@ def test_an_interrupt_stops_at_once_and_what_was_answered_is_kept(server):
 
 
 def test_a_benchmark_without_a_prompt_is_one_clear_error(server):
-    with pytest.raises(ModelError, match=r"openai:tiny is asked by a benchmark's prompt, and this one has none"):
+    with pytest.raises(ModelError, match=r"openai:tiny needs a benchmark with a prompt, and this one has none"):
         from_spec(f"tiny@{server.url}", {})(0, TASK, "cpu", None)
 
 
@@ -193,7 +193,7 @@ def test_a_key_that_is_missing_or_broken_is_named_by_its_variable(server, monkey
     with pytest.raises(FarshiftError, match="set OPENAI_API_KEY, or name another"):
         from_spec("gpt", {})(0, TASK, "cpu", prompt()).predict(words("a"))
     monkeypatch.setenv("MY_KEY", "sk-1\n2")
-    with pytest.raises(FarshiftError, match="the key in MY_KEY holds characters that no key has$"):
+    with pytest.raises(FarshiftError, match="the key in MY_KEY has characters that a key cannot have$"):
         model(server, api_key_env="MY_KEY").predict(words("a"))
     assert not server.requests
 
@@ -256,7 +256,7 @@ def test_offline_only_the_cache_and_this_machine_are_asked(server, monkeypatch):
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     assert model(server).predict(words("a")) == ["a"]
     away = from_spec("tiny@http://192.0.2.1/v1", {})(0, TASK, "cpu", prompt())
-    with pytest.raises(Unavailable, match=r"2 prompts of a batch have no response in the cache, and FARSHIFT_OFFLINE"):
+    with pytest.raises(Unavailable, match=r"2 prompts of a batch are not in the cache, and FARSHIFT_OFFLINE"):
         away.predict(words("a", "b"))
 
 

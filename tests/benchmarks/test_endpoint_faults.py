@@ -57,7 +57,7 @@ def server(cache, monkeypatch):
 def test_prompts_and_key_go_to_no_other_place_that_an_endpoint_names(server):
     with llm() as other:
         server.faults_of = {"one": ["always", f"moved {other.url}/chat/completions"]}
-        with pytest.raises(ModelError, match=f"has moved to {other.url}/chat/completions: give the URL that is meant"):
+        with pytest.raises(ModelError, match=f"has moved to {other.url}/chat/completions: give the new URL"):
             model(server.url).predict(words("one", "two"))
     assert other.requests == []
 
@@ -83,11 +83,11 @@ def test_a_fault_that_passes_costs_nothing(server, fault):
         ("reset", "the connection broke"),
         ("half", "the response is not JSON"),
         ("html", "the response is not JSON"),
-        ("empty", "the response holds no choice of the protocol's shape"),
-        ("shape", "the response holds no choice of the protocol's shape"),
-        ("number", "the response holds something that is not text"),
-        ("unicode", "the response holds something that is not text"),
-        ("error", "the response is an error: the backend is away"),
+        ("empty", "the response has no valid entry in choices"),
+        ("shape", "the response has no valid entry in choices"),
+        ("number", "the response's content is not text"),
+        ("unicode", "the response's content is not text"),
+        ("error", "the response is an error message: the backend is away"),
     ],
 )
 def test_a_fault_that_stays_costs_its_row_alone(server, fault, reason):
@@ -159,7 +159,7 @@ def test_an_endpoint_that_will_not_take_so_many_requests_stops_the_run(server, f
 @pytest.mark.parametrize(
     ("fault", "complaint"),
     [
-        ("401", "answers 401: the key is refused: set the variable that api_key_env names"),
+        ("401", "answers 401: the key was rejected: set the variable that api_key_env names"),
         ("403", "answers 403: the key may not use this model"),
         (
             "404",
@@ -181,7 +181,7 @@ def test_an_endpoint_that_is_down_stops_the_run_and_the_run_goes_on_when_it_is_u
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(
-        ModelError, match=rf"^openai:tiny at http://127.0.0.1:{port}/v1: no connection .*check that it is up"
+        ModelError, match=rf"^openai:tiny at http://127.0.0.1:{port}/v1: no connection .*check that it is running"
     ):
         model(f"http://127.0.0.1:{port}/v1", Waits()).predict(words(*names))
     before = len(server.requests)
@@ -193,7 +193,7 @@ def test_an_endpoint_that_is_down_stops_the_run_and_the_run_goes_on_when_it_is_u
 def test_an_endpoint_that_answers_nobody_stops_the_run_early(server, fault):
     server.faults = [fault] * 2000
     with pytest.raises(
-        ModelError, match=r"gave no prompt of a batch a response \(.*\): check the URL and the options .* run again"
+        ModelError, match=r"failed for every prompt of a batch \(.*\): check the URL and the options .* run again"
     ):
         model(server.url, Waits(), concurrency="2").predict(words(*map(str, range(300))))
     assert len(server.requests) < 40
@@ -209,7 +209,7 @@ def test_many_rows_are_lost_rather_than_the_run_where_others_are_answered_or_wer
 
 def test_a_batch_of_which_no_row_is_answered_stops_the_run_however_small(server):
     server.faults = ["500"] * 2000
-    with pytest.raises(ModelError, match="gave no prompt of a batch a response"):
+    with pytest.raises(ModelError, match="failed for every prompt of a batch"):
         model(server.url, Waits()).predict(words("a", "b"))
 
 

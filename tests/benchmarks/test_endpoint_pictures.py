@@ -104,11 +104,11 @@ def test_other_examples_are_another_prompt():
 
 
 def test_what_reads_text_alone_says_so(server):
-    with pytest.raises(ModelError, match="only the api chat takes"):
+    with pytest.raises(ModelError, match="only the chat API accepts"):
         model(server, prompt(), api="completions").predict({"image": column(picture())})
-    with pytest.raises(BadDefinition, match="shows pictures or sounds, which no text can"):
+    with pytest.raises(BadDefinition, match="has images or audio, which cannot be sent as text"):
         prompt().texts({"image": column(picture())})
-    with pytest.raises(BadDefinition, match="holds bytes, which no text can show"):
+    with pytest.raises(BadDefinition, match="is of bytes, which cannot be shown as text"):
         prompt().all_parts({"image": column(b"anything")})
 
 

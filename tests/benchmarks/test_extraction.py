@@ -215,7 +215,7 @@ def test_benchmarks_that_name_an_older_version_are_read_as_before():
     assert read("class_name", "non\u2011toxic", TOXIC, version=1) == 0
     assert read("class_name", "not toxic", TOXIC, version=1) == 0
     assert read("last_number", "x = \u20135", WORDS, version=1) == "5"
-    with pytest.raises(BadDefinition, match="class_name@3 is asked for; here it is version 2"):
+    with pytest.raises(BadDefinition, match="class_name@3 is required, but version 2 is installed"):
         read("class_name", "toxic", TOXIC, version=3)
 
 

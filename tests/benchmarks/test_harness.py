@@ -90,7 +90,7 @@ def definition(change: dict) -> Benchmark:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"task": {"inputs": ["a", "b", "sum"]}}, "'sum' is of role label, and no input for a model"),
+        ({"task": {"inputs": ["a", "b", "sum"]}}, "'sum' has the role label, so it cannot be an input"),
         ({"task": {"inputs": ["a", "row_id"]}}, "no field named 'row_id'"),
         ({"task": {"label": "a"}}, "label 'a' is not the split's, 'sum'"),
         ({"views": {"extra": {"part": "id_test", "rows": "corrupted"}}}, "the view 'extra' has no rows"),

@@ -64,7 +64,7 @@ def test_a_masked_entry_is_a_row_left_open_and_what_lies_under_the_mask_is_not_l
 
 def test_a_masked_probability_is_refused():
     scores = np.ma.MaskedArray(np.full((3, 3), 1 / 3), mask=np.eye(3, dtype=bool))
-    with pytest.raises(ModelError, match=r"shape \(3, 3\), expected \(3,\): one answer a row"):
+    with pytest.raises(ModelError, match=r"shape \(3, 3\), expected \(3,\): one prediction per row"):
         read(scores, CLASSES)
     assert read(np.ma.MaskedArray(scores.data), CLASSES).scores is not None, "nothing is masked"
 
@@ -76,21 +76,23 @@ def test_a_masked_probability_is_refused():
 )
 @pytest.mark.parametrize("task", [CLASSES, TEXTS], ids=lambda task: task.type)
 def test_what_has_no_rows_is_no_answer_even_where_its_length_would_fit(task, answer):
-    with pytest.raises(ModelError, match=r"predict gave \w+ instead of 3 predictions on id_test, batch 0 \(rows 0{16}"):
+    with pytest.raises(
+        ModelError, match=r"predict returned \w+ instead of 3 predictions on id_test, batch 0 \(rows 0{16}"
+    ):
         read(answer, task)
 
 
 @pytest.mark.parametrize("items", [["only"], ["a", "b", "c", "d"], []])
 def test_one_text_is_never_spread_over_all_rows(items):
     with pytest.raises(
-        ModelError, match=f"predict gave {format_count(len(items), 'prediction')} for 3 rows on id_test"
+        ModelError, match=f"predict returned {format_count(len(items), 'prediction')} for 3 rows on id_test"
     ):
         read(Sized(3, items), TEXTS)
 
 
 def test_an_answer_that_breaks_when_it_is_read_is_named_with_its_rows():
     with pytest.raises(
-        ModelError, match=r"reading the Sized that predict gave on id_test, batch 0 .* RuntimeError: no rows here"
+        ModelError, match=r"reading the Sized that predict returned on id_test, batch 0 .* RuntimeError: no rows here"
     ):
         read(Sized(3, None), TEXTS)
 
@@ -124,12 +126,12 @@ def test_a_number_is_refused_where_what_would_be_kept_is_not_finite(number):
 @pytest.mark.parametrize("rows", [2, 4])
 def test_probabilities_of_too_few_or_too_many_rows_are_refused(rows):
     answers = Answers(np.array([0, 1, 2]), np.zeros(3, np.int8), np.full((rows, 3), 1 / 3, np.float32))
-    with pytest.raises(ModelError, match=f"predict gave {rows} predictions for 3 rows"):
+    with pytest.raises(ModelError, match=f"predict returned {rows} predictions for 3 rows"):
         read(answers, CLASSES)
 
 
 def test_texts_of_numpy_are_texts():
     found = read(np.array(["walk", "", "führen"]), TEXTS)
     assert found.prediction.tolist() == ["walk", "", "führen"]
-    with pytest.raises(ModelError, match="gave bytes instead of text for row 0{15}1"):
+    with pytest.raises(ModelError, match="returned bytes instead of text for row 0{15}1"):
         read(["walk", b"walk", "walk"], TEXTS)

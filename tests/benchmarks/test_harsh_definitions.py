@@ -34,7 +34,7 @@ def test_a_share_that_leaves_no_row_is_refused():
 
 
 def test_two_hold_outs_for_one_part_are_refused_since_the_second_ones_rows_would_be_lost():
-    with pytest.raises(ValueError, match="holdouts: each part is made of one"):
+    with pytest.raises(ValueError, match="holdouts: only one per new part"):
         changed(ON, {"holdouts": [holdout("train", "id_val", 0.1), holdout("id_test", "id_val", 0.1)]})
 
 
@@ -53,7 +53,7 @@ def test_a_classification_has_two_classes_or_more(classes):
 def test_augmentations_of_what_is_no_image_are_refused_before_anything_is_trained():
     crafted = {"selection": ["last", "crafted_shift"], "crafted": {"families": ["blur", "noise"], "folds": 2}}
     with pytest.raises(
-        BadDefinition, match="crafted_shift': the input 'a' is not an image, and augmentations are for images"
+        BadDefinition, match="crafted_shift': the input 'a' is not an image, and augmentations require images"
     ):
         fs.evaluate(models.Adder(), on=changed(ON, {"protocol": crafted}), seeds=1)
 
@@ -67,4 +67,4 @@ def test_an_augmentation_that_does_not_exist_is_named_before_anything_is_trained
 
 def test_a_benchmark_says_how_its_prompt_is_read():
     lines = dict(describe_benchmark(ON)["lines"])
-    assert lines["prompt"] == "version 1, 8 examples, read by last_number@1"
+    assert lines["prompt"] == "version 1, 8 examples, parsed by last_number@1"

@@ -254,7 +254,7 @@ def test_a_process_that_comes_after_the_others_have_finished_is_given_the_run(tm
         assert late.missing() == []
         assert late.wait_for_finish().digest == run.digest
     with (
-        pytest.raises(BadRun, match="holds a finished run"),
+        pytest.raises(BadRun, match="has a finished run"),
         RunFolder.begin(tmp_path / "r", plan | {"seeds": [0, 1]}, World(1, 2, "host:1::")),
     ):
         pass

@@ -121,7 +121,7 @@ def test_values_are_stated_so_that_other_values_are_stated_otherwise():
         (["a"], "settings: give at most 1000 by name"),
         ({3: {}}, "setting 3: its name must be 1 to 100 printable characters"),
         ({"a\nb": {}}, r"setting 'a\\nb': its name must be"),
-        ({"a": {"seed": 3}}, "'seed' comes from the harness, and a setting cannot give it"),
+        ({"a": {"seed": 3}}, "'seed' is set by the harness and cannot be in a setting"),
         ({str(number): {} for number in range(1001)}, "give at most 1000"),
     ],
 )
@@ -197,7 +197,7 @@ def test_steps_are_held_to_the_ceiling_whenever_and_however_a_model_says_them(wh
             return {"steps": number} if when == "remarks" else {}
 
     bounded = changed(ON, {"protocol": {"ceiling": {"steps": 20}}})
-    with pytest.raises(ModelError, match="fit spent 30 steps, and the protocol allows 20"):
+    with pytest.raises(ModelError, match="fit used 30 steps, and the protocol allows 20"):
         fs.evaluate(Spender, on=bounded, seeds=1)
 
 

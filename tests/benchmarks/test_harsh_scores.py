@@ -302,5 +302,5 @@ def test_a_primary_metric_of_probabilities_says_that_the_model_gave_none(tmp_pat
     by_nll = changed(ON, {"metrics": [{"name": "nll", "version": 1}]})
     monkeypatch.setattr("farshift.benchmarks.scoring.score.find_benchmark", lambda name: by_nll)
     run = fs.evaluate(models.Adder(), on=by_nll, seeds=2, out=tmp_path / "r")
-    with pytest.raises(FarshiftError, match="the model gave classes and no probabilities"):
+    with pytest.raises(FarshiftError, match="this metric requires class probabilities, but the model returned classes"):
         fs.score(run)

@@ -42,10 +42,10 @@ def test_a_run_as_the_harness_wrote_it_is_taken(tmp_path):
         ({"spent": {"by_seed": 3}}, "spent must have a table for each seed"),
         ({"spent": {"by_seed": {"seed_0": 3}}}, "spent must have a table for each seed"),
         ({"spent": {"by_seed": None}}, "spent must have a table for each seed"),
-        ({"spent": {"touched": {"<script>": 1}}}, "touched must list none, one or more of ood_val, unlabelled"),
-        ({"spent": {"touched": ["everything"]}}, "touched must list"),
-        ({"spent": {"touched": None}}, "touched must list"),
-        ({"budget": {"device": {"a": 1}}}, "device must be a text"),
+        ({"spent": {"touched": {"<script>": 1}}}, "touched must be a list of ood_val, unlabelled"),
+        ({"spent": {"touched": ["everything"]}}, "touched must be a list of"),
+        ({"spent": {"touched": None}}, "touched must be a list of"),
+        ({"budget": {"device": {"a": 1}}}, "device must be a string"),
     ],
 )
 def test_what_a_card_says_was_spent_and_touched_is_held_to_its_form(tmp_path, changes, complaint):

@@ -178,10 +178,10 @@ def test_an_empty_folder_is_filled(tmp_path):
 def test_a_folder_that_holds_something_else_is_refused_and_kept(tmp_path):
     (tmp_path / "task").mkdir()
     (tmp_path / "task" / "thesis.tex").write_text("years of work")
-    with pytest.raises(FarshiftError, match=r"holds something else than this export: choose another --out"):
+    with pytest.raises(FarshiftError, match=r"has other content than this export: choose another --out"):
         export_benchmark(NAME, "inspect", tmp_path / "task")
     export_benchmark(NAME, "inspect", tmp_path / "other")
-    with pytest.raises(FarshiftError, match="holds something else"):
+    with pytest.raises(FarshiftError, match="has other content"):
         export_benchmark(NAME, "lm-eval", tmp_path / "other")
     assert contents(tmp_path / "task") == {"thesis.tex": b"years of work"}
 
@@ -224,7 +224,7 @@ def test_what_cannot_be_exported_is_one_line(farshift, tmp_path):
         ('type = "regression"', "rmse", "last", "is a regression task"),
         ('type = "classification", classes = 2', "macro_f1", "last", "by macro_f1@1, which is not a mean over rows"),
         ('type = "classification", classes = 2', "nll", "last", "is scored by nll@1"),
-        ('type = "sequence"', "exact_match", "leave_one_group_out", "which trains models of its own"),
+        ('type = "sequence"', "exact_match", "leave_one_group_out", "which trains additional models"),
     ],
 )
 def test_a_benchmark_that_other_runners_cannot_score_is_refused(

@@ -146,7 +146,7 @@ def test_the_same_import_again_gives_the_finished_run(task, tmp_path):
     first = import_run(logs, "lm-eval", NAME, tmp_path / "run")
     assert import_run(logs, "lm-eval", NAME, tmp_path / "run").digest == first.digest
     other = lm_eval_logs(task, tmp_path / "logs", TIMES[1], says=lambda prompt: "no")
-    with pytest.raises(BadRun, match="holds a finished run"):
+    with pytest.raises(BadRun, match="has a finished run"):
         import_run(other, "lm-eval", NAME, tmp_path / "run")
 
 
@@ -172,7 +172,7 @@ def test_files_that_were_renamed_are_told_apart_by_their_rows(task, tmp_path):
     run = import_run(renamed, "lm-eval", NAME, tmp_path / "run", name="mine")
     assert run.seeds == (0, 1)
     assert run.card.model.extra["tool"] == "lm-eval"
-    with pytest.raises(BadRun, match="do not say which model they are of: give --name"):
+    with pytest.raises(BadRun, match="do not name the model: give --name"):
         import_run(renamed, "lm-eval", NAME, tmp_path / "nameless")
 
 
@@ -200,7 +200,7 @@ FIRST_ID_ROW = r"[0-9a-f]{16}"
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda lines: [*lines[:-1], lines[-1][:50]], r"line 12, is not JSON: the file was cut off"),
+        (lambda lines: [*lines[:-1], lines[-1][:50]], r"line 12, is not JSON: the file is truncated"),
         (lambda lines: [lines[0], "{", *lines[1:]], r"line 2, is not JSON: the file was edited"),
         (lambda lines: [], r"line 1, is not JSON"),
         (lambda lines: ["[" * 100_000, *lines], r"line 1, is not JSON"),
@@ -216,7 +216,7 @@ FIRST_ID_ROW = r"[0-9a-f]{16}"
         ),
         (
             lambda lines: [edited(lines[0], doc=json.loads(lines[0])["doc"] | {"row_id": "0" * 16})],
-            r"0000000000000000 is not a row that echo/long predicts",
+            r"0000000000000000 is not a predicted row of echo/long",
         ),
         (
             lambda lines: [lines[0].replace('"arg_0": "Reverse', '"arg_0": "Please reverse')],
@@ -235,17 +235,17 @@ def test_a_log_that_is_not_what_was_exported_is_one_line(task, tmp_path, change,
 
 def test_a_limited_run_says_what_to_do(task, tmp_path):
     logs = lm_eval_logs(task, tmp_path / "logs")
-    with pytest.raises(BadRun, match=r"run every exported task, without a limit, and name all its logs"):
+    with pytest.raises(BadRun, match=r"run every exported task without a limit, and give all its logs"):
         import_run(logs[:2], "lm-eval", NAME, tmp_path / "run")
 
 
 def test_logs_that_do_not_belong_together_are_refused(task, tmp_path):
     logs = lm_eval_logs(task, tmp_path / "a", model="a")
     others = lm_eval_logs(task, tmp_path / "b", model="b", says=lambda prompt: "other")
-    with pytest.raises(BadRun, match=r"several models \(a, b\): import each on its own"):
+    with pytest.raises(BadRun, match=r"several models \(a, b\): import each separately"):
         import_run([*logs, *others], "lm-eval", NAME, tmp_path / "run")
     assert import_run([*logs, *others], "lm-eval", NAME, tmp_path / "run", name="both").seeds == (0, 1)
-    with pytest.raises(BadRun, match=r"is the same log as .*: name each log once"):
+    with pytest.raises(BadRun, match=r"is the same log as .*: give each log once"):
         import_run([*logs, logs[0]], "lm-eval", NAME, tmp_path / "twice")
 
 
@@ -258,7 +258,7 @@ def test_what_is_no_log_is_refused(task, tmp_path):
     ):
         with pytest.raises(BadRun, match=complaint):
             import_run([tmp_path / path], "lm-eval", NAME, tmp_path / "run")
-    with pytest.raises(BadRun, match="no log is named"):
+    with pytest.raises(BadRun, match="no log is given"):
         import_run([], "lm-eval", NAME, tmp_path / "run")
     with pytest.raises(UnknownName, match="no runner named 'helm'"):
         import_run([tmp_path / "absent"], "helm", NAME, tmp_path / "run")
@@ -343,7 +343,7 @@ def test_a_log_that_inspect_cannot_read_is_one_line(tmp_path, monkeypatch):
 def test_without_inspect_its_logs_cannot_be_read(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     (tmp_path / "a.eval").write_bytes(b"a")
-    with pytest.raises(MissingExtra, match="needs inspect_ai: import them where Inspect is installed"):
+    with pytest.raises(MissingExtra, match="needs inspect_ai: import them in an environment with Inspect"):
         import_run([tmp_path / "a.eval"], "inspect", NAME, tmp_path / "run")
 
 

@@ -148,7 +148,7 @@ def test_a_damaged_handout_is_made_again_and_the_preparing_process_is_heard(cach
     with report_to(heard):
         after = load_model_inputs(bench).part("id_test").batch(slice(None))
     assert all(np.array_equal(before[name], after[name]) for name in before)
-    assert heard.lines == [f"{file} was cut off or changed: building it again"]
+    assert heard.lines == [f"{file} is truncated or modified: building it again"]
 
 
 def test_what_the_preparing_process_refuses_is_refused_here_by_the_same_error(cache, monkeypatch):

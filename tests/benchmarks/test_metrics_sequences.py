@@ -148,5 +148,5 @@ def test_entities_of_absent_tags_are_missed_and_superfluous_tags_do_not_count():
 
 
 def test_a_scheme_that_nobody_knows_is_refused():
-    with pytest.raises(BadDefinition, match="options of the metric entity_f1: scheme: .*IOB2"):
+    with pytest.raises(BadDefinition, match="options of metric entity_f1: scheme: .*IOB2"):
         find_metric("entity_f1", options={"scheme": "BILOU"})

@@ -42,7 +42,7 @@ def test_an_adapter_of_ones_own_is_one_file_with_a_scheme(parrot):
 
 def test_two_adapters_of_one_scheme_are_refused(parrot):
     (parrot / "jay.py").write_text(PARROT)
-    with pytest.raises(BadDefinition, match=r"the scheme 'parrot' is there already: .*\.py"):
+    with pytest.raises(BadDefinition, match=r"the scheme 'parrot' is used by .*\.py"):
         load_schemes()
 
 
@@ -59,7 +59,7 @@ def test_ones_own_code_is_a_file_or_a_module_and_its_digest(tmp_path, monkeypatc
 
 
 def test_options_are_not_for_ones_own_code(tmp_path):
-    with pytest.raises(FarshiftError, match=r"model 'm.py:make' takes no options, and was given depth, width"):
+    with pytest.raises(FarshiftError, match=r"model 'm.py:make' has no options, but depth, width is given"):
         find_model("m.py:make", {"width": "3", "depth": "2"})
 
 

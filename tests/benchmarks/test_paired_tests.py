@@ -128,7 +128,7 @@ def test_holms_adjustment_is_statsmodels():
 
 
 def test_holm_refuses_what_is_no_p():
-    with pytest.raises(ValueError, match="leave tests that have none out"):
+    with pytest.raises(ValueError, match="exclude tests without a p-value"):
         adjust_by_holm([0.1, np.nan])
 
 

@@ -75,5 +75,7 @@ def test_one_view_alone_is_drawn_alone():
 
 def test_a_run_without_class_probabilities_is_named():
     records = [record("lstm", probabilities=True), record("knn")]
-    with pytest.raises(FarshiftError, match=r"^knn on scan/length: no class probabilities.*farshift run gives them"):
+    with pytest.raises(
+        FarshiftError, match=r"^knn on scan/length: calibration requires class probabilities.*train with farshift run"
+    ):
         make_figure(records, "calibration")

@@ -79,7 +79,7 @@ def test_a_name_with_dollars_is_no_mathematics(tmp_path):
 
 def test_another_suffix_is_refused_with_those_there_are(tmp_path):
     for name in ("a.jpg", "a", ".png"):
-        with pytest.raises(FarshiftError, match=r"a picture is written as \.pdf, \.png or \.svg"):
+        with pytest.raises(FarshiftError, match=r"a figure is written as \.pdf, \.png or \.svg"):
             draw_plot(many(1), "gap", tmp_path / name)
 
 
@@ -98,7 +98,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 def test_a_refused_drawing_leaves_the_old_file(tmp_path):
     old = draw_plot(many(1), "gap", tmp_path / "a.png").read_bytes()
-    with pytest.raises(FarshiftError, match="no class probabilities"):
+    with pytest.raises(FarshiftError, match="requires class probabilities"):
         draw_plot(many(1), "calibration", tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes() == old
 

@@ -45,7 +45,7 @@ def test_an_unusual_selection_rule_is_always_named():
 
 
 def test_panels_of_one_benchmark_are_said_not_to_be_comparable():
-    apart = "scan/length: entries of different identities are not comparable."
+    apart = "scan/length: entries with different identities are not comparable."
     assert note(make_figure([record(), record(budget="quick")], "gap")).endswith(apart)
     assert "not comparable" not in note(make_figure([record(), record(benchmark="a/b")], "gap"))
 

@@ -89,7 +89,7 @@ def test_the_noise_legend_says_what_each_share_is():
 
 
 def test_noise_is_of_corrupted_labels_alone():
-    with pytest.raises(FarshiftError, match=r"^scan/length \(length\): .* corrupted-label benchmarks alone"):
+    with pytest.raises(FarshiftError, match=r"^scan/length \(length\): .* requires corrupted-label benchmarks"):
         make_figure([*many(1, **NOISE), record()], "noise")
 
 

@@ -52,7 +52,7 @@ def test_whatever_a_template_does_not_refuse_means_to_python_what_it_means_here(
 
 @pytest.mark.parametrize("field", ["a.__class__", "a[0]", "a!r", "a:>3", "", "0", " a", "c"])
 def test_a_template_reaches_nothing_but_the_fields_it_may_name(field):
-    with pytest.raises(BadDefinition, match="the query names .*, and may name a, b"):
+    with pytest.raises(BadDefinition, match="the query names .*, but may only name a, b"):
         Template.parse(f"x {{{field}}} y", ("a", "b"), "the query")
 
 
@@ -86,7 +86,7 @@ def test_a_class_is_called_by_its_name_where_it_has_one():
 
 
 def test_no_prompt_shows_the_label_of_the_row_it_asks_about():
-    with pytest.raises(BadDefinition, match=r"the query names \{mood\}, and may name text, stars"):
+    with pytest.raises(BadDefinition, match=r"the query names \{mood\}, but may only name text, stars"):
         Prompt(mood(query="{text} {mood}"), SENTIMENT, ())
     prompt = Prompt(mood(), SENTIMENT, ())
     assert prompt.text({"text": "fine", "mood": 1}) == prompt.text({"text": "fine", "mood": 0}) == "fine is"
@@ -113,7 +113,7 @@ def test_a_value_is_shown_as_people_write_it_also_after_a_way_through_json(value
 
 
 def test_bytes_are_refused():
-    with pytest.raises(BadDefinition, match="the field 'text' holds bytes"):
+    with pytest.raises(BadDefinition, match="the field 'text' is of bytes"):
         Prompt(mood(), SENTIMENT, ()).text({"text": b"anything"})
 
 
@@ -156,7 +156,7 @@ def test_an_example_carries_only_what_it_shows():
 
 def test_more_examples_than_training_rows_are_refused():
     with pytest.raises(
-        BadDefinition, match=r"3 examples are asked for, and the training part of scan/length has 2 rows"
+        BadDefinition, match=r"3 examples are requested, and the training part of scan/length has 2 rows"
     ):
         draw_shots(pin(k=3), "scan/length", training(2), TRANSLATE)
 
@@ -189,7 +189,7 @@ def test_what_follows_a_stop_string_is_not_read():
 def test_an_extraction_that_is_not_there_or_not_for_the_task_is_refused_at_once():
     with pytest.raises(UnknownName, match="no extraction named 'whle': did you mean whole"):
         Prompt(pin(extraction={"name": "whle", "version": 1}), TRANSLATE, ())  # codespell:ignore whle
-    with pytest.raises(BadDefinition, match="whole@2 is asked for; here it is version 1"):
+    with pytest.raises(BadDefinition, match="whole@2 is required, but version 1 is installed"):
         Prompt(pin(extraction={"name": "whole", "version": 2}), TRANSLATE, ())
-    with pytest.raises(BadDefinition, match="class_name cannot read answers to sequence tasks"):
+    with pytest.raises(BadDefinition, match="class_name does not support sequence tasks"):
         Prompt(pin(extraction={"name": "class_name", "version": 1}), TRANSLATE, ())

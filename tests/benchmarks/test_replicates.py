@@ -45,9 +45,9 @@ def test_of_runs_on_folds_each_is_one_replicate(tmp_path):
     assert found["views"]["ood"]["values"] == pytest.approx(values, abs=1e-6)
     assert found["views"]["ood"]["sd"] == pytest.approx(np.std(values, ddof=1), abs=2e-6)
     assert (found["replicates"], found["benchmarks"]) == ("2 folds", FOLDS)
-    with pytest.raises(FarshiftError, match="two runs are on one benchmark"):
+    with pytest.raises(FarshiftError, match="two runs are on the same benchmark"):
         fs.replicates(runs[0], runs[0])
-    with pytest.raises(FarshiftError, match="name a run"):
+    with pytest.raises(FarshiftError, match="name one run"):
         fs.replicates()
 
 

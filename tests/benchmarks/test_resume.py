@@ -24,14 +24,14 @@ def test_a_finished_run_is_immutable_and_an_edited_one_is_refused(tmp_path):
     out = tmp_path / "run"
     fs.evaluate(models.Adder(), on=ON, seeds=1, out=out)
     assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
-    with pytest.raises(BadRun, match=r"holds a finished run \(other budget seeds\), which is never changed"):
+    with pytest.raises(BadRun, match=r"has a finished run \(other budget seeds\), which cannot be changed"):
         fs.evaluate(models.Adder(), on=ON, seeds=2, out=out)
     before = (out / "run.toml").read_bytes()
     assert fs.evaluate(models.Adder(), on=ON, seeds=1, out=out).digest == fs.read_run(out).digest, "given back as it is"
     assert (out / "run.toml").read_bytes() == before
     card = (out / "run.toml").read_text()
     (out / "run.toml").write_text(card.replace('name = "Adder"', 'name = "Better"'))
-    with pytest.raises(BadRun, match="its digest does not fit"):
+    with pytest.raises(BadRun, match="its digest does not match"):
         fs.score(out)
     (out / "run.toml").write_text(card)
     content = bytearray((out / "predictions.parquet").read_bytes())
@@ -46,7 +46,7 @@ def test_a_finished_run_is_immutable_and_an_edited_one_is_refused(tmp_path):
 def test_an_unfinished_run_of_another_plan_is_not_continued(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
-    with pytest.raises(BadRun, match=r"not empty \(it holds thesis.tex\)"):
+    with pytest.raises(BadRun, match=r"not empty \(it has thesis.tex\)"):
         fs.evaluate(models.Adder(), on=ON, seeds=3, out=tmp_path / "mine")
 
 

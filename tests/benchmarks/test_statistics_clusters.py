@@ -121,9 +121,9 @@ def test_how_clusters_are_treated_is_said():
     assert make_clustering(np.arange(30) % FEW) == Clustering(FEW, "random")
     assert Clustering(1, "one").beside(Clustering(7, "random")) == Clustering(8, "mixed")
     told = describe_clusters({"ID": Clustering(8, "random"), "OOD": Clustering(7, "random")})
-    assert told == "; ID rows in 8 and OOD rows in 7 clusters, taken as drawn from more of their kind"
+    assert told == "; ID rows in 8 and OOD rows in 7 clusters, treated as a random sample of clusters"
     told = describe_clusters({"ID": Clustering(1, "one"), "OOD": Clustering(4, "fixed")})
-    assert told == "; OOD rows in 4 clusters, too few to say anything of others; ID rows from one domain: nothing is said of others"  # fmt: skip
+    assert told == "; OOD rows in 4 clusters, too few to generalise to other clusters; ID rows from one domain: no inference to other domains"  # fmt: skip
     assert describe_clusters({"ID": Clustering(), "OOD": Clustering()}) == ""
 
 

@@ -82,10 +82,10 @@ def test_bold_is_the_best_and_those_in_its_tie_group_and_the_note_says_so():
     records = [record("a", ood=0.5), record("b", ood=0.49), record("c", ood=0.2)]
     shown = one_table(records, leaders=[False, True, False])
     assert [row[2].bold for row in shown.tabulars[0].rows] == ["", "49.0", ""]
-    assert "do not differ significantly from it (max-t over all pairs, rows paired, 5 %)" in shown.note.text
+    assert "do not differ significantly from it (max-t over all pairs, paired rows, 5 %)" in shown.note.text
     guessed = one_table(records)
     assert [row[2].bold for row in guessed.tabulars[0].rows] == ["50.0", "49.0", ""]
-    assert "those whose intervals overlap with that of the best; this is no test" in guessed.note.text
+    assert "those whose intervals overlap with that of the best (not a test)" in guessed.note.text
     assert not [cell.bold for row in one_table(records[:1]).tabulars[0].rows for cell in row if cell.bold]
     assert "Bold" not in one_table(records[:1]).note.text
     assert not any(cell.bold for row in guessed.tabulars[0].rows for at, cell in enumerate(row) if at != 2)
@@ -106,7 +106,7 @@ def test_marks_refer_to_worst_groups_and_to_seeds_that_are_fewer_than_asked_for(
     assert (first[4].text, first[4].raised) == ("20.0a [16.0, 24.0]", "a")
     assert second[2].raised == "b" and second[4].text == "--"
     assert "3 of 5 seeds." in table.note.text and "a|b, of 2 groups." in table.note.text
-    assert "looks worse than it is" in table.note.text and "Seeds: 5." in table.note.text
+    assert "biased towards worse values" in table.note.text and "Seeds: 5." in table.note.text
 
 
 def test_a_score_that_there_is_not_is_a_dash_and_a_metric_outside_0_to_1_is_not_in_percent():
@@ -125,7 +125,7 @@ def test_what_cannot_be_compared_is_a_group_of_its_own():
     table = one_table([record(), record(budget="quick"), record(identity="cd" * 32)])
     titles = [title for each in table.tabulars for title, _, _ in each.groups]
     assert titles == ["scan/length, identity d78b35ce", "scan/length (quick)", "scan/length, identity cdcdcdcd"]
-    assert "entries of different identities are not comparable" in table.note.text
+    assert "entries with different identities are not comparable" in table.note.text
 
 
 def test_a_table_has_a_caption_and_a_label_to_refer_to():
@@ -133,9 +133,9 @@ def test_a_table_has_a_caption_and_a_label_to_refer_to():
     assert (usual.caption, usual.label) == ("Scores on scan/length.", "tab:scan-length")
     asked = one_table(many(2), caption=NASTY, label="tab:my_results")
     assert (asked.caption, asked.label) == (NASTY, "tab:my_results")
-    with pytest.raises(FarshiftError, match="is no label for LaTeX"):
+    with pytest.raises(FarshiftError, match="invalid LaTeX label"):
         render_table(many(1), "latex", label="a{b}")
-    with pytest.raises(FarshiftError, match="the format csv has no caption: leave --caption out"):
+    with pytest.raises(FarshiftError, match="the format csv has no caption: omit --caption"):
         render_table(many(1), "csv", caption="x")
 
 

@@ -66,8 +66,8 @@ def test_rows_held_out_for_one_part_are_in_no_other():
 @pytest.mark.parametrize(
     ("ceiling", "complaint"),
     [
-        ({"steps": 49}, "fit spent 50 steps, and the protocol allows 49"),
-        ({"epochs": 1}, "fit spent 2 epochs, and the protocol allows 1"),
+        ({"steps": 49}, "fit used 50 steps, and the protocol allows 49"),
+        ({"epochs": 1}, "fit used 2 epochs, and the protocol allows 1"),
         ({"device_seconds": 1e-9}, "device_seconds, and the protocol allows 1e-09"),
     ],
 )
@@ -167,7 +167,7 @@ def test_a_reset_before_each_group_keeps_groups_apart():
 
 @pytest.mark.parametrize("adaptation", [{"order": "grouped"}, {"reset": "group"}])
 def test_resets_by_group_go_with_grouped_order_alone(adaptation):
-    with pytest.raises(ValueError, match="goes with order = 'grouped', and only with it"):
+    with pytest.raises(ValueError, match="requires order = 'grouped', and the reverse"):
         adaptive(batch_size=8, **adaptation)
 
 

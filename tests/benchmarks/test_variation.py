@@ -187,10 +187,10 @@ def test_runs_that_are_no_draws_of_one_family_are_refused_in_one_line(runs, tmp_
     other = fs.evaluate(Noisy, on="optdigits/pair_flip_40_draw1", seeds=2, out=tmp_path / "other")
     single = fs.evaluate(Noisy, on=ON.format(2), seeds=1, out=tmp_path / "single")
     for given, words in (
-        ([runs[0], other], "draws of one family"),
+        ([runs[0], other], "draws of the same family"),
         ([runs[0], runs[0]], "two runs are on"),
         ([runs[0], single], "single seed"),
-        ([], "name a run"),
+        ([], "name one run"),
     ):
         with pytest.raises(FarshiftError, match=words) as raised:
             fs.variation(*given)

@@ -69,5 +69,5 @@ def test_clusters_within_groups_widen_and_groups_that_are_clusters_do_not():
 
 
 def test_groups_of_a_single_row_are_refused():
-    with pytest.raises(ValueError, match="two rows or more"):
+    with pytest.raises(ValueError, match="at least two rows"):
         estimate_worst_group(RowScores(np.ones((1, 3))), np.array([0, 0, 1]))

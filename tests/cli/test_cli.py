@@ -283,7 +283,7 @@ def test_repeating_a_finished_command_gives_its_result_again(farshift, model, tm
     first, second = farshift(*command), farshift(*command)
     assert first.returncode == second.returncode == 0
     assert second.stdout == first.stdout
-    assert "holds this run already, finished" in second.stderr
+    assert "has this run already, finished" in second.stderr
 
 
 def test_names_are_whole_in_a_narrow_terminal(farshift):

@@ -59,7 +59,7 @@ def test_clear_says_what_it_removed_and_how_much(pulled, farshift, farshift_json
 
 def test_wrong_usage_is_one_line(cache, farshift):
     cases = {
-        ("clear",): "say what to clear: --kind KIND, --older-than DAYS, or --all",
+        ("clear",): "give what to clear: --kind KIND, --older-than DAYS, or --all",
         ("clear", "--kind", "source"): "no kind of cache entry named 'source': did you mean sources",
         ("clear", "--older-than", "soon"): "Invalid value for '--older-than'",
     }
@@ -67,4 +67,4 @@ def test_wrong_usage_is_one_line(cache, farshift):
         assert said in one_line_error(farshift("cache", *arguments))
     for command in (("cache", "list"), ("splits", "pull", "modadd97/xi35")):
         refused = one_line_error(farshift(*command, FARSHIFT_CACHE_LIMIT="much"))
-        assert "FARSHIFT_CACHE_LIMIT: 'much' is no size: write one such as 10GB" in refused
+        assert "FARSHIFT_CACHE_LIMIT: 'much' is not a size: write for example 10GB" in refused

@@ -44,7 +44,7 @@ def test_effective_robustness_is_measured_against_a_line_of_baselines(runs, fars
     few = farshift("compare", runs["wrong-0.05"], runs["wrong-0.2"], "--statistic", "robustness")
     assert "a run and at least three baselines" in one_line_error(few)
     other = farshift("compare", runs["wrong-0.05"], *against, runs["echo"], "--statistic", "robustness")
-    assert "cannot be related: wrong-0.05 is on modadd97/xi35" in one_line_error(other)
+    assert "cannot be compared: wrong-0.05 is on modadd97/xi35" in one_line_error(other)
 
 
 def test_the_gap_recovered_is_a_share_between_a_floor_and_a_ceiling(runs, farshift_json, farshift):
@@ -102,7 +102,7 @@ def test_latex_tables_are_bold_by_the_runs_own_tie_groups_and_take_a_caption_and
     (table,) = read_tables(done.stdout)
     assert (table.caption, table.label) == ("50 % & more", "tab:mine")
     assert [row[2].bold != "" for row in table.tabulars[0].rows] == [True, True, False]
-    assert "rows paired, 5 %" in table.note.text
+    assert "paired rows, 5 %" in table.note.text
     (compared,) = read_tables(farshift("compare", *three[1:], "--latex", "--label", "tab:two").stdout)
     assert compared.label == "tab:two" and compared.tabulars[0].rows[1][1].bold.startswith("5")
     for command in (("compare", *three[1:], "--caption", "x"), ("baselines", "results", "--caption", "x")):
@@ -134,9 +134,9 @@ def test_the_state_of_runs_is_a_table_that_ends_when_all_are_finished(runs, fars
 def test_of_a_folder_of_runs_the_runs_are_named(runs, farshift, tmp_path):
     base = runs["echo"].parent
     said = one_line_error(farshift("score", base))
-    assert f"{base} is not a run: it holds 5 runs: name one of them, {base / 'echo'}, {base / 'wrong-0.05'}" in said
+    assert f"{base} is not a run: it has 5 runs: give one of them, {base / 'echo'}, {base / 'wrong-0.05'}" in said
     assert "is not a run: it holds 5 runs" in one_line_error(farshift("pack", base, "--out", tmp_path / "s.zip"))
-    assert "is not a run: there is no such folder" in one_line_error(farshift("score", base / "absent"))
+    assert "is not a run: the folder does not exist" in one_line_error(farshift("score", base / "absent"))
 
 
 @pytest.mark.parametrize("name", ["baseline:lstm", "baseline:lstm@"])
@@ -226,4 +226,4 @@ def test_a_narrow_terminal_leaves_columns_out_rather_than_break_words(tmp_path, 
     assert " finished " in narrow
     assert " 1 of 1 " in narrow
     assert "Hidden in a narrow terminal: benchmark, model." in narrow
-    assert "Left out" not in wide
+    assert "Hidden in a narrow terminal" not in wide

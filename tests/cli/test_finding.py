@@ -170,5 +170,5 @@ def test_the_doctor_lists_sources_only_where_it_is_asked(farshift):
 def test_a_benchmark_is_shown_without_a_download(farshift, tmp_path):
     done = farshift("benchmarks", "show", "spoken_digits/george", FARSHIFT_CACHE=str(tmp_path), FARSHIFT_OFFLINE="1")
     assert done.returncode == 0, done.stderr
-    assert "not here yet: farshift splits pull spoken_digits/george@1" in done.stdout
+    assert "not downloaded: farshift splits pull spoken_digits/george@1" in done.stdout
     assert not (tmp_path / "sources").exists()

@@ -144,7 +144,7 @@ def test_a_draft_may_say_otherwise(farshift, home, line, expected):
     ("said", "complaint"),
     [
         ({"metrics": ["exactness"]}, "no metric named 'exactness'"),
-        ({"views": {"id": {"part": "id_test"}}}, "benchmark: views must have `id` and `ood`|benchmark .*views"),
+        ({"views": {"id": {"part": "id_test"}}}, "benchmark: views must include `id` and `ood`|benchmark .*views"),
         ({"tasc": {}}, "benchmark tasc: Extra inputs are not permitted"),
     ],
 )

@@ -82,7 +82,7 @@ def test_labels_that_share_a_text_share_one_numbering_so_that_a_rule_compares_th
         assert done.returncode == 0, done.stderr
         assert 0 < wrong_labels(name) <= ROWS // 20
         assert find_benchmark(f"pets/{name}").task.names == WORDS
-        assert "the label 'clean' has classes that training lacks" not in done.stderr
+        assert "the label 'clean' has classes without training rows" not in done.stderr
 
 
 def test_labels_whose_classes_are_numbered_apart_are_refused_with_one_list_for_both(build, tmp_path):
@@ -90,7 +90,7 @@ def test_labels_whose_classes_are_numbered_apart_are_refused_with_one_list_for_b
     columns = {"clean": clean, "given": [word.title() for word in clean]}
     done = build("apart", columns, parameters=GIVEN, **NOISE)
     assert done.returncode == 2
-    assert "labels of 'given' for those of 'clean', and their classes are numbered apart" in done.stderr
+    assert "labels of 'given' to 'clean', but their classes are numbered differently" in done.stderr
     assert 'options = { maps = { clean = ["cat", "dog", "emu", "Cat"' in done.stderr
     assert not (tmp_path / "splits").exists()
     alike = ", ".join(f'["{word}", "{word.title()}"]' for word in WORDS)
@@ -101,7 +101,7 @@ def test_labels_whose_classes_are_numbered_apart_are_refused_with_one_list_for_b
     assert 0 < wrong_labels("together") <= 27
     columns["given"] = [WORDS.index(word) for word in clean[1:]] + [2]
     done = build("counted", columns, parameters=GIVEN, **NOISE)
-    assert "the whole numbers of 'given' count as the classes of 'clean': 0 cat, 1 dog, 2 emu" in done.stderr
+    assert "the integers of 'given' are taken as the classes of 'clean': 0 cat, 1 dog, 2 emu" in done.stderr
 
 
 def test_a_label_that_is_text_is_no_match_for_classes_and_the_line_makes_classes_of_it(build):
@@ -160,13 +160,13 @@ def test_noise_over_truth_values_names_what_makes_classes_of_them(build, parquet
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ([22345678901 + row % 2 for row in range(ROWS)], 'classes = ["y"] in [data] numbers those that there are'),
+        ([22345678901 + row % 2 for row in range(ROWS)], 'classes = ["y"] in [data] numbers the values that occur'),
         (
             [row * 7919 % 431 + 100 for row in range(ROWS)],
-            "benchmark = { task = { classes = 531 } } takes them as classes",
+            "benchmark = { task = { classes = 531 } } treats them as classes",
         ),
         ([row % 25 for row in range(60)], "25 different whole numbers in 60 rows, up to 24"),
-        ([row % 2 * 2 - 1 for row in range(ROWS)], "has the class -1: classes are whole numbers from 0; classes = "),
+        ([row % 2 * 2 - 1 for row in range(ROWS)], "has the class -1: classes are integers from 0; classes = "),
     ],
 )
 def test_whole_numbers_that_hardly_are_classes_are_refused_with_what_to_say(build, values, told):
@@ -174,7 +174,7 @@ def test_whole_numbers_that_hardly_are_classes_are_refused_with_what_to_say(buil
     assert done.returncode == 2
     (line,) = (line for line in done.stderr.splitlines() if line.startswith("farshift: error:"))
     assert told in line
-    assert "y makes no task by itself" in done.stderr
+    assert "y makes no task by default" in done.stderr
 
 
 @pytest.mark.parametrize("parquet", [False, True])
@@ -188,7 +188,7 @@ def test_what_the_refusal_of_whole_numbers_says_makes_a_benchmark(build, parquet
     done = build("many", {"y": prices}, parquet=parquet, benchmark="{ task = { classes = 531 } }")
     assert done.returncode == 0, done.stderr
     assert find_benchmark("pets/many").task.classes == 531
-    assert re.search(r"has classes that no row has: 0, 1, 2, .* and \d+ more", done.stderr)
+    assert re.search(r"has classes without rows: 0, 1, 2, .* and \d+ more", done.stderr)
 
 
 def test_many_classes_that_all_occur_need_no_word(build):
@@ -200,9 +200,9 @@ def test_classes_that_training_lacks_are_named(build):
     words = [WORDS[row % 2] if site(row) != "D" else "emu" for row in range(ROWS)]
     done = build("lacking", {"y": words})
     assert done.returncode == 0, done.stderr
-    assert re.search(r"'y' has classes that training lacks \(\d+ rows of ood_test\): emu", done.stderr)
+    assert re.search(r"'y' has classes without training rows \(\d+ rows of ood_test\): emu", done.stderr)
     done = build("lacking_numbers", {"y": [WORDS.index(word) for word in words]})
-    assert re.search(r"'y' has classes that training lacks \(\d+ rows of ood_test\): 2", done.stderr)
+    assert re.search(r"'y' has classes without training rows \(\d+ rows of ood_test\): 2", done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -210,9 +210,9 @@ def test_classes_that_training_lacks_are_named(build):
     [
         (
             {"label_names": '["cat", "dog"]'},
-            "'y' has, or is given by the rule, the class 2, and 2 classes have names (cat, dog)",
+            "'y' has, or is assigned by the rule, the class 2, but 2 classes have names (cat, dog)",
         ),
-        ({"label_names": '["cat", "cat", "dog"]'}, "label_names: a name is given twice"),
+        ({"label_names": '["cat", "cat", "dog"]'}, "label_names: a name occurs twice"),
         ({"benchmark": "{ task = { classes = 2 } }"}, "has class 2, but the task has 2 classes"),
         (
             {"benchmark": '{ task = { type = "sequence" } }'},
@@ -233,7 +233,7 @@ def test_declared_classes_without_a_row_are_named_and_names_are_those_of_the_tas
     numbers = {"y": [row % 3 for row in range(ROWS)]}
     done = build("names", numbers, label_names='["cat", "dog", "emu", "yak"]')
     assert done.returncode == 0, done.stderr
-    assert "'y' has classes that no row has: yak" in done.stderr
+    assert "'y' has classes without rows: yak" in done.stderr
     named = '{ task = { names = ["cat", "dog", "emu"] } }'
     assert build("named", numbers, benchmark=named).returncode == 0
     assert find_benchmark("pets/named").task.names == WORDS
@@ -260,13 +260,13 @@ def test_a_few_texts_that_many_rows_share_are_classes_numbers_among_them_or_not(
     [
         (["five", *("01"[row % 2] for row in range(ROWS))], "'five' among its numbers"),
         ([("0", "1", "NA")[row % 3] for row in range(ROWS)], "'NA' among its numbers"),
-        ([f"{row} words" for row in range(ROWS)], "600 different texts in 600 rows"),
+        ([f"{row} words" for row in range(ROWS)], "600 distinct texts in 600 rows"),
     ],
 )
 @pytest.mark.parametrize("parquet", [False, True])
 def test_text_that_is_no_class_says_why_and_what_makes_classes(build, texts, why, parquet):
     done = build("sequences", {"y": texts}, parquet=parquet)
-    assert f'y makes a sequence task ({why}: classes = ["y"] makes classes of them)' in done.stderr
+    assert f'y makes a sequence task ({why}: classes = ["y"] turns them into classes)' in done.stderr
 
 
 def test_a_refusal_for_flaws_gives_the_line_that_declares_them_all(build, farshift, tmp_path):
@@ -278,7 +278,7 @@ def test_a_refusal_for_flaws_gives_the_line_that_declares_them_all(build, farshi
     path.write_text(draft.replace("flaws.csv", "flawed.csv"))
     done = farshift("splits", "build", path)
     assert done.returncode == 2
-    line = done.stderr.rstrip().partition("where this is meant, the draft says ")[2]
+    line = done.stderr.rstrip().partition("if this is intended, add to the draft: ")[2]
     assert re.fullmatch(r'declared = \{ duplicates = \{ "train/id_test" = [12], "train/ood_test" = [12] \} \}', line)
     path.write_text(f"{path.read_text()}{line}\n")
     assert farshift("splits", "build", path).returncode == 0

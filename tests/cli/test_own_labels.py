@@ -130,7 +130,7 @@ def test_a_model_may_answer_by_the_names_of_classes(pets, model):
 
 def test_a_name_that_is_no_class_is_refused_with_those_that_are(pets):
     with pytest.raises(
-        ModelError, match=r"predict gave 'catt' for row .*, which is none of the classes bird, cat, dog"
+        ModelError, match=r"predict returned 'catt' for row .*, which is not one of the classes bird, cat, dog"
     ):
         evaluate(Misspelt, on="pets/long", budget="quick", seeds=1, out=pets / "run")
 
@@ -168,7 +168,7 @@ views = { id = { part = "id_test" }, ood = { part = "ood_test" } }
 """
     (home / "benchmarks" / "definitions").mkdir(parents=True)
     (home / "benchmarks" / "definitions" / "pets-long.toml").write_text(written_by_hand)
-    with pytest.raises(BadDefinition, match="the label 'animal' is text, and no class"):
+    with pytest.raises(BadDefinition, match="the label 'animal' is text, not a class"):
         evaluate(Named, on="pets/long", budget="quick", seeds=1, out=home / "run")
 
 

@@ -185,7 +185,7 @@ def test_a_download_that_the_disk_has_no_room_for_is_refused_before_it_begins(fa
 def test_pictures_are_decoded_in_the_trial_and_leave_nothing_in_the_cache(farshift, home):
     def entries():
         listed = farshift("cache", "list", "--json")
-        return [one["name"] for one in json.loads(listed.stdout)["entries"] if one["kind"] == "pictures"]
+        return [one["name"] for one in json.loads(listed.stdout)["entries"] if one["kind"] == "images"]
 
     before = entries()
     done = farshift(
@@ -203,7 +203,7 @@ def test_pictures_are_decoded_in_the_trial_and_leave_nothing_in_the_cache(farshi
     )
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)
-    assert found["measured"]["pictures_per_second"] > 0
+    assert found["measured"]["images_per_second"] > 0
     assert found["seconds"]["decoding"] > 0
     disk = {need["what"]: need["bytes"] for need in found["needs"] if need["place"] == "disk"}
     rows = found["rows"]

@@ -43,7 +43,7 @@ def test_without_a_network_it_completes_and_says_what_it_left_out_and_why(trial)
     _, found, lines = trial
     assert [row["kind"] for row in found["rows"]] == ["corrupted-label"] * 2
     assert [item["benchmark"] for item in found["left_out"]] == ["vowel/women"]
-    assert "not asked (offline)" in found["left_out"][0]["why"]
+    assert "not tried (offline)" in found["left_out"][0]["why"]
     assert any(line.startswith("skipped vowel/women (domain)") for line in lines)
 
 

@@ -76,7 +76,7 @@ FILES = [
 ]
 
 REFUSED = {
-    "the audit": ({"most": 90}, "does not hold the shift it names"),
+    "the audit": ({"most": 90}, "does not have the shift that it declares"),
     "a part of a view": (
         {"benchmark": 'benchmark = { views = { id = { part = "id_tset" }, ood = { part = "ood_test" } } }'},
         "no part named 'id_tset': did you mean id_test",
@@ -92,11 +92,11 @@ REFUSED = {
     ),
     "a field of the prompt": (
         {"benchmark": PROMPT.format(k=1, field="txt")},
-        "prompt: the query names {txt}, and may name text",
+        "prompt: the query names {txt}, but may only name text",
     ),
     "the examples of the prompt": (
         {"benchmark": PROMPT.format(k=64, field="text"), "most": 7},
-        "prompt: 64 examples are asked for, and the training part of shops/long has",
+        "prompt: 64 examples are requested, and the training part of shops/long has",
     ),
     "a hold-out": (
         {"benchmark": 'benchmark = { holdouts = [{ part = "train", to = "id_test", share = 0.001 }] }'},
@@ -180,12 +180,12 @@ def test_a_frozen_version_never_changes_and_the_refusal_says_both_ways_on(comman
     folder = home / "splits/manifests/shops/long/v1"
     shops(home, turned=1)
     error = one_line_error(command("splits", "build", draft(home)))
-    assert "shops/long@1 is frozen on other data, and a frozen version never changes: raise `version` to 2" in error
+    assert "shops/long@1 is frozen on other data, and a frozen version never changes: set `version` to 2" in error
     assert f"or delete {folder}" in error
     assert files(home) == before
     for path in folder.iterdir():
         path.unlink()
-    assert "it is written anew" in built(command, draft(home))
+    assert "it is rewritten" in built(command, draft(home))
     assert sorted(files(home)) == FILES
 
 
@@ -194,7 +194,7 @@ def test_version_two_on_other_data_stands_beside_version_one(command, home, fars
     old = find_manifest("shops/long@1").identity
     shops(home, 130)
     said = built(command, draft(home, version=2))
-    assert 'source = { name = "shops_v2" } in the draft makes it so anywhere' in said
+    assert 'to set this name in the draft, write source = { name = "shops_v2" }' in said
     assert "shops-long.toml: it was built on shops/long@1" in said
     assert find_benchmark("shops/long").definition.split == "shops/long@2"
     assert find_manifest("shops/long@2").definition.source.name == "shops_v2"
@@ -223,7 +223,7 @@ def test_data_that_another_frozen_split_stands_on_are_not_replaced_and_it_is_nam
     before = files(home)
     shops(home, 130)
     error = one_line_error(command("splits", "build", draft(home, "longer", most=12)))
-    assert "shops.toml defines 'shops' by other data, which shops/long@1 stands on: give this source another" in error
+    assert "shops.toml defines 'shops' by other data, on which shops/long@1 depends: rename this source" in error
     assert "source = { name = .. }" in error
     assert files(home) == before
     path = draft(home, "longer", most=12)
@@ -245,7 +245,7 @@ def test_what_was_edited_by_hand_is_not_replaced(command, home):
     built(command, draft(home, benchmark=""))
     source = home / "loaders/sources/shops.toml"
     source.write_text(source.read_text().replace("unknown", "CC0-1.0"))
-    assert "gives the same rows: it stays as it is" in built(command, draft(home))
+    assert "gives the same rows: it is not changed" in built(command, draft(home))
     assert tomllib.loads(source.read_text())["licence"] == "CC0-1.0"
     benchmark = home / "benchmarks/definitions/shops-long.toml"
     benchmark.write_text(benchmark.read_text().replace("Long texts", "My title"))
@@ -272,5 +272,5 @@ def test_a_family_keeps_what_holds_and_nothing_of_what_does_not(command, home):
     done = command("splits", "build", path, "--json")
     assert done.returncode == 1
     assert [one["split"] for one in json.loads(done.stdout)] == ["shops/over_10@1"]
-    assert "shops/over_90@1 does not hold" in done.stderr
+    assert "shops/over_90@1 does not have" in done.stderr
     assert not any("over_90" in name or "over-90" in name for name in files(home))

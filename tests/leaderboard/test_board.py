@@ -77,7 +77,7 @@ def test_handing_in_the_same_file_again_changes_nothing(packed, board):
 
 def test_a_run_enters_a_board_once(packed, board):
     submit_runs(board, packed(0, 1, 2, team="us", name="ours"))
-    with pytest.raises(FarshiftError, match="on this board already: pack the others without it"):
+    with pytest.raises(FarshiftError, match="on this board: pack the others without it"):
         submit_runs(board, packed(0, note="another card"))
 
 
@@ -171,16 +171,16 @@ def test_an_entry_that_goes_is_listed_apart_with_the_reason_and_still_verified(p
 def test_an_entry_goes_once_and_only_with_a_reason(packed, board):
     (entry,), _ = submit_runs(board, packed(0, team="us"))
     for reason in ("", "  ", "x" * 1001, "a \x07 bell"):
-        with pytest.raises(FarshiftError, match="a reason must have 1 to 1000 printable characters"):
+        with pytest.raises(FarshiftError, match="the reason must have 1 to 1000 printable characters"):
             withdraw_entry(board, entry, reason)
     with pytest.raises(FarshiftError, match="no entry named '0123456789abcdef'"):
         remove_entry(board, "0123456789abcdef", "why not")
     withdraw_entry(board, entry, "a bug")
-    with pytest.raises(FarshiftError, match=r"was withdrawn already \(a bug\)"):
+    with pytest.raises(FarshiftError, match=r"was already withdrawn \(a bug\)"):
         withdraw_entry(board, entry, "again")
     remove_entry(board, entry, "for good")
     for leave in (withdraw_entry, remove_entry):
-        with pytest.raises(FarshiftError, match=r"was removed already \(for good\)"):
+        with pytest.raises(FarshiftError, match=r"was already removed \(for good\)"):
             leave(board, entry, "again")
 
 
@@ -207,9 +207,9 @@ def test_an_init_that_was_killed_can_be_repeated(tmp_path):
 
 
 def test_a_folder_in_use_is_not_taken_and_one_without_a_board_is_none(board, tmp_path):
-    with pytest.raises(FarshiftError, match="exists and is not empty"):
+    with pytest.raises(FarshiftError, match="is not empty: choose another folder"):
         Board.init(board.path, "again")
-    with pytest.raises(FarshiftError, match="is not a board: make one with farshift board init"):
+    with pytest.raises(FarshiftError, match="is not a board: create one with farshift board init"):
         Board(tmp_path / "absent")
 
 
@@ -221,7 +221,7 @@ def test_a_board_of_another_format_is_refused(tmp_path):
 
 def test_a_board_without_its_ledger_is_told_in_a_line(board):
     (board.path / "ledger.sqlite").unlink()
-    with pytest.raises(FarshiftError, match=r"its ledger, .*ledger\.sqlite, is missing: put it back"):
+    with pytest.raises(FarshiftError, match=r"its ledger, .*ledger\.sqlite, is missing: restore it"):
         Board(board.path)
 
 
@@ -300,7 +300,7 @@ def test_a_database_s_password_is_kept_private(tmp_path, server, monkeypatch):
     assert told[0].stat().st_mode & 0o777 == 0o600
     assert postgres.PASSWORD not in json.dumps([record.body for record in board.ledger.records()])
     told[0].unlink()
-    with pytest.raises(FarshiftError, match=r"store\.url, the address of the database .* FARSHIFT_BOARD_STORE"):
+    with pytest.raises(FarshiftError, match=r"store\.url, the URL of the ledger's database .* FARSHIFT_BOARD_STORE"):
         Board(board.path)
     monkeypatch.setenv("FARSHIFT_BOARD_STORE", url)
     assert len(Board(board.path).ledger.records()) == 1
@@ -309,7 +309,7 @@ def test_a_database_s_password_is_kept_private(tmp_path, server, monkeypatch):
 def test_a_database_holds_one_board(tmp_path, server):
     url = server.database()
     board = Board.init(tmp_path / "board", "ours", url)
-    with pytest.raises(FarshiftError, match="holds another board's ledger: give this board a database of its own"):
+    with pytest.raises(FarshiftError, match="holds another board's ledger: use a separate database for this board"):
         Board.init(tmp_path / "other", "theirs", url)
     shutil.copytree(board.path, tmp_path / "killed")
     (tmp_path / "killed" / "board.toml").unlink()
@@ -317,7 +317,7 @@ def test_a_database_holds_one_board(tmp_path, server):
 
 
 def test_another_sort_of_store_is_refused_before_anything_is_made(tmp_path):
-    with pytest.raises(FarshiftError, match="a ledger cannot lie in mysql"):
+    with pytest.raises(FarshiftError, match="a ledger cannot be stored in mysql"):
         Board.init(tmp_path / "board", "x", "mysql://u:secret@h/d")
     assert not (tmp_path / "board").exists()
 
@@ -335,5 +335,5 @@ def test_a_key_that_others_may_read_signs_nothing(board, tmp_path):
     with pytest.raises(FarshiftError, match="is readable by others"):
         Board(board.path).ledger.append([("withdrawn", {})])
     write_private(board.path / "private" / "key.pem", b"no key")
-    with pytest.raises(FarshiftError, match="holds no private key in PEM"):
+    with pytest.raises(FarshiftError, match="has no PEM private key"):
         Board(board.path).ledger.append([("withdrawn", {})])

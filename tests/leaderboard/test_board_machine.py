@@ -74,7 +74,7 @@ class Machine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 3))
     def submit(self, number: int) -> None:
         if self.conflicts(number):
-            with pytest.raises(FarshiftError, match="on this board already"):
+            with pytest.raises(FarshiftError, match="is the same run as entry"):
                 submit_runs(self.board, self.files[number])
             return
         entries, new = submit_runs(self.board, self.files[number])

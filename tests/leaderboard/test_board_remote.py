@@ -93,7 +93,7 @@ def test_a_file_that_was_cut_off_is_sent_again_whole_and_is_one_submission(intak
 
 def test_a_server_that_stays_busy_is_given_up(intake, file):
     intake.faults = ["503"] * 9
-    with pytest.raises(Unavailable, match="could not be handed in .* in 6 tries .the server answered 503.: try again"):
+    with pytest.raises(Unavailable, match="could not be submitted .* in 6 tries .the server answered 503.: try again"):
         submit_at(intake.url, file)
     assert intake.board.standings() == []
 
@@ -109,18 +109,18 @@ def test_problems_that_only_the_board_sees_come_back_one_by_one(intake, file):
 
 def test_a_refusal_without_problems_is_told_in_a_line(intake, file, runs, tmp_path):
     submit_at(intake.url, file)
-    with pytest.raises(FarshiftError, match="refused it: .* on this board already"):
+    with pytest.raises(FarshiftError, match="refused it: .* is the same run as entry"):
         submit_at(intake.url, pack_runs(runs[:1], tmp_path / "twin.zip", team="us", note="again"))
 
 
 @pytest.mark.parametrize(
     ("status", "headers", "body", "complaint"),
     [
-        (200, {}, b"<html>", "answered 200, and not as a board of Farshift's does"),
-        (200, {}, b"{}", "it names no id"),
-        (200, {}, json.dumps(said("entered", entries=[3])).encode(), "it names no entries"),
+        (200, {}, b"<html>", "answered 200, but is not a Farshift board"),
+        (200, {}, b"{}", "id is missing or invalid"),
+        (200, {}, json.dumps(said("entered", entries=[3])).encode(), "entries is invalid"),
         (200, {}, json.dumps(said("failed", reason="no\nmemory")).encode(), "could not score it .no.: submit it again"),
-        (403, {}, b'{"detail": "no"}', "answered 403, .* it names no error"),
+        (403, {}, b'{"detail": "no"}', "answered 403, .* error is missing"),
         (404, {}, b"not here", "answered 404"),
         (307, {"Location": "https://elsewhere.example/"}, b"", "has moved to https://elsewhere.example/"),
         (400, {}, b'{"error": "no\\nline\\u0007"}', "refused it: no.line"),
@@ -143,7 +143,9 @@ def test_nothing_that_a_board_would_refuse_is_sent(intake, tmp_path):
 
 def test_a_team_of_another_token_is_a_problem_as_pack_tells_them(intake, file, monkeypatch):
     monkeypatch.setenv("FARSHIFT_TOKEN", create_token(intake.board.ledger.store, "them")[0])
-    with pytest.raises(BadSubmission, match="is of the team 'us', and the token is of 'them' .pack it for the team of"):
+    with pytest.raises(
+        BadSubmission, match="names the team 'us', but the token is for 'them' .pack it for the team of"
+    ):
         submit_at(intake.url, file)
 
 
@@ -160,14 +162,14 @@ def test_a_token_is_found_where_its_user_keeps_it_and_never_sent_in_the_clear(mo
     for url in ("http://board.example.org", "http://127.0.0.1.example.org", "http://localhost.example.org"):
         with pytest.raises(FarshiftError, match="only sent over https, or to this machine"):
             find_token(url, "fs_given")
-    with pytest.raises(FarshiftError, match="characters that no token has") as refused:
+    with pytest.raises(FarshiftError, match="the token has invalid characters") as refused:
         find_token("https://board.example.org", "fs_a secret")
     assert "secret" not in str(refused.value)
     (tmp_path / "tokens.toml").chmod(0o644)
     with pytest.raises(FarshiftError, match="is readable by others"):
         find_token("https://board.example.org")
     write_private(tmp_path / "tokens.toml", b"fs_kept")
-    with pytest.raises(FarshiftError, match="write lines such as"):
+    with pytest.raises(FarshiftError, match="lines must be like"):
         find_token("https://board.example.org")
 
 
@@ -180,9 +182,9 @@ def test_a_token_follows_no_redirect(intake, file):
 
 
 def test_no_server_no_network_no_address(file, monkeypatch):
-    with pytest.raises(Unavailable, match="could not be handed in"):
+    with pytest.raises(Unavailable, match="could not be submitted"):
         submit_at("http://127.0.0.1:1", file)
-    with pytest.raises(FarshiftError, match="a board is a folder, or behind http"):
+    with pytest.raises(FarshiftError, match="a board is a folder, or a URL with http"):
         submit_at("ssh://host/board", file)
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     with pytest.raises(Unavailable, match="FARSHIFT_OFFLINE is set"):
@@ -190,22 +192,22 @@ def test_no_server_no_network_no_address(file, monkeypatch):
 
 
 def test_each_try_is_told_with_its_reason(file):
-    with report_to(heard := Heard()), pytest.raises(Unavailable, match="could not be handed in"):
+    with report_to(heard := Heard()), pytest.raises(Unavailable, match="could not be submitted"):
         submit_at("http://127.0.0.1:1", file)
     assert [line.rpartition(", ")[2] for line in heard.lines] == [
         f"try {one} of {TRIES}" for one in range(2, TRIES + 1)
     ]
-    assert f"{file} could not be handed in at http://127.0.0.1:1/api/v1/submissions (" in heard.lines[0]
+    assert f"{file} could not be submitted to http://127.0.0.1:1/api/v1/submissions (" in heard.lines[0]
     assert "refused): trying again in " in heard.lines[0]
 
 
 def test_who_has_no_token_is_told_how_to_give_one(intake, file, monkeypatch):
     monkeypatch.delenv("FARSHIFT_TOKEN")
     with pytest.raises(
-        FarshiftError, match=r"a token of your team is needed.*; give it with --token, as FARSHIFT_TOKEN"
+        FarshiftError, match=r"a token of your team is required.*; give it with --token, as FARSHIFT_TOKEN"
     ):
         submit_at(intake.url, file)
-    with pytest.raises(FarshiftError, match="this token is unknown here$"):
+    with pytest.raises(FarshiftError, match="this board does not know the token$"):
         submit_at(intake.url, file, "fs_" + "A" * 43)
 
 
@@ -221,7 +223,7 @@ def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, farshi
     other = farshift_json("board", "token", "create", intake.board.path, "--team", "them", "--expires", "9d")
     assert other["token"].startswith("fs_")
     refused = farshift("submit", file, "--to", intake.url, "--token", other["token"])
-    assert "is of the team 'us', and the token is of 'them'" in one_line_error(refused)
+    assert "names the team 'us', but the token is for 'them'" in one_line_error(refused)
     assert other["token"] not in refused.stdout + refused.stderr
     gone = farshift_json("board", "token", "revoke", intake.board.path, other["id"], "--reason", "a test")
     assert [one["state"] for one in farshift_json("board", "token", "list", intake.board.path)] == ["valid", "revoked"]
@@ -248,7 +250,7 @@ def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, farshi
         farshift_json("board", "withdraw", intake.board.path, entry, "--by-board", "--reason", "spam")["removed"]
         == "spam"
     )
-    assert "was removed already (spam)" in one_line_error(
+    assert "was already removed (spam)" in one_line_error(
         farshift("board", "withdraw", intake.board.path, entry, "--reason", "oh")
     )
     unchanged = {"rescored": [], "left": [], "schema": {"before": "0003", "after": "0003"}}

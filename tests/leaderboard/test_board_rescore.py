@@ -62,7 +62,7 @@ def test_entries_of_an_older_scorer_are_said_not_to_be_recomputed(entered):
         found = verify_board(entered)
     assert found.differences == []
     assert len(found.not_recomputed) == 3
-    assert all(f"scored by scorer {SCORER}: farshift board rescore" in why for why in found.not_recomputed)
+    assert all(f"scored by scorer {SCORER}: run farshift board rescore" in why for why in found.not_recomputed)
 
 
 def test_an_old_and_a_new_identity_are_counted_as_tables_of_their_own(entered):
@@ -91,7 +91,7 @@ def test_an_identity_of_another_protocol_is_left_and_said_to_be(entered, monkeyp
     assert found.rescored == []
     assert len(found.left) == 3
     assert all("made for another protocol or manifest" in why for why in found.left)
-    assert all("of an older identity" in why for why in checked.not_recomputed)
+    assert all("it has an older identity" in why for why in checked.not_recomputed)
 
 
 def test_a_submission_that_cannot_be_scored_anew_is_left_and_the_others_are_not(entered, monkeypatch):
@@ -132,7 +132,7 @@ def test_an_old_score_that_was_changed_is_found_although_a_newer_one_stands(ente
         file = sorted((entered.path / "scores").glob(f"*/{SCORER}.json"))[0]
         file.write_text("{}")
         (difference,) = verify_board(entered).differences
-    assert difference == f"{file.relative_to(entered.path)} was changed: its sha256 is not the ledger's"
+    assert difference == f"{file.relative_to(entered.path)} was changed: its sha256 differs from the ledger's"
 
 
 def test_a_value_before_that_is_not_the_old_score_s_is_found(entered, monkeypatch):
@@ -142,5 +142,5 @@ def test_a_value_before_that_is_not_the_old_score_s_is_found(entered, monkeypatc
         rescore_entries(entered)
         found = verify_board(entered).differences
     assert len(found) == 6
-    assert f"the value before its rescoring by scorer {SCORER + 1} is not that of scores/" in found[0]
-    assert f"the value after its rescoring by scorer {SCORER + 1} is not that of scores/" in found[1]
+    assert f"the value before its rescoring by scorer {SCORER + 1} differs from scores/" in found[0]
+    assert f"the value after its rescoring by scorer {SCORER + 1} differs from scores/" in found[1]

@@ -92,13 +92,13 @@ def test_an_export_is_brought_up_to_date_and_overwrites_nothing_else(board, expo
     assert differences(exported) == []
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "thesis.tex").write_text("mine")
-    with pytest.raises(FarshiftError, match="holds something else than an export of this board .thesis.tex."):
+    with pytest.raises(FarshiftError, match="contains other files than an export of this board .thesis.tex."):
         export_board(board, tmp_path / "used")
     other = Board.init(tmp_path / "other", "another")
-    with pytest.raises(FarshiftError, match="holds something else than an export of this board"):
+    with pytest.raises(FarshiftError, match="contains other files than an export of this board"):
         export_board(other, exported)
     score_files(board.path)[0].write_text("{}")
-    with pytest.raises(FarshiftError, match="is missing or was changed: see farshift board verify"):
+    with pytest.raises(FarshiftError, match="is missing or was changed: run farshift board verify"):
         export_board(board, tmp_path / "new")
 
 
@@ -128,11 +128,11 @@ def submission_changed(place: Path) -> None:
 
 
 FILES = {
-    "a score was changed": (score_changed, [".json was changed: its sha256 is not the ledger's"]),
+    "a score was changed": (score_changed, [".json was changed: its sha256 differs from the ledger's"]),
     "two scores were swapped": (scores_swapped, [".json was changed"] * 2),
     "a score is gone": (lambda place: score_files(place)[0].unlink(), [".json is missing"]),
-    "a score was added": (score_added, [f"scores/0123456789abcdef/{SCORER}.json belongs to no record"]),
-    "a submission was changed": (submission_changed, [".zip was changed: its sha256 is not the ledger's"]),
+    "a score was added": (score_added, [f"scores/0123456789abcdef/{SCORER}.json is named by no record"]),
+    "a submission was changed": (submission_changed, [".zip was changed: its sha256 differs from the ledger's"]),
     "a submission is gone": (lambda place: shutil.rmtree(place / "submissions"), [".zip is missing"]),
 }
 
@@ -158,17 +158,17 @@ def test_a_link_to_another_file_is_no_file_of_a_board(exported, tmp_path):
 
 LEDGER = {
     "a record was removed": (lambda r: [*r[:2], *r[3:]], "record 2 is missing before record 3"),
-    "two records were swapped": (lambda r: [*r[:2], r[3], r[2], *r[4:]], "record 2 stands after record 3"),
+    "two records were swapped": (lambda r: [*r[:2], r[3], r[2], *r[4:]], "record 2 comes after record 3"),
     "a record was changed": (
         lambda r: [r[0], r[1].replace(b'"team":"us"', b'"team":"me"'), *r[2:]],
-        "record 1 (submitted) was changed: its hash does not fit",
+        "record 1 (submitted) was changed: its hash does not match",
     ),
     "a line is not a record": (lambda r: [*r[:3], b"{}\n", *r[4:]], "ledger.jsonl: line 4 is not a record"),
-    "the last line is cut off": (lambda r: [*r[:-1], r[-1][:-9]], "ledger.jsonl: the last line is cut off"),
+    "the last line is cut off": (lambda r: [*r[:-1], r[-1][:-9]], "ledger.jsonl: the last line is incomplete"),
     "the opening was removed": (lambda r: r[1:], "does not begin with the board's opening"),
     "everything was removed": (lambda r: [], "does not begin with the board's opening"),
-    "the scores were cut off": (lambda r: r[:2], "was submitted and never scored"),
-    "the submission was cut off": (lambda r: r[:1], ".zip belongs to no record"),
+    "the scores were cut off": (lambda r: r[:2], "was submitted but never scored"),
+    "the submission was cut off": (lambda r: r[:1], ".zip is named by no record"),
 }
 
 
@@ -187,11 +187,11 @@ def test_records_that_were_cut_off_are_found_with_a_head_from_an_earlier_look(ex
     assert differences(exported, head=head) == []
     with_lines(exported, lambda records: records[:-1])
     (found,) = differences(exported)
-    assert "the ledger has 5 records, and on 2" in found
-    assert "this user saw 6: the last were cut off, or this is an older copy" in found
+    assert "the ledger has 5 records, but on 2" in found
+    assert "this user saw 6: the last records were removed, or this is an older copy" in found
     monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "who never looked"))
     assert differences(exported) == [], "the withdrawal is gone, and nothing says so"
-    assert any(f"no record has the hash {head} that was given" in one for one in differences(exported, head=head))
+    assert any(f"no record has the given hash {head}" in one for one in differences(exported, head=head))
 
 
 def forged(exported: Path, made: Path, tmp_path: Path) -> Path:
@@ -210,7 +210,7 @@ def test_a_board_signed_with_another_key_is_told_by_the_key_from_an_earlier_look
     shutil.copy(exported / "board.toml", copy / "board.toml")
     found = differences(copy, key=board.ledger.key)
     assert f"no record is signed by the board's key {board.ledger.key}" in found
-    assert any("and the board was opened with" in one for one in found)
+    assert any("but the board was opened with" in one for one in found)
 
 
 def test_a_card_without_a_good_key_verifies_nothing(exported):
@@ -225,53 +225,53 @@ def submitted(board: Board) -> dict:
 SIGNED = {
     "a score that the predictions do not give": (
         lambda board: resubmitted(board, score=lambda record: record | {"ood": record["ood"] | {"value": 0.5}}),
-        "computed again, its score differs from the ledger",
+        "its recomputed score differs from the ledger",
     ),
     "another team than the submission's": (
         lambda board: resubmitted(board, body={"team": "me"}),
-        "its team is 'me' in the ledger and 'us' in the submission",
+        "its team is 'me' in the ledger but 'us' in the submission",
     ),
     "another name of the model": (
         lambda board: resubmitted(board, item={"model": "better"}),
-        "its model is 'better' in the ledger and 'good' in the submission",
+        "its model is 'better' in the ledger but 'good' in the submission",
     ),
     "another name of the entry": (
         lambda board: resubmitted(board, entry="0123456789abcdef"),
-        "its name is not that of its submission, run and identity",
+        "its name does not match its submission, run and identity",
     ),
     "a submission without runs": (
         lambda board: board.ledger.append([("submitted", {"submission": "x"})]),
-        "lacks what a record of the kind submitted has (submission)",
+        "(submitted) has missing or invalid fields (submission)",
     ),
     "an entry a second time": (
         lambda board: board.ledger.append([("submitted", submitted(board))]),
-        "a second time",
+        " again",
     ),
     "a score of no entry": (
         lambda board: board.ledger.append(
             [("scored", {"entry": "0" * 16, "entry_identity": "0" * 64, "scorer": SCORER, "files": {}})]
         ),
-        "is about 0000000000000000, which was never submitted",
+        "refers to 0000000000000000, which was never submitted",
     ),
     "a removal without a reason": (
         lambda board: board.ledger.append([("removed", {"entry": submitted(board)["entries"][0]["entry"]})]),
-        "lacks what a record of the kind removed has (reason)",
+        "(removed) has missing or invalid fields (reason)",
     ),
     "a withdrawal twice": (
         lambda board: board.ledger.append([("withdrawn", board.ledger.records()[-1].body)]),
-        "which was withdrawn before",
+        "which was already withdrawn",
     ),
     "a file outside the board": (
         lambda board: board.ledger.append([("window_opened", {"window": "w", "files": {"../../etc/passwd": "0" * 64}})]),
-        "names '../../etc/passwd', which is not a place for a file of a board",
+        "names '../../etc/passwd', which is not a valid path for a board's file",
     ),
     "another file in the place of one": (
         lambda board: board.ledger.append([("window_opened", {"window": "w", "files": dict.fromkeys(submitted(board)["files"], "0" * 64)})]),
-        "than a record before it",
+        "than an earlier record",
     ),
     "files that are none": (
         lambda board: board.ledger.append([("window_opened", {"window": "w", "files": ["scores/x"]})]),
-        "names no files where it should",
+        "files is not a mapping",
     ),
     "a second opening": (
         lambda board: board.ledger.append([("opened", {"name": "again", "key": board.ledger.key})]),
@@ -360,12 +360,12 @@ def test_a_url_with_other_files_is_found_out(board, exported, cache, monkeypatch
         del site.files[f"/{gone}"]
         found = verify_at(site.url).differences
         changed, absent = sorted(found, key=lambda one: "404" in one)
-        assert changed == f"{other} was changed: its sha256 is not the ledger's"
-        assert absent.startswith(f"{gone} could not be had: ")
+        assert changed == f"{other} was changed: its sha256 differs from the ledger's"
+        assert absent.startswith(f"{gone} could not be read: ")
         site.files["/board.toml"] = b"x" * (1 << 17)
-        with pytest.raises(FarshiftError, match="has 131072 bytes; at most 65536 are taken"):
+        with pytest.raises(FarshiftError, match="has 131072 bytes; at most 65536 are accepted"):
             verify_at(site.url)
-    with pytest.raises(FarshiftError, match="a board is a folder, or behind http"):
+    with pytest.raises(FarshiftError, match="a board is a folder, or a URL with http"):
         verify_at("ftp://example.org/board")
 
 
@@ -385,7 +385,7 @@ def test_no_more_is_fetched_in_all_than_a_stranger_may_send(exported, cache, mon
     monkeypatch.setattr("farshift.leaderboard.storage.readers.MAX_FETCHED", 20_000)
     with servers.web(**served(exported)) as site:
         found = verify_at(site.url).differences
-    assert any("over 20000 bytes in all" in one for one in found), found
+    assert any("more than 20000 bytes in total" in one for one in found), found
 
 
 def test_a_connection_that_breaks_is_asked_again(exported, cache):
@@ -410,7 +410,7 @@ def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board, mo
     board.enter([("challenged", body)], files)
     board.ledger.append([("challenged", {"answers": "c" * 16, "by": "us", "note": "as it was"})])
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="no records of the kind 'challenged'"):
+    with pytest.raises(ValueError, match="unknown kind of record 'challenged'"):
         board.ledger.append([("challenged", body)])
 
     build_site(board)
@@ -425,5 +425,5 @@ def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board, mo
     assert verify_board(ExportReader(copy)).is_complete
     (copy / "challenges" / "one.zip").write_bytes(b"another run")
     assert verify_board(ExportReader(copy)).differences == [
-        "challenges/one.zip was changed: its sha256 is not the ledger's"
+        "challenges/one.zip was changed: its sha256 differs from the ledger's"
     ]

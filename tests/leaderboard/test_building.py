@@ -80,7 +80,7 @@ def test_what_has_no_recorded_result_is_refused_in_a_line(tmp_path):
         build_board(tmp_path / "b", baselines=["knnn"])
     with pytest.raises(UnknownName, match="no benchmark with recorded results named"):
         build_board(tmp_path / "b", benchmarks=["modadd97/x"])
-    with pytest.raises(FarshiftError, match="there are no runs to build a board of"):
+    with pytest.raises(FarshiftError, match="no runs to build a board from"):
         build(tmp_path / "b", "A board", "us", [], refused)
     assert not (tmp_path / "b").exists()
 

@@ -138,7 +138,7 @@ def test_what_left_the_tables_is_listed_with_its_record_and_reason_on_the_ledger
     (gone,) = site.snapshot.apart
     (record,) = [one for one in site.records if one.kind == "withdrawn"]
     ledger = Read(site.pages["ledger.html"].render())
-    assert "by its team" in ledger.text and "a bug" in ledger.text
+    assert "its team" in ledger.text and "a bug" in ledger.text
     assert {f"ledger/0.html#record-{record.seq}", f"entries/{gone.entry}.html"} <= set(ledger.links)
     taken = replace(entry("taken out", 0.9)[0], left=Removal("removed", "rows of the test", "2026-02-03T00:00:00Z"))
     page = Site(snapshot([entry("one", 0.5)], apart=[taken])).pages["benchmarks/scan/length.html"]
@@ -157,7 +157,7 @@ def test_ledger_pages_are_of_fixed_ranges_so_that_a_full_one_never_changes():
     assert sorted(earlier) == ["ledger/0.html", "ledger/1.html"]
     assert earlier["ledger/0.html"] == later["ledger/0.html"]
     assert sorted(later) == ["ledger/0.html", "ledger/1.html", "ledger/2.html"]
-    assert "There are none of them yet" in Read(earlier["ledger/1.html"]).text
+    assert "There are no such records yet" in Read(earlier["ledger/1.html"]).text
     assert f"record-{SIZE - 1}" in Read(later["ledger/0.html"]).ids
 
 
@@ -282,10 +282,10 @@ def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which
     assert first["difference"]["low"] < first["difference"]["value"] < first["difference"]["high"]
     one, other = x.scores.mean(axis=0) > 0.5, y.scores.mean(axis=0) > 0.5
     counts = {sort["words"]: sort["count"] for sort in found.rows}
-    assert counts["all are right"] == int((one & other).sum())
-    assert counts["only good is right"] == int((one & ~other).sum())
+    assert counts["all are correct"] == int((one & other).sum())
+    assert counts["only good is correct"] == int((one & ~other).sum())
     assert sum(counts.values()) == count
-    alone = next(sort for sort in found.rows if sort["words"] == "only good is right")
+    alone = next(sort for sort in found.rows if sort["words"] == "only good is correct")
     assert all((one & ~other)[id - 10**6] for id in alone["rows"])
     assert compare_entries(view, (left, right), rows, None).lacking
     assert compare_entries(view, (left, right), {}, frame).lacking

@@ -66,7 +66,7 @@ def test_data_that_are_not_on_the_disk_are_not_fetched_for_a_page_and_a_line_say
 def test_a_licence_that_does_not_let_everybody_pass_rows_on_is_named_instead_of_rows(tmp_path, monkeypatch):
     _, board = of_pictures(tmp_path, monkeypatch, "Non-commercial research only")
     site = Site(board)
-    assert "does not let everybody pass them on (Non-commercial research only)" in words(site, "photos/sketch")
+    assert "does not permit redistribution (Non-commercial research only)" in words(site, "photos/sketch")
     assert "<img" not in site.pages["benchmarks/photos/sketch.html"].render().decode()
 
 

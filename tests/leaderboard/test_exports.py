@@ -92,7 +92,7 @@ def test_markdown_has_a_row_an_entry_and_the_meaning_beneath(board):
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len({line.count(" | ") for line in rows}) == 1
     assert "| once | 2-3 | b |" in text
-    assert "Rank sets: all 4 true ranks by OOD lie in their sets at once" in text
+    assert "Rank sets: all 4 true OOD ranks are in their sets simultaneously" in text
 
 
 def test_community_evals_have_the_fields_that_the_hub_asks_for(board):
@@ -122,9 +122,9 @@ def test_community_evals_have_the_fields_that_the_hub_asks_for(board):
 def test_community_evals_need_a_data_set_and_refuse_what_they_do_not_know(board):
     with pytest.raises(FarshiftError, match="needs --dataset: the Hub data set"):
         make_export_files(board, "hf")
-    with pytest.raises(FarshiftError, match="name the data set as OWNER/NAME"):
+    with pytest.raises(FarshiftError, match="write the data set as OWNER/NAME"):
         make_export_files(board, "hf", {"dataset": "shifts"})
-    with pytest.raises(FarshiftError, match="takes no --dataset"):
+    with pytest.raises(FarshiftError, match="has no option --dataset"):
         make_export_files(board, "csv", {"dataset": "a/b"})
     with pytest.raises(FarshiftError, match="no export format named 'xml'"):
         make_export_files(board, "xml")

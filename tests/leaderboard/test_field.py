@@ -141,7 +141,7 @@ def test_an_entry_with_one_failed_seed_says_which():
     given[3] = 0
     view = shown([made("failed", given)])
     assert view.rows[0].unranked.startswith("seed 3 scores 0.")
-    assert view.rows[0].unranked.endswith("on ID, no better than a constant answer (0.12)")
+    assert view.rows[0].unranked.endswith("on ID, no better than a constant prediction (0.12)")
     assert f"No rank set for failed: {view.rows[0].unranked}." in view.notes
 
 

@@ -24,5 +24,5 @@ def test_labels_that_a_disk_changed_in_the_cache_accuse_no_board(runs, cache, tm
     assert path.read_bytes() != right
     done = farshift("board", "verify", str(board.path), FARSHIFT_CACHE=str(cache))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{path.name} was cut off or changed: building it again" in " ".join(done.stderr.split())
+    assert f"{path.name} is truncated or modified: building it again" in " ".join(done.stderr.split())
     assert path.read_bytes() == right

@@ -91,7 +91,7 @@ def test_html_of_a_comparison_says_what_is_distinguishable_and_what_there_is_not
     _, *rows = Cells(comparison()._repr_html_()).rows
     assert [row[0] for row in rows] == ["id", "ood", "gap"]
     assert rows[0][1] == "+0.200 [+0.100, +0.300], distinguishable"
-    assert rows[1][1].endswith("more seeds are needed") and rows[2][1] == f"n/a (no {NASTY})"
+    assert rows[1][1].endswith("more seeds needed") and rows[2][1] == f"n/a (no {NASTY})"
 
 
 def test_html_of_standings_has_a_row_an_entry_with_its_rank_set():

@@ -70,7 +70,7 @@ def test_a_wrong_card_is_named_by_its_file_and_nothing_is_written(runs, tmp_path
         (str(tmp_path / "card.toml"), "title"),
         (str(tmp_path / "card.toml"), "model.links"),
     ]
-    with pytest.raises(BadSubmission, match="team: must be a text of at most 100"):
+    with pytest.raises(BadSubmission, match="team: must be a string of at most 100"):
         pack_runs(runs[:1], tmp_path / "s.zip", team="x" * 101)
     assert not (tmp_path / "s.zip").exists()
 
@@ -124,7 +124,7 @@ def test_predictions_come_out_as_they_went_in(runs, tmp_path):
 
 
 def test_a_run_folder_that_is_handed_in_is_told_to_be_packed(runs):
-    with pytest.raises(BadSubmission, match="is a folder; a run is packed first: farshift pack RUN --out"):
+    with pytest.raises(BadSubmission, match="is a folder; pack the run first: farshift pack RUN --out"):
         validate_submission(runs[0])
 
 

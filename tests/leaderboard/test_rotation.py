@@ -44,7 +44,7 @@ def test_what_follows_a_rotation_is_signed_by_the_new_key_and_all_of_it_verifies
     assert oct((board.path / "private" / "key.pem").stat().st_mode & 0o777) == "0o600"
     found = verify_board(again)
     assert found.differences == []
-    assert f"record {record.seq} names the key {record.body['key']} for those after it" in found.notes
+    assert f"record {record.seq} names the key {record.body['key']} for the later records" in found.notes
     export_board(again, tmp_path / "out")
     assert verify_at(str(tmp_path / "out"), key=first).differences == []
 
@@ -52,7 +52,7 @@ def test_what_follows_a_rotation_is_signed_by_the_new_key_and_all_of_it_verifies
 def test_the_ledgers_page_tells_the_new_key_and_the_reason(board):
     record, _ = rotate_key(board, "a new <machine>")
     pages = [path.read_text() for path in (build_site(board).parent / "ledger").glob("*.html")]
-    assert any(f"What follows is signed by the key {record.body['key']}" in page for page in pages)
+    assert any(f"Later records are signed by the key {record.body['key']}" in page for page in pages)
     assert any("a new &lt;machine&gt;" in page for page in pages)
 
 
@@ -88,7 +88,7 @@ def test_a_rotation_that_another_key_signed_is_none(board, tmp_path):
         "the old key signs no more"
     )
     changed = [*rotated[:-1], replace(rotated[-1], body={"key": first, "reason": ""})]
-    assert "record 1 (key_rotated) was changed: its hash does not fit" in find_chain_problems(changed, first)
+    assert "record 1 (key_rotated) was changed: its hash does not match" in find_chain_problems(changed, first)
 
 
 def test_the_old_key_appends_nothing_more(board):
@@ -96,7 +96,7 @@ def test_the_old_key_appends_nothing_more(board):
     new = board.path / "private" / "key.pem"
     new.rename(new.with_name("kept.pem"))
     old.rename(new)
-    with pytest.raises(FarshiftError, match=f"is not this board's key, whose public half is {record.body['key']}"):
+    with pytest.raises(FarshiftError, match=f"is not this board's key: its public key is not {record.body['key']}"):
         note(Board(board.path))
 
 
@@ -121,7 +121,7 @@ def test_a_rotation_that_was_killed_can_be_repeated(board, monkeypatch, killed):
 def test_a_rotation_that_names_no_key_is_told(board):
     board.ledger.append([("key_rotated", {"key": "none", "reason": ""})])
     note(board)
-    assert verify_board(board).differences == ["record 1 names no key for those after it"]
+    assert verify_board(board).differences == ["record 1 names no key for the later records"]
 
 
 def test_a_rotation_needs_a_reason(board):

@@ -129,7 +129,7 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
     ranks = {row.standing.score.model: row.rank for row in found.rows}
     assert ranks["undefined"] is None
     assert found.ranked == 2
-    assert any("No rank set for undefined: its score has no variance that is known" in note for note in found.notes)
+    assert any("No rank set for undefined: the variance of its score is unknown" in note for note in found.notes)
 
 
 def test_entries_without_rows_here_have_no_rank_and_the_table_says_why():
@@ -173,7 +173,7 @@ def test_the_aggregate_lists_models_apart_that_lack_a_benchmark():
     (suite,) = snapshot(made).suites
     assert sorted(row.entry for row in suite.aggregates.rows) == ["a (us)", "b (us)"]
     assert [(row.entry, row.missing) for row in suite.aggregates.incomplete] == [("partial (us)", ("modadd97/xi35",))]
-    assert "it takes more than 6" in suite.concurrences[0].to_dict()["n/a"]
+    assert "more than 6 needed" in suite.concurrences[0].to_dict()["n/a"]
 
 
 def test_the_later_of_two_entries_of_one_model_counts_in_the_aggregate_not_the_better():
@@ -219,13 +219,13 @@ def test_an_entry_that_has_not_learnt_the_task_is_marked_with_the_reason_and_sta
     marked = {row.standing.score.model: row.not_learnt for row in view.rows}
     best = max(row.standing.score.id.value for row in view.rows)
     assert (marked["strong"], marked["half way"]) == ("", "")
-    assert f"not half way from a constant answer (0.05) to the best score ({best:.3g})" in marked["weak"]
+    assert f"less than half way from a constant prediction (0.05) to the best score ({best:.3g})" in marked["weak"]
     assert all(row.rank for row in view.rows)
-    assert any(note.startswith("ID not learnt: ") for note in view.notes)
+    assert any(note.startswith("undertrained: ") for note in view.notes)
     site = Site(snapshot(made))
-    assert site.pages["index.html"].render().decode().count("<small>ID not learnt</small>") == 1
-    assert site.pages["benchmarks/scan/length.html"].render().decode().count(">ID not learnt</span>") == 1
+    assert site.pages["index.html"].render().decode().count("<small>undertrained</small>") == 1
+    assert site.pages["benchmarks/scan/length.html"].render().decode().count(">undertrained</span>") == 1
     (weak,) = (standing.entry for standing, _ in made if standing.score.model == "weak")
-    assert "says nothing of the shift" in site.pages[f"entries/{weak}.html"].render().decode()
+    assert "is therefore not a measure of robustness" in site.pages[f"entries/{weak}.html"].render().decode()
     without = only(snapshot([entry("strong", 0.7), entry("weak", 0.1)]))
     assert not any(row.not_learnt for row in without.rows), "nothing is held to a floor that is not known"

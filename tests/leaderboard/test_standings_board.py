@@ -197,7 +197,7 @@ def test_entries_of_an_older_identity_stand_apart_without_ranks(board, monkeypat
     monkeypatch.setattr("farshift.benchmarks.benchmark.Benchmark.identity", lambda *_, **__: "0" * 64)
     found = take_snapshot(board)
     assert all(row.rank is None for table_view in found.views for row in table_view.rows)
-    assert any("of an older identity" in note for note in found.views[0].notes)
+    assert any("it has an older identity" in note for note in found.views[0].notes)
     site = build_site(board).parent
     shown = {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*.html")}
     assert b"All entries are of an older identity" in shown["index.html"]
@@ -235,7 +235,7 @@ def test_the_board_says_which_model_the_others_are_held_against(board):
     assert (table_view.baseline, table_view.rows[0].against["verdict"]) == ("worse <b>", "better")
     assert take_snapshot(board, ON, "good").views[0].baseline != "worse <b>"
     (board.path / "settings.toml").write_text("baselines = 3\n")
-    with pytest.raises(BadDefinition, match="write \\[baselines\\] with lines such as"):
+    with pytest.raises(BadDefinition, match="\\[baselines\\] must have lines like"):
         take_snapshot(board)
 
 
@@ -253,7 +253,7 @@ def test_the_command_prints_tables_in_every_form(board, farshift, farshift_json)
     told = farshift("board", "standings", board.path, "--benchmark", ON)
     assert told.returncode == 0, told.stderr
     assert "modadd97/xi35 (7 steps, set by hand): accuracy@1" in told.stdout
-    assert "Rank sets: all 3 true ranks by OOD" in told.stdout
+    assert "Rank sets: all 3 true OOD ranks" in told.stdout
     assert "scan/length" not in told.stdout
     record = farshift_json("board", "standings", board.path)
     assert sum(len(table["rows"]) for table in record["tables"]) == 7
@@ -284,7 +284,7 @@ def test_an_entry_whose_data_cannot_be_had_says_why(board, monkeypatch):
     monkeypatch.setattr("farshift.leaderboard.tables.row_scores.validate_submission", gone)
     found, without = read_entry_rows(board, board.standings())
     assert found == {}
-    assert set(without.values()) == {"its data cannot be had here: rows.csv is not available: it has no mirrors"}
+    assert set(without.values()) == {"its data are unavailable here: rows.csv is not available: it has no mirrors"}
 
 
 def test_an_entry_whose_rows_give_another_score_says_so(board, monkeypatch):
@@ -294,4 +294,4 @@ def test_an_entry_whose_rows_give_another_score_says_so(board, monkeypatch):
     right = row_scores.compute_entry_rows
     monkeypatch.setattr(row_scores, "compute_entry_rows", lambda entry: replace(right(entry), id=right(entry).ood))
     without = read_entry_rows(board, board.standings())[1]
-    assert any("do not give the score in the ledger" in reason for reason in without.values())
+    assert any("do not match the score in the ledger" in reason for reason in without.values())

@@ -122,23 +122,23 @@ def test_probabilities_travel_with_a_submission(look, good):
         (
             lambda card, table: (card, first(table, "part", "test")),
             "rows-of-nothing",
-            "part 'test', seed 0, candidate 'last': nothing of this run",
+            "part 'test', seed 0, candidate 'last': not in this run",
         ),
         (
             lambda card, table: (card, first(table, "seed", 5)),
             "rows-of-nothing",
-            "seed 5, candidate 'last': nothing of this run",
+            "seed 5, candidate 'last': not in this run",
         ),
         (
             lambda card, table: (card, first(table, "candidate", "best")),
             "rows-of-nothing",
-            "candidate 'best': nothing of this run",
+            "candidate 'best': not in this run",
         ),
         (lambda card, table: (card, first(table, "prediction", 97)), "value-class", "class 97 is not one of 0..96"),
         (lambda card, table: (card, first(table, "prediction", -1)), "value-class", "class -1 is not one of 0..96"),
-        (lambda card, table: (card, first(table, "prediction", None)), "value-status", "status 0 and no prediction"),
-        (lambda card, table: (card, first(table, "status", 3)), "value-status", "a status is not one of 0, 1, 2"),
-        (lambda card, table: (card, first(table, "status", 1)), "value-status", "a prediction and another status"),
+        (lambda card, table: (card, first(table, "prediction", None)), "value-status", "status 0 without a prediction"),
+        (lambda card, table: (card, first(table, "status", 3)), "value-status", "status is not one of 0, 1, 2"),
+        (lambda card, table: (card, first(table, "status", 1)), "value-status", "a prediction with another status"),
         (lambda card, table: (card, first(table, "candidate", None)), "value-missing", "has missing values (1)"),
         (lambda card, table: (card, first(table, "row_id", None)), "value-missing", "has missing values (1)"),
         (lambda card, table: (card, scored_with(table, 0.5)), "value-scores", "rows are not probabilities"),
@@ -151,7 +151,7 @@ def test_probabilities_travel_with_a_submission(look, good):
         ),
         (lambda card, table: (card, as_list(scored_with(table, 1 / 97))), "parquet-type", "is list<"),
         (lambda card, table: (card, table.drop(["seed"])), "parquet-column", "column seed: is missing"),
-        (lambda card, table: (card, table.append_column("seed", table["seed"])), "parquet-column", "(each once)"),
+        (lambda card, table: (card, table.append_column("seed", table["seed"])), "parquet-column", "occurs twice"),
         (
             lambda card, table: (card, table.append_column("label", table["seed"])),
             "parquet-column",
@@ -173,7 +173,7 @@ def test_probabilities_travel_with_a_submission(look, good):
             "rows, far more than the",
         ),
         (lambda card, table: (within(card, "budget", seeds=[0, 0]), table), "run-value", "listed twice"),
-        (lambda card, table: (within(card, "budget", seeds=[2**70]), table), "run-value", "each from 0 to"),
+        (lambda card, table: (within(card, "budget", seeds=[2**70]), table), "run-value", "integers from 0 to"),
         (lambda card, table: (within(card, "budget", steps="many"), table), "run-value", "steps must be"),
         (lambda card, table: (within(card, "budget", name="huge"), table), "run-value", "neither full nor quick"),
         (lambda card, table: (within(card, "budget", name="quick"), table), "identity-other", "another version"),
@@ -193,7 +193,7 @@ def test_probabilities_travel_with_a_submission(look, good):
         (lambda card, table: (within(card, "model", finals=["last"] * 2), table), "run-value", "is listed twice"),
         (lambda card, table: (within(card, "benchmark", name="scan/lenght"), table), "benchmark-unknown", "did you mean"),
         (lambda card, table: (within(card, "benchmark", selection="oracle"), table), "selection-unknown", "allows last or"),
-        (lambda card, table: (within(card, "benchmark", selection=3), table), "run-value", "selection must be a text"),
+        (lambda card, table: (within(card, "benchmark", selection=3), table), "run-value", "selection must be a string"),
         (lambda card, table: (card | {"format": 9}, table), "run-edited", "format 9 is not 2"),
         (lambda card, table: ({k: v for k, v in card.items() if k != "spent"}, table), "run-edited", "lacks [spent]"),
     ],
@@ -291,9 +291,9 @@ def test_what_is_not_as_listed_is_refused(look, good):
     swapped = dataclasses.replace(good, predictions=good.predictions + b" ")
     absent = dataclasses.replace(good, card=good.card | {"runs": [listed, listed]})
     for submission, name, complaint in (
-        (edited, "run-edited", "its digest does not fit what it says"),
+        (edited, "run-edited", "its digest does not match its content"),
         (other, "run-not-listed", "another model"),
-        (swapped, "digest-differs", "its digest is not the one in runs/0.toml"),
+        (swapped, "digest-differs", "its digest differs from that in runs/0.toml"),
         (absent, "entry-missing", "is missing"),
     ):
         problems = refused(look, submission.packed())

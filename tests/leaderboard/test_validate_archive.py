@@ -177,7 +177,7 @@ def test_a_file_that_is_not_there_or_far_too_large_is_not_opened(tmp_path):
     assert refusal.value.problems[0].name == "file-missing"
     with (tmp_path / "large.zip").open("wb") as file:
         file.truncate((1 << 30) + 1)
-    with pytest.raises(BadSubmission, match="at most 1073741824 are taken") as refusal:
+    with pytest.raises(BadSubmission, match="at most 1073741824 are accepted") as refusal:
         validate_submission(tmp_path / "large.zip")
     assert refusal.value.problems[0].name == "file-too-large"
 

@@ -94,14 +94,14 @@ def rows_changed(board: Board) -> None:
 
 
 EDITS = {
-    "the board's name": (renamed, "board.toml has the name 'The official board', and the board was opened as"),
-    "when it was opened": (older, "board.toml says that it was opened at '2001-01-01T00:00:00Z', and the ledger at"),
+    "the board's name": (renamed, "board.toml has the name 'The official board', but the ledger has"),
+    "when it was opened": (older, "board.toml has the opening time '2001-01-01T00:00:00Z', but the ledger has"),
     "a trigger that rewrites": (
         with_trigger,
-        "database has the trigger mute_messages on records, which no migration makes",
+        "database has the trigger mute_messages on records, which no migration creates",
     ),
     "a trigger that is gone": (without_trigger, "database lacks the trigger records_remain on records"),
-    "rows that are kept": (rows_changed, "is not what its submission gives: delete it"),
+    "rows that are kept": (rows_changed, "differs from its submission's rows: delete it"),
 }
 
 
@@ -130,8 +130,8 @@ def at_times(board: Board, *times: str) -> list[str]:
 def test_records_out_of_the_order_of_their_times_or_yet_to_come_are_named(board):
     last = board.records()[-1].seq
     assert at_times(board, "2020-02-02T00:00:00Z", "2999-01-01T00:00:00Z") == [
-        f"record {last + 1} is of 2020-02-02T00:00:00Z, before the records that it follows",
-        f"record {last + 2} is of 2999-01-01T00:00:00Z, which is yet to come",
+        f"record {last + 1} has the time 2020-02-02T00:00:00Z, before that of an earlier record",
+        f"record {last + 2} has the time 2999-01-01T00:00:00Z, which is in the future",
     ]
 
 
@@ -189,7 +189,7 @@ def test_an_address_that_gets_another_board_with_another_key_is_told(board, expo
         other = export_board(Board.init(tmp_path / "other", "A test board"), tmp_path / "other export").out
         site.files = {f"/{name}": content for name, content in served(other).items()}
         (found,) = verify_at(site.url).differences
-    assert f"has the key {Board(tmp_path / 'other').ledger.key}, and had {board.ledger.key} when" in found
+    assert f"has the key {Board(tmp_path / 'other').ledger.key}, but had the key {board.ledger.key} when" in found
 
 
 def test_files_that_an_older_version_or_its_user_put_beside_an_export_are_ignored(exported):
@@ -219,7 +219,7 @@ def test_outsiders_compute_the_tables_of_an_export_as_the_board_does(board, expo
     text = (tmp_path / "table.csv").read_text()
     (tmp_path / "table.csv").write_text(text.replace("good", "best"))
     (wrong,) = list_differences(take_snapshot(board), "csv", tmp_path / "table.csv")
-    assert "is not what the board gives at record 3" in wrong
+    assert "differs from the board's export at record 3" in wrong
 
 
 def test_the_models_that_tables_are_compared_with_are_in_an_export(board, tmp_path, cache):
@@ -232,15 +232,15 @@ def test_the_models_that_tables_are_compared_with_are_in_an_export(board, tmp_pa
 @pytest.mark.attack("host", "archives passed off as exports")
 def test_an_archive_that_is_no_export_is_refused(exported, tmp_path):
     (tmp_path / "x.zip").write_bytes(b"PK nothing")
-    with pytest.raises(BadData, match="is no zip file"):
+    with pytest.raises(BadData, match="is not a zip file"):
         verify_at(str(tmp_path / "x.zip"))
     with zipfile.ZipFile(tmp_path / "y.zip", "w") as file:
         file.writestr("readme", "hello")
-    with pytest.raises(BadData, match="holds no export of a board"):
+    with pytest.raises(BadData, match="is not an export of a board"):
         verify_at(str(tmp_path / "y.zip"))
     with zipfile.ZipFile(tmp_path / "z.zip", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("board.toml", "x" * (1 << 17))
-    with pytest.raises(BadData, match="has 131072 bytes; at most 65536 are taken"):
+    with pytest.raises(BadData, match="has 131072 bytes; at most 65536 are accepted"):
         verify_at(str(tmp_path / "z.zip"))
 
 

@@ -69,13 +69,13 @@ def left(cache: Path) -> list[str]:
 
 def test_each_kind_is_listed_with_its_size_the_least_recently_used_first(full):
     told = list_contents()
-    order = ["files", "trees", "sources", "splits", "handouts", "pictures", "features", "tokens", "quarantine"]
+    order = ["files", "trees", "sources", "splits", "model-inputs", "images", "features", "tokens", "quarantine"]
     assert [entry["kind"] for entry in told["entries"]] == order
     assert told["kinds"].keys() == {*order, "responses"}
     on_disk = [path for path in full.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
     assert told["bytes"] == sum(path.stat().st_size for path in on_disk)
     assert sum(kind["bytes"] for kind in told["kinds"].values()) == told["bytes"]
-    blind = next(entry for entry in told["entries"] if entry["kind"] == "handouts")
+    blind = next(entry for entry in told["entries"] if entry["kind"] == "model-inputs")
     assert blind["name"] == "made-split-0123456789abcdef"
     assert blind["bytes"] == sum(path.stat().st_size for path in on_disk if "handouts" in path.parts)
 
@@ -144,7 +144,7 @@ def test_verify_passes_over_what_is_being_written(cache):
 
 def test_clear_takes_the_kinds_and_ages_that_were_named(full):
     assert [entry.kind for entry in clear_cache(older_than=45).removed] == ["files", "trees", "sources"]
-    assert [entry.kind for entry in clear_cache(["handouts", "splits"], older_than=35).removed] == ["splits"]
+    assert [entry.kind for entry in clear_cache(["model-inputs", "splits"], older_than=35).removed] == ["splits"]
     assert left(full) == ["handouts", "pictures", "features", "tokens", "responses", "quarantine"]
     assert [entry.kind for entry in clear_cache(["handouts"]).removed] == ["handouts"]
 
@@ -225,11 +225,11 @@ def test_a_killed_reader_s_note_holds_nothing_and_goes_after_a_day(cache):
 
 
 def test_what_to_clear_must_be_said_in_words_that_exist(cache):
-    with pytest.raises(FarshiftError, match="say what to clear: --kind KIND, --older-than DAYS, or --all"):
+    with pytest.raises(FarshiftError, match="give what to clear: --kind KIND, --older-than DAYS, or --all"):
         clear_cache()
     with pytest.raises(UnknownName, match="no kind of cache entry named 'file': did you mean files"):
         clear_cache(["file"])
-    with pytest.raises(FarshiftError, match="--all clears everything: leave out"):
+    with pytest.raises(FarshiftError, match="--all clears everything: omit"):
         clear_cache(["files"], everything=True)
-    with pytest.raises(FarshiftError, match="-1 days is less than none"):
+    with pytest.raises(FarshiftError, match="-1 days is negative"):
         clear_cache(older_than=-1)

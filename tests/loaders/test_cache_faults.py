@@ -82,7 +82,7 @@ def test_no_flipped_bit_of_any_cached_file_reaches_a_model_or_a_score(cache, mon
         assert path.read_bytes() == right
         (line,) = heard.lines
         assert str(path) in line
-        assert "was cut off or changed" in line
+        assert "is truncated or modified" in line
 
 
 @pytest.mark.attack("disk", "a flipped bit in any file of the cache")
@@ -138,10 +138,10 @@ def test_a_large_file_is_compared_once_a_day_whatever_process_asks(table, monkey
 
 
 def test_a_way_that_is_none_is_refused(monkeypatch):
-    with pytest.raises(FarshiftError, match="verify: 'sometimes' is none of always, open, never"):
+    with pytest.raises(FarshiftError, match="verify: invalid mode 'sometimes': choose from always, open, never"):
         fs.load(ON, verify="sometimes")
     monkeypatch.setenv("FARSHIFT_VERIFY", "yes")
-    with pytest.raises(FarshiftError, match="FARSHIFT_VERIFY: 'yes' is none of"):
+    with pytest.raises(FarshiftError, match="FARSHIFT_VERIFY: invalid mode 'yes'"):
         fs.load(ON)
 
 
@@ -158,7 +158,7 @@ def test_a_damaged_marker_costs_a_rebuild_and_no_more(table):
     heard = Heard()
     with report_to(heard):
         assert load_or_build_table(table, hundred).equals(hundred())
-    assert heard.lines == [f"{table} was cut off or changed: building it again"]
+    assert heard.lines == [f"{table} is truncated or modified: building it again"]
 
 
 @pytest.mark.attack("disk", "downloaded files that changed")
@@ -173,7 +173,7 @@ def test_a_downloaded_file_that_changed_is_fetched_again_and_one_whose_marker_is
     heard = Heard()
     with report_to(heard):
         assert fetch_file(pin, (own.parent,)).read_bytes() == own.read_bytes()
-    assert heard.lines == [f"{path} (rows.csv) was cut off or changed: fetching it again"]
+    assert heard.lines == [f"{path} (rows.csv) is truncated or modified: fetching it again"]
     path.with_name(f"{path.name}.ok").unlink()
     own.unlink()
     assert fetch_file(pin) == path

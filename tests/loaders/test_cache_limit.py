@@ -88,7 +88,7 @@ def test_responses_are_neither_counted_nor_removed(cache, monkeypatch):
 
 def test_a_limit_that_is_no_size_is_refused_before_any_work(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "10 apples")
-    with pytest.raises(FarshiftError, match="FARSHIFT_CACHE_LIMIT: '10 apples' is no size: write one such as 10GB"):
+    with pytest.raises(FarshiftError, match="FARSHIFT_CACHE_LIMIT: '10 apples' is not a size: write for example 10GB"):
         load_or_build_table(cache / "sources" / "a.arrow", lambda: pytest.fail("built"))
 
 

@@ -75,8 +75,8 @@ def test_options_of_a_table_lose_no_names(home):
 @pytest.mark.parametrize(
     ("names", "classes", "complaint"),
     [
-        (NAMES[::-1], (0, 1, 2), "two.parquet calls the classes of 'label' otherwise than one.parquet does"),
-        (NAMES, (0, 1, -1), "topic has the class -1, and its ClassLabel names 0 to 2: leave such rows out"),
+        (NAMES[::-1], (0, 1, 2), "two.parquet and one.parquet have different names for the classes of 'label'"),
+        (NAMES, (0, 1, -1), "topic has the class -1, but its ClassLabel names only 0 to 2: exclude these rows"),
     ],
 )
 def test_numbers_that_mean_no_or_another_class_are_refused(home, names, classes, complaint):

@@ -189,7 +189,7 @@ def test_frost_lays_a_photograph_over_the_picture(monkeypatch):
     pictures, ids = np.full((40, 32, 32, 3), 100, np.uint8), np.arange(40, dtype=np.uint64)
     assert {*corrupt(pictures, "frost", 3, ids).ravel().tolist()} == {90, 94, 98, 102, 106}
     assert {*corrupt(pictures[..., 0], "frost", 3, ids).ravel().tolist()} == {90, 94, 98, 102, 106}
-    with pytest.raises(BadData, match="pictures of 300x300 pixels are larger than the photographs of frost"):
+    with pytest.raises(BadData, match="images of 300x300 pixels are larger than the photographs of frost"):
         corrupt(np.zeros((1, 300, 300, 3), np.uint8), "frost", 1, ids[:1])
 
 
@@ -202,11 +202,11 @@ def test_frost_says_which_photograph_is_absent(monkeypatch, tmp_path):
 
 def test_what_is_no_picture_is_refused():
     ids = np.zeros(1, np.uint64)
-    with pytest.raises(BadDefinition, match="severity = 6: a corruption has the severities 1 to 5"):
+    with pytest.raises(BadDefinition, match="severity = 6: severities are 1 to 5"):
         corrupt(made_up(32)[None], "fog", 6, ids)
-    with pytest.raises(BadData, match="is no array of pictures"):
+    with pytest.raises(BadData, match="is not an array of images"):
         corrupt(made_up(32)[None].astype(float), "fog", 1, ids)
-    with pytest.raises(BadData, match="2 row ids for 1 pictures"):
+    with pytest.raises(BadData, match="2 row ids for 1 images"):
         corrupt(made_up(32)[None], "fog", 1, np.zeros(2, np.uint64))
     with pytest.raises(UnknownName, match="'smog'"):
         corrupt(made_up(32)[None], "smog", 1, ids)

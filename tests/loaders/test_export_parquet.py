@@ -84,10 +84,10 @@ def test_an_earlier_export_is_replaced_and_anything_else_is_refused(tmp_path):
     text.write_text("mine")
     for path in (own, text):
         before = path.read_bytes()
-        with pytest.raises(FarshiftError, match="is not an export of a part: name another file"):
+        with pytest.raises(FarshiftError, match="is not an export of a part: choose another file"):
             parquet.write(tensors(), path)
         assert path.read_bytes() == before
-    with pytest.raises(FarshiftError, match="is a folder: name another file"):
+    with pytest.raises(FarshiftError, match="is a folder: choose another file"):
         parquet.write(tensors(), tmp_path)
 
 
@@ -99,7 +99,7 @@ def test_a_write_that_breaks_off_leaves_the_earlier_export(tmp_path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("farshift.loaders.export.parquet.os.fsync", full)
-    with pytest.raises(FarshiftError, match=r"no space left for .*name another file$"):
+    with pytest.raises(FarshiftError, match=r"no space left for .*choose another file$"):
         parquet.write(tensors(10), target)
     assert target.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["part.parquet"]
@@ -114,7 +114,7 @@ def test_the_command_writes_either_format(farshift, farshift_json, tmp_path):
     assert farshift(*sharded, "3MB").stdout.startswith(f"scan/length@1, ood_test: 3,920 rows in {tmp_path / 'w'}, ")
     assert len(list((tmp_path / "w").glob("*.tar"))) == 2
     refused = one_line_error(farshift(*sharded, "lots"))
-    assert "--shard-bytes: 'lots' is no size: write one such as 10GB" in refused
+    assert "--shard-bytes: 'lots' is not a size: write for example 10GB" in refused
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_the_command_writes_either_format(farshift, farshift_json, tmp_path):
     [
         ("ood", "parquet", None, "no part of scan/length@1 named 'ood': did you mean ood_test"),
         ("train", "csv", None, "no format of export named 'csv': choose from parquet, webdataset"),
-        ("train", "parquet", "1MB", "--shard-bytes goes with --to webdataset"),
+        ("train", "parquet", "1MB", "--shard-bytes requires --to webdataset"),
         ("train", "webdataset", "0", "--shard-bytes: '0' is less than one byte"),
     ],
 )

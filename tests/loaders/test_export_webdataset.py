@@ -152,24 +152,24 @@ def test_an_export_that_is_there_is_left_and_anything_else_is_refused(tmp_path, 
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == stamps
     others = [(made(12, seed=1), 9_000), (part, 8_000), (part.select(np.arange(11)), 9_000)]
     for other, size in others:
-        with pytest.raises(FarshiftError, match="holds something else than this export: name another folder"):
+        with pytest.raises(FarshiftError, match="has other content than this export: choose another folder"):
             webdataset.write(other, folder, size)
     shard = Path(shards(folder)[0])
     content = bytearray(shard.read_bytes())
     content[600] ^= 1
     shard.write_bytes(content)
-    with pytest.raises(FarshiftError, match="holds something else"):
+    with pytest.raises(FarshiftError, match="has other content"):
         webdataset.write(part, folder, 9_000)
 
 
 def test_what_cannot_be_exported_is_one_line_and_leaves_nothing(tmp_path):
     part = made(5)
     (tmp_path / "file").write_text("")
-    with pytest.raises(FarshiftError, match="file holds something else"):
+    with pytest.raises(FarshiftError, match="file has other content"):
         webdataset.write(part, tmp_path / "file")
     with pytest.raises(FarshiftError, match="shard_bytes must be at least 1, not 0"):
         webdataset.write(part, tmp_path / "out", 0)
-    with pytest.raises(FarshiftError, match="made/split@1, train: a selected row stands twice"):
+    with pytest.raises(FarshiftError, match="made/split@1, train: a row is selected twice"):
         webdataset.write(part.select(np.array([1, 1])), tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -178,7 +178,7 @@ def test_a_write_that_breaks_off_leaves_no_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "farshift.loaders.export.webdataset._write_index", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
     )
-    with pytest.raises(FarshiftError, match=r"no space left for .*name another folder$"):
+    with pytest.raises(FarshiftError, match=r"no space left for .*choose another folder$"):
         webdataset.write(made(5), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 

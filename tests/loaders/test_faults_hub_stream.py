@@ -79,7 +79,7 @@ def test_a_passing_fault_of_the_hub_changes_nothing(shop, sort, where, faults, m
 
 REFUSED: dict[str, tuple[str, Fault, str]] = {
     "no such data set": ("GET /api/*", Refuse(404), "is not on the Hub"),
-    "the Hub is down": ("GET /api/*", Refuse(500), "could not be had in 6 tries"),
+    "the Hub is down": ("GET /api/*", Refuse(500), "could not be fetched in 6 tries"),
     "the redirect is down": ("GET */resolve/*", Refuse(503), "answered 503"),
     "the file is gone": ("GET /large/*", Refuse(404), "answered 404"),
 }

@@ -92,9 +92,9 @@ REFUSED = {
     "cut for good": ([Cut(0)] * 4, "ended at 0 of"),
     "cut for good in the middle": ([Cut(100_000), *[Cut(0)] * 3], "ended at 100000 of"),
     "stalled for good": ([Stall(0)] * 4, "timed out"),
-    "always another range": ([Cut(100_000), *[OtherRange(7)] * 3], "sent another range than from byte 100000"),
-    "one wrong bit": ([Flip(700_001)], "gave another file"),
-    "one wrong bit after a cut": ([Cut(100_000), Flip(700_001)], "gave another file"),
+    "always another range": ([Cut(100_000), *[OtherRange(7)] * 3], "sent a range that does not begin at byte 100000"),
+    "one wrong bit": ([Flip(700_001)], "returned another file"),
+    "one wrong bit after a cut": ([Cut(100_000), Flip(700_001)], "returned another file"),
 }
 
 
@@ -130,7 +130,7 @@ def test_a_file_that_becomes_the_pinned_one_in_the_middle_is_begun_again(hub, sh
 def test_a_file_that_is_replaced_in_the_middle_is_never_taken(hub, shard):
     other = bytes(len(shard))
     hub.faults.plan("GET /plain/*", Meanwhile(lambda: hub.commit({"rows.tar": other}), Cut(100_000)))
-    with pytest.raises(Unavailable, match=f"gave another file .sha256 {sha256(other).hexdigest()[:12]}"):
+    with pytest.raises(Unavailable, match=f"returned another file .sha256 {sha256(other).hexdigest()[:12]}"):
         fetch_file(pin(shard, {"sort": "https", "url": hub.plain("rows.tar")}))
 
 
@@ -182,7 +182,7 @@ ON_A_HUB: dict[str, tuple[list[tuple[str, Fault]], str]] = {
     "no ranges": ([("GET /large/*", Cut(100_000)), ("GET /large/*", IgnoreRange())], ""),
     "reset": ([("GET /large/*", Cut(100_000, reset=True))], "ReadError"),
     "a length that is too short": ([("GET /large/*", WrongLength(-1_000))], "Consistency check failed"),
-    "one wrong bit": ([("GET /large/*", Flip(700_001))], "gave another file"),
+    "one wrong bit": ([("GET /large/*", Flip(700_001))], "returned another file"),
     "absent": ([("HEAD */resolve/*", Refuse(404))], "404"),
     "down": ([("GET /large/*", Refuse(500))], "500"),
 }
@@ -240,7 +240,7 @@ def test_a_xet_store_that_cannot_be_reached_is_said_as_such(hub, shard, tmp_path
     pins = {"it": pin(shard, place).model_dump()}
     told = hub_client.run(hub, tmp_path / "hf", FETCHED, pins=pins)["it"]
     assert told.startswith("Unavailable: rows.tar is not available: Hub farshift/rows@")
-    assert "HF_HUB_DISABLE_XET=1 does without the Xet store" in told
+    assert "HF_HUB_DISABLE_XET=1 disables the Xet store" in told
     hub.xet = ""
     assert "Unavailable" not in hub_client.run(hub, tmp_path / "hf", FETCHED, pins=pins)["it"]
 

@@ -86,10 +86,10 @@ def test_a_passing_fault_costs_time_and_nothing_else(hub, file, faults, monkeypa
 
 REFUSED = {
     "absent": ([Refuse(404)], Unavailable, "answered 404"),
-    "down": ([Refuse(500)] * retry.TRIES, Unavailable, "could not be had in 6 tries .the server answered 500"),
+    "down": ([Refuse(500)] * retry.TRIES, Unavailable, "could not be read in 6 tries .the server answered 500"),
     "busy for good": ([Refuse(429, "0")] * retry.TRIES, Unavailable, "answered 429.*try again later"),
-    "cut for good": ([Cut(0)] * retry.TRIES, Unavailable, "bytes 10000 to 110000 could not be had in 6 tries"),
-    "stalled for good": ([Stall(0)] * retry.TRIES, Unavailable, f"no byte came for {SHORT:g} seconds"),
+    "cut for good": ([Cut(0)] * retry.TRIES, Unavailable, "bytes 10000 to 110000 could not be read in 6 tries"),
+    "stalled for good": ([Stall(0)] * retry.TRIES, Unavailable, f"no byte was received for {SHORT:g} seconds"),
     "no ranges": ([IgnoreRange()], Unavailable, "does not support range requests"),
     "no ranges after a cut": ([Cut(1_000), IgnoreRange()], Unavailable, "does not support range requests"),
     "always another range": ([OtherRange(1)] * retry.TRIES, Unavailable, "Content-Range is"),

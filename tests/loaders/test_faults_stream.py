@@ -101,8 +101,8 @@ REFUSED: dict[str, tuple[Fault, int, str]] = {
     "absent": (Refuse(404), 1, "answered 404"),
     "down": (Refuse(500), 99, "answered 500"),
     "busy for good": (Refuse(429, "0"), 99, "answered 429"),
-    "cut for good": (Cut(0), 99, "could not be had in 6 tries"),
-    "stalled for good": (Stall(100), 99, f"no byte came for {SHORT:g} seconds"),
+    "cut for good": (Cut(0), 99, "could not be read in 6 tries"),
+    "stalled for good": (Stall(100), 99, f"no byte was received for {SHORT:g} seconds"),
     "no ranges": (IgnoreRange(), 99, "does not support range requests"),
 }
 

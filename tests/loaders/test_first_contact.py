@@ -125,8 +125,8 @@ def test_rows_that_are_not_the_published_ones_are_refused_as_a_table(defined, fa
     assert "rows 60 48" in told
     assert "clinic=west 20 0" in told
     assert "clinic=south 0 16" in told
-    assert "does not give the published rows (rows: 60 expected, 48 found; " in told
-    assert "counted by Doe et al. 2020, table 1" in told
+    assert "differs from the published counts (rows: 60 expected, 48 found; " in told
+    assert "of Doe et al. 2020, table 1" in told
     assert written(tmp_path / "home") == []
     with pytest.raises(CountsDiffer):
         load("clinics/west", mirror=data)
@@ -136,7 +136,7 @@ def test_a_part_of_another_size_than_published_is_refused(defined, tmp_path):
     data = defined()
     path = tmp_path / "definitions/splits/manifests/clinics/west/v1/split.toml"
     path.write_text(SPLIT.replace("train = 30, id_test = 10", "train = 29, id_test = 11"))
-    with pytest.raises(Exception, match="part train has 30 rows .* published were 29"):
+    with pytest.raises(Exception, match="part train has 30 rows .* but 29 were published"):
         load("clinics/west", mirror=data)
     assert written(tmp_path / "home") == [], "a second pull may bring other data"
 
@@ -144,10 +144,10 @@ def test_a_part_of_another_size_than_published_is_refused(defined, tmp_path):
 def test_a_copy_with_another_md5_or_size_is_not_taken(defined):
     md5 = hashlib.md5(csv()).hexdigest()
     data = defined(known=f', bytes = {len(csv())}, md5 = "{md5}"', data=csv().replace(b"east", b"EAST"))
-    with pytest.raises(Unavailable, match="has md5 .* not the published"):
+    with pytest.raises(Unavailable, match="has md5 .* instead of the published"):
         load("clinics/west", mirror=data)
     (data / "visits.csv").write_bytes(csv() + b"\n")
-    with pytest.raises(Unavailable, match=f"has {len(csv()) + 1} bytes, not the published {len(csv())}"):
+    with pytest.raises(Unavailable, match=f"has {len(csv()) + 1} bytes instead of the published {len(csv())}"):
         load("clinics/west", mirror=data)
     (data / "visits.csv").write_bytes(csv())
     assert len(load("clinics/west", mirror=data)) == 30
@@ -223,5 +223,5 @@ def test_without_data_the_line_says_where_to_put_them(defined, farshift):
     defined()
     done = farshift("splits", "pull", "clinics/west")
     assert done.returncode == 2
-    assert "Put it in a folder under this name, and name the folder with --data" in done.stderr
+    assert "Put it in a folder under this name, and give the folder by --data" in done.stderr
     assert json.loads(farshift("splits", "list", "--json").stdout)

@@ -76,12 +76,12 @@ def test_a_named_transform_is_the_steps_it_stands_for(name):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("resize 24", "pictures of several sizes: add a crop"),
-        ("normalise imagenet", "pictures of several sizes"),
-        ("crop 0", "sizes are from 1 to 4096"),
-        ("normalise clip, crop 8", "normalise comes last"),
-        ("crop 8, turn 9", "the step 'turn 9' is none"),
-        (",", "the step .. is none"),
+        ("resize 24", "images of several sizes: add a crop"),
+        ("normalise imagenet", "images of several sizes"),
+        ("crop 0", "sizes have to be from 1 to 4096"),
+        ("normalise clip, crop 8", "normalise has to come last"),
+        ("crop 8, turn 9", "unknown step 'turn 9'"),
+        (",", "unknown step .."),
     ],
 )
 def test_steps_that_are_none_are_refused(text, message):
@@ -93,9 +93,9 @@ def test_a_name_that_is_none_is_offered_the_nearest():
     with pytest.raises(UnknownName, match="imagenet"):
         parse_image_format("imagnet")
     for wrong in (0, -1, True, 2.5, None):
-        with pytest.raises(FarshiftError, match="ask for 'bytes', 'PIL', a side"):
+        with pytest.raises(FarshiftError, match="use 'bytes', 'PIL', a side"):
             parse_image_format(wrong)
-        with pytest.raises(FarshiftError, match="ask for 'bytes', or for samples"):
+        with pytest.raises(FarshiftError, match="use 'bytes', or a sampling rate"):
             parse_audio_format(wrong)
 
 
@@ -107,12 +107,12 @@ def test_sounds_are_samples_at_a_rate():
 
 
 def test_a_broken_file_is_named_by_its_place():
-    with pytest.raises(BadImage, match="picture 1 of 2 cannot be decoded") as refused:
+    with pytest.raises(BadImage, match="image 1 of 2 cannot be decoded") as refused:
         parse_image_format("PIL")(column([FILES[0], FILES[1][:60]]))
     assert refused.value.position == 1
     with pytest.raises(BadImage):
         Transform("imagenet").pixels(column([FILES[0], b""]))
-    with pytest.raises(BadAudio, match="sound 1 of 2 cannot be decoded") as refused:
+    with pytest.raises(BadAudio, match="audio clip 1 of 2 cannot be decoded") as refused:
         parse_audio_format(8000)(column([sound(1), b"RIFF"]))
     assert refused.value.position == 1
 

@@ -46,9 +46,9 @@ def test_pictures_have_no_class_of_hidden_files_and_their_number_is_said_once(tm
     assert source.definition.rows == len(PICTURES)
     assert source.class_names("y") == ["cat", "dog"]
     assert [line for line in lines if "hidden" in line] == (
-        [f"{tmp_path}/p.folder/photos: 5 hidden files are left out, such as .DS_Store"]
+        [f"{tmp_path}/p.folder/photos: 5 hidden files are ignored, such as .DS_Store"]
         if kind == "folder"
-        else [f"p.{kind}: 6 hidden files are left out, such as __MACOSX/photos/A/cat/._1.png"]
+        else [f"p.{kind}: 6 hidden files are ignored, such as __MACOSX/photos/A/cat/._1.png"]
     )
 
 
@@ -60,7 +60,7 @@ def test_a_table_of_an_archive_is_the_one_that_is_not_hidden(tmp_path):
     with report_to(SimpleNamespace(say=lines.append, advance=lambda *_: None)):
         data = Data(files=["t.zip"], inputs=["x"], labels=["y"], meta=["site"])
         assert pin_source(data, "mine", tmp_path, tmp_path).definition.rows == 9
-    assert [line for line in lines if "hidden" in line] == ["t.zip: 3 hidden files are left out, such as ._t.csv"]
+    assert [line for line in lines if "hidden" in line] == ["t.zip: 3 hidden files are ignored, such as ._t.csv"]
 
 
 @pytest.mark.usefixtures("cache")

@@ -65,7 +65,7 @@ def test_a_file_inside_an_npm_package_comes_through_npm_pack(cache, tmp_path, cl
     assert asked[0] == "pack"
     assert asked[-1] == "@farshift/data@1.0.0"
     assert "--ignore-scripts" in asked
-    with pytest.raises(Unavailable, match=r"farshift-data-1\.0\.0\.tgz holds no readable package/absent"):
+    with pytest.raises(Unavailable, match=r"farshift-data-1\.0\.0\.tgz has no readable package/absent"):
         fetch_file(pin(NPM | {"member": "package/absent"}, b"other"))
 
 
@@ -99,10 +99,10 @@ def test_a_failure_is_not_kept(cache, tmp_path, client):
     [
         ("echo 'npm error code E404' >&2; echo 'npm error 404  no such version' >&2; exit 1", "no such version"),
         ("echo 'npm error code ENOTFOUND' >&2; exit 1", "the npm registry cannot be reached"),
-        ("exit 1", "npm brought nothing"),
-        ("exit 0", "npm brought nothing"),
-        ("echo x > one.tgz; echo x > two.tgz", "npm brought nothing"),
-        ("echo 'no archive' > one.tgz", "one.tgz holds no readable package/data/data.bin"),
+        ("exit 1", "npm downloaded nothing"),
+        ("exit 0", "npm downloaded nothing"),
+        ("echo x > one.tgz; echo x > two.tgz", "npm downloaded nothing"),
+        ("echo 'no archive' > one.tgz", "one.tgz has no readable package/data/data.bin"),
     ],
 )
 def test_what_npm_complains_of_is_told_in_one_line(cache, client, script, reason):
@@ -135,7 +135,7 @@ def test_a_file_inside_a_debian_package_comes_through_apt(cache, tmp_path, clien
     client("apt-get", f'echo "$@" > {tmp_path}/asked; cp {package} .')
     assert fetch_file(pin(DEBIAN)).read_bytes() == BODY
     assert (tmp_path / "asked").read_text().split()[-2:] == ["download", "farshift-data=1.0-1"]
-    with pytest.raises(Unavailable, match="holds no readable ./usr/share/absent"):
+    with pytest.raises(Unavailable, match="has no readable ./usr/share/absent"):
         fetch_file(pin(DEBIAN | {"member": "usr/share/absent"}, b"other"))
 
 
@@ -214,6 +214,6 @@ def test_a_source_archive_is_taken_only_where_its_own_digest_is_pinned(cache, so
 def test_packages_are_not_asked_for_offline(cache, client, monkeypatch, tmp_path):
     client("npm", f"touch {tmp_path}/asked")
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
-    with pytest.raises(Unavailable, match=r"npm pack @farshift/data@1\.0\.0: not asked \(offline\)"):
+    with pytest.raises(Unavailable, match=r"npm pack @farshift/data@1\.0\.0: not tried \(offline\)"):
         fetch_file(pin(NPM))
     assert not (tmp_path / "asked").exists()

@@ -109,7 +109,7 @@ def test_shares_of_a_global_batch_follow_each_other_and_differ_by_a_row_at_most(
     ("arguments", "message"),
     [
         ({"batch_size": 0}, "batch_size must be at least 1, not 0"),
-        ({"batch_size": 10, "world": 4}, "batch_size 10 .* cannot be shared by 4 ranks: use a multiple of 4"),
+        ({"batch_size": 10, "world": 4}, "batch_size 10 .* is not divisible by 4 ranks: use a multiple of 4"),
         ({"batch_size": 10, "world": 2, "rank": 2}, r"rank must be in 0\.\.1 where world is 2, not 2"),
         ({"batch_size": 10, "world": 0}, "world must be at least 1, not 0"),
     ],

@@ -19,7 +19,7 @@ title = "Words of a speaker who was never heard"
 label = "word"
 rule = "domain/hold_out"
 parameters = { field = "speaker", ood = ["carol"] }
-data = { sounds = "clips/{speaker}/{word}/{file}", inputs = ["audio"], labels = ["word"], meta = ["speaker"] }
+data = { audio = "clips/{speaker}/{word}/{file}", inputs = ["audio"], labels = ["word"], meta = ["speaker"] }
 benchmark = {}
 """
 FILES = {
@@ -65,11 +65,11 @@ def test_the_field_of_the_sound_has_to_be_named(farshift, home):
     (home / "carol.toml").write_text(DRAFT.replace('inputs = ["audio"]', 'inputs = ["file"]'))
     done = build(farshift, home)
     assert done.returncode == 2
-    assert 'no field for the sound itself: inputs = ["audio"]' in done.stderr
+    assert 'no field for the audio clip itself: add it by inputs = ["audio"]' in done.stderr
 
 
 def test_pictures_and_sounds_are_two_sets_of_data():
-    with pytest.raises((ValidationError, FarshiftError), match="either `files`, `images` or `sounds`"):
-        Data(images="a/{file}", sounds="b/{file}", inputs=["image"], labels=["x"])
-    with pytest.raises((ValidationError, FarshiftError), match="`sounds` are those of this machine"):
-        Data(hub="owner/name", sounds="b/{file}", inputs=["audio"], labels=["x"])
+    with pytest.raises((ValidationError, FarshiftError), match="exactly one of `files`, `images` and `audio`"):
+        Data(images="a/{file}", audio="b/{file}", inputs=["image"], labels=["x"])
+    with pytest.raises((ValidationError, FarshiftError), match="`audio` is for local files"):
+        Data(hub="owner/name", audio="b/{file}", inputs=["audio"], labels=["x"])

@@ -88,11 +88,11 @@ def test_numbers_with_a_decimal_comma_or_marks_of_what_is_missing_are_told(home)
     prices = [f"{row}.5" for row in range(40)]
     quoted = [f'"{price.replace(".", ",")}"' for price in prices]
     assert pinned(home, "commas.csv", simple(quoted).encode(), told).schema["price"].type == "string"
-    assert told[0].endswith('its numbers have a comma: where that is the decimal mark, say options = { decimal = "," }')
+    assert told[0].endswith('its numbers have a comma: if that is the decimal mark, set options = { decimal = "," }')
     assert pinned(home, "read.csv", simple(quoted).encode(), decimal=",").schema["price"].type == "float64"
     told = Told()
     holes = simple(["NA", *prices[1:]]).encode()
     assert pinned(home, "holes.csv", holes, told).schema["price"].type == "string"
-    assert told[0] == "[data] price is text: its numbers have 'NA' among them: say options = { missing = [\"NA\"] }"
+    assert told[0] == "[data] price is text: its numbers have 'NA' among them: set options = { missing = [\"NA\"] }"
     filled = pinned(home, "filled.csv", holes, missing=["NA"], if_missing="drop")
     assert (filled.schema["price"].type, filled.table().num_rows) == ("float64", 39)

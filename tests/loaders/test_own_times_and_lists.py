@@ -263,7 +263,7 @@ def test_whole_numbers_truth_values_and_others_have_their_items(home, values, ki
         ),
         ([[[1.0], [1.0, 2.0]], [[1.0], [1.0]]], "'x' has lists of 1 to 2 values"),
         ([[1.0, 2.0], [1.0, None]], r"n.parquet, row 2: x is missing: say by `if_missing`"),
-        ([["a"], ["b"]], r"column 'x' is list<.*, which is no type of a field: take it as text by types"),
+        ([["a"], ["b"]], r"column 'x' is list<.*, which no field type supports: take it as text by types"),
     ],
 )
 def test_lists_that_are_no_tensor_are_refused_with_what_to_do(home, values, complaint):

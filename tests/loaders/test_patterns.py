@@ -63,7 +63,7 @@ def test_numbers_have_the_digits_that_they_are_written_with():
     assert expand_numbers("{0..1}/{0..1}") == ["0/0", "0/1", "1/0", "1/1"]
     assert expand_numbers("{a}{0..}{..1}") == ["{a}{0..}{..1}"]
     for none in ("s{3..1}", "s{0..999999999}", "{0..999}/{0..999}"):
-        with pytest.raises(BadDefinition, match=r"write the lower one first|over 100,000 files"):
+        with pytest.raises(BadDefinition, match=r"write the lower number first|more than 100,000 files"):
             expand_numbers(none)
 
 
@@ -79,7 +79,7 @@ def test_hidden_files_that_a_wildcard_fits_are_left_out_and_counted(tmp_path):
     heard = Heard()
     with report_to(heard):
         assert len(find_files("**/*.csv", tmp_path)) == 14
-    assert heard.lines == ["**/*.csv: 3 hidden files are left out, such as .hidden.csv"]
+    assert heard.lines == ["**/*.csv: 3 hidden files are ignored, such as .hidden.csv"]
 
 
 def test_what_is_no_pattern_of_files_says_what_to_write(tmp_path):
@@ -123,7 +123,7 @@ def test_named_parts_and_wildcards_stand_in_one_pattern():
     pattern = PathPattern("**/{kind}-[0-9]/?{number}_{000..002}.*/{file}")
     assert pattern.fits("a/b/cat-1/x7_001.d/e/f.png") == {"kind": "cat", "number": "7", "file": "e/f.png"}
     assert pattern.fits("cat-1/x7_003.d/f.png") is None
-    with pytest.raises(BadDefinition, match="a part without a name, which no row can fill"):
+    with pytest.raises(BadDefinition, match="a part without a name, which rows cannot fill"):
         pattern.filled({})
     assert PathPattern("{a:[0-9]+}/{b}.npy").filled({"a": "1", "b": "x"}) == "1/x.npy"
 
@@ -208,5 +208,7 @@ def test_a_stream_reads_numbered_files_of_a_folder_and_says_that_the_web_has_no_
     assert [file.name for file in resolve_location(str(tmp_path / "**" / "q.tar")).files] == [str(tmp_path / "r/q.tar")]
     with pytest.raises(FarshiftError, match=r"no file d/s-012\.tar"):
         resolve_location("d/s-{010..012}.tar")
-    with pytest.raises(FarshiftError, match=r"a web server does not list its files: number them, as in shard-\{000"):
+    with pytest.raises(
+        FarshiftError, match=r"files on a web server cannot be listed: give their numbers, as in shard-\{000"
+    ):
         resolve_location("https://localhost/d/*.tar")

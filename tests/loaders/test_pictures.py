@@ -47,9 +47,9 @@ def test_no_pictures_are_no_pixels():
 
 
 def test_a_picture_that_cannot_be_decoded_is_named_by_its_place():
-    with pytest.raises(BadData, match="picture 2 of 3 cannot be decoded"):
+    with pytest.raises(BadData, match="image 2 of 3 cannot be decoded"):
         decode_images([picture(0), picture(1), b"no picture"], 8)
-    with pytest.raises(BadData, match="picture 0 of 1 cannot be decoded"):
+    with pytest.raises(BadData, match="image 0 of 1 cannot be decoded"):
         decode_images([picture(0, "JPEG", 64)[:200]], 8)
 
 

@@ -96,8 +96,8 @@ def test_decoded_pictures_are_listed_verified_and_removed_as_all_in_the_cache(ca
     pixels.open_pixels(FILES, 8)
     (entry,) = list_entries("pictures")
     assert entry.bytes > 40 * 8 * 8 * 3
-    assert [(verdict.kind, verdict.state) for verdict in verify_cache()] == [("pictures", "intact")]
-    assert [entry.kind for entry in clear_cache(["pictures"]).removed] == ["pictures"]
+    assert [(verdict.kind, verdict.state) for verdict in verify_cache()] == [("images", "intact")]
+    assert [entry.kind for entry in clear_cache(["images"]).removed] == ["pictures"]
     assert not list_entries("pictures")
 
 
@@ -114,9 +114,7 @@ def test_what_would_not_fit_is_decoded_when_it_is_read_and_a_line_says_so(cache,
     monkeypatch.setattr(pixels, "_TOLD_FROM", 0)
     with report_to(told := Told()):
         found = pixels.open_pixels(FILES, 8)
-    assert told.lines == [
-        "40 pictures are decoded whenever they are read: 7.7 kB decoded, and FARSHIFT_CACHE_LIMIT is 5.0 kB"
-    ]
+    assert told.lines == ["40 images are decoded on each read: 7.7 kB decoded, and FARSHIFT_CACHE_LIMIT is 5.0 kB"]
     assert isinstance(found, pixels.EncodedPixels)
     rows = np.array([7, 1])
     np.testing.assert_array_equal(found.take(rows), decode_images(FILES, 8)[rows])
@@ -128,7 +126,7 @@ def test_what_would_not_fit_is_decoded_when_it_is_read_and_a_line_says_so(cache,
 
 def test_a_picture_that_cannot_be_decoded_is_named_and_leaves_nothing(cache):
     broken = [*FILES[:20], FILES[20][:150], *FILES[21:]]
-    with pytest.raises(BadImage, match="picture 20 of 40 cannot be decoded") as refused:
+    with pytest.raises(BadImage, match="image 20 of 40 cannot be decoded") as refused:
         pixels.open_pixels(broken, 8)
     assert refused.value.position == 20
     assert not list_entries("pictures")
@@ -137,7 +135,7 @@ def test_a_picture_that_cannot_be_decoded_is_named_and_leaves_nothing(cache):
 def test_read_on_the_fly_a_broken_picture_is_named_by_its_place_among_all():
     broken = [*FILES[:20], FILES[20][:150]]
     found = pixels.EncodedPixels(broken, 8, load_decoder(), "key")
-    with pytest.raises(BadImage, match="picture 20 of 21 cannot be decoded"):
+    with pytest.raises(BadImage, match="image 20 of 21 cannot be decoded"):
         found.take(np.array([3, 20]))
 
 

@@ -59,16 +59,16 @@ def said(exports: Path, folder: Path, change) -> Path:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda said: "[" * 200_000, "its JSON nests too deep"),
-        (lambda said: "[]", "its JSON is no object"),
-        (lambda said: said.update(format="a\nb"), r"of format 'a\nb'"),
-        (lambda said: said.update(shards=[]), "names no shards"),
+        (lambda said: "[" * 200_000, "its JSON is nested too deeply"),
+        (lambda said: "[]", "its JSON is not an object"),
+        (lambda said: said.update(format="a\nb"), r"has format 'a\nb'"),
+        (lambda said: said.update(shards=[]), "lists no shards"),
         (lambda said: said.pop("index") and None, "has no 'index'"),
-        (lambda said: said["shards"][0].update(bytes=float("inf")), "inf is no number of bytes"),
-        (lambda said: said["shards"][0].update(bytes=-1), "-1 is no number of bytes"),
-        (lambda said: said["shards"][0].update(file="../a.tar"), "no name of a file"),
-        (lambda said: said["shards"][0].update(file="a\nb.tar"), "no name of a file"),
-        (lambda said: said["index"].update(sha256="../../../etc/passwd"), "is no sha256"),
+        (lambda said: said["shards"][0].update(bytes=float("inf")), "inf is not a number of bytes"),
+        (lambda said: said["shards"][0].update(bytes=-1), "-1 is not a number of bytes"),
+        (lambda said: said["shards"][0].update(file="../a.tar"), "not a file name"),
+        (lambda said: said["shards"][0].update(file="a\nb.tar"), "not a file name"),
+        (lambda said: said["index"].update(sha256="../../../etc/passwd"), "is not a sha256"),
     ],
 )
 def test_a_manifest_that_lies_is_one_error(exports, tmp_path, change, message):
@@ -98,7 +98,7 @@ def beyond(table: pa.Table) -> pa.Table:
         (column("label", lambda rows: pa.array([{"a": 1}] * rows)), "column label is not int64"),
         (column("true_label", lambda rows: pa.array(["x"] * rows)), "column true_label is not int64"),
         (lambda table: table.drop_columns(["check"]), "lacks the columns check"),
-        (beyond, "points beyond the shards"),
+        (beyond, "points outside the shards"),
         (lambda table: pa.concat_tables([table] * 3), "more than the source"),
     ],
 )
@@ -122,14 +122,14 @@ def true_labels(rows, labels) -> dict[bytes, bytes]:
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({b"farshift": b"{"}, "what it says of its export is damaged"),
-        ({b"farshift": b"[]"}, "what it says of its export is damaged: its JSON is no object"),
+        ({b"farshift": b"{"}, "the record of its export is damaged"),
+        ({b"farshift": b"[]"}, "the record of its export is damaged: its JSON is not an object"),
         ({b"farshift.true_labels": b"!!"}, "true labels are damaged"),
-        (true_labels([10**6], [1]), "true labels are damaged: they are not of rows in ascending order"),
-        (true_labels([-3], [1]), "true labels are damaged: they are not of rows in ascending order"),
-        (true_labels([5, 1], [1, 2]), "true labels are damaged: they are not of rows in ascending order"),
-        (true_labels([1], ["x"]), "true labels are damaged: they are not numbers of rows with a label each"),
-        (true_labels(["1"], [1]), "true labels are damaged: they are not numbers of rows with a label each"),
+        (true_labels([10**6], [1]), "true labels are damaged: their row positions are not in ascending order"),
+        (true_labels([-3], [1]), "true labels are damaged: their row positions are not in ascending order"),
+        (true_labels([5, 1], [1, 2]), "true labels are damaged: their row positions are not in ascending order"),
+        (true_labels([1], ["x"]), "true labels are damaged: they are not row positions with a label each"),
+        (true_labels(["1"], [1]), "true labels are damaged: they are not row positions with a label each"),
         (true_labels(pa.array([1, None]), [1, 2]), "true labels are damaged: some are missing"),
     ],
 )
@@ -239,11 +239,11 @@ SPARSE = extended("GNU.sparse.size", str(3 << 40)) + extended("GNU.sparse.map", 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (member("p", SPARSE, b"x") + ROW, "json is stored with holes"),
-        (member("p", extended("GNU.sparse.map", "0,x"), b"x") + ROW, "is no tar file"),
-        (member("././@LongLink", b"abcd\0", b"L") * 3_000 + ROW, "is no tar file"),
-        (member("p", extended("path", "ab"), b"x") * 3_000 + ROW, "is no tar file"),
-        (ROW + member("b.json", b'{"i":2}')[:600], "is no tar file, or was cut off"),
+        (member("p", SPARSE, b"x") + ROW, "json is a sparse member"),
+        (member("p", extended("GNU.sparse.map", "0,x"), b"x") + ROW, "is not a tar file"),
+        (member("././@LongLink", b"abcd\0", b"L") * 3_000 + ROW, "is not a tar file"),
+        (member("p", extended("path", "ab"), b"x") * 3_000 + ROW, "is not a tar file"),
+        (ROW + member("b.json", b'{"i":2}')[:600], "is not a tar file, or is truncated"),
     ],
     ids=["three terabytes", "no numbers", "long names in long names", "headers in headers", "cut off"],
 )
@@ -256,7 +256,7 @@ def test_a_tar_made_to_do_harm_is_one_error(tmp_path, content, message):
 
 @pytest.mark.parametrize("bounds", [(0, 1 << 50), (-5, 5), (8, 5)])
 def test_no_bytes_are_asked_for_that_a_file_does_not_have(exports, bounds):
-    with pytest.raises(BadData, match="were asked for: it was cut off"):
+    with pytest.raises(BadData, match="are needed: it is truncated"):
         FolderFile.open(exports / "train.parquet").read(*bounds, Event())
 
 

@@ -61,7 +61,9 @@ def test_an_export_proves_a_part_whose_source_was_never_here(exports, sort, cach
 
 def test_files_that_prove_nothing_need_rows_that_are_known(tmp_path, cache):
     pq.write_table(pa.table({"command": ["jump"], "actions": ["I_JUMP"]}), tmp_path / "scan.parquet")
-    with pytest.raises(Unavailable, match="not known here: stream an export of the part.*or run farshift splits pull"):
+    with pytest.raises(
+        Unavailable, match="not known on this machine: stream an export of the part.*or run farshift splits pull"
+    ):
         stream("scan/length", "train", tmp_path / "scan.parquet")
 
 
@@ -86,14 +88,14 @@ def other(name: str, values) -> object:
     [
         (
             other("source_check", lambda checks: np.nan_to_num(checks, nan=1).astype("u8")),
-            "does not hold the published",
+            "does not have the published",
         ),
-        (other("row_id", lambda ids: ids ^ np.uint64(1)), "does not hold the published rows of modadd97/xi35@1, train"),
-        (other("shard", lambda shards: shards + 1), "points beyond the shards"),
-        (other("offset", lambda offsets: offsets - 1024), "points beyond the shards"),
-        (other("json.length", lambda lengths: lengths + 5000), "points beyond the shards"),
+        (other("row_id", lambda ids: ids ^ np.uint64(1)), "does not have the published rows of modadd97/xi35@1, train"),
+        (other("shard", lambda shards: shards + 1), "points outside the shards"),
+        (other("offset", lambda offsets: offsets - 1024), "points outside the shards"),
+        (other("json.length", lambda lengths: lengths + 5000), "points outside the shards"),
         (lambda table: table.drop_columns(["json.offset"]), "lacks the columns json.offset"),
-        (lambda table: table.slice(1), "does not hold the published rows"),
+        (lambda table: table.slice(1), "does not have the published rows"),
     ],
 )
 def test_an_index_that_was_changed_is_refused(exports, tmp_path, change, message):
@@ -114,7 +116,7 @@ def test_an_index_that_swaps_rows_is_found_by_the_rows_themselves(exports, tmp_p
 
     part = stream(NAME, "train", edited(exports, tmp_path / "swapped", swapped))
     with pytest.raises(
-        BadData, match=rf"row {part.row_ids[0]:016x} is not what the manifest says \(.*tar, offset \d+; 2 of"
+        BadData, match=rf"row {part.row_ids[0]:016x} differs from the manifest \(.*tar, offset \d+; 2 of"
     ):
         list(part.batches(100))
 
@@ -157,7 +159,7 @@ def test_a_damaged_value_is_named_by_row_file_and_offset(texts, tmp_path):
     at = content.index(b'"bits":"') + 9
     target.write_bytes(content[:at] + (b"1" if content[at : at + 1] == b"0" else b"0") + content[at + 1 :])
     part = stream("prefix_sums/32_to_64", "id_test", folder)
-    with pytest.raises(BadData, match=rf"row [0-9a-f]{{16}} is not what the manifest says \({target}, offset \d+"):
+    with pytest.raises(BadData, match=rf"row [0-9a-f]{{16}} differs from the manifest \({target}, offset \d+"):
         list(part.batches(100, verify="epoch"))
     taken = sum(len(batch["row_id"]) for batch in part.batches(100, verify="never"))
     assert taken == 1000, "without proof the rows are handed out as they come"
@@ -184,7 +186,7 @@ def test_an_epoch_that_loses_a_block_is_an_error(texts, monkeypatch):
         yield from blocks
 
     monkeypatch.setattr(streamed_epoch, "prefetch_tasks", losing)
-    with pytest.raises(BadData, match="900 rows passed and 1000 were owed"):
+    with pytest.raises(BadData, match="900 rows were read, but 1000 were expected"):
         list(part.batches(100))
 
 

@@ -107,7 +107,7 @@ def test_a_file_that_changed_is_read_through_anew(exports, tmp_path):
     target = shutil.copy(exports / "rows.parquet", folder)
     part = stream(NAME, "train", folder)
     pq.write_table(pq.read_table(target).slice(0, 9_999), target)
-    with pytest.raises(BadData, match="changed since it was opened: open the stream anew"):
+    with pytest.raises(BadData, match="changed since it was opened: open the stream again"):
         list(part.batches(100))
     with pytest.raises(BadData, match=r"lacks [\d,]+ of 10,000 rows of prefix_sums/32_to_64@1, train"):
         stream(NAME, "train", folder)
@@ -142,11 +142,11 @@ def test_a_broken_answer_goes_on_at_the_byte_where_it_broke(site):
 @pytest.mark.parametrize(
     ("faults", "kind", "message"),
     [
-        (["", *["cut"] * 20], Unavailable, r"bytes 10 to 20000 could not be had in 6 tries \(.*\): try again later"),
+        (["", *["cut"] * 20], Unavailable, r"bytes 10 to 20000 could not be read in 6 tries \(.*\): try again later"),
         (["", *["503"] * 20], Unavailable, "in 6 tries .the server answered 503"),
-        (["", *["stall"] * 20], Unavailable, "in 6 tries .no byte came for 0.2 seconds"),
-        (["", *["shifted"] * 20], Unavailable, "bytes 10-19999 were asked for and Content-Range is 'bytes 11-20000"),
-        (["", *["longer"] * 20], Unavailable, "Content-Length is 19991 and Content-Range is"),
+        (["", *["stall"] * 20], Unavailable, "in 6 tries .no byte was received for 0.2 seconds"),
+        (["", *["shifted"] * 20], Unavailable, "bytes 10-19999 were requested, but Content-Range is 'bytes 11-20000"),
+        (["", *["longer"] * 20], Unavailable, "Content-Length is 19991, but Content-Range is"),
         (["", "404"], Unavailable, "the server answered 404"),
         (
             ["", "no-range"],
@@ -155,8 +155,8 @@ def test_a_broken_answer_goes_on_at_the_byte_where_it_broke(site):
         ),
         (["", "changed"], http.ChangedMeanwhile, "changed since it was opened"),
         (["", "cut", "changed"], http.ChangedMeanwhile, "changed since it was opened"),
-        (["", "grown"], http.ChangedMeanwhile, "is another file than was opened"),
-        (["", "416"], BadData, "shorter than it was said to be"),
+        (["", "grown"], http.ChangedMeanwhile, "changed since it was opened"),
+        (["", "416"], BadData, "shorter than expected"),
         (["404"], Unavailable, "the server answered 404"),
     ],
 )
@@ -228,11 +228,11 @@ def test_files_without_a_tag_are_read_through_at_every_opening(exports, tmp_path
     [
         ("nowhere", "nowhere cannot be read: No such file"),
         ("*.pq", r"no file \*\.pq"),
-        ("notes.txt", "is no source of rows: name a folder that to_webdataset wrote, or files that all end in"),
-        (["a.parquet", "b.tar"], "is no source of rows"),
-        ("hf://models/x", "is not an address of files: write hf://datasets/owner/name@revision/path"),
-        ("a.parquet", "a.parquet is no Parquet file"),
-        ("b.tar", "b.tar is no tar file, or was cut off"),
+        ("notes.txt", "is not a source of rows: give a folder that to_webdataset wrote, or files that all end in"),
+        (["a.parquet", "b.tar"], "is not a source of rows"),
+        ("hf://models/x", "is not an address of files: use hf://datasets/owner/name@revision/path"),
+        ("a.parquet", "a.parquet is not a Parquet file"),
+        ("b.tar", "b.tar is not a tar file, or is truncated"),
     ],
 )
 def test_what_is_no_source_is_one_line(source, message, tmp_path, monkeypatch):
@@ -275,7 +275,7 @@ def test_a_wrong_byte_is_not_kept(exports):
         (shard,) = [path for path in site.files if path.endswith(".tar")]
         whole = site.files[shard]
         site.files[shard] = whole.replace(b'{"bits":"0', b'{"bits":"1')
-        with pytest.raises(BadData, match="is not what the manifest says"):
+        with pytest.raises(BadData, match="differs from the manifest"):
             ids(part.batches(4096))
         site.files[shard] = whole
         assert len(ids(part.batches(4096))) == len(part)

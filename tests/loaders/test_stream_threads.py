@@ -58,7 +58,7 @@ def test_no_thread_outlives_its_iterator(shards, ending):
         checks = np.zeros(len(part), np.uint64)
         known = replace(part.known, source=part.known.source.set_column(1, "check", [checks]))
         wrong = replace(part, known=known)
-        with pytest.raises(BadData, match="is not what the manifest says"):
+        with pytest.raises(BadData, match="differs from the manifest"):
             list(wrong.batches(10))
         batches.close()
     del batches

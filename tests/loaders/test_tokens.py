@@ -148,7 +148,7 @@ def test_a_tokenizer_is_read_from_its_folder_and_what_becomes_of_it_changes_noth
     for given, why in (
         (tmp_path / "no", "there is no"),
         (tmp_path / "bad", "cannot be read"),
-        (3, "int is no tokenizer"),
+        (3, "int is not a tokenizer"),
     ):
         with pytest.raises(FarshiftError, match=why):
             load_tokenizer(given)

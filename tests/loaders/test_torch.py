@@ -185,19 +185,19 @@ def test_a_stateful_loader_saved_by_four_ranks_resumes_on_two():
 def test_states_of_other_streams_are_refused():
     state = part().torch(32).state_dict()
     others = {
-        "batch_size 32, and this one has 64": part().torch(64),
-        "seed 0, and this one has 1": part().torch(32, seed=1),
-        "rows .* and this one has": part(329).torch(32),
-        r"part modadd97/xi35@1 train, and this one has scan/length@1 train": load("scan/length").torch(32),
+        "batch_size 32, but this stream has 64": part().torch(64),
+        "seed 0, but this stream has 1": part().torch(32, seed=1),
+        "rows .* but this stream has": part(329).torch(32),
+        r"part modadd97/xi35@1 train, but this stream has scan/length@1 train": load("scan/length").torch(32),
     }
     for message, other in others.items():
         with pytest.raises(FarshiftError, match=message):
             other.load_state_dict(state)
-    with pytest.raises(FarshiftError, match="invalid state of a stream: it lacks batch_size, epoch, part"):
+    with pytest.raises(FarshiftError, match="invalid state of a stream: missing batch_size, epoch, part"):
         part().torch(32).load_state_dict({})
-    with pytest.raises(FarshiftError, match="state of DataLoader worker 1 of 3 alone"):
+    with pytest.raises(FarshiftError, match="state of only DataLoader worker 1 of 3"):
         part().torch(32).load_state_dict(state | {"reader": [1, 3]})
-    with pytest.raises(FarshiftError, match="has 11 batches: there is no position 12"):
+    with pytest.raises(FarshiftError, match="position 12 is outside the epoch, which has 11 batches"):
         part().torch(32).state_at(12)
 
 
@@ -209,7 +209,7 @@ def test_wrong_arguments_are_refused_before_a_worker_starts(monkeypatch):
     with pytest.raises(FarshiftError, match="rank and world go together"):
         part().torch(32, rank=1)
     monkeypatch.setenv("WORLD_SIZE", "3")
-    with pytest.raises(FarshiftError, match="batch_size 32 .* cannot be shared by 3 ranks"):
+    with pytest.raises(FarshiftError, match="batch_size 32 .* is not divisible by 3 ranks"):
         part().torch(32)
 
 
@@ -299,7 +299,7 @@ def test_writing_into_a_batch_changes_nothing_on_the_device():
 def test_text_on_a_device_has_to_be_asked_for():
     with pytest.raises(FarshiftError, match="column 'command' of scan/length@1 is text.* text='bytes'"):
         load("scan/length").on_device("cpu")
-    with pytest.raises(FarshiftError, match="text on a device can only be 'bytes', not 'str'"):
+    with pytest.raises(FarshiftError, match="text on a device has to be 'bytes', not 'str'"):
         load("scan/length").on_device("cpu", text="str")
     assert set(load("scan/length").on_device("cpu", ["row_id"]).columns) == {"row_id"}
 

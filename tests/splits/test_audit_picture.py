@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 import pytest
 from audited import audited
-from farshift.splits.audit.picture import draw_figure, render_png
+from farshift.splits.audit.plot import draw_figure, render_png
 from matplotlib.figure import Figure
 from pictures import faults, words
 from support import one_line_error

@@ -98,10 +98,10 @@ def not_utf8() -> pa.Array:
             table(topic=pa.array([None if row == 3 else row for row in range(ROWS)])),
             "row 4: topic is missing: say by `if_missing`",
         ),
-        (table(topic=pa.nulls(ROWS)), "column 'topic' has no values: leave 'topic' out"),
-        (table(text=not_utf8()), "field 'text' is not UTF-8: decode it again, or store it as binary"),
-        (table(topic=not_utf8()), "field 'topic' is not UTF-8: decode it again, or store it as binary"),
-        (table().slice(0, 0), "no rows in rows.parquet"),
+        (table(topic=pa.nulls(ROWS)), "column 'topic' has no values: remove 'topic'"),
+        (table(text=not_utf8()), "field 'text' is not UTF-8: re-encode it, or store it as binary"),
+        (table(topic=not_utf8()), "field 'topic' is not UTF-8: re-encode it, or store it as binary"),
+        (table().slice(0, 0), "rows.parquet has no rows"),
         (table().drop_columns(["hardness"]), "rows.parquet has no column 'hardness' (it has text, topic)"),
     ],
 )
@@ -166,7 +166,7 @@ def test_two_rows_whose_ids_collide_are_refused_and_named(home, build, monkeypat
     [
         ("length", "length/threshold", SHORT.replace("text", "txt"), "no field named 'txt': did you mean text?"),
         ("length", "length/threshold", SHORT.replace("text", "topic"), "'topic' is int64, and the rule needs text"),
-        ("length", "length/threshold", SHORT.replace("10", "0"), "the rule puts no row in train; parts: ood_test"),
+        ("length", "length/threshold", SHORT.replace("10", "0"), "the rule assigns no row to train (parts: ood_test)"),
         ("length", "length/threshold", SHORT.replace("10", "20"), "no severity in train and ood_test"),
         ("easy-to-hard", "easy_to_hard/threshold", EASY.format(10, 5), "no severity in train and ood_test"),
         ("easy-to-hard", "easy_to_hard/threshold", EASY.format(-1, 5), "only 0 rows have hardness <= -1"),
@@ -251,7 +251,7 @@ def test_a_rule_of_one_s_own_builds(home, build):
         ("return 1 / 0", "ZeroDivisionError ({file}:9): division by zero"),
         ("return part", "gives no Assignment"),
         ("return Assignment(part=np.where(later, 'test', part))", "the rule names parts test: use train, id_val"),
-        ("return Assignment(part=np.full(n, ''))", "the rule puts no row in train; parts: none"),
+        ("return Assignment(part=np.full(n, ''))", "the rule assigns no row to train (parts: none)"),
         ("return Assignment(part=part[1:])", "the rule gives 59 values of 'part' for 60 rows"),
         ("return Assignment(part=None)", "the rule gives no column of values as 'part'"),
         ("return Assignment(part=part.reshape(2, 30))", "the rule gives no column of values as 'part'"),
@@ -293,15 +293,15 @@ def test_an_error_without_a_word_is_told_by_its_type():
 def test_a_split_without_a_test_is_refused(home, build):
     own_rule(home, "return Assignment(part=np.full(n, 'train'), label=np.ma.array(np.zeros(n, int)))")
     (home / "split.toml").write_text(draft("corrupted-label", "own/halves", "{}"))
-    assert "mine/split: the rule puts no row in a test part; parts: train" in one_line_error(build())
+    assert "mine/split: the rule assigns no row to a test part (parts: train)" in one_line_error(build())
     assert manifests(home) == []
 
 
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ('label = "topic"', 'label = "hardness"', "label = 'hardness' is none of the labels of [data]: topic"),
-        ('label = "topic"', 'label = "none"', "label = 'none' is none of the labels of [data]: topic"),
+        ('label = "topic"', 'label = "hardness"', "label = 'hardness' is not one of the labels of [data]: topic"),
+        ('label = "topic"', 'label = "none"', "label = 'none' is not one of the labels of [data]: topic"),
         ('title = "a test"', 'colour = "red"', "title: Field required; colour: Extra inputs are not permitted"),
         ("version = 1", "version = 0", "version: Input should be greater than or equal to 1"),
         ('name = "mine/split"', 'name = "../split"', "name: String should match pattern"),
@@ -336,7 +336,7 @@ def test_a_version_that_exists_keeps_every_byte(home, build):
     (home / "split.toml").write_text(draft(parameters=SHORT.replace("10", "11")))
     error = one_line_error(build())
     assert "mine/split@1 is frozen with other rows" in error
-    assert error.endswith(f"raise `version` to 2, or delete {folder}")
+    assert error.endswith(f"set `version` to 2, or delete {folder}")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 

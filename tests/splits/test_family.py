@@ -102,7 +102,7 @@ def test_every_member_is_frozen_as_if_it_stood_alone(farshift, tmp_path):
 def test_a_member_that_is_refused_does_not_stop_the_others(farshift, tmp_path):
     done = farshift("splits", "build", family(tmp_path, "[99, 12]"), "--out", tmp_path / "out")
     assert done.returncode == 1
-    assert "scan/short_99@1 does not hold the shift it names" in done.stderr
+    assert "scan/short_99@1 does not have the shift that it declares" in done.stderr
     assert (tmp_path / "out/scan/short_12/v1/split.toml").exists()
     assert not (tmp_path / "out/scan/short_99").exists()
 

@@ -272,7 +272,7 @@ def test_a_split_can_be_frozen_from_a_ten_line_file(tmp_path):
 
 def test_a_published_version_never_changes(tmp_path):
     freeze(draft(tmp_path, parameters='{ field = "actions", at_most = 10 }'), tmp_path / "out")
-    with pytest.raises(FarshiftError, match="raise `version` to 2, or delete"):
+    with pytest.raises(FarshiftError, match="set `version` to 2, or delete"):
         freeze(draft(tmp_path, parameters='{ field = "actions", at_most = 11 }'), tmp_path / "out")
 
 
@@ -283,8 +283,8 @@ def test_a_published_version_never_changes(tmp_path):
         ({"rule": "lenth/threshold"}, "did you mean length"),  # codespell:ignore lenth
         ({"parameters": '{ field = "actoins", at_most = 10 }'}, "did you mean actions"),
         ({"parameters": '{ field = "actions" }'}, "at_most"),
-        ({"parameters": '{ field = "actions", at_most = 0 }'}, "no row in train"),
-        ({"parameters": '{ field = "actions", at_most = 99 }'}, "does not hold the shift"),
+        ({"parameters": '{ field = "actions", at_most = 0 }'}, "no row to train"),
+        ({"parameters": '{ field = "actions", at_most = 99 }'}, "does not have the shift"),
         ({"kind": "lenght", "parameters": "{}"}, "kind: Input should be"),  # codespell:ignore lenght
         (
             {

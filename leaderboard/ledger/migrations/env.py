@@ -1,4 +1,4 @@
-"""Run by Alembic: the migrations, on the connection and within the transaction of `migrate.py`."""
+"""Alembic environment: runs the migrations on the connection and in the transaction of `migrate.py`."""
 
 from alembic import context
 

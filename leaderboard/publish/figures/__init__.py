@@ -1,2 +1,2 @@
-"""The pages' figures, as pure functions: numbers in, SVG and its table of data out. Colours come from the style sheet,
-so that a figure is light or dark as its page is; no two series differ by colour alone."""
+"""Figures of the pages, as pure functions from numbers to SVG and a data table. Colours come from the style sheet, so
+that figures follow the page's light or dark mode; no two series differ by colour alone."""

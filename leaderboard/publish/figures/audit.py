@@ -1,5 +1,5 @@
-"""A split's audit as figures: how rows are spread over severity, labels and groups, and what lies between training and
-test. Drawn from the audit alone, which the manifest keeps."""
+"""Figures of a split's audit: the distribution of rows over severity, labels and groups, in training and test. They
+need only the audit, which is stored in the manifest."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from .svg import (
 )
 
 HIGH = 220
-"""The height of an audit's figure."""
+"""Height of an audit's figure."""
 
 MOST = 12
-"""Labels or groups that are drawn; the table has all that are kept."""
+"""Maximum number of labels or groups that are drawn; the table has all that are stored."""
 
 _COLOURS = dict(zip(PARTS, (0, 6, 2, 4, 1), strict=True))
 
 
 def make_audit_figures(audit: Mapping[str, Any], classes: Sequence[str] = ()) -> list[Figure]:
-    """The figures that an audit has data for. classes: what the classes 0, 1 .. of the label are called."""
+    """Return the figures for which an audit has data. classes: names of the label's classes 0, 1, .."""
     class_names = {str(number): name for number, name in enumerate(classes)}
     figures = (
         _make_severity_figure(audit),
@@ -71,7 +71,7 @@ def _make_severity_figure(audit: Mapping[str, Any]) -> Figure | None:
             first, last = (edges[k], edges[k + 1]) if edges else (k - 0.4, k + 0.4)
             wide = (x.at(last) - x.at(first)) / len(shares)
             content.append(_draw_bar(part, x.at(first) + number * wide, y.at(value), wide, y.first, names[k], value))
-    return _make_figure(content, "Severity of the rows", "severity", names, counts, "What the rows of each part reach.")
+    return _make_figure(content, "Severity of the rows", "severity", names, counts, "Severity by part.")
 
 
 def _make_shares_figure(audit: Mapping[str, Any], what: str, class_names: Mapping[str, str]) -> Figure | None:
@@ -113,7 +113,7 @@ def _make_shares_figure(audit: Mapping[str, Any], what: str, class_names: Mappin
                     )
                 )
     singular = "label" if what == "labels" else "group"
-    caption = f"The {len(names)} commonest of {len(every)} {what}." if len(every) > len(names) else f"All {what}."
+    caption = f"The {len(names)} most common of {len(every)} {what}." if len(every) > len(names) else f"All {what}."
     return _make_figure(
         content, f"{what.capitalize()} of the rows", singular, names, shares, caption, tall, percent=True
     )
@@ -145,7 +145,7 @@ def _make_figure(
 
 
 def get_series(part: str) -> int:
-    """The colour of a part: the same in every figure."""
+    """Return the series number of a part, which is the same in every figure."""
     return _COLOURS.get(part, SERIES - 1)
 
 
@@ -163,7 +163,7 @@ def _draw_box(part: str, x: float, y: float, wide: float, high: float, tooltip: 
 
 
 def _make_sort_key(name: str) -> tuple[int, float, str]:
-    """Numbers in their order, before other names in theirs."""
+    """Sort key: numbers by value, then other names alphabetically."""
     try:
         return 0, float(name), name
     except ValueError:

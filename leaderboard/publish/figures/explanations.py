@@ -1,4 +1,4 @@
-"""The small pictures that explain the statistics: made-up numbers, the same on every board."""
+"""Small figures that explain the statistics, with made-up numbers that are the same on every board."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _X = Axis(0.0, 100.0, 120, WIDE - 24)
 
 
 def make_explanations() -> dict[str, Figure]:
-    """The pictures by their names."""
+    """Return the figures by name."""
     return {
         "interval": _make_interval_figure(),
         "gap": _make_gap_figure(),
@@ -23,7 +23,7 @@ def make_explanations() -> dict[str, Figure]:
 
 
 def _draw_bars(rows: Sequence[tuple[str, float, float, float, int]], high: int) -> list[str]:
-    """A line of each name, value and interval, below each other over a scale from 0 to 100."""
+    """Draw a row for each name, value and interval on a scale from 0 to 100."""
     content = []
     for tick in (0, 25, 50, 75, 100):
         content.append(draw_line("grid", _X.at(tick), 10, _X.at(tick), high - 26))
@@ -53,7 +53,7 @@ def _make_interval_figure() -> Figure:
         high,
         "An interval",
         "Six repeats of one experiment, each with other test rows and other training seeds; dashed: the true score. Of "
-        "many such 95 % intervals 95 in 100 contain it. The fourth and the sixth miss it: that happens.",
+        "many such 95 % intervals, 95 in 100 contain it. Here the fourth and the sixth do not.",
         ("repeat", "score", "low", "high"),
         [(name, f"{v:.1f}", f"{lo:.1f}", f"{hi:.1f}") for name, v, lo, hi, _ in rows],
     )
@@ -69,10 +69,10 @@ def _make_gap_figure() -> Figure:
     return _make_figure(
         _draw_bars(rows, high),
         high,
-        "The gap has an interval of its own",
-        "The gap is ID minus OOD. A seed that is good on ID is often good on OOD too, so that the gap of each seed "
-        "varies less than the two scores do: subtracting the ends of the two intervals would give 23 to 39, which is "
-        "too wide.",
+        "The gap has a separate interval",
+        "The gap is ID minus OOD. A seed with a high ID score often has a high OOD score too, so the gap varies "
+        "less between seeds than the two scores. Subtracting the ends of the two intervals would give 23 to 39, "
+        "which is too wide.",
         ("what", "value", "low", "high"),
         [(name, f"{v:.1f}", f"{lo:.1f}", f"{hi:.1f}") for name, v, lo, hi, _ in rows],
     )
@@ -89,9 +89,9 @@ def _make_paired_figure() -> Figure:
         _draw_bars(rows, high),
         high,
         "Paired differences",
-        "The intervals of A and B overlap, and yet A is better: both answered the same rows, and a row that is hard "
-        "for A is mostly hard for B. The difference on the same rows is known far better than either score; its "
-        "interval does not contain 0. Never compare two entries by whether their intervals overlap.",
+        "The intervals of A and B overlap, and yet A is better: both predicted the same rows, and a row that is hard "
+        "for A is mostly hard for B. The difference on the same rows is known more precisely than either score; its "
+        "interval does not contain 0. Do not compare two entries by whether their intervals overlap.",
         ("what", "value", "low", "high"),
         [(name, f"{v:.1f}", f"{lo:.1f}", f"{hi:.1f}") for name, v, lo, hi, _ in rows],
     )
@@ -121,9 +121,9 @@ def _make_ranks_figure() -> Figure:
         content,
         180,
         "Rank sets",
-        "A bar covers the ranks that an entry may truly have: with 95 % confidence all bars are right at once. A is "
-        "first. B, C and D have different scores, but the data do not say who of them is second. Whoever is first in a "
-        "list of scores is often there by luck; a rank set says so.",
+        "A bar covers the ranks that an entry may have: with 95 % simultaneous confidence all bars contain the true "
+        "ranks. A is first. B, C and D have different scores, but the data do not determine which of them is second. "
+        "The first entry in a list of scores is often first by chance; a rank set shows this.",
         ("entry", "score", "rank set"),
         [(name, f"{value:g}", f"{low}" if low == high else f"{low}–{high}") for name, value, low, high, _ in _RANKED],
     )
@@ -147,7 +147,7 @@ def _make_ties_figure() -> Figure:
         156,
         "Tie groups",
         "Two entries that share a letter do not differ significantly; two that share none do. C is tied with B and "
-        "with D, although B and D are told apart: being tied is not handed on.",
+        "with D, although B and D differ significantly: ties are not transitive.",
         ("entry", "score", "letters"),
         [(name, f"{value:g}", ties) for name, value, _, _, ties in _RANKED],
     )
@@ -173,8 +173,8 @@ def _make_line_figure() -> Figure:
         content,
         246,
         "Above the line",
-        "Over many models OOD follows ID along a line: whoever is better on ID is better on OOD, too. A model that "
-        "lies above the line is more robust than its ID score explains.",
+        "Over many models, OOD follows ID along a line: a model with a higher ID score has a higher OOD score. A model "
+        "above the line is more robust than its ID score predicts.",
         ("model", "ID", "OOD"),
         [(str(k + 1), str(on_id), str(on_ood)) for k, (on_id, on_ood) in enumerate(points)],
     )

@@ -12,14 +12,14 @@ from .severity import format_severity
 from .svg import WIDTH, Figure, draw_label, draw_svg, escape_text, format_coordinate
 
 MOST = 40
-"""So many rows are drawn; the table of data has all."""
+"""Maximum number of rows that are drawn; the data table has all."""
 
 _NAMES, _ROW, _HEAD, _SCALE = 190, 17, 22, 34
 _LETTERS = 27
 
 
 def make_group_map(score: Score) -> Figure | None:
-    """The OOD groups, worst first; None where there are none."""
+    """Return the heat map of the OOD groups, worst first; None if there are no groups."""
     if score.worst_group is None:
         return None
     sign = 1 if score.better == "higher" else -1
@@ -28,7 +28,7 @@ def make_group_map(score: Score) -> Figure | None:
 
 
 def make_severity_map(score: Score) -> Figure | None:
-    """The severities, those of training first; None where there are under two."""
+    """Return the heat map of the severities, those of training first; None for fewer than two."""
     if len(score.severity) < 2:
         return None
     points = sorted(score.severity, key=lambda point: (point.middle, point.view))
@@ -59,9 +59,9 @@ def _make_map(title: str, what: str, lines: Mapping[str, Estimate], score: Score
             content.append(_draw_cell(_NAMES + k * width, y, width, value, (low, high), tooltip))
     foot = _HEAD + len(drawn_lines) * _ROW
     content += _draw_scale(foot + 10, (low, high), score)
-    caption = "The fuller the colour, the higher" + ("" if score.better == "higher" else "; lower is better")
+    caption = "A stronger colour means a higher score" + ("" if score.better == "higher" else "; lower is better")
     if what == "group":
-        caption += ". The worst of many noisy groups looks worse than it is"
+        caption += ". The worst of several noisy scores is biased downwards"
     if len(known) > len(drawn_lines):
         caption += f". The first {len(drawn_lines)} of {len(known)} are drawn; the table has all"
     rows = tuple(
@@ -96,7 +96,7 @@ def _draw_cell(x: float, y: float, width: float, value: float, ends: tuple[float
 
 
 def _draw_scale(y: float, ends: tuple[float, float], score: Score) -> list[str]:
-    """What the shades mean."""
+    """Draw the colour scale."""
     elements = [draw_label(_NAMES - 6, y + 12, format_score(ends[0], score.bounds), "end")]
     for k in range(11):
         elements.append(_draw_cell(_NAMES + 16 * k, y, 16, ends[0] + (ends[1] - ends[0]) * k / 10, ends, ""))

@@ -1,4 +1,4 @@
-"""The best over time: each entry when it came, and the best OOD score until then."""
+"""Scores over time: each entry, and the best OOD score so far."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .svg import (
 
 
 def make_history_figure(times: Sequence[str], scores: Sequence[Score], names: Sequence[str]) -> Figure | None:
-    """The OOD scores of one table by the times of the ledger's records, and the best until each; None for fewer than
-    two entries, or where all came at one moment."""
+    """Return the OOD scores of one table by the times of the ledger's records, with the best score so far; None for
+    fewer than two entries, or if all have the same time."""
     if len(scores) < 2 or len(set(times)) < 2:
         return None
     chronological = sorted(
@@ -67,15 +67,15 @@ def make_history_figure(times: Sequence[str], scores: Sequence[Score], names: Se
     return Figure(
         draw_svg(content, "The best OOD score over time"),
         "History of the best",
-        "Squares and line: the best OOD score until then, with 95 % intervals; circles: every entry. A new best need "
-        "not differ significantly from the one before: see the table.",
+        "Squares and line: the best OOD score so far, with 95 % intervals; circles: all entries. A new best may not "
+        "differ significantly from the previous one: see the table.",
         ("entered", "entry", "OOD", "95 % interval"),
         rows,
     )
 
 
 def _list_day_ticks(first: str, last: str) -> list[tuple[float, str]]:
-    """Where the axis of time is marked: at both ends, by their days, or by their minutes within one day."""
+    """Return the ticks of the time axis: its two ends, labelled by day, or by minute within one day."""
     length = 10 if first[:10] != last[:10] else 16
     marks = []
     for time in (first, last):

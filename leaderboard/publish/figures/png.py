@@ -1,5 +1,5 @@
-"""Small pictures as PNG files in data: addresses, whose bytes no library's version changes: they are stored, not
-packed."""
+"""Small images as PNG files in data: URLs. The PNG data are stored uncompressed, so that the bytes do not depend on the
+version of a compression library."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from zlib import adler32, crc32
 import numpy as np
 
 DARK = 64
-"""A picture whose brightest value is below this one is shown brightened."""
+"""An image whose brightest value is below this one is brightened."""
 
 MOST_ENCODED = 48 << 10
-"""The most bytes of an encoded picture that a page shows."""
+"""Maximum size in bytes of an encoded image on a page."""
 
 _FORMATS = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
 
 BLOCK = 65_535
-"""The most bytes of a stored block (RFC 1951, 3.2.4)."""
+"""Maximum size in bytes of a stored block (RFC 1951, 3.2.4)."""
 
 
 def make_data_uri(values: Sequence[int], shape: tuple[int, ...]) -> str:
-    """A picture of (height, width) or (height, width, 1 or 3) bytes, in C order, as an address."""
+    """Return a data: URL of an image of (height, width) or (height, width, 1 or 3) bytes, in C order."""
     pixels = np.asarray(values, np.uint8).reshape(shape)
-    if 0 < int(pixels.max(initial=0)) < DARK:  # of few grey values, as scans of 0 to 16
+    if 0 < int(pixels.max(initial=0)) < DARK:  # few grey levels, such as scans with values 0 to 16
         pixels = pixels * np.uint8(255 // int(pixels.max()))
     return "data:image/png;base64," + b64encode(encode_png(pixels)).decode()
 
 
 def make_encoded_uri(content: bytes) -> str:
-    """A picture as it was published, as an address, by its first bytes: PNG, JPEG or GIF of at most `MOST_ENCODED`
-    bytes; empty for any other."""
+    """Return a data: URL of an encoded image: PNG, JPEG or GIF by its first bytes, of at most `MOST_ENCODED` bytes;
+    empty for any other."""
     known = next((name for head, name in _FORMATS if content.startswith(head)), "")
     fits = known and len(content) <= MOST_ENCODED
     return f"data:image/{known};base64,{b64encode(content).decode()}" if fits else ""
 
 
 def encode_png(pixels: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> bytes:
-    """A PNG file (ISO/IEC 15948) of grey or RGB pixels, (height, width[, channels])."""
+    """Encode grey or RGB pixels of shape (height, width[, channels]) as a PNG file (ISO/IEC 15948)."""
     height, width = pixels.shape[:2]
     colour = 2 if pixels.ndim == 3 and pixels.shape[2] == 3 else 0
     lines = pixels.reshape(height, -1)
@@ -54,7 +54,7 @@ def _encode_chunk(name: bytes, content: bytes) -> bytes:
 
 
 def _encode_stored_blocks(raw: bytes) -> bytes:
-    """A zlib stream of stored blocks (RFC 1950, RFC 1951)."""
+    """Encode bytes as a zlib stream of stored blocks (RFC 1950, RFC 1951)."""
     pieces = [raw[at : at + BLOCK] for at in range(0, len(raw), BLOCK)] or [b""]
     blocks = [
         struct.pack("<BHH", number == len(pieces) - 1, len(piece), len(piece) ^ 0xFFFF) + piece

@@ -1,5 +1,5 @@
-"""ID against OOD: a point for each entry, and the line that the entries lie on (Taori et al., NeurIPS 2020; Miller et
-al., ICML 2021). An entry above the line carries its skill further than its ID score lets expect."""
+"""ID against OOD: a point for each entry, and the line fitted to the entries (Taori et al., NeurIPS 2020; Miller et
+al., ICML 2021). An entry above the line has a higher OOD score than its ID score predicts."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from .svg import (
 )
 
 SIDE = 420
-"""The plot is square: both axes have one scale."""
+"""Side of the plot, which is square because both axes have the same scale."""
 
 
 def make_scatter_figure(scores: Sequence[Score], names: Sequence[str]) -> Figure | None:
-    """The scatter of the entries of one table on logit axes; None for fewer than two entries, or for a metric that does
-    not lie from 0 to 1 with more being better. names: what each entry is called.
+    """Return the scatter plot of the entries of one table on logit axes; None for fewer than two entries, or for a
+    metric that is not between 0 and 1 with higher being better. names: the names of the entries.
 
-    From three different ID scores on the least-squares line logit(OOD) = a + b logit(ID) is drawn through all
-    entries."""
+    With at least three different ID scores, the least-squares line logit(OOD) = a + b logit(ID) through all entries is
+    drawn."""
     if len(scores) < 2 or any(score.bounds != SHARE or score.better != "higher" for score in scores):
         return None
     low, high = compute_limits([estimate for score in scores for estimate in (score.id, score.ood)])
@@ -70,9 +70,9 @@ def make_scatter_figure(scores: Sequence[Score], names: Sequence[str]) -> Figure
             for name, score in zip(names, scores, strict=True)
             if len(name) <= 24 and LEFT + 60 < x.at(logit(clip_to_logit(score.id).value)) < SIDE - 60
         ]
-    caption = "Each point is an entry" + ("" if many else ", its bars 95 % intervals") + "; dashed: OOD as good as ID."
+    caption = "Each point is an entry" + ("" if many else ", with 95 % intervals") + "; dashed: OOD equal to ID."
     if fitted is not None:
-        caption += " Solid: the line through the entries; above it OOD is better than ID lets expect."
+        caption += " Solid: the line fitted to the entries; above it, OOD is higher than ID predicts."
     return Figure(
         draw_svg(content, "OOD score against ID score", SIDE, SIDE),
         "ID against OOD",

@@ -1,4 +1,4 @@
-"""Severity curves: how fast the score falls as test rows lie further from training."""
+"""Severity curves: the score as a function of the distance of test rows from the training set."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from .svg import (
 )
 
 LEADING = 5
-"""So many entries are drawn: more lines hide each other."""
+"""Maximum number of entries that are drawn; more lines would hide each other."""
 
 
 def make_severity_figure(scores: Sequence[Score], names: Sequence[str], axis: str) -> Figure | None:
-    """The curves of the first entries that have one; None where none has. axis: what severity is, with its unit."""
+    """Return the curves of the first entries that have one; None if none has. axis: the measure of severity and its
+    unit."""
     chosen = [(name, score) for name, score in zip(names, scores, strict=True) if len(score.severity) > 1][:LEADING]
     if not chosen:
         return None
@@ -71,7 +72,7 @@ def make_severity_figure(scores: Sequence[Score], names: Sequence[str], axis: st
             )
     caption = "Hollow: ID rows; filled: OOD rows; bars are 95 % intervals."
     if inside:
-        caption += " Dotted: how far the ID rows, which are like training, reach."
+        caption += " Dotted: the highest severity of the ID rows."
     return Figure(
         draw_svg(content, f"Score by severity: {axis}"),
         "Score by severity",
@@ -83,7 +84,7 @@ def make_severity_figure(scores: Sequence[Score], names: Sequence[str], axis: st
 
 
 def format_severity(point: SeverityPoint) -> str:
-    """The severities of a point: one, or from the first to the last."""
+    """Format the severities of a point: one value, or the first and the last."""
     ends = [f"{value:g}" for value in (point.first, point.last)]
     return ends[0] if ends[0] == ends[1] else "–".join(ends)
 
@@ -93,27 +94,27 @@ def _compute_range(points: Sequence[SeverityPoint]) -> tuple[float, float]:
 
 
 def list_severity_shares(score: Score) -> list[float]:
-    """The scores from the least to the most severe rows; empty for fewer than two, or where they are not shares."""
+    """Return the scores from the least to the most severe rows; empty for fewer than two, or if they are not shares."""
     if len(score.severity) < 2 or score.bounds != SHARE:
         return []
     return [point.estimate.value for point in sorted(score.severity, key=lambda point: (point.middle, point.view))]
 
 
 def draw_sparkline(score: Score, most: int = 10) -> str:
-    """The severity curve as the points of a path, 60 wide and 16 high; empty where there is none to draw."""
+    """Return the severity curve as the points of a path, 60 wide and 16 high; empty if there is none to draw."""
     values = list_severity_shares(score)
     return draw_outline(thin_values(values, most)) if values else ""
 
 
 def thin_values(values: Sequence[float], count: int) -> list[float]:
-    """At most `count` of the values, evenly spaced, the first and the last among them."""
+    """Return at most `count` of the values, evenly spaced, including the first and the last."""
     if len(values) <= count:
         return list(values)
     return [values[round(k * (len(values) - 1) / (count - 1))] for k in range(count)]
 
 
 def draw_outline(values: Sequence[float]) -> str:
-    """Shares as the points of a path, 60 wide and 16 high, whole numbers: `M0 3L12 5 24 9`."""
+    """Return shares as a path, 60 wide and 16 high, in whole numbers: `M0 3L12 5 24 9`."""
     step = 60 / (len(values) - 1)
     points = [f"{round(k * step)} {round(16 * (1 - value))}" for k, value in enumerate(values)]
     return f"M{points[0]}L{' '.join(points[1:])}"

@@ -1,4 +1,4 @@
-"""What every figure is made of: elements of SVG, axes of numbers, and the figure with its table of data."""
+"""Building blocks of figures: SVG elements, numeric axes, and the figure with its data table."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Literal
 from ....core.listings.untrusted_text import LINES, escape_untrusted
 
 WIDTH, HEIGHT = 560, 330
-"""The size of a figure in its own units; a page scales it."""
+"""Size of a figure in its own units; pages scale it."""
 
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44
-"""The room around the axes."""
+"""Margins around the axes."""
 
 SERIES = 7
-"""How many colours and shapes of marker the style sheet and `draw_marker` have."""
+"""Number of colours and marker shapes in the style sheet and `draw_marker`."""
 
 Anchor = Literal["start", "middle", "end"]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: its SVG, made here and safe as it is; what it shows, in words; and the data that are drawn, as `head`
-    and `rows` of a table. series: what is told apart by colour and shape: the number of each, and its name."""
+    """A figure: its SVG, which needs no escaping; its title and caption; and its data, as `head` and `rows` of a table.
+    series: number and name of each series, which differ by colour and shape."""
 
     svg: str
     title: str
@@ -38,7 +38,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Axis:
-    """Where the values from `low` to `high` lie: from `first` to `last` in the figure's units."""
+    """A linear axis that maps the values `low` to `high` to `first` to `last` in the figure's units."""
 
     low: float
     high: float
@@ -46,38 +46,38 @@ class Axis:
     last: float
 
     def at(self, value: float) -> float:
-        """The place of a value; one beyond the ends lies at the end."""
+        """Return the position of a value, clipped to the ends."""
         share = (value - self.low) / ((self.high - self.low) or 1.0)
         return round_coordinate(self.first + (self.last - self.first) * min(1.0, max(0.0, share)))
 
 
 def make_x_axis(low: float, high: float, width: int = WIDTH) -> Axis:
-    """The axis along the bottom."""
+    """Return the axis along the bottom."""
     return Axis(low, high, LEFT, width - RIGHT)
 
 
 def make_y_axis(low: float, high: float, height: int = HEIGHT) -> Axis:
-    """The axis along the left side, which grows upwards."""
+    """Return the axis along the left side, which increases upwards."""
     return Axis(low, high, height - BOTTOM, TOP)
 
 
 def round_coordinate(value: float) -> float:
-    """A coordinate with one decimal, and never a negative zero."""
+    """Round a coordinate to one decimal, without negative zero."""
     return round(value, 1) + 0.0
 
 
 def format_coordinate(value: float) -> str:
-    """A coordinate as SVG writes it, in as few characters as hold it."""
+    """Format a coordinate for SVG with as few characters as possible."""
     return f"{round_coordinate(value):g}"
 
 
 def escape_text(value: str) -> str:
-    """A text that strangers may have written, as SVG and HTML hold it."""
+    """Escape untrusted text for SVG and HTML."""
     return escape(escape_untrusted(value, LINES))
 
 
 def draw_label(x: float, y: float, content: str, anchor: Anchor = "middle", name: str = "") -> str:
-    """Words at a place."""
+    """Return a text element at a position."""
     kind = f' class="{name}"' if name else ""
     return (
         f'<text{kind} x="{format_coordinate(x)}" y="{format_coordinate(y)}" '
@@ -86,7 +86,7 @@ def draw_label(x: float, y: float, content: str, anchor: Anchor = "middle", name
 
 
 def draw_line(name: str, x1: float, y1: float, x2: float, y2: float) -> str:
-    """A straight line of a class."""
+    """Return a straight line with a CSS class."""
     ends = (
         f'x1="{format_coordinate(x1)}" y1="{format_coordinate(y1)}" x2="{format_coordinate(x2)}" '
         f'y2="{format_coordinate(y2)}"'
@@ -95,14 +95,14 @@ def draw_line(name: str, x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def draw_path(name: str, points: Sequence[tuple[float, float]]) -> str:
-    """A line through points."""
+    """Return a path through points."""
     return (
         f'<path class="{name}" d="M{" ".join(f"{format_coordinate(x)},{format_coordinate(y)}" for x, y in points)}"/>'
     )
 
 
 def make_step_corners(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The corners of the line that keeps each height until the next point."""
+    """Return the corners of a step line, which keeps each height until the next point."""
     corners = list(points[:1])
     for (_, before), (x, y) in pairwise(points):
         corners += [(x, before), (x, y)]
@@ -110,7 +110,7 @@ def make_step_corners(points: Sequence[tuple[float, float]]) -> list[tuple[float
 
 
 def draw_marker(series: int, x: float, y: float, tooltip: str = "", hollow: bool = False) -> str:
-    """The marker of a series: colour and shape both tell which. `tooltip` is shown when it is pointed at."""
+    """Return the marker of a series, with its colour and shape. `tooltip` is shown on hover."""
     shape = series % SERIES
     size = 4.5
     outlines = [
@@ -132,7 +132,7 @@ def draw_marker(series: int, x: float, y: float, tooltip: str = "", hollow: bool
 
 
 def draw_legend_key(series: int) -> str:
-    """The marker of a series as a small picture for a legend."""
+    """Return the marker of a series as a small SVG for a legend."""
     return (
         '<svg class="key" width="16" height="16" viewBox="0 0 16 16" '
         f'aria-hidden="true">{draw_marker(series, 8, 8)}</svg>'
@@ -140,7 +140,7 @@ def draw_legend_key(series: int) -> str:
 
 
 def draw_svg(content: Sequence[str], title: str, width: int = WIDTH, height: int = HEIGHT) -> str:
-    """The whole picture, with its title for those who do not see it."""
+    """Return the complete SVG, with its title for screen readers."""
     body = "".join(content)
     return (
         f'<svg class="figure" viewBox="0 0 {width} {height}" role="img" aria-label="{escape_text(title)}">'
@@ -149,7 +149,7 @@ def draw_svg(content: Sequence[str], title: str, width: int = WIDTH, height: int
 
 
 def list_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round values between `low` and `high`: at most `most`, in steps of 1, 2 or 5 times a power of ten."""
+    """Return at most `most` round values between `low` and `high`, in steps of 1, 2 or 5 times a power of ten."""
     if high <= low:
         return [low]
     rough = (high - low) / most
@@ -163,7 +163,7 @@ def list_ticks(low: float, high: float, most: int = 6) -> list[float]:
 def draw_axes(
     x: Axis, y: Axis, names: tuple[str, str], x_ticks: Sequence[tuple[float, str]], y_ticks: Sequence[tuple[float, str]]
 ) -> list[str]:
-    """The axes with their ticks and names: grid lines across, words below and to the left."""
+    """Return the axes with ticks and names: horizontal grid lines, labels below and to the left."""
     elements = []
     for value, tick_label in y_ticks:
         elements.append(draw_line("grid", x.first, y.at(value), x.last, y.at(value)))
@@ -182,6 +182,6 @@ def draw_axes(
 
 
 def _choose_anchor(x: Axis, at: float, tick_label: str) -> Anchor:
-    """How words stand at a tick, so that long ones do not leave the picture."""
+    """Choose the anchor of a tick label, so that long labels stay inside the figure."""
     half = 3.5 * len(tick_label)
     return "end" if at + half > x.last + RIGHT else "start" if at - half < x.first - LEFT else "middle"

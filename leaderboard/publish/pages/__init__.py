@@ -1,2 +1,2 @@
-"""The kinds of pages of a board's site, a file each: `pages(site)` gives the pages of its kind. A new kind is a new
-file."""
+"""The kinds of pages of a board's site, one module each: `pages(site)` yields the pages of its kind. To add a kind, add
+a module."""

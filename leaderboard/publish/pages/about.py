@@ -1,4 +1,4 @@
-"""About the board: what it measures, how it can be trusted, and how to take part."""
+"""The about page: what the board measures, why its scores can be trusted, and how to submit."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The page."""
+    """Yield the page."""
     yield Page("about.html", "about.html", lambda: {"board": site.snapshot, "kinds": WHAT})

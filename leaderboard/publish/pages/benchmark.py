@@ -1,4 +1,4 @@
-"""A page for every benchmark that has entries: what shifts, its tables, and figures of its main table."""
+"""A page for each benchmark with entries: its shift, its tables, and figures of its main table."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 def make_benchmark_path(benchmark: str) -> str:
-    """Where the page of a benchmark lies."""
+    """Return the path of a benchmark's page."""
     return f"benchmarks/{benchmark}.html"
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The pages of all benchmarks with a table."""
+    """Yield the pages of all benchmarks with a table."""
     views_by_benchmark: dict[str, list[TableView]] = {}
     for view in site.snapshot.views:
         views_by_benchmark.setdefault(view.table.benchmark, []).append(view)
@@ -61,7 +61,7 @@ def _make_context(site: Site, name: str, views: list[TableView]) -> dict[str, An
 
 
 def _make_figures(view: TableView) -> list[Figure]:
-    """What a table's entries can be drawn as."""
+    """Return the figures of a table's entries."""
     scores = [row.standing.score for row in view.rows]
     names = [format_model_name(row.standing) for row in view.rows]
     times = [row.standing.time for row in view.rows]
@@ -74,7 +74,7 @@ def _make_figures(view: TableView) -> list[Figure]:
 
 
 def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
-    """What a benchmark's definition and its split's manifest say; empty for one that this version does not know."""
+    """Return the contents of a benchmark's definition and its split's manifest; empty for an unknown benchmark."""
     if benchmark is None:
         return {
             **dict.fromkeys(("credit", "rule", "split", "split_page", "notes", "summary"), ""),
@@ -103,7 +103,7 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
 
 @cache
 def _describe_rule(name: str) -> str:
-    """The first sentence of a rule's description; empty where the rule is not known here."""
+    """Return the first sentence of a rule's description; empty for an unknown rule."""
     try:
         return find_rule(name).title
     except FarshiftError:
@@ -111,7 +111,7 @@ def _describe_rule(name: str) -> str:
 
 
 def _format_rule(title: str, parameters: Mapping[str, Any]) -> str:
-    """A rule's sentence with the values of its parameters, where they are short, to go on after a colon."""
+    """Return a rule's sentence with the values of its short parameters, to be placed after a colon."""
 
     def substitute(name: re.Match[str]) -> str:
         parameter = parameters.get(name[1], name[1])

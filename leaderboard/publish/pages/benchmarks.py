@@ -1,4 +1,4 @@
-"""The index of benchmarks, by kind of shift, and the aggregates over them."""
+"""The index of benchmarks by kind of shift, and the aggregates over them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The index of benchmarks."""
+    """Yield the index of benchmarks."""
     yield Page("benchmarks/index.html", "benchmarks.html", lambda: _make_context(site))
 
 
@@ -42,7 +42,7 @@ def _make_context(site: Site) -> dict[str, Any]:
 
 
 def _make_row(name: str, views: Sequence[TableView], field: str) -> dict[str, Any]:
-    """A benchmark in the index, by the first of its tables that is of this version."""
+    """Return a benchmark's row in the index, from its first current table."""
     view = next((table_view for table_view in views if table_view.table.current), views[0])
     first = [row.standing.score.model for row in view.rows if row.rank is not None and row.rank[0] == 1]
     best = view.rows[0].standing.score

@@ -1,6 +1,6 @@
-"""Published claims: what papers say, what came of rerunning it here, and the verdict.
+"""Published claims: what papers report, the result of rerunning it here, and the verdict.
 
-They are of the package, as its benchmarks are, and not of the board: the page of a version is the same everywhere.
+Claims are part of the package and not of the board, so the page is the same on every board of a version.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from ..site import Site
 
 MEANS = {
-    "reproduced": "the whole interval lies on the claim's side of its rule",
-    "not reproduced": "the whole interval lies on the other side",
-    "inconclusive": "the interval has parts on both sides, or the setting was not the claim's",
-    "comparison": "the published number was not seen in its source: compared with, not judged",
-    NOT_RUN: "the rule is written, the experiment not run",
+    "reproduced": "the whole interval satisfies the claim's rule",
+    "not reproduced": "the whole interval contradicts the claim's rule",
+    "inconclusive": "the interval includes both outcomes, or the setting differs from the claim's",
+    "comparison": "the published number was not verified in its source, so it is compared but not judged",
+    NOT_RUN: "the rule is written, but the experiment has not been run",
 }
-"""The verdicts, in their order, and what each says."""
+"""The verdicts in order, with their meanings."""
 
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 _SHORT = 3
-"""So many published and own values a table's row shows; the claim's section has all."""
+"""Maximum numbers of published and of measured values in a table row; the claim's section has all."""
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The page; the same on every board."""
+    """Yield the page, which is the same on every board."""
     yield Page("claims.html", "claims.html", _make_context)
 
 
@@ -107,7 +107,7 @@ def _describe_claim(entry: ClaimEntry) -> dict[str, Any]:
 
 
 def _make_remark(outcome: Outcome) -> str:
-    """What the reason of a verdict says beyond its rules, which are listed: why there is none."""
+    """Return why there is no verdict; empty if the listed rules already give the reason."""
     reason = outcome.reason
     unmet = any(premise.verdict != "reproduced" for premise in outcome.premises)
     return reason[:1].upper() + reason[1:] if unmet or outcome.verdict == "comparison" else ""
@@ -118,5 +118,5 @@ def _format_number(value: float | str | None) -> str:
 
 
 def _describe_interval(measurement: Measurement) -> str:
-    """What an interval is over; nothing where there is no value."""
+    """Return the source of variation that an interval covers; empty if there is no value."""
     return "" if measurement.why else measurement.interval

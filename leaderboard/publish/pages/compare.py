@@ -1,5 +1,5 @@
-"""Comparisons: of every current table the pairs among its first entries, and the baseline with each of the next; and
-pages to choose from. A server makes the page of any two to five entries (`make_compare_page`)."""
+"""Comparison pages: for each current table, the pairs among its first entries, the baseline with each of the next
+entries, and a page to choose entries. A server makes pages for any two to five entries (`make_compare_page`)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from ..site import Site
 
 FIRST, AGAINST = 3, 10
-"""Pairs among so many first entries of a table have a page, and the baseline with so many of the first."""
+"""Numbers of first entries of a table that are compared in pairs, and with the baseline."""
 
 CHOOSER = "compare/index.html"
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The list of tables, and of each the page to choose entries from and the pages of its pairs."""
+    """Yield the list of tables and, for each table, the page to choose entries and the pages of pairs."""
     yield Page(CHOOSER, "compare_list.html", lambda: {"board": site.snapshot, "views": _list_comparable_views(site)})
     for view in _list_comparable_views(site):
         yield Page(make_chooser_path(view), "compare_choose.html", partial(_make_chooser_context, site, view))
@@ -40,7 +40,7 @@ def pages(site: Site) -> Iterator[Page]:
 
 
 def list_pairs(view: TableView) -> list[tuple[Row, Row]]:
-    """The pairs of a table that have a page, each in the order of the table."""
+    """Return the pairs of a table that have a page, each in the table's order."""
     if not view.table.current:
         return []
     pairs = list(combinations(range(min(FIRST, len(view.rows))), 2))
@@ -51,13 +51,13 @@ def list_pairs(view: TableView) -> list[tuple[Row, Row]]:
 
 
 def make_pair_path(left: Row, right: Row) -> str:
-    """Where the comparison of a pair lies."""
+    """Return the path of a pair's comparison page."""
     return f"compare/{left.standing.entry}-{right.standing.entry}.html"
 
 
 def make_compare_page(site: Site, entries: Sequence[str], path: str = "compare/chosen.html") -> Page:
-    """The page that compares two to five entries of one table, by their names, as it is served at `path`.
-    `FarshiftError` says what keeps them from being compared."""
+    """Return the page at `path` that compares two to five entries of one table, given by name. Raises `FarshiftError`
+    if they cannot be compared."""
     names = list(dict.fromkeys(entries))
     if not 2 <= len(names) <= MOST:
         raise FarshiftError(f"choose two to {MOST} entries, not {len(names)}")
@@ -68,7 +68,7 @@ def make_compare_page(site: Site, entries: Sequence[str], path: str = "compare/c
     views = {locations[name][0].table.identity: locations[name][0] for name in names}
     if len(views) > 1:
         tables = " and ".join(sorted(view.table.heading for view in views.values()))
-        raise FarshiftError(f"entries of one table can be compared, not of {tables}")
+        raise FarshiftError(f"choose entries of one table; these belong to {tables}")
     (view,) = views.values()
     rows = tuple(row for row in view.rows if row.standing.entry in names)
     index = site.pages["index.html"]
@@ -77,7 +77,7 @@ def make_compare_page(site: Site, entries: Sequence[str], path: str = "compare/c
 
 
 def make_chooser_path(view: TableView) -> str:
-    """Where entries of a table are chosen."""
+    """Return the path of the page to choose a table's entries."""
     return f"compare/{view.table.anchor}.html"
 
 

@@ -1,4 +1,4 @@
-"""A page for every entry, also for those that were withdrawn or removed."""
+"""A page for each entry, including withdrawn and removed ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The pages of all entries."""
+    """Yield the pages of all entries."""
     for table_view in site.snapshot.views:
         for row in table_view.rows:
             yield _make_page(site, row, table_view)
@@ -64,7 +64,7 @@ def _make_context(site: Site, row: Row, table_view: TableView | None) -> dict[st
 
 
 def list_comparisons(row: Row, table_view: TableView) -> list[tuple[str, str]]:
-    """The comparisons of an entry that have a page: with whom, and where."""
+    """Return the comparison pages of an entry, as (name of the other entry, path)."""
     pairs = [pair for pair in list_pairs(table_view) if row in pair]
     return [
         (str((right if left is row else left).standing.score.model), make_pair_path(left, right))
@@ -73,22 +73,22 @@ def list_comparisons(row: Row, table_view: TableView) -> list[tuple[str, str]]:
 
 
 def list_facts(row: Row) -> list[tuple[str, str]]:
-    """What an entry's cards say, each in a line; what they do not say is not there."""
+    """Return the facts stated in an entry's cards, as (name, value); empty ones are omitted."""
     card, score = row.card, row.standing.score
     declared = card.get("declared", {})
     size = card.get("parameters")
     lines = [
         ("Protocol", f"{score.budget} budget" + (f", {score.steps} steps set by hand" if score.steps else "")),
-        ("Seeds", f"{', '.join(map(str, score.seeds))} (the protocol asks for {score.protocol_seeds})"),
+        ("Seeds", f"{', '.join(map(str, score.seeds))} (the protocol requires {score.protocol_seeds})"),
         ("Selection", f"{score.candidates} candidates, chosen by {score.selection}" if score.candidates > 1 else ""),
-        ("Data touched besides training", ", ".join(score.touched) or "none"),
+        ("Data used besides training", ", ".join(score.touched) or "none"),
         ("Declared training data", _join_names(declared.get("training_data"))),
         ("Declared pretraining", _join_names(declared.get("pretraining"))),
         ("Parameters", "" if size is None else f"{size:,}"),
         ("Steps trained", f"{card['steps']:,}" if "steps" in card else ""),
         (
             "Model",
-            {"own": "the team's own", "baseline": "a baseline of Farshift"}.get(
+            {"own": "the team's own model", "baseline": "a baseline of Farshift"}.get(
                 card.get("kind", ""), card.get("kind", "")
             ),
         ),

@@ -1,4 +1,4 @@
-"""The first page: who leads on which kind of shift, and every model in a table that can be searched."""
+"""The home page: the leaders on each kind of shift, and a searchable table of all models."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ..page import Page
 if TYPE_CHECKING:
     from ..site import Site
 
-DATA_DECLARATIONS = (("none", "none"), ("declared", "declared"), ("unknown", "not said"))
-"""What a card can say of other training data, as values and in words."""
+DATA_DECLARATIONS = (("none", "none"), ("declared", "declared"), ("unknown", "not stated"))
+"""What a card can declare about other training data, as (value, text)."""
 
 SIZES = (
     ("1m", "under 1 million"),
     ("100m", "under 100 million"),
     ("10b", "under 10 billion"),
     ("more", "more"),
-    ("unknown", "not said"),
+    ("unknown", "not stated"),
 )
-"""Classes of network sizes, in parameters. static/home.js has their ends."""
+"""Classes of network sizes by parameters. static/home.js has the same limits."""
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The first page."""
+    """Yield the home page."""
     yield Page("index.html", "index.html", lambda: _make_context(site))
 
 
@@ -48,5 +48,5 @@ def _make_context(site: Site) -> dict[str, Any]:
 
 
 def _make_choices(values: set[str]) -> list[tuple[str, str]]:
-    """Choices that are called what they are, sorted."""
+    """Return choices whose text equals their value, sorted."""
     return [(value, value) for value in sorted(values)]

@@ -1,4 +1,4 @@
-"""The ledger: its head, how to verify it, and every record, in pages of fixed ranges, so that a full page never
+"""Pages of the ledger: its head, how to verify it, and all records in pages of fixed ranges, so that a full page never
 changes."""
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from ..site import Site
 
 SIZE = 200
-"""Records of a page."""
+"""Number of records on a page."""
 
 BY = {"withdrawn": "its team", "removed": "the board"}
-"""The records that take an entry out of its table, and by whose decision."""
+"""The kinds of records that take an entry out of its table, and who decided it."""
 
 MOST_GONE = 100
-"""So many of them the first page of the ledger lists, the newest; all stand among the records."""
+"""Maximum number of the newest of these that the ledger's first page lists; the pages of records have all."""
 
 MOST_LINKS, LONGEST = 20, 4_000
-"""The most entries that a record's line names, and characters of its JSON that a page shows."""
+"""Maximum numbers of entries named in a record's line, and of characters of its JSON on a page."""
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The head, and a page for every range. The one after the last full range is there from the beginning, so that a
-    full page has its successor."""
+    """Yield the first page and a page for each range. The page after the last full range always exists, so that the
+    link on a full page works."""
     if not site.records:
         return
     yield Page("ledger.html", "ledger.html", partial(_make_head_context, site))
@@ -40,7 +40,7 @@ def pages(site: Site) -> Iterator[Page]:
 
 
 def count_ranges(records: int) -> int:
-    """How many pages some records take."""
+    """Return the number of pages for a number of records."""
     return records // SIZE + 1
 
 
@@ -79,8 +79,8 @@ def _make_range_context(site: Site, number: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RecordLine:
-    """A record as a page shows it. text: what happened; entries: those that it is about, by name, and what to call
-    each; more: how many others; window: of a sealed draw; quote: somebody's own words; json: the record."""
+    """A record as shown on a page. text: what happened; entries: name and model of the entries concerned; more: number
+    of further entries; window: name of the sealed window; quote: text by the team or the board; json: the record."""
 
     record: Record
     text: str
@@ -93,8 +93,8 @@ class RecordLine:
 
 
 def format_record(record: Record, models: Mapping[str, str]) -> RecordLine:
-    """A record in words; `models`: what to call an entry, by its name. A record of an unknown kind, or without what
-    its kind has, is shown by its kind alone."""
+    """Describe a record as text. models: the model of each entry by the entry's name. A record of an unknown kind, or
+    with missing fields, is described by its kind alone."""
     try:
         text, entries, remark = _WORDS.get(record.kind, _format_kind)(record)
     except (KeyError, TypeError, AttributeError):
@@ -122,17 +122,17 @@ def _format_kind(record: Record) -> Words:
 
 
 def _format_opened(record: Record) -> Words:
-    return f"The board is opened, with the key {record.body['key']}", [], str(record.body["name"])
+    return f"Board opened, with the key {record.body['key']}", [], str(record.body["name"])
 
 
 def _format_submitted(record: Record) -> Words:
     body = record.body
     if "window" in body:
-        return f"Answers to a sealed window, signed by {body.get('signed_by') or 'nobody'}", [], str(body["team"])
+        return f"Answers to a sealed window, signed by {body.get('signed_by') or 'no key'}", [], str(body["team"])
     runs = body["entries"]
     who = f"Team {body['team']}" if body["team"] else "A team without a name"
     return (
-        f"{who} submits {len(runs)} {'run' if len(runs) == 1 else 'runs'}",
+        f"{who} submitted {len(runs)} {'run' if len(runs) == 1 else 'runs'}",
         [run["entry"] for run in runs],
         body["note"],
     )
@@ -140,7 +140,7 @@ def _format_submitted(record: Record) -> Words:
 
 def _format_scored(record: Record) -> Words:
     if "window" in record.body:
-        return f"Answers to a sealed window are scored: {record.body['model']} of {record.body['team']}", [], ""
+        return f"Answers to a sealed window scored: {record.body['model']} of {record.body['team']}", [], ""
     return f"Scored by scorer {record.body['scorer']}", [record.body["entry"]], ""
 
 
@@ -148,7 +148,7 @@ def _format_rescored(record: Record) -> Words:
     body = record.body
     before, after = body["before"], body["after"]
     words = f"OOD {before['ood']:.4f} before, {after['ood']:.4f} after; ID {before['id']:.4f}, {after['id']:.4f}"
-    return f"Scored again, by scorer {body['scorer']} after {body['replaces']}: {words}", [body["entry"]], ""
+    return f"Scored again by scorer {body['scorer']}, before by {body['replaces']}: {words}", [body["entry"]], ""
 
 
 def _format_removal(record: Record) -> Words:
@@ -156,11 +156,11 @@ def _format_removal(record: Record) -> Words:
 
 
 def _format_referenced(record: Record) -> Words:
-    return "Declared to be of their tables' fields", list(record.body["declared"]), ""
+    return "Declared as reference entries, which are always ranked", list(record.body["declared"]), ""
 
 
 def _format_key_rotated(record: Record) -> Words:
-    return f"What follows is signed by the key {record.body.get('key')}", [], str(record.body.get("reason", ""))
+    return f"Later records are signed by the key {record.body.get('key')}", [], str(record.body.get("reason", ""))
 
 
 _WORDS = {

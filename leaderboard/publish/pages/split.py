@@ -1,4 +1,4 @@
-"""A page for every split that the board has entries of."""
+"""A page for each split with entries on the board."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ..site import Site
 
 BEST = 3
-"""Entries of each table that the page names."""
+"""Number of entries of each table that the page shows."""
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The pages of all splits of the board's tables, by name and version, and the list of them."""
+    """Yield the pages of all splits of the board's tables, by name and version, and their list."""
     used: dict[str, tuple[Manifest, list[TableView]]] = {}
     for view in site.snapshot.views:
         manifest = find_benchmark_manifest(view.table.benchmark)
@@ -36,12 +36,12 @@ def pages(site: Site) -> Iterator[Page]:
 
 
 def make_split_path(manifest: Manifest) -> str:
-    """Where a split's page lies."""
+    """Return the path of a split's page."""
     return f"splits/{manifest.name}/v{manifest.definition.version}.html"
 
 
 def find_benchmark_manifest(benchmark: str) -> Manifest | None:
-    """The split of a benchmark; None where benchmark or split are not known here."""
+    """Return the manifest of a benchmark's split; None if this version does not know the benchmark or the split."""
     known = load_benchmarks().get(benchmark)
     try:
         return None if known is None else known.manifest

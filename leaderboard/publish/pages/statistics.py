@@ -1,4 +1,4 @@
-"""What the numbers mean, with small pictures."""
+"""The page that explains the statistics, with small figures."""
 
 from __future__ import annotations
 
@@ -15,67 +15,68 @@ PARTS = (
     (
         "interval",
         "Intervals",
-        "Brackets are 95 % t intervals over test rows and training seeds. Rows that belong together (one speaker, one "
-        "problem with its variants) are counted as clusters, since they are right or wrong together. An entry with a "
-        "single seed has an interval over rows only: how much another seed would change is not in it.",
+        "Brackets are 95 % t intervals over test rows and training seeds. Related rows (of one speaker, or variants of "
+        "one problem) are treated as clusters, because their errors are correlated. An entry with a single seed has an "
+        "interval over rows only, which does not include the variation between seeds.",
     ),
     (
         "gap",
         "The gap",
         "ID is the score on held-out rows of the training distribution, OOD on the shifted rows. The gap, ID minus "
-        "OOD, is what the shift costs.",
+        "OOD, is the loss due to the shift.",
     ),
     (
         "paired",
         "Differences",
-        "All entries of a table answered the same rows. So differences are taken row by row. Behind the first: an "
-        "entry minus the first of its table; these intervals hold for all pairs of the table at once. Against the "
-        "baseline: two-sided paired t tests, with p-values adjusted by Holm's method for the number of entries.",
+        "All entries of a table have predictions for the same rows, so differences are computed row by row. Behind the "
+        "first: an entry minus the first of its table; these intervals hold for all pairs of the table simultaneously. "
+        "Against the baseline: two-sided paired t tests, with p-values adjusted by Holm's method for the number of "
+        "entries.",
     ),
     (
         "ranks",
         "Rank sets",
-        "The order by score is not a ranking. A rank set holds the ranks that an entry may truly have; with 95 % "
-        "confidence the sets of all entries hold their true ranks at once (max-t over all pairs; Mogstad, Romano, "
-        "Shaikh and Wilhelm, 2024). Whose set begins with 1 can be first. Rank sets are over a field: one entry a "
-        "team, by the protocol. Others are listed with their scores and the reason, unranked.",
+        "The order by score is not a ranking. A rank set contains the ranks that an entry may have; with 95 % "
+        "simultaneous confidence all sets contain the true ranks (max-t over all pairs; Mogstad, Romano, Shaikh and "
+        "Wilhelm, 2024). An entry whose set contains 1 can be first. Rank sets are computed over one entry per team "
+        "that follows the protocol. Other entries are listed unranked, with their scores and the reason.",
     ),
     (
         "ties",
         "Tie groups",
-        "Letters sum up all pairs at once (Piepho, 2004).",
+        "Letters summarise all pairwise comparisons (Piepho, 2004).",
     ),
     (
         "line",
         "ID against OOD",
-        "A model may be good on shifted rows only because it is good altogether. The line through all entries, on "
-        "logit axes, tells the two apart (Taori et al., 2020; Miller et al., 2021).",
+        "A model may have a high OOD score only because its ID score is high. The line fitted to all entries, on logit "
+        "axes, separates the two effects (Taori et al., 2020; Miller et al., 2021).",
     ),
     (
         "several",
         "Several benchmarks of a kind",
-        "On the first page a kind with several benchmarks shows on how many of them a model can be first, and the mean "
-        "of its normalised scores: 0 is what guessing gives, 100 the best possible, both fixed by the task. The "
-        "interval takes the benchmarks as measured on rows and seeds of their own. A model that lacks one of them has "
-        "no mean: the others may be the easy ones. The small curve is the mean of its severity curves, each from the "
-        "least to the most severe rows.",
+        "For a kind with several benchmarks, the home page shows on how many of them a model can be first, and the "
+        "mean of its normalised scores: 0 is chance, 100 the best possible score, both fixed by the task. The "
+        "interval assumes that the benchmarks have independent rows and seeds. A model that lacks an entry on one "
+        "of them has no mean, because the other benchmarks may be the easy ones. The small curve is the mean of its "
+        "severity curves, each from the least to the most severe rows.",
     ),
 )
-"""The parts of the page: an anchor, a title, and the text."""
+"""The sections of the page: anchor, title and text."""
 
 WORDS = (
-    ("Severity", "how far a row lies from training, such as its length; its unit stands with the benchmark"),
+    ("Severity", "how far a row is from the training set, such as its length; the benchmark's page states its unit"),
     ("Best", "the share of draws from the joint distribution of all scores in which an entry comes first"),
-    ("Worst group", "the OOD group with the worst score; its interval knows that it was picked for being the worst"),
-    ("Memorised", "of rows with a wrong label, the share on which the model repeats that wrong label"),
-    ("Attempts", "how many entries of a team were scored in a table, also those that were withdrawn"),
-    ("Budget", "full or quick: quick entries have fewer steps and seeds, and tables of their own"),
+    ("Worst group", "the OOD group with the worst score; its interval accounts for the selection of the worst group"),
+    ("Memorised", "of rows with a wrong label, the share for which the model predicts that wrong label"),
+    ("Attempts", "the number of a team's entries that were scored in a table, including withdrawn ones"),
+    ("Budget", "full or quick: quick entries have fewer steps and seeds, and separate tables"),
     ("Identity", "a digest of the split, the protocol and the scorer: only entries of one identity share a table"),
 )
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The page; the same on every board."""
+    """Yield the page, which is the same on every board."""
     yield Page(
         "statistics.html", "statistics.html", lambda: {"parts": PARTS, "words": WORDS, "figures": make_explanations()}
     )

@@ -1,4 +1,4 @@
-"""How to submit: the commands, and a form for where a server answers."""
+"""The submit page: the commands, and an upload form if the page is served by the board's server."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ..site import Site
 
 EXAMPLE = "scan/length"
-"""The benchmark of the example where the board has none of its own."""
+"""The benchmark of the example if the board has no entries."""
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The one page."""
+    """Yield the page."""
     yield Page("submit.html", "submit.html", lambda: _make_context(site))
 
 

@@ -1,4 +1,4 @@
-"""A page for every team: its key and names, its entries and attempts, and its answers to sealed windows."""
+"""A page for each team: its key and names, its entries and attempts, and its answers to sealed windows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Signer:
-    """A name and a public key that something was handed in under."""
+    """The team name and public key of a submission."""
 
     team: str
     team_key: str
@@ -28,8 +28,8 @@ class Signer:
 
 @dataclass
 class TeamRecord:
-    """What is a team's. key: its public key, empty where it did not sign; names: that it used, sorted; rows: its
-    entries with their tables; apart: those that were withdrawn or removed; answers: what it handed in to windows."""
+    """The data of a team. key: its public key, empty if it does not sign; names: the names it used, sorted; rows: its
+    entries with their tables; apart: withdrawn and removed entries; answers: its answers to sealed windows."""
 
     key: str
     names: set[str] = field(default_factory=set)
@@ -39,8 +39,8 @@ class TeamRecord:
 
 
 def make_team_slug(identity: str) -> str:
-    """The name of a team's page, by its identity (`identify_team`): the fingerprint of its key, or 16 digits of its
-    name's sha256 after `name-`; empty for the team that names nothing, which has no page."""
+    """Return the name of a team's page from its identity (`identify_team`): the fingerprint of its key, or `name-` and
+    16 digits of its name's sha256; empty for a team without a key or name, which has no page."""
     kind, _, value = identity.partition(":")
     if kind == "key":
         return compute_fingerprint(value)
@@ -48,14 +48,14 @@ def make_team_slug(identity: str) -> str:
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The pages of all teams, by their identities."""
+    """Yield the pages of all teams, by identity."""
     for identity, record in sorted(collect_teams(site).items()):
         if slug := make_team_slug(identity):
             yield Page(f"teams/{slug}.html", "team.html", partial(_make_context, site, identity, record))
 
 
 def collect_teams(site: Site) -> dict[str, TeamRecord]:
-    """What every team holds, by its identity."""
+    """Return the data of all teams by identity."""
     records: dict[str, TeamRecord] = {}
 
     def get_record(signer: Any) -> TeamRecord:

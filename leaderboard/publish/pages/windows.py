@@ -1,4 +1,4 @@
-"""The sealed windows: what they are, where each stands by the ledger, its terms, its results, and how to check them."""
+"""The page of sealed windows: an explanation, and the state, terms, results and verification of each window."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 _STEPS = {
     "seed_committed": "Committed to the secret",
-    "window_opened": "Drawn and opened",
+    "window_opened": "Test set drawn, opened",
     "window_closed": "Closed",
     "seed_revealed": "Secret revealed",
 }
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The one page of all windows; also where there are none, for it says what they are."""
+    """Yield the page of all windows, also if there are none, because it explains what they are."""
     yield Page("windows.html", "sealed_windows.html", lambda: _make_context(site))
 
 
@@ -40,8 +40,8 @@ def _make_context(site: Site) -> dict[str, Any]:
 
 
 def describe_window(results: Mapping[str, Any], window: Window | None) -> dict[str, Any]:
-    """A window as the page shows it. one: its results (sealed/results.py); window: as the ledger has it. No clock is
-    read: what stands here changes when a record is added, and at no other time."""
+    """Describe a window for the page. one: its results (sealed/results.py); window: its state in the ledger. The clock
+    is not read, so the page changes only when a record is added."""
     terms = results["terms"]
     return {
         **results,
@@ -58,24 +58,24 @@ def describe_window(results: Mapping[str, Any], window: Window | None) -> dict[s
 
 
 def describe_state(results: Mapping[str, Any], window: Window | None) -> str:
-    """Where a window stands by its records alone."""
+    """Return the state of a window from its records alone."""
     terms = results["terms"]
     if results["seed"]:
         return "Revealed"
     if window is None or window.opened is None:
-        return "Committed: not drawn yet"
+        return "Committed: the test set is not drawn yet"
     if window.closed is not None:
         return f"Closed: the secret is due by {terms.get('reveals') or 'no announced time'}"
     return f"Open for answers from {terms['opens']} until {terms['closes']}"
 
 
 def make_anchor(name: str) -> str:
-    """A window's name as an id in the page."""
+    """Return a window's name as an HTML id."""
     return "window-" + re.sub("[^A-Za-z0-9_-]+", "-", name)
 
 
 def describe_receipt(window: Window, digest: str) -> dict[str, str]:
-    """What the ledger says of some answers: their digest, when they were taken, and by whom."""
+    """Return the ledger's record of answers: their digest, the time they were accepted, and the team."""
     body = window.answers[digest]
     signer = Signer(str(body["team"]), str(body.get("signed_by", "")))
     slug = make_team_slug(identify_team(signer))

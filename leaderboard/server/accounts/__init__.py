@@ -1,1 +1,1 @@
-"""Who may hand in, and how much: access tokens, quotas, rate limits, and an audit of what was refused."""
+"""Who may submit, and how much: access tokens, quotas, rate limits, and an audit log of refusals."""

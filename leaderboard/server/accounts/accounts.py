@@ -1,4 +1,4 @@
-"""Who sends a request, and whether it may be answered."""
+"""The sender of a request, and whether the request is permitted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .tokens import find_token
 
 @dataclass(frozen=True)
 class Sender:
-    """owner: whose quotas count, `team NAME` or, without a token, `address A`. team, team_key: who a submission must
-    be of; empty where anybody may be. token: the token's id, or empty."""
+    """The sender of a request. owner: whose quotas count, `team NAME` or, without a token, `address A`. team, team_key:
+    the team that submissions must belong to; empty for any team. token: the token's id, or empty."""
 
     owner: str
     team: str = ""
@@ -24,7 +24,7 @@ class Sender:
 
     @property
     def name(self) -> str:
-        """For the audit."""
+        """The sender's name in the audit log."""
         return f"token {self.token}" if self.token else self.owner
 
 
@@ -36,33 +36,33 @@ class Accounts:
         self.rates = RequestRates(settings.requests_a_minute)
 
     def admit(self, address: str) -> None:
-        """Count a request of an address. Raises `HTTPProblem` (429) where there were too many."""
+        """Count a request from an address. Raises `HTTPProblem` (429) if there were too many."""
         self._count(f"address {address}")
 
     def sender(self, authorisation: str, address: str, scope: str) -> Sender:
-        """Who sends a request with this `Authorization` header, for something that needs `scope`. Raises `HTTPProblem`:
-        401 without a valid token, 403 where it is not for this, 429 after too many requests."""
+        """Return the sender of a request with this `Authorization` header that needs `scope`. Raises `HTTPProblem`: 401
+        without a valid token, 403 if the token lacks the scope, 429 after too many requests."""
         self.admit(address)
         if not authorisation:
             if self.settings.open:
                 return Sender(f"address {address}")
-            raise HTTPProblem.make(401, "a token of your team is needed: ask whoever runs this board for one")
+            raise HTTPProblem.make(401, "a token of your team is required: ask the board's operator for one")
         scheme, _, given = authorisation.partition(" ")
         match = find_token(self.store, given.strip()) if scheme.lower() == "bearer" else None
         if match is None:
-            raise HTTPProblem.make(401, "this token is unknown here")
+            raise HTTPProblem.make(401, "this board does not know the token")
         token, state = match
         if state != "valid":
-            raise HTTPProblem.make(401, f"this token is {state}: ask whoever runs this board for another")
+            raise HTTPProblem.make(401, f"this token is {state}: ask the board's operator for a new one")
         self._count(f"token {token.id}")
         if scope not in token.scopes:
-            raise HTTPProblem.make(403, f"this token is for {', '.join(token.scopes)}, not for {scope}")
+            raise HTTPProblem.make(403, f"this token has the scope {', '.join(token.scopes)}, not {scope}")
         return Sender(token.owner, token.team, token.team_key, token.id)
 
     def refused(self, sender: Sender, what: str, why: str) -> None:
-        """Note a refusal for the audit."""
+        """Record a refusal in the audit log."""
         commit_event(self.store, sender.name, what, owner=sender.owner, why=why)
 
     def _count(self, name: str) -> None:
         if after := self.rates.wait(name):
-            raise HTTPProblem.make(429, "too many requests: wait a little", after)
+            raise HTTPProblem.make(429, "too many requests: try again later", after)

@@ -1,5 +1,5 @@
-"""Who did what to a board that its ledger does not say: tokens made and revoked, quotas that were exceeded, and whose
-account of the machine removed an entry."""
+"""Audit log of events that the ledger does not record: tokens created and revoked, quotas exceeded, and the operating
+system account that removed an entry."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Event:
-    """time: UTC, ISO 8601. who: `operator NAME`, `token ID`, `address A`; what: `token-created` and the like; detail:
-    plain JSON. Never a token."""
+    """An event. time: UTC, ISO 8601. who: `operator NAME`, `token ID` or `address A`. what: the kind of event, such as
+    `token-created`. detail: plain JSON, which never contains a token."""
 
     time: str
     who: str
@@ -30,7 +30,7 @@ class Event:
 
 
 def record_event(connection: Connection, who: str, what: str, **detail: Any) -> None:
-    """Write an event down, in the transaction of what it tells of."""
+    """Record an event in the transaction of the change that it describes."""
     detail_json = json.dumps(detail, sort_keys=True, ensure_ascii=False)
     connection.execute(
         insert(AUDIT).values(time=read_database_time(connection), who=who, what=what, detail=detail_json)
@@ -38,20 +38,20 @@ def record_event(connection: Connection, who: str, what: str, **detail: Any) -> 
 
 
 def commit_event(store: Store, who: str, what: str, **detail: Any) -> None:
-    """The same, in a transaction of its own."""
+    """Record an event in a separate transaction."""
     with store.committing() as connection:
         record_event(connection, who, what, **detail)
 
 
 def read_events(store: Store) -> list[Event]:
-    """Every event, the oldest first."""
+    """Return all events, the oldest first."""
     with store.reading() as connection:
         rows = connection.execute(select(AUDIT).order_by(AUDIT.c.number)).mappings().all()
     return [Event(format_iso_time(row["time"]), row["who"], row["what"], json.loads(row["detail"])) for row in rows]
 
 
 def get_operator() -> str:
-    """Who runs a command on the board's machine."""
+    """Return the name of the user who runs a command on the board's machine."""
     try:
         return f"operator {getpass.getuser()}"
     except (OSError, KeyError, ImportError):

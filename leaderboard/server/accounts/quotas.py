@@ -1,4 +1,4 @@
-"""How much a team may hand in: submissions and bytes in 24 hours, and submissions that wait at once."""
+"""Quotas of a team: submissions and bytes in 24 hours, and submissions in the queue at once."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 DAY = 86400.0
 _SOON = 30
-"""Seconds after which a full queue is worth another try."""
+"""Seconds after which a submission to a full queue may be repeated."""
 
 
 class QuotaExceeded(FarshiftError):
-    """A team has handed in as much as it may. `after`: seconds until it may again; None where it never may."""
+    """A quota is exceeded. `after`: seconds until a new attempt is possible; None if it never is."""
 
     after: int | None = None
 
@@ -32,24 +32,24 @@ class QuotaExceeded(FarshiftError):
 
 
 def charge_quota(connection: Connection, settings: ServerSettings, owner: str, size: int, job: str, at: float) -> None:
-    """Count a submission against its owner's quotas. `QuotaExceeded` where one would be exceeded."""
+    """Count a submission against its owner's quotas. Raises `QuotaExceeded` if one would be exceeded."""
     connection.execute(delete(CHARGES).where(CHARGES.c.time <= at - DAY))
     check_quota(connection, settings, owner, size, at)
     connection.execute(insert(CHARGES).values(owner=owner, time=at, size=size, job=job))
 
 
 def check_quota(connection: Connection, settings: ServerSettings, owner: str, size: int, at: float) -> None:
-    """`QuotaExceeded` where a submission would exceed one of its owner's quotas."""
+    """Raise `QuotaExceeded` if a submission would exceed one of its owner's quotas."""
     whose = and_(CHARGES.c.owner == owner, CHARGES.c.time > at - DAY)
     query = select(CHARGES.c.time, CHARGES.c.size).where(whose).order_by(CHARGES.c.time)
     spent = [(float(time), int(bytes)) for time, bytes in connection.execute(query).all()]
     if len(spent) >= settings.submissions_a_day:
         raise QuotaExceeded.because(
-            f"{settings.submissions_a_day} submissions are taken of a team in 24 hours: try again later",
+            f"a team may submit {settings.submissions_a_day} times in 24 hours: try again later",
             spent[-settings.submissions_a_day][0] + DAY - at,
         )
     if size > settings.bytes_a_day:
-        raise QuotaExceeded.because(f"{settings.bytes_a_day} bytes are taken of a team in 24 hours", None)
+        raise QuotaExceeded.because(f"a team may submit {settings.bytes_a_day} bytes in 24 hours", None)
     left = settings.bytes_a_day - size
     total = sum(bytes for _, bytes in spent)
     for time, bytes in spent:
@@ -59,15 +59,15 @@ def check_quota(connection: Connection, settings: ServerSettings, owner: str, si
         until = time + DAY - at
     if sum(bytes for _, bytes in spent) > left:
         raise QuotaExceeded.because(
-            f"{settings.bytes_a_day} bytes are taken of a team in 24 hours: try again later", until
+            f"a team may submit {settings.bytes_a_day} bytes in 24 hours: try again later", until
         )
     waiting = select(func.count()).where(JOBS.c.owner == owner, JOBS.c.state.in_(("queued", "running")))
     if connection.execute(waiting).scalar_one() >= settings.queued_at_once:
         raise QuotaExceeded.because(
-            f"{settings.queued_at_once} submissions of a team wait at once: try again when one is done", _SOON
+            f"a team may have {settings.queued_at_once} submissions in the queue: try again when one is done", _SOON
         )
 
 
 def refund_quota(connection: Connection, job: str) -> None:
-    """Give back what a job was charged."""
+    """Refund the quota that a job was charged."""
     connection.execute(delete(CHARGES).where(CHARGES.c.job == job))

@@ -1,4 +1,5 @@
-"""Rate limits, as token buckets: in the memory of each server process, so that several allow as many times more."""
+"""Rate limits as token buckets, in the memory of each server process: with n processes the effective limit is n times
+as high."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ from math import ceil
 from threading import Lock
 
 _MOST = 100_000
-"""Names that are remembered; then those that have been silent are forgotten."""
+"""Maximum number of names in memory; above it, names with full buckets are dropped."""
 
 
 class RequestRates:
-    """a_minute: requests of each name, in the long run and at once."""
+    """A token bucket per name. a_minute: requests per minute of each name, and the burst size."""
 
     def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.a_minute, self._clock = a_minute, clock
@@ -20,7 +21,8 @@ class RequestRates:
         self._lock = Lock()
 
     def wait(self, name: str) -> int:
-        """Seconds until a request of this name is due again: 0 where it may be answered now, and is counted."""
+        """Return the seconds until this name may send a request; 0 if it may now, in which case the request is
+        counted."""
         with self._lock:
             at = self._clock()
             if len(self._left) >= _MOST:

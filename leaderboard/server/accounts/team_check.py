@@ -1,4 +1,4 @@
-"""Whose submissions a token may hand in: its team's."""
+"""Check that a submission belongs to its token's team."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ...validation.problem import Problems
 
 
 def require_team(submission: Submission, team: str, team_key: str) -> None:
-    """Refuse a submission of another team than a token's, or, where the token names a key, one that this key did not
-    sign. Raises `BadSubmission`."""
+    """Raise `BadSubmission` if a submission belongs to another team than the token, or, if the token names a key, is
+    not signed by that key."""
     problems = Problems()
     if submission.team != team:
-        what = f"is of the team {escape_untrusted(submission.team)!r}, and the token is of {escape_untrusted(team)!r}"
+        what = f"names the team {escape_untrusted(submission.team)!r}, but the token is for {escape_untrusted(team)!r}"
         problems.add("team-other", CARD, what, "team")
     if team_key and submission.team_key != team_key:
         whose = f"signed by the key {compute_fingerprint(submission.team_key)}" if submission.team_key else "not signed"
         problems.add(
-            "team-other", CARD, f"is {whose}, and the token is for the key {compute_fingerprint(team_key)}", "signature"
+            "team-other", CARD, f"is {whose}, but the token is for the key {compute_fingerprint(team_key)}", "signature"
         )
     problems.refuse_if_any("the submission")

@@ -1,4 +1,4 @@
-"""Access tokens: `fs_` and 256 random bits. The database has their sha256 only: whoever reads it can use none."""
+"""Access tokens: `fs_` and 256 random bits. The database stores only their sha256, so a leak of it reveals no token."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PREFIX = "fs_"
 SCOPES = ("hand-in", "submit")
-"""What a token may be for: answers to sealed windows, and submissions."""
+"""The scopes of tokens: answers to sealed windows, and submissions."""
 
 _TOKEN = re.compile(r"fs_[A-Za-z0-9_-]{43}")
 _DAYS = re.compile(r"([1-9][0-9]{0,4})d")
@@ -31,8 +31,8 @@ _DAYS = re.compile(r"([1-9][0-9]{0,4})d")
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token. id: its name in lists; team: who may hand in with it; team_key: the public key that
-    must have signed what is handed in, or empty; times: seconds since 1970."""
+    """The record of a token. id: its name in lists; team: the team that may submit with it; team_key: the public key
+    that must have signed its submissions, or empty; times: seconds since 1970."""
 
     id: str
     team: str
@@ -44,11 +44,11 @@ class Token:
 
     @property
     def owner(self) -> str:
-        """Whose quotas it counts against."""
+        """The owner whose quotas it counts against."""
         return f"team {self.team}"
 
     def state(self, at: float) -> str:
-        """valid, expired or revoked."""
+        """Return `valid`, `expired` or `revoked`."""
         if self.revoked is not None:
             return "revoked"
         return "expired" if self.expires is not None and self.expires <= at else "valid"
@@ -63,18 +63,19 @@ class Token:
 def create_token(
     store: Store, team: str, key: str = "", scopes: tuple[str, ...] = SCOPES, expires: str = ""
 ) -> tuple[str, Token]:
-    """Make a token: itself, which is told this once, and what is kept of it. expires: days, such as `90d`."""
+    """Create a token. Returns the token, which is shown only this once, and its stored record. expires: days, such as
+    `90d`."""
     if not team.strip() or not team.isprintable() or len(team) > 200:
-        raise FarshiftError("a token is a team's: name it as its submissions do (--team NAME)")
+        raise FarshiftError("a token belongs to a team: give the team's name as in its submissions (--team NAME)")
     if key and not re.fullmatch(r"[0-9a-f]{64}", key):
-        raise FarshiftError("a team's public key has 64 hexadecimal digits: farshift team prints it")
+        raise FarshiftError("a team's public key has 64 hexadecimal digits: `farshift team` prints it")
     if unknown := sorted(set(scopes) - set(SCOPES)):
-        raise FarshiftError(f"no scope is called {escape_untrusted(unknown[0])!r}: there are {', '.join(SCOPES)}")
+        raise FarshiftError(f"unknown scope {escape_untrusted(unknown[0])!r}: choose from {', '.join(SCOPES)}")
     if not scopes:
-        raise FarshiftError(f"a token without a scope is of no use: there are {', '.join(SCOPES)}")
+        raise FarshiftError(f"a token needs at least one scope: choose from {', '.join(SCOPES)}")
     days = _DAYS.fullmatch(expires)
     if expires and days is None:
-        raise FarshiftError(f"--expires {escape_untrusted(expires)} is no number of days, such as 90d")
+        raise FarshiftError(f"--expires {escape_untrusted(expires)}: write a number of days, such as 90d")
     token = PREFIX + secrets.token_urlsafe(32)
     with store.committing() as connection:
         at = read_database_time(connection)
@@ -89,13 +90,13 @@ def create_token(
 
 
 def list_tokens(store: Store) -> list[Token]:
-    """Every token there was, the oldest first."""
+    """Return all tokens, also expired and revoked ones, the oldest first."""
     with store.reading() as connection:
         return [_read_row(row) for row in connection.execute(select(TOKENS).order_by(TOKENS.c.created)).mappings()]
 
 
 def revoke_token(store: Store, id: str, reason: str = "") -> Token:
-    """From now on nothing is taken with a token."""
+    """Revoke a token, so that it is no longer accepted."""
     known = {item.id: item for item in list_tokens(store)}
     if id not in known:
         raise UnknownName("token", id, known, "(farshift board token list)")
@@ -107,14 +108,14 @@ def revoke_token(store: Store, id: str, reason: str = "") -> Token:
 
 
 def find_token(store: Store, token: str) -> tuple[Token, str] | None:
-    """What is known of a token that somebody shows, and its state; None where there is no such token."""
+    """Return the record and state of a presented token; None if it is unknown."""
     if not _TOKEN.fullmatch(token):
         return None
     hash = _hash_token(token)
     with store.reading() as connection:
         row = connection.execute(select(TOKENS).where(TOKENS.c.hash == hash)).mappings().first()
         at = read_database_time(connection)
-    # The database compared digests, whose bytes nobody can choose; this says so once more, in constant time.
+    # The database compared digests, whose bytes an attacker cannot choose; compare again in constant time.
     if row is None or not compare_digest(row["hash"], hash):
         return None
     record = _read_row(row)

@@ -1,1 +1,1 @@
-"""What was handed in over HTTP: kept on the disk, queued in the ledger's database, scored by worker processes."""
+"""Submissions over HTTP: stored on the disk, queued in the ledger's database, scored by worker processes."""

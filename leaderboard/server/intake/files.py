@@ -1,5 +1,5 @@
-"""The files of submissions on their way: `uploads/` in the board's folder, which only its owner may read. Of a board
-whose files lie in an object store they lie there too (`stored_files.py`)."""
+"""Files of submissions that are not entered yet: `uploads/` in the board's folder, readable only by its owner. A board
+with an object store keeps them there too (`stored_files.py`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .queue import Queue
 
 SPARE = 64 << 20
-"""Bytes of the disk that no submission is taken to."""
+"""Bytes of free disk space that submissions may not use."""
 
 ID = re.compile(r"[0-9a-f]{64}")
 _FILE = re.compile(r"\.?([0-9a-f]{64})\.(zip|part|[0-9a-f]{8})")
@@ -27,13 +27,14 @@ _HOUR = 3600.0
 
 
 class UploadFiles:
-    """A file while it comes in (`part`) and when it is whole (`whole`), by its id: 256 random bits."""
+    """Uploaded files by id (256 random bits): partial while they are received (`part`), then complete
+    (`complete_path`)."""
 
     def __init__(self, board: Path) -> None:
         self.folder = board / UPLOADS
 
     def new(self) -> str:
-        """An id that nobody can guess, and an empty file for it."""
+        """Create an unguessable id and an empty file for it."""
         id = secrets.token_hex(32)
         with translate_os_errors(self.folder, ADVICE):
             self.folder.mkdir(mode=0o700, exist_ok=True)
@@ -47,19 +48,19 @@ class UploadFiles:
         return self.folder / f"{id}.zip"
 
     def here(self, id: str) -> Path | None:
-        """A finished file, on this machine; None where there is none."""
+        """Return the path of a complete file on this machine; None if there is none."""
         return self.complete_path(id) if self.complete_path(id).is_file() else None
 
     def has_room(self, size: int) -> bool:
-        """Whether the disk has room for so many bytes more."""
+        """Return whether the disk has enough free space for `size` more bytes."""
         return shutil.disk_usage(self.folder.parent).free >= size + SPARE
 
     def finish(self, id: str) -> None:
-        """What came in is whole, and kept when this returns: on the disk, or in the store."""
+        """Mark a file as complete. When this returns, it is stored durably: on the disk, or in the object store."""
         self.settle(id)
 
     def settle(self, id: str) -> None:
-        """What came in is whole, and on the disk of this machine when this returns."""
+        """Mark a file as complete. When this returns, it is on the disk of this machine."""
         with translate_os_errors(self.folder, ADVICE):
             with self.part(id).open("rb") as file:
                 os.fsync(file.fileno())
@@ -67,22 +68,22 @@ class UploadFiles:
             fsync_folder(self.folder)
 
     def drop(self, id: str) -> None:
-        """Nothing of it is needed any more."""
+        """Delete a file everywhere."""
         self.clear(id)
 
     def clear(self, id: str) -> None:
-        """Nothing of it is needed on this machine any more."""
+        """Delete a file on this machine."""
         for path in (self.complete_path(id), *self.folder.glob(f".{id}.*")):
             path.unlink(missing_ok=True)
 
     def ids(self) -> dict[str, float]:
-        """Every id with a file, and for how many seconds nothing was written to it that is known of."""
+        """Return all ids with a file, and the seconds since the last known write to each."""
         ages: dict[str, float] = {}
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             name = _FILE.fullmatch(path.name)
             try:
                 age = time.time() - path.stat().st_mtime
-            except FileNotFoundError:  # just cleared away
+            except FileNotFoundError:  # just deleted
                 continue
             if name is not None:
                 ages[name[1]] = min(age, ages.get(name[1], age))
@@ -90,18 +91,18 @@ class UploadFiles:
 
 
 def describe_missing_files(queue: Queue, files: UploadFiles) -> str:
-    """What to say where submissions are queued whose files are not on this machine; else nothing."""
+    """Return a warning if files of queued submissions are not on this machine, else an empty string."""
     lost = sum(files.here(job.id) is None for job in queue.jobs(("queued",)))
     if not lost:
         return ""
     return (
-        f"{lost} queued submissions have no file in {files.folder}: machines that share a database share the board's "
-        "folder too, or have its files in an object store (farshift board init --files)"
+        f"{lost} queued submissions have no file in {files.folder}: machines that share a database must also share the "
+        "board's folder, or keep its files in an object store (farshift board init --files)"
     )
 
 
 def sweep_files(queue: Queue, files: UploadFiles) -> None:
-    """Clear away what killed processes and clients that went away left: files of no job, once an hour old."""
+    """Delete files without a job that are over an hour old: left by killed processes and disconnected clients."""
     queue.settle()
     needed = {job.id for job in queue.jobs(("queued", "running"))}
     for id, age in files.ids().items():

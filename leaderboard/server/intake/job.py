@@ -1,4 +1,4 @@
-"""A submission on its way: queued -> running -> entered, refused or failed."""
+"""A submission in the queue: queued -> running -> entered, refused or failed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ENDED = (ENTERED, REFUSED, FAILED)
 
 @dataclass(frozen=True)
 class Job:
-    """A submission that was acknowledged. owner: whose quota it counts against; team, team_key: what its token stands
-    for, both empty without one; digest: sha256 of its file. Times are seconds since 1970. due: when it may be taken;
-    lease: until when its worker has it; position: its place in the queue, 1 for the next, 0 where it is not queued.
-    reason: why it was refused, where there are no problems, or failed."""
+    """An acknowledged submission. owner: whose quota it counts against; team, team_key: those of its token, both empty
+    without one; digest: sha256 of its file. Times are seconds since 1970. due: the earliest time to start it; lease:
+    the time at which its worker's lease ends; position: its place in the queue, 1 for the next, 0 if it is not queued.
+    reason: why it failed, or why it was refused if there are no `problems`."""
 
     id: str
     owner: str
@@ -40,13 +40,13 @@ class Job:
 
     @classmethod
     def of(cls, row: Mapping[Any, Any], position: int = 0) -> Job:
-        """The job in a row of the table."""
+        """Create a job from a row of the database table."""
         values = {name: row[name] for name in cls.__dataclass_fields__ if name != "position"}
         lists = {name: tuple(json.loads(row[name])) for name in ("entries", "problems")}
         return cls(**values | lists, position=position)
 
     def record(self) -> dict[str, Any]:
-        """What whoever knows its id is told."""
+        """Return the public state as plain JSON, for clients that know the id."""
         record: dict[str, Any] = {
             "id": self.id,
             "state": self.state,
@@ -63,5 +63,5 @@ class Job:
 
 
 def format_iso_time(seconds: float) -> str:
-    """A time as people and programs read it, in UTC."""
+    """Format a time in UTC as ISO 8601."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

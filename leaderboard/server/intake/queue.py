@@ -1,8 +1,8 @@
-"""The queue of submissions, in the ledger's database: every step is one transaction, on the disk when it returns.
+"""The queue of submissions, in the ledger's database. Each step is one transaction, durable when it returns.
 
-A worker has a job for the time of its lease, which it extends while it works. What a lease runs out of goes back to the
-queue; after some attempts it has failed, with a reason, and its quota is given back. Whatever is killed, a job that was
-acknowledged is queued, runs on a lease that ends, or has ended.
+A worker holds a job for the time of its lease, which it extends while it works. A job whose lease expires returns to
+the queue; after several attempts it fails with a reason, and its quota is refunded. So whichever process is killed, an
+acknowledged job is queued, running on a lease that expires, or ended.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 MAX_REASON = 1000
 _WAITS = 5.0
-"""Seconds until the second attempt; twice as long before each later one."""
+"""Seconds until the second attempt; doubled before each later one."""
 
 
 class Queue:
-    """The queue of one board. Any number of processes may have one. clock: for tests."""
+    """The queue of one board, which any number of processes may use. clock: for tests."""
 
     def __init__(self, store: Store, settings: ServerSettings, clock: Callable[[], float] | None = None) -> None:
         self.store, self.settings, self._clock = store, settings, clock
@@ -39,11 +39,11 @@ class Queue:
     def enqueue(
         self, id: str, owner: str, digest: str, size: int, *, team: str = "", team_key: str = "", token: str = ""
     ) -> tuple[Job, bool]:
-        """Take a submission in, whose file is on the disk as that of `id`; the job, and whether the file is now the
-        job's. The owner's same bytes are one job: queued, running or entered, it stays as it is; refused or failed, it
-        is queued again, with this file. Raises `QuotaExceeded`."""
+        """Add a submission whose file is stored under `id`. Returns the job, and whether it now uses this file. The
+        same bytes from the same owner are one job: if it is queued, running or entered, nothing changes; if it was
+        refused or failed, it is queued again with this file. Raises `QuotaExceeded`."""
         with self._changing() as (connection, at):
-            if connection.dialect.name == "postgresql":  # two servers count one quota one after the other
+            if connection.dialect.name == "postgresql":  # servers must update a quota one after the other
                 connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
             self._settle(connection, at)
             is_same_upload = and_(JOBS.c.owner == owner, JOBS.c.digest == digest)
@@ -77,32 +77,32 @@ class Queue:
         return job, True
 
     def require_left(self, owner: str, size: int) -> None:
-        """`QuotaExceeded` where this much of an owner would not be taken now: asked before its bytes are."""
+        """Raise `QuotaExceeded` if a submission of this size would exceed a quota; called before its body is read."""
         with self.store.reading() as connection:
             check_quota(connection, self.settings, owner, size, self._now(connection))
 
     def charge(self, owner: str, size: int, what: str) -> None:
-        """Count something that is not queued. Raises `QuotaExceeded`."""
+        """Count a submission that is not queued. Raises `QuotaExceeded`."""
         with self._changing() as (connection, at):
             if connection.dialect.name == "postgresql":
                 connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
             charge_quota(connection, self.settings, owner, size, what, at)
 
     def known(self, owner: str, digest: str) -> Job | None:
-        """The owner's job of these bytes, unless it is to be handed in again."""
+        """Return the owner's job with this digest, unless it ended without an entry and may be submitted again."""
         self._settle_what_is_late()
         with self.store.reading() as connection:
             job = self._find(connection, and_(JOBS.c.owner == owner, JOBS.c.digest == digest))
         return job if job is not None and job.state not in (REFUSED, FAILED) else None
 
     def find(self, id: str) -> Job | None:
-        """The job of this id."""
+        """Return the job with this id."""
         self._settle_what_is_late()
         with self.store.reading() as connection:
             return self._find(connection, JOBS.c.id == id)
 
     def jobs(self, states: Sequence[str] = (QUEUED, RUNNING, *ENDED)) -> list[Job]:
-        """The jobs in some states, in the order in which they came."""
+        """Return the jobs in some states, in order of submission."""
         self._settle_what_is_late()
         with self.store.reading() as connection:
             query = select(JOBS).where(JOBS.c.state.in_(states)).order_by(JOBS.c.number)
@@ -112,7 +112,7 @@ class Queue:
         return [Job.of(row, places.get(row["id"], 0)) for row in rows]
 
     def counts(self) -> dict[str, int]:
-        """How many jobs are in each state."""
+        """Return the number of jobs in each state."""
         self._settle_what_is_late()
         with self.store.reading() as connection:
             rows = connection.execute(select(JOBS.c.state, func.count()).group_by(JOBS.c.state)).all()
@@ -120,8 +120,8 @@ class Queue:
         return {state: counts.get(state, 0) for state in (QUEUED, RUNNING, *ENDED)}
 
     def take(self, worker: str) -> Job | None:
-        """The next job, now this worker's until its lease ends; None where there is nothing to do."""
-        with self.store.reading() as connection:  # no lock where there is nothing
+        """Lease the next job to this worker; None if there is none."""
+        with self.store.reading() as connection:  # take no lock if the queue is empty
             at = self._now(connection)
             waiting = or_(
                 and_(JOBS.c.state == QUEUED, JOBS.c.due <= at), and_(JOBS.c.state == RUNNING, JOBS.c.lease < at)
@@ -140,21 +140,22 @@ class Queue:
             return self._find(connection, JOBS.c.id == id)
 
     def extend(self, job: Job) -> bool:
-        """Extend a worker's lease of a job; False where it is no longer its worker's."""
+        """Extend a worker's lease of a job. Returns False if the worker has lost the lease."""
         with self._changing() as (connection, at):
             lease = {"lease": at + self.settings.lease_seconds}
             return connection.execute(update(JOBS).where(_match_attempt(job)).values(lease)).rowcount == 1
 
     def entered(self, job: Job, entries: Sequence[str]) -> bool:
-        """The ledger has it. False where the job is no longer its worker's, as for the others below."""
+        """Mark a job as entered in the ledger. Returns False if the worker has lost the lease; so do the methods
+        below."""
         return self._end(job, ENTERED, entries=json.dumps(list(entries)))
 
     def refused(self, job: Job, reason: str, problems: Sequence[dict[str, str]] = ()) -> bool:
-        """It cannot be entered as it is. It counts against the quota."""
+        """Mark a job as refused: its submission is not valid. It still counts against the quota."""
         return self._end(job, REFUSED, reason=reason[:MAX_REASON], problems=json.dumps(list(problems)))
 
     def broke(self, job: Job, reason: str) -> bool:
-        """An attempt ended with neither: there is another, or the job has failed."""
+        """Record a failed attempt: the job is queued again, or fails after its last attempt."""
         with self._changing() as (connection, at):
             row = connection.execute(select(JOBS).where(_match_attempt(job)).with_for_update()).mappings().first()
             if row is not None:
@@ -162,18 +163,19 @@ class Queue:
             return row is not None
 
     def give_back(self, job: Job) -> bool:
-        """A worker that is stopped gives its job back; it is no attempt."""
+        """Return the job of a stopped worker to the queue, without counting an attempt."""
         with self._changing() as (connection, at):
             back = {"state": QUEUED, "lease": None, "worker": "", "updated": at, "attempts": JOBS.c.attempts - 1}
             return connection.execute(update(JOBS).where(_match_attempt(job)).values(back)).rowcount == 1
 
     def settle(self) -> None:
-        """Put what leases ran out of back into the queue."""
+        """Return jobs with expired leases to the queue."""
         with self._changing() as (connection, at):
             self._settle(connection, at)
 
     def _settle_what_is_late(self) -> None:
-        """The same where there is something, so that readers take no lock: nobody may be at work to do it."""
+        """Like `settle`, but lock only if a lease has expired, so that readers take no lock. No worker may be running
+        to do it."""
         with self.store.reading() as connection:
             late = select(JOBS.c.id).where(JOBS.c.state == RUNNING, JOBS.c.lease < self._now(connection)).limit(1)
             if connection.execute(late).first() is None:
@@ -183,7 +185,7 @@ class Queue:
     def _settle(self, connection: Connection, at: float) -> None:
         late = select(JOBS).where(JOBS.c.state == RUNNING, JOBS.c.lease < at).with_for_update(skip_locked=True)
         for row in connection.execute(late).mappings().all():
-            self._again(connection, row, at, "its worker was ended, or lost the database, while it scored it")
+            self._again(connection, row, at, "its worker was stopped, or lost the database, while scoring it")
 
     def _again(self, connection: Connection, row: Any, at: float, reason: str) -> None:
         ends = row["attempts"] >= self.settings.attempts
@@ -218,7 +220,7 @@ class Queue:
 
 
 def _match_attempt(job: Job) -> ColumnElement[bool]:
-    """The row of a job while it is its worker's, in this very attempt."""
+    """Return the row of a job while its worker holds the lease of this attempt."""
     return and_(
         JOBS.c.id == job.id,
         JOBS.c.state == RUNNING,

@@ -1,4 +1,4 @@
-"""The body of a request, written to a file as it comes: never more than is allowed, never slower than is borne."""
+"""Write the body of a request to a file while it arrives, with limits on its size and transfer rate."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _DIGEST = re.compile(r"sha-256=:([A-Za-z0-9+/]{43}=):")
 
 
 class Body:
-    """What came of a body. received: its bytes that are in the file, on the disk; whole: whether it ended, and was not
-    cut off; digest: sha256 over what was received."""
+    """A received body. received: number of bytes in the file; whole: whether the body was complete; digest: sha256 of
+    the received bytes."""
 
     def __init__(self) -> None:
         self.received, self.is_complete = 0, False
@@ -39,9 +39,9 @@ class Body:
 
 
 async def receive_body(stream: AsyncIterator[bytes], path: Path, most: int, settings: ServerSettings) -> Body:
-    """Write a body into an empty file, and flush it to the disk. Raises `HTTPProblem`: 413 past `most` bytes, before
-    they are written; 408 after silence, or slower than the settings bear. A client that goes away leaves a body that is
-    not whole."""
+    """Write a body into an empty file, and flush it to the disk. Raises `HTTPProblem`: 413 above `most` bytes, before
+    they are written; 408 after too long a pause, or below the lowest permitted rate. If the client disconnects, the
+    body is not whole."""
     body, began = Body(), time.monotonic()
     with translate_os_errors(path, ADVICE), path.open("r+b") as file:
         pieces = aiter(stream)
@@ -54,16 +54,16 @@ async def receive_body(stream: AsyncIterator[bytes], path: Path, most: int, sett
                     body.is_complete = True
                     break
                 except TimeoutError:
-                    raise HTTPProblem.make(408, f"no byte came for {settings.silence_seconds:g} s") from None
+                    raise HTTPProblem.make(408, f"no data received for {settings.silence_seconds:g} s") from None
                 if body.received + len(waiting) + len(piece) > most:
-                    raise HTTPProblem.make(413, f"the body has over {most} bytes: pack fewer runs into one file")
+                    raise HTTPProblem.make(413, f"the body has more than {most} bytes: pack fewer runs into one file")
                 waiting += piece
                 took = time.monotonic() - began
                 if took > settings.silence_seconds and (
                     body.received + len(waiting) < took * settings.slowest_bytes_a_second
                 ):
                     raise HTTPProblem.make(
-                        408, f"the body came slower than {settings.slowest_bytes_a_second} bytes a second"
+                        408, f"the body arrived at less than {settings.slowest_bytes_a_second} bytes per second"
                     )
                 if len(waiting) >= _BLOCK:
                     await run_in_threadpool(_write_block, file, bytes(waiting), body)
@@ -88,8 +88,8 @@ def _write_and_flush(file: BinaryIO, content: bytes, body: Body) -> None:
 
 
 def parse_digest_header(header: str) -> str:
-    """The sha256 that a Content-Digest header states (RFC 9530), as hexadecimal; empty where there is none. Raises
-    `HTTPProblem` (400) for one that states something else."""
+    """Parse the sha256 in a Content-Digest header (RFC 9530) to hexadecimal; empty without the header. Raises
+    `HTTPProblem` (400) for any other content."""
     if not header:
         return ""
     match = _DIGEST.fullmatch(header.strip())
@@ -100,4 +100,4 @@ def parse_digest_header(header: str) -> str:
 
 
 def _raise_unreadable() -> str:
-    raise HTTPProblem.make(400, "Content-Digest is not of the form sha-256=:<base64>:")
+    raise HTTPProblem.make(400, "Content-Digest must have the form sha-256=:<base64>:")

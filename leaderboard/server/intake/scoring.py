@@ -1,9 +1,10 @@
-"""The process that scores submissions for a worker: as a command line would, by `operations.submit.submit_runs`.
+"""The process that scores submissions for a worker, with the function of the command line,
+`operations.submit.submit_runs`.
 
-    python -P -m farshift.leaderboard.server.intake.scoring BOARD MEMORY     (a request a line on stdin)
+    python -P -m farshift.leaderboard.server.intake.scoring BOARD MEMORY     (one request per line on stdin)
 
-It has the board's key, and no more memory than it is given; what decodes the submission is a process below it with none
-of this. It ends with the worker that started it.
+It has the board's key and a memory limit, and ends with the worker that started it. A child process without the key
+decodes the submission.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ log = logging.getLogger("farshift.scoring")
 
 
 def answer_request(board: Path, request: dict[str, Any]) -> dict[str, Any]:
-    """What became of a submission: its `entries`, why it is `refused`, or how this attempt `broke`."""
+    """Score a submission. Returns its `entries`, why it is `refused`, or why this attempt `broke`."""
 
     def allowed(submission: Submission) -> None:
         if request["token"]:
@@ -45,16 +46,16 @@ def answer_request(board: Path, request: dict[str, Any]) -> dict[str, Any]:
     except FarshiftError as error:
         return {"broke": _format_error(error, request)}
     except MemoryError:
-        return {"broke": "it needs more memory than a submission is given here"}
+        return {"broke": "it needs more memory than this board allows for a submission"}
     except Exception as error:
-        # Its message may say what is on this machine: the log has it, and whoever handed in is told its name.
+        # The message may reveal details of this machine: it goes to the log, and the submitter sees only its type.
         log.exception("%s could not be scored", Path(request["file"]).name[:12])
-        return {"broke": f"a mistake in Farshift ({type(error).__name__}): the log of its server says more"}
+        return {"broke": f"an internal error of Farshift ({type(error).__name__}): see the server's log"}
     return {"entries": entries}
 
 
 def _format_error(error: FarshiftError, request: dict[str, Any]) -> str:
-    """What an error says, without where the file lies on this machine."""
+    """Return an error's message without the path of the file on this machine."""
     path = request["file"]
     return str(error).replace(path, "the submission").replace(Path(path).name, "the submission")
 
@@ -64,13 +65,13 @@ def main() -> None:
     _limit_memory(memory)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever else is printed must not be taken for an answer
+    os.dup2(2, 1)  # other output must not be read as a response
     requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
 
     def listen() -> None:
         for line in sys.stdin:
             requests.put(json.loads(line))
-        os._exit(0)  # the worker is gone, also in the middle of a submission: another takes it up
+        os._exit(0)  # the worker has ended, possibly during a submission: another worker resumes it
 
     Thread(target=listen, daemon=True).start()
     while True:
@@ -85,12 +86,12 @@ def _limit_memory(memory: int) -> None:
 
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     bound = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
-    with suppress(OSError, ValueError):  # a system that has no such limit
+    with suppress(OSError, ValueError):  # not every system has this limit
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
 
 
 def _set_alarm(seconds: float) -> None:
-    """The system ends this process some time after its worker should have."""
+    """Set a limit at which the system kills this process, some time after its worker should have."""
     import signal
 
     signal.alarm(ceil(seconds) + 30)

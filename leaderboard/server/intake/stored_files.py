@@ -1,5 +1,5 @@
-"""The files of submissions on their way, of a board whose files lie in an object store: in `uploads/` of the store, as
-`whole/<id>.zip`, so that any machine scores them. The folder on a machine holds what is coming in to it, and copies.
+"""Files of submissions that are not entered yet, for a board with an object store: `whole/<id>.zip` in `uploads/` of
+the store, so that any machine can score them. The local folder has files that this machine receives, and copies.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ COMPLETE = "whole"
 
 
 def open_upload_files(board: Board) -> UploadFiles:
-    """Where a board keeps what is handed in."""
+    """Return the storage of a board's uploaded files."""
     if board.objects is None:
         return UploadFiles(board.path)
     return StoredFiles(board.path, ObjectStore(f"{board.objects.url}/{UPLOADS}"))
 
 
 class StoredFiles(UploadFiles):
-    """As `UploadFiles`, kept in a store. Raises `Unavailable` where that does not answer."""
+    """Like `UploadFiles`, in an object store. Raises `Unavailable` if the store does not respond."""
 
     def __init__(self, board: Path, objects: ObjectStore) -> None:
         super().__init__(board)
@@ -41,7 +41,7 @@ class StoredFiles(UploadFiles):
         return self.complete_path(id) if there else None
 
     def _fetched(self, path: str, file: Path) -> bool:
-        """Bring an object into a file, whole or not at all; False where there is none."""
+        """Download an object into a file atomically. Returns False if there is no object."""
         coming = self.folder / f".{file.name.strip('.').partition('.')[0]}.{secrets.token_hex(4)}"
         with translate_os_errors(self.folder, ADVICE):
             self.folder.mkdir(mode=0o700, exist_ok=True)
@@ -59,8 +59,8 @@ class StoredFiles(UploadFiles):
         self.objects.delete(_get_object_path(id))
 
     def ids(self) -> dict[str, float]:
-        """As of a folder. Stores say in ways of their own when an object was written: here it is since when this
-        process knows of it."""
+        """Like `UploadFiles.ids`. Stores report write times in different ways, so the age of an object counts from when
+        this process first saw it."""
         there = {path.split("/")[1].removesuffix(".zip") for path in self.objects.paths({COMPLETE})}
         self._seen = {id: self._seen.get(id, time.monotonic()) for id in there}
         return super().ids() | {id: time.monotonic() - since for id, since in self._seen.items()}

@@ -1,7 +1,7 @@
-"""Workers: each has a lease of one job at a time and a process that scores it, bounded in time and memory.
+"""Workers: each leases one job at a time and scores it in a process with limits on time and memory.
 
-Whatever ends a worker, another takes its job up when the lease is over: submitting the same file twice changes nothing,
-so a submission is entered once however often it is scored.
+If a worker dies, another one resumes its job when the lease expires. Submitting the same file twice changes nothing, so
+a submission is entered once however often it is scored.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from .stored_files import open_upload_files
 _IDLE = 0.5
 _SWEEP = 600.0
 _TICK = 0.2
-"""Seconds between two looks at an empty queue, at what is left to clear away, and at a job that is being scored."""
+"""Seconds between checks of an empty queue, of files to delete, and of a job that is being scored."""
 
 _JOBS = 100
-"""Submissions that one process scores, then another."""
+"""Number of submissions after which the scoring process is replaced."""
 
 _ENVIRONMENT = ("FARSHIFT_TOKEN",)
-"""What a scoring process is not given."""
+"""Environment variables that are removed for a scoring process."""
 
 
 class Scorer:
-    """The process that scores for one worker; started when it is first asked, and anew after it broke."""
+    """The scoring process of one worker, started on first use and restarted after a failure."""
 
     def __init__(self, board: Path, settings: ServerSettings) -> None:
         self.board, self.settings = board, settings
@@ -49,7 +49,7 @@ class Scorer:
         self._done = 0
 
     def ask(self, job: Job, file: Path) -> None:
-        """Begin to score a job's file."""
+        """Start to score a job's file."""
         if self._process is None or self._process.poll() is not None or self._done >= _JOBS:
             self.end()
             self._start()
@@ -61,7 +61,7 @@ class Scorer:
         self._done += 1
 
     def hear(self, seconds: float) -> dict[str, Any] | None:
-        """What became of it; None where it is not done after so many seconds."""
+        """Return the result; None if it is not ready after `seconds`."""
         assert self._process is not None and self._process.stdout is not None
         out = self._process.stdout.fileno()
         if not select.select([out], [], [], seconds)[0]:
@@ -76,19 +76,19 @@ class Scorer:
         return answer
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             for pipe in (self._process.stdin, self._process.stdout):
-                with suppress(OSError):  # what a dead process was still to be told
+                with suppress(OSError):  # data that the dead process did not read
                     if pipe is not None:
                         pipe.close()
         self._process, self._done = None, 0
 
     def _start(self) -> None:
         module = f"{(__package__ or '')}.scoring"
-        # -P: what lies in the folder that the user happens to be in is not imported.
+        # -P: import nothing from the current folder.
         command = [sys.executable, "-P", "-m", module, str(self.board.resolve()), str(self.settings.scoring_bytes)]
         environment = {name: value for name, value in os.environ.items() if name not in _ENVIRONMENT}
         self._process = subprocess.Popen(
@@ -100,11 +100,11 @@ class Scorer:
         code = self._process.wait()
         self.end()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
-        return f"the process that scored it ended with {how}"
+        return f"the scoring process ended with {how}"
 
 
 class Worker:
-    """One worker of a board. `run` works until `stop` is set, or, with `once`, until nothing is due."""
+    """One worker of a board. `run` works until `stop` is set, or, with `once`, until no job is due."""
 
     def __init__(self, board: Board, queue: Queue, number: int = 0) -> None:
         self.queue, self.files = queue, open_upload_files(board)
@@ -113,7 +113,7 @@ class Worker:
         self._swept = 0.0
 
     def run(self, stop: Event, once: bool = False) -> int:
-        """How many jobs it ended."""
+        """Work, and return the number of jobs that ended."""
         ended = 0
         try:
             while not stop.is_set():
@@ -125,10 +125,10 @@ class Worker:
                         break
                     else:
                         stop.wait(_IDLE)
-                except FarshiftError as error:  # such as a database that is away for a while
+                except FarshiftError as error:  # such as a database that is temporarily unreachable
                     if once:
                         raise
-                    log_message(f"a worker waits: {get_first_line(error)}")
+                    log_message(f"a worker is waiting: {get_first_line(error)}")
                     stop.wait(_IDLE * 10)
         finally:
             self._scorer.end()
@@ -143,7 +143,7 @@ class Worker:
     def _work(self, job: Job, stop: Event) -> bool:
         try:
             file = self.files.here(job.id)
-        except FarshiftError:  # a store that does not answer is no fault of the submission
+        except FarshiftError:  # the store does not respond, which is not the submission's fault
             self.queue.give_back(job)
             raise
         if file is None:
@@ -166,20 +166,20 @@ class Worker:
         return done
 
     def _clear(self, job: Job) -> None:
-        """Its file is not needed once it has ended; not in a file of the same id that is queued again."""
+        """Delete the file of a job that has ended, unless the same id is queued again."""
         current = self.queue.find(job.id)
         if current is None or current.state in ("entered", "refused", "failed"):
             self.files.drop(job.id)
 
     def _scored(self, job: Job, file: Path, stop: Event) -> dict[str, Any] | None:
-        """What became of a job; None where it is no longer this worker's."""
+        """Return the result of a job; None if this worker has lost its lease."""
         settings = self.queue.settings
         began = extended = time.monotonic()
         try:
             self._scorer.ask(job, file)
         except OSError as error:
             self._scorer.end()
-            return {"broke": f"the process that scores could not be started: {error.strerror}"}
+            return {"broke": f"the scoring process could not be started: {error.strerror}"}
         while (result := self._scorer.hear(_TICK)) is None:
             now = time.monotonic()
             if stop.is_set():
@@ -188,9 +188,9 @@ class Worker:
                 return None
             if now - began > settings.scoring_seconds:
                 self._scorer.end()
-                return {"broke": f"it took over {settings.scoring_seconds:g} s to score"}
+                return {"broke": f"scoring took more than {settings.scoring_seconds:g} s"}
             if now - extended > settings.lease_seconds / 4:
-                with suppress(FarshiftError):  # the lease says how long the database may be away
+                with suppress(FarshiftError):  # the database may be unreachable for as long as the lease lasts
                     if not self.queue.extend(job):
                         self._scorer.end()
                         return None
@@ -199,7 +199,7 @@ class Worker:
 
 
 class Workers:
-    """Some workers of a board, each in a thread."""
+    """Several workers of a board, each in a thread."""
 
     def __init__(self, board: Board, number: int, queue: Queue | None = None) -> None:
         self.queue = queue or Queue(board.ledger.store, read_server_settings(board.path))
@@ -209,7 +209,7 @@ class Workers:
         self._threads: list[Thread] = []
 
     def start(self, once: bool = False) -> Workers:
-        """Begin to work."""
+        """Start the threads."""
         if why := describe_missing_files(self.queue, self._files):
             log_message(why)
         self._threads = [Thread(target=self._run, args=(worker, once), daemon=True) for worker in self._workers]
@@ -221,12 +221,12 @@ class Workers:
         self.ended += worker.run(self._stop, once)
 
     def wait(self) -> None:
-        """Until all of them have ended."""
+        """Wait until all threads have ended."""
         for thread in self._threads:
-            while thread.is_alive():  # a wait without an end hears no Ctrl-C
+            while thread.is_alive():  # join without a timeout would block Ctrl-C
                 thread.join(0.5)
 
     def stop(self) -> None:
-        """End them now; what they were at goes back to the queue."""
+        """Stop the workers now; their jobs return to the queue."""
         self._stop.set()
         self.wait()

@@ -1,2 +1,1 @@
-"""What the API answers: one file for each part of its address space, found by listing. Each has a `router`, which is
-mounted below /api/v1."""
+"""Routes of the API: each module is found by listing this folder, and its `router` is mounted below /api/v1."""

@@ -1,4 +1,4 @@
-"""Comparisons that a visitor chooses: the page of any two to five entries of one table."""
+"""Comparison page for any two to five entries of one table, chosen by a visitor."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ..http_problem import HTTPProblem
 router = APIRouter(tags=["compare"])
 
 MOST = 100
-"""Characters of an entry's name that are looked at."""
+"""Characters of an entry's name that are read."""
 
 
 @router.get(
     "/compare",
     response_class=Response,
-    responses={200: {"content": {"text/html": {}}}, 400: {"description": "These cannot be compared."}},
+    responses={200: {"content": {"text/html": {}}}, 400: {"description": "These entries cannot be compared."}},
 )
 def compare(
     request: Request,
     shown: Now,
-    entry: Annotated[list[str], Query(description="An entry; two to five of one table.", max_length=20)],
+    entry: Annotated[list[str], Query(description="An entry; give two to five of one table.", max_length=20)],
 ) -> Response:
-    """The page that compares two to five entries of one table."""
+    """Return the page that compares two to five entries of one table."""
     try:
         page = make_compare_page(Site(shown.snapshot, shown.view), [name[:MOST] for name in entry], "api/v1/compare")
     except UnknownName:

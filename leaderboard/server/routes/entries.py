@@ -1,4 +1,4 @@
-"""Entries: what was submitted, with its scores and predictions."""
+"""Entries, with their scores and predictions."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def entries(
     board: Board,
     benchmark: Annotated[str, Query(description="Only of this benchmark.", examples=["scan/length"])] = "",
     kind: Annotated[str, Query(description="Only of this kind of shift.", examples=["length"])] = "",
-    team: Annotated[str, Query(description="Only of this team: its name as shown, or its public key.")] = "",
+    team: Annotated[str, Query(description="Only of this team: its display name or its public key.")] = "",
     model: Annotated[str, Query(description="Only of this model.")] = "",
-    cursor: Annotated[str, Query(description="`next` of the page before.")] = "",
+    cursor: Annotated[str, Query(description="`next` of the previous page.")] = "",
     limit: Annotated[int, Query(ge=1, le=MOST)] = 100,
 ) -> Response:
-    """Entries in the ledger's order, those that were withdrawn or removed among them."""
+    """List entries in the ledger's order, including withdrawn and removed ones."""
     history = board.history()
     every = list(history.entries.values())
     first = 0
@@ -59,7 +59,7 @@ def entries(
 
 @router.get("/entries/{entry}", response_model=EntryFound, responses=describe_refusals(404))
 def entry(request: Request, entry: str, board: Board) -> Response:
-    """An entry with its row of the table, and its scores."""
+    """Return an entry with its row of the table and its scores."""
     history = board.history()
     match = _find_scored_entry(history, entry)
     shown = board.ready
@@ -88,7 +88,7 @@ def score(
     board: Board,
     scorer: Annotated[int | None, Query(description="The scorer's version; the newest by default.")] = None,
 ) -> Response:
-    """The file of its score, byte for byte as the ledger's digest says."""
+    """Return the file of an entry's score, whose sha256 is in the ledger."""
     match = _find_scored_entry(board.history(), entry)
     chosen = [item for item in match.scores if scorer in (None, item.scorer)]
     if not chosen:
@@ -106,7 +106,7 @@ def score(
     },
 )
 def submission(request: Request, entry: str, board: Board) -> Response:
-    """The zip that it came in: predictions and cards. Ranges of it can be asked for."""
+    """Return the zip of an entry's submission: predictions and cards. Supports range requests."""
     match = find_entry(board.history(), entry)
     return _make_file_response(request, board, get_submission_path(match.submission), f"{match.submission[:16]}.zip")
 
@@ -115,7 +115,7 @@ def _make_file_response(request: Request, board: Board, path: str, name: str = "
     digest = board.history().file(path)
     file = board.file(path) if digest is not None else None
     if digest is None or file is None:
-        raise HTTPException(404, f"{path} is not here")
+        raise HTTPException(404, f"{path} is not on this server")
     answer = make_file_response(request, file, digest, name)
     if not lasting:
         answer.headers["Cache-Control"] = "public, no-cache"

@@ -1,4 +1,4 @@
-"""Whether the server lives, and whether it can answer."""
+"""Health checks: liveness and readiness."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ router = APIRouter(tags=["operation"])
 
 @router.get("/healthz", response_model=Health)
 def healthz(request: Request) -> Response:
-    """The process answers."""
+    """Report that the process is alive."""
     return _make_response(Health(status="ok"))
 
 
 @router.get("/readyz", response_model=Health, responses=describe_refusals(503))
 def readyz(request: Request) -> Response:
-    """The ledger can be read, and tables are there to be shown."""
+    """Report whether the ledger can be read and tables have been computed."""
     published = request.app.state.published
     try:
         history = published.history()

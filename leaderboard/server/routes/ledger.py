@@ -1,4 +1,4 @@
-"""The ledger: its records."""
+"""The records of the ledger."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..models import Ledger, describe_refusals
 router = APIRouter(tags=["ledger"])
 
 PAGE = 500
-"""Records of a full page."""
+"""Number of records on a full page."""
 
 
 @router.get("/ledger", response_model=Ledger, responses=describe_refusals(404))
 def ledger(request: Request, board: Board, page: Annotated[int, Query(ge=0, le=1 << 40)] = 0) -> Response:
-    """A page of records. Full pages never change, and may be kept for ever; the page after the last may be empty."""
+    """Return a page of records. Full pages never change and may be cached; the page after the last one may be empty."""
     history = board.history()
     first, last = page * PAGE, (page + 1) * PAGE
     if first > history.size:

@@ -1,4 +1,4 @@
-"""What is here."""
+"""The start of the API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LINKS = {
 @router.get("", include_in_schema=False)
 @router.get("/", response_model=Start, responses=describe_refusals(503))
 def start(request: Request, board: Board) -> Response:
-    """The board, its key, and where its parts are."""
+    """Return the board's name, its key, and links to its resources."""
     history = board.history()
     opened = history.records[0]
     return make_body_response(

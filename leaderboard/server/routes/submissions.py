@@ -1,5 +1,5 @@
-"""Handing in: a submission is acknowledged when its file and its place in the queue are on the disk; its state is asked
-for by its id, which nobody can guess."""
+"""Submissions: acknowledged when the file and its place in the queue are on the disk. Their state is available under
+an unguessable id."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ router = APIRouter(tags=["submit"], route_class=IntakeRoute)
 ZIP = "application/zip"
 _BODY = {"requestBody": {"required": True, "content": {ZIP: {"schema": {"type": "string", "format": "binary"}}}}}
 _POLL = 1
-"""Seconds after which a job that has not ended is worth another look."""
+"""Retry-After in seconds for a job that has not ended."""
 
 Authorisation = Annotated[str, Header(alias="Authorization", description="Bearer <token>")]
 Digest = Annotated[str, Header(alias="Content-Digest", description="RFC 9530: sha-256=:<base64>:")]
 
 
 def on_start(app: FastAPI) -> Callable[[], None] | None:
-    """Begin to score what is queued, with as many workers as `app.state.workers` says, by default the board's settings:
-    none where processes of their own do it."""
+    """Start to score queued submissions with `app.state.workers` workers, by default as in the board's settings; with
+    none if separate processes do it."""
     state = find_state(app)
     configured = getattr(app.state, "workers", None)
     workers = 0 if state is None else state.settings.workers if configured is None else int(configured)
@@ -55,12 +55,12 @@ def on_start(app: FastAPI) -> Callable[[], None] | None:
     "/submissions",
     status_code=202,
     response_class=Response,
-    responses=describe_problems(400, 401, 403, 408, 413, 415, 429, 503, 507) | {200: {"description": "Known already."}},
+    responses=describe_problems(400, 401, 403, 408, 413, 415, 429, 503, 507) | {200: {"description": "Already known."}},
     openapi_extra=_BODY,
 )
 async def hand_in(request: Request, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
-    """Hand a submission in: the zip is the body. 202, and where its state is: `queued`, `running`, `entered`,
-    `refused`, or `failed`. The same bytes again are the same submission."""
+    """Submit the zip in the request's body. Returns 202 with the address of its state: `queued`, `running`, `entered`,
+    `refused`, or `failed`. The same bytes are the same submission."""
     state = require_state(request)
     sender = await _identify_sender(request, state, bearer, "submit")
     await _check_quota(state, sender, sender.owner, _read_content_length(request, state))
@@ -79,15 +79,15 @@ def _enqueue_submission(state: State, sender: Sender, id: str, body: Body) -> tu
         state.files.drop(id)
         state.accounts.refused(sender, "quota-exceeded", str(error))
         raise
-    # After any other error the row may be there, and needs its file; a file without one is swept away.
+    # After any other error the row may exist and need its file; files without a row are deleted later.
     if not new:
         state.files.drop(id)
     return job, new
 
 
 @router.get("/submissions/{id}", response_class=Response, responses=describe_problems(404, 429))
-def submission(request: Request, id: Annotated[str, Path(description="As handing in answered.")]) -> Response:
-    """The state of a submission, with its entries, or with what is wrong with it."""
+def submission(request: Request, id: Annotated[str, Path(description="The id from the submit response.")]) -> Response:
+    """Return the state of a submission, with its entries or its problems."""
     state = require_state(request)
     state.accounts.admit(get_client_address(request))
     job = state.queue.find(id) if ID.fullmatch(id) else None
@@ -101,13 +101,12 @@ def submission(request: Request, id: Annotated[str, Path(description="As handing
     status_code=201,
     response_class=Response,
     responses=describe_problems(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
-    | {200: {"description": "Known already."}},
+    | {200: {"description": "Already known."}},
     openapi_extra=_BODY,
 )
 async def answers(request: Request, window: str, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
-    """Hand answers to an open sealed window in, signed by the team's key: 201, and the board's receipt. The same
-    answers again are taken once, and give the receipt again (200). Whether anything is right nobody is told before the
-    window closes."""
+    """Submit answers to an open sealed window, signed by the team's key. Returns 201 with the board's receipt, or 200
+    with the same receipt if these answers were submitted before. No score is available before the window closes."""
     state = require_state(request)
     sender = await _identify_sender(request, state, bearer, "hand-in")
     await run_in_threadpool(_check_window, state, window)
@@ -128,14 +127,14 @@ def _check_window(state: State, window: str) -> None:
 
 
 def _accept_answers(state: State, sender: Sender, window: str, id: str, body: Body) -> Receipt:
-    """The receipt of answers, which are checked here: a queue might be longer than the window is open."""
+    """Check answers and return their receipt at once: in a queue they might wait until the window has closed."""
 
     def allowed(submission: Submission) -> None:
         if sender.token:
             require_team(submission, sender.team, sender.team_key)
 
     if not state.checking.acquire(blocking=False):
-        raise HTTPProblem.make(503, "other answers are being checked: try again in a moment", 2)
+        raise HTTPProblem.make(503, "other answers are being checked: try again in a few seconds", 2)
     try:
         try:
             state.queue.charge(f"{sender.owner}, sealed answers", body.received, id)
@@ -151,7 +150,7 @@ def _accept_answers(state: State, sender: Sender, window: str, id: str, body: Bo
     except SubmissionRejected as error:
         raise HTTPProblem.make(409, _format_error(error, id)) from error
     except FarshiftError as error:
-        raise HTTPProblem.make(503, "the board cannot take this in now: try again later", 10) from error
+        raise HTTPProblem.make(503, "the board cannot accept this now: try again later", 10) from error
     finally:
         state.checking.release()
 
@@ -165,7 +164,7 @@ async def _identify_sender(request: Request, state: State, authorisation: str, s
 
 
 async def _check_quota(state: State, sender: Sender, owner: str, size: int) -> None:
-    """Refuse, before its bytes come, what would not be taken after them."""
+    """Refuse a submission before its body is read, if it would be refused after it."""
     try:
         await run_in_threadpool(state.queue.require_left, owner, size)
     except QuotaExceeded as error:
@@ -176,20 +175,19 @@ async def _check_quota(state: State, sender: Sender, owner: str, size: int) -> N
 
 
 def _read_content_length(request: Request, state: State) -> int:
-    """The length that a request states, 0 where it states none. Raises `HTTPProblem` where it cannot be a
-    submission."""
+    """Return a request's Content-Length, 0 without one. Raises `HTTPProblem` if the request cannot be a submission."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != ZIP:
-        raise HTTPProblem.make(415, f"a submission is sent as {ZIP}")
+        raise HTTPProblem.make(415, f"the content type of a submission must be {ZIP}")
     stated = request.headers.get("content-length", "0")
     size = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else 0
     if size > state.settings.submission_bytes:
-        raise HTTPProblem.make(413, f"{size} bytes; at most {state.settings.submission_bytes} are taken")
+        raise HTTPProblem.make(413, f"{size} bytes: at most {state.settings.submission_bytes} are accepted")
     return size
 
 
 async def _receive_upload(request: Request, state: State, content_digest: str) -> tuple[str, Body]:
-    """The body of a request in a file of its own, as its sender meant it."""
+    """Receive the body of a request into a new file, and check that it is complete and has the stated digest."""
     stated = parse_digest_header(content_digest)
     id = state.files.new()
     try:
@@ -199,7 +197,7 @@ async def _receive_upload(request: Request, state: State, content_digest: str) -
         if not body.is_complete or not body.received:
             raise HTTPProblem.make(400, "the body is empty, or was cut off")
         if stated and stated != body.digest:
-            raise HTTPProblem.make(400, "the body is not what Content-Digest says")
+            raise HTTPProblem.make(400, "the body does not match Content-Digest")
     except BaseException:
         state.files.clear(id)
         raise

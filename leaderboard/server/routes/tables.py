@@ -1,4 +1,4 @@
-"""Benchmarks, tables and standings: as they were at the record that each answer names."""
+"""Benchmarks, tables and standings, as of the record that each response names."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _ITEM = ("benchmark", "title", "kind", "budget", "steps", "selection", "metric",
 
 @router.get("/benchmarks", response_model=Benchmarks, responses=describe_refusals(503))
 def benchmarks(request: Request, shown: Now) -> Response:
-    """The benchmarks that have entries here."""
+    """List the benchmarks with entries on this board."""
     return make_body_response(request, shown.stored("benchmarks", lambda: to_json_body(_list_benchmarks(shown))))
 
 
 @router.get("/tables", response_model=Tables, responses=describe_refusals(503))
 def tables(request: Request, shown: Now) -> Response:
-    """The tables, without their rows."""
+    """List the tables without their rows."""
     return make_body_response(request, shown.stored("tables", lambda: to_json_body(_list_tables(shown))))
 
 
 @router.get("/tables/{identity}", response_model=TableFound, responses=describe_refusals(404, 503))
 def table(
     request: Request,
-    identity: Annotated[str, Path(description="The table's identity, or the first digits of it.", min_length=8)],
+    identity: Annotated[str, Path(description="The table's identity, or its first digits.", min_length=8)],
     shown: Now,
 ) -> Response:
-    """A table with its rows."""
+    """Return a table with its rows."""
     matches = [view for view in shown.snapshot.views if view.table.identity.startswith(identity)]
     if len(matches) != 1:
         raise HTTPException(404, f"{len(matches) or 'no'} tables have the identity {identity[:64]}")
@@ -47,7 +47,7 @@ def table(
 
 @router.get("/standings", response_model=Standings, responses=describe_refusals(503))
 def standings(request: Request, shown: Now) -> Response:
-    """All tables with their rows, aggregates over benchmarks, and what is listed separately."""
+    """Return all tables with their rows, aggregates over benchmarks, withdrawn and removed entries, and windows."""
     body = shown.stored("standings.json", lambda: to_json_body(shown.snapshot.record()))
     return make_body_response(request, body)
 
@@ -58,7 +58,7 @@ def standings(request: Request, shown: Now) -> Response:
     responses=describe_refusals(503) | {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
 def standings_csv(request: Request, shown: Now) -> Response:
-    """A line for each entry of every table, numbers unrounded (RFC 4180)."""
+    """Return all tables as CSV (RFC 4180): a line per entry, numbers unrounded."""
     return _make_export_response(request, shown, "csv")
 
 
@@ -69,7 +69,7 @@ def standings_csv(request: Request, shown: Now) -> Response:
     | {200: {"content": {"application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}}}}},
 )
 def standings_parquet(request: Request, shown: Now) -> Response:
-    """The same lines as an Apache Parquet file."""
+    """Return the same rows as an Apache Parquet file."""
     return _make_export_response(request, shown, "parquet")
 
 

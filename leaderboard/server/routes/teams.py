@@ -1,4 +1,4 @@
-"""Teams: who submitted."""
+"""Teams that submitted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(tags=["teams"])
 
 @router.get("/teams", response_model=Teams)
 def teams(request: Request, board: Board) -> Response:
-    """The teams, by the name that is shown of each."""
+    """List the teams by display name."""
     history = board.history()
     grouped: dict[str, list[Entry]] = {}
     for item in history.entries.values():

@@ -1,4 +1,4 @@
-"""Sealed windows: what each has published by its state. Labels are in no file of a board before the reveal."""
+"""Sealed windows and the files published in each state. No file of a board contains labels before the reveal."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ router = APIRouter(tags=["windows"])
 
 DRAW = {"draw.toml": "card", "inputs.parquet": "inputs"}
 SEEN = ("open", "due", "revealed")
-"""States in which a draw is published."""
+"""States in which the test set is published."""
 
 
 @router.get("/windows", response_model=Windows)
 def windows(request: Request, board: Board) -> Response:
-    """The windows, in the ledger's order."""
+    """List the windows in the ledger's order."""
     history, now = board.history(), get_utc_time()
     records = [
         {
@@ -41,7 +41,7 @@ def windows(request: Request, board: Board) -> Response:
 
 @router.get("/windows/{window}", response_model=WindowFound, responses=describe_refusals(404))
 def window(request: Request, window: str, board: Board) -> Response:
-    """A window: its terms, and its results once it is revealed."""
+    """Return a window with its terms, and its results after the reveal."""
     history = board.history()
     match = _get_window(board, window)
     answer: dict[str, Any] = make_window_results(board.view(history), match.name)
@@ -57,16 +57,16 @@ def window(request: Request, window: str, board: Board) -> Response:
     responses=describe_refusals(404) | {200: {"content": {"application/octet-stream": {}}}},
 )
 def draw(request: Request, window: str, name: Literal["draw.toml", "inputs.parquet"], board: Board) -> Response:
-    """A file of its draw, once it is open: row ids and inputs, no labels."""
+    """Return a file of a window's test set, which is available from its opening: row ids and inputs, no labels."""
     match = _get_window(board, window)
     state = match.state(get_utc_time())
     path: str = getattr(WindowPaths(match.name), DRAW[name])
     digest = board.history().file(path)
     if state not in SEEN or digest is None:
-        raise HTTPException(404, f"window {match.name} is {state}: its draw is published from {match.terms.opens}")
+        raise HTTPException(404, f"window {match.name} is {state}: its test set is published at {match.terms.opens}")
     file = board.file(path)
     if file is None:
-        raise HTTPException(404, f"{path} is not here")
+        raise HTTPException(404, f"{path} is not on this server")
     return make_file_response(request, file, digest, name)
 
 

@@ -1,4 +1,4 @@
-"""What a task is given and what it gives back."""
+"""The inputs and outputs of a task: draws and examples."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ....core.draws import draw_bits
 from ....core.errors import BadDefinition
 
 _PLACES = 20
-"""A row has 2^20 places in each named stream of draws."""
+"""Each row has 2^20 positions in every named stream of draws."""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """The randomness of `rows` instances. Each number is a function of (stream, name, row, place) alone, so the first
-    rows stay the same however many are drawn, and however wide."""
+    """The randomness of `rows` instances. Each number is a function of only (stream, name, row, position), so the first
+    rows do not depend on the number of rows or the width."""
 
     stream: str
     rows: int
 
     def bits(self, name: str, width: int) -> NDArray[np.uint64]:
-        """64 random bits per row and place, shape (rows, width)."""
+        """64 random bits per row and position, shape (rows, width)."""
         rows, places = np.arange(self.rows, dtype=np.uint64), np.arange(width, dtype=np.uint64)
         return draw_bits(f"{self.stream}/{name}", (rows << np.uint64(_PLACES))[:, None] + places)
 
@@ -35,7 +35,7 @@ class Draws:
         return (high * np.asarray(bound, np.uint64) >> np.uint64(32)).astype(np.int64)
 
     def number(self, name: str, bound: int | NDArray[np.int64]) -> NDArray[np.int64]:
-        """One whole number in [0, bound) a row, shape (rows,); `bound` may have that shape too."""
+        """One whole number in [0, bound) per row, shape (rows,); `bound` may have that shape too."""
         return self.below(name, np.asarray(bound, np.int64).reshape(-1, 1))[:, 0]
 
     def permutations(self, name: str, count: int) -> NDArray[np.int64]:
@@ -43,13 +43,13 @@ class Draws:
         return np.argsort(self.bits(name, count), axis=1, kind="stable")
 
     def tapes(self, name: str) -> Iterator[Tape]:
-        """For each row an endless tape of draws, for instances that are built piece by piece."""
+        """An unlimited tape of draws for each row, for instances that are built step by step."""
         for row in range(self.rows):
             yield Tape(f"{self.stream}/{name}", row)
 
 
 class Tape:
-    """The draws of one row, read one after the other."""
+    """The draws of one row, read sequentially."""
 
     _AHEAD = 64
 
@@ -76,11 +76,11 @@ class Tape:
 
 @dataclass(frozen=True)
 class Examples:
-    """What a task makes of its draws, one entry per row in every field.
+    """The examples that a task makes of its draws, one entry per row in every field.
 
-    `items` is what no two rows of a source may have in common, by default the input: a task with several surface
-    formats names the problem behind them, so that every format keeps the same draws. `kept` is false where a draw is
-    no instance of the task. `meta` holds further columns (a depth, a carry chain).
+    `items` must be distinct in a source, and is the input by default; a task with several surface formats gives the
+    problem behind them, so that every format selects the same draws. `is_valid` is false for draws that are not
+    instances of the task. `meta` has further columns (a depth, a carry chain).
     """
 
     inputs: Sequence[str]
@@ -91,6 +91,6 @@ class Examples:
 
 
 def require(fits: bool, size: int, what: str) -> None:
-    """`BadDefinition` where a size is none that the task has instances of; `what` says which it has."""
+    """Raise `BadDefinition` unless the task has instances of a size; `what` says which sizes it has."""
     if not fits:
-        raise BadDefinition(f"sizes: {size} is none for this task: {what}")
+        raise BadDefinition(f"sizes: the task has no instances of size {size}: {what}")

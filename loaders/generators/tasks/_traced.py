@@ -1,4 +1,4 @@
-"""Answers behind a trace of the steps that led to them."""
+"""Answers after a trace of the steps that lead to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._contract import Examples
 def make_traced_examples(
     inputs: Sequence[str], answers: Sequence[str], steps: Sequence[Sequence[str]], trace: bool
 ) -> Examples:
-    """The answers alone, or behind their steps: "step ; step = answer"."""
+    """Make examples with the answers alone, or after their steps: "step ; step = answer"."""
     if not trace:
         return Examples(inputs, answers)
     return Examples(

@@ -2,10 +2,10 @@
 
 After Zhou et al., ICLR 2024 (arXiv 2310.16028), for addition, parity and their formats, and Kazemnejad et al., NeurIPS
 2023 (arXiv 2305.19466), for sums and polynomials. The size is the number of digits, bits or terms. Neither paper
-publishes its test sets; the draws are our own.
+publishes its test sets; the draws are new.
 
-An index hint is a token before each digit that names its place; hints are consecutive and begin at a drawn place of a
-fixed supply, so that training on short sequences has seen every one.
+An index hint is a token before each digit that marks its position; hints are consecutive and begin at a random position
+of a fixed list, so that training on short sequences covers every hint.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ def addition(draws: Draws, length: int) -> Examples:
 
 
 def addition_reversed(draws: Draws, length: int) -> Examples:
-    """`addition` with the sum's lowest digit first: the order in which carries are known."""
+    """`addition` with the sum's lowest digit first, the order in which carries are computed."""
     drawn = _draw_sum(draws, length)
     return drawn.examples(_format_sum(drawn), format_words(drawn.total[:, ::-1]))
 
 
 def addition_hinted(draws: Draws, length: int, *, hints: int) -> Examples:
-    """`addition` with an index hint before each digit, from a supply of `hints`."""
+    """`addition` with an index hint before each digit, from a list of `hints`."""
     drawn = _draw_sum(draws, length)
     places = _draw_hints(draws, length + 1, hints)
     return drawn.examples(_format_hinted_sum(drawn, places), _format_hinted(places, drawn.total))
 
 
 def addition_reversed_hinted(draws: Draws, length: int, *, hints: int) -> Examples:
-    """`addition_reversed` with an index hint before each digit, from a supply of `hints`."""
+    """`addition_reversed` with an index hint before each digit, from a list of `hints`."""
     drawn = _draw_sum(draws, length)
     places = _draw_hints(draws, length + 1, hints)
     return drawn.examples(_format_hinted_sum(drawn, places), _format_hinted(places[:, ::-1], drawn.total[:, ::-1]))
@@ -69,14 +69,14 @@ def parity(draws: Draws, length: int) -> Examples:
 
 
 def parity_scratchpad(draws: Draws, length: int) -> Examples:
-    """`parity`, with the parity of the bits so far written for every bit; the last one is the answer."""
+    """`parity`, with the parity of the bits up to each bit; the last one is the answer."""
     bits = draws.below("bits", 2, length)
     return Examples(format_words(bits), format_words(np.cumsum(bits, axis=1) % 2))
 
 
 def parity_hinted_scratchpad(draws: Draws, length: int, *, hints: int) -> Examples:
-    """`parity` with an index hint before each bit, and a scratchpad that names the hint of every one and the parity so
-    far; after "=" stands the answer."""
+    """`parity` with an index hint before each bit, and a scratchpad with the hint of every one and the parity so far;
+    the answer follows "="."""
     bits = draws.below("bits", 2, length)
     places = _draw_hints(draws, length, hints)
     notes = []
@@ -109,8 +109,8 @@ def polynomial(draws: Draws, length: int) -> Examples:
 
 
 def _draw_sum(draws: Draws, length: int) -> _Sum:
-    """Half of the rows have a stretch of places whose digits sum to nine, along which a carry runs on: among
-    independent digits long carries are too rare to be learned or tested."""
+    """Draw two numbers. In half of the rows the digits of a range of positions sum to nine, so that a carry propagates:
+    with independent digits, long carries are too rare to be learned or tested."""
     left, right = draws.below("left", 10, length), draws.below("right", 10, length)
     start = draws.number("start", length)
     stop = np.where(draws.number("stretch", 2) == 1, start + 1 + draws.number("reach", length - start), start)
@@ -139,13 +139,13 @@ def _format_hinted_sum(drawn: _Sum, hints: Digits) -> list[str]:
 
 
 def _draw_hints(draws: Draws, width: int, supply: int) -> Digits:
-    """Consecutive hints, shape (rows, width), from a drawn place of the supply on."""
+    """Return consecutive hints, shape (rows, width), from a random position of the list on."""
     require(width <= supply, width, f"there are {supply} index hints")
     return draws.number("hint", supply - width + 1)[:, None] + np.arange(width)
 
 
 def _format_hinted(hints: Digits, values: Digits) -> list[str]:
-    """Each value with its hint before it, such as "i17 3 i18 5"."""
+    """Put its hint before each value, such as "i17 3 i18 5"."""
     return [
         " ".join([f"i{hint} {value}" for hint, value in zip(*row, strict=True)])
         for row in zip(hints.tolist(), values.tolist(), strict=True)

@@ -1,6 +1,6 @@
 """Context-free tasks of the Chomsky hierarchy (Deletang et al., ICLR 2023, arXiv 2207.02098), for a stack.
 
-The size is the length of the input in characters. The tasks are the paper's; the draws are our own.
+The size is the length of the input in characters. The tasks are the paper's; the draws are new.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def reverse_string(draws: Draws, length: int) -> Examples:
 
 
 def stack_manipulation(draws: Draws, length: int) -> Examples:
-    """A stack of 0 and 1, bottom first, then what is done to it: - pops (or does nothing to an empty stack), a pushes
-    0, b pushes 1. The output is the final stack, top first, closed by a full stop."""
+    """A stack of 0 and 1, bottom first, then operations on it: - pops (or does nothing to an empty stack), a pushes 0,
+    b pushes 1. The output is the final stack, top first, followed by a full stop."""
     heights = (1 + draws.number("height", max(length - 1, 1))).tolist()
     stacks, actions = draws.below("stack", 2, length), draws.below("actions", 3, length)
     inputs, outputs = [], []
@@ -47,7 +47,7 @@ def modular_arithmetic_brackets(draws: Draws, length: int) -> Examples:
 def solve_equation(draws: Draws, length: int) -> Examples:
     """The x for which an expression with brackets, signs, + and - has the given value modulo 5; `length` >= 3.
 
-    Without products x stands with the factor 1 or -1, so the solution is unique.
+    Without products, x has the factor 1 or -1, so the solution is unique.
     """
     require(length >= 3, length, 'the shortest equation, such as "x=1", has 3 characters')
     equations, solutions = [], []
@@ -63,7 +63,7 @@ def solve_equation(draws: Draws, length: int) -> Examples:
 def _draw_expression(tape: Tape, length: int, operators: str) -> tuple[str, int]:
     """An expression of exactly `length` characters and its value modulo 5: d, -d, (d), (-d) or (left operator right).
 
-    Built with a stack of its own, since 500 characters may nest deeper than Python likes to recurse.
+    Built with an explicit stack, since 500 characters may be nested deeper than Python's recursion limit.
     """
     values: list[tuple[str, int]] = []
     todo: list[int | str] = [length]

@@ -1,6 +1,6 @@
 """Context-sensitive tasks of the Chomsky hierarchy (Deletang et al., ICLR 2023, arXiv 2207.02098), for a tape.
 
-The size is the length of the input in characters. The tasks are the paper's; the draws are our own.
+The size is the length of the input in characters. The tasks are the paper's; the draws are new.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def duplicate_string(draws: Draws, length: int) -> Examples:
 
 
 def missing_duplicate(draws: Draws, length: int) -> Examples:
-    """The symbol behind the one gap (_) in a string of 0 and 1 that is written twice; `length` is even."""
+    """The missing symbol (_) in a string of 0 and 1 that is written twice; `length` is even."""
     require(length % 2 == 0, length, "a string written twice has an even length")
     twice = np.tile(draws.below("string", 2, length // 2), 2)
     gap = draws.number("gap", length)
@@ -33,7 +33,7 @@ def missing_duplicate(draws: Draws, length: int) -> Examples:
 
 
 def odds_first(draws: Draws, length: int) -> Examples:
-    """The symbols of a string of 0 and 1 at the odd places (counted from 0), then those at the even ones."""
+    """The symbols of a string of 0 and 1 at odd positions (counted from 0), then those at even positions."""
     string = draws.below("string", 2, length)
     return Examples(
         format_characters(string), format_characters(np.concatenate([string[:, 1::2], string[:, ::2]], axis=1))
@@ -54,17 +54,17 @@ def compute_sqrt(draws: Draws, length: int) -> Examples:
 
 
 def binary_addition(draws: Draws, length: int) -> Examples:
-    """The sum of two binary numbers, all lowest bit first; `length` >= 3 counts the sign between them too."""
+    """The sum of two binary numbers, all lowest bit first; `length` >= 3 includes the sign between them."""
     return _make_binary_examples(draws, length, add, "+")
 
 
 def binary_multiplication(draws: Draws, length: int) -> Examples:
-    """The product of two binary numbers, all lowest bit first; `length` >= 3 counts the sign between them too."""
+    """The product of two binary numbers, all lowest bit first; `length` >= 3 includes the sign between them."""
     return _make_binary_examples(draws, length, mul, "*")
 
 
 def _make_binary_examples(draws: Draws, length: int, operate: Callable[[int, int], int], sign: str) -> Examples:
-    """Two numbers of any two lengths that fit, zero included; the result without zeros behind its highest bit."""
+    """Draw two numbers of any lengths that fit, zero included; the result has no zeros after its highest bit."""
     require(length >= 3, length, "two numbers and the sign between them have at least 3 characters")
     signs_at: Sequence[int] = (1 + draws.number("sign", length - 2)).tolist()
     strings = format_characters(draws.below("digits", 2, length))

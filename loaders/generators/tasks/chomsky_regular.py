@@ -1,6 +1,6 @@
 """Regular tasks of the Chomsky hierarchy (Deletang et al., ICLR 2023, arXiv 2207.02098), for a finite automaton.
 
-The size is the length of the input in characters. The tasks are the paper's; the draws are our own.
+The size is the length of the input in characters. The tasks are the paper's; the draws are new.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MODULUS = 5
 
 
 def even_pairs(draws: Draws, length: int) -> Examples:
-    """Whether the pairs of unlike neighbours in a string of 0 and 1 are even (0) or odd (1) in number."""
+    """Whether the number of unequal neighbours in a string of 0 and 1 is even (0) or odd (1)."""
     string = draws.below("string", 2, length)
     return Examples(format_characters(string), format_numbers((string[:, 1:] != string[:, :-1]).sum(axis=1) % 2))
 
@@ -26,13 +26,13 @@ def parity_check(draws: Draws, length: int) -> Examples:
 
 
 def cycle_navigation(draws: Draws, length: int) -> Examples:
-    """Where a walk of steps - (back), = (stay) and + (on) from place 0 of a circle of five places ends."""
+    """The end of a walk of steps - (back), = (stay) and + (forward) from position 0 of a cycle of five positions."""
     steps = draws.below("steps", 3, length)
     return Examples(format_characters(steps, "-=+"), format_numbers((steps - 1).sum(axis=1) % MODULUS))
 
 
 def modular_arithmetic(draws: Draws, length: int) -> Examples:
-    """The value modulo 5 of digits joined by +, - and *, the product first; `length` is odd."""
+    """The value modulo 5 of digits joined by +, - and *, with precedence of *; `length` is odd."""
     require(length % 2 == 1, length, "digits and the signs between them are odd in number")
     digits = draws.below("digits", MODULUS, length // 2 + 1)
     operators = draws.below("operators", 3, length // 2)

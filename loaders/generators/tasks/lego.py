@@ -1,7 +1,7 @@
-"""LEGO: chains of variables, each the last one or its negative (Zhang et al. 2022, arXiv 2206.04301).
+"""LEGO: chains of variables, each equal to the previous one or its negative (Zhang et al. 2022, arXiv 2206.04301).
 
-As used for length by Kazemnejad et al., NeurIPS 2023 (arXiv 2305.19466): the size is the number of variables, and the
-value asked for is one of the second half of the chain. The draws are our own.
+As used for length generalisation by Kazemnejad et al., NeurIPS 2023 (arXiv 2305.19466): the size is the number of
+variables, and the question is the value of one in the second half of the chain. The draws are new.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ._contract import Draws, Examples, require
 
 _NAMES = 100
-"""Variables are named v0 .. v99, in a drawn order."""
+"""Variables are named v0 .. v99, in random order."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class _Chain:
     """The clauses in the order of the chain, and the question."""
     shuffled: str
     resolved: list[str]
-    """Each variable and its value, in the order of the chain, up to the one that is asked for."""
+    """Each variable and its value, in the order of the chain, up to the one in the question."""
 
     @property
     def answer(self) -> str:
@@ -28,20 +28,20 @@ class _Chain:
 
 
 def chain(draws: Draws, length: int) -> Examples:
-    """The value of one variable; the clauses stand in the order of the chain."""
+    """The value of one variable; the clauses are in the order of the chain."""
     chains = _draw_chains(draws, length)
     return Examples([item.ordered for item in chains], [item.answer for item in chains])
 
 
 def chain_shuffled(draws: Draws, length: int) -> Examples:
-    """`chain` with the clauses in a drawn order."""
+    """`chain` with the clauses in random order."""
     chains = _draw_chains(draws, length)
     return _make_shuffled_examples(chains, [item.answer for item in chains])
 
 
 def chain_shuffled_scratchpad(draws: Draws, length: int) -> Examples:
-    """`chain_shuffled`, with the value of every variable up to the one asked for, in the order of the chain; the last
-    value is the answer."""
+    """`chain_shuffled`, with the value of every variable up to the one in the question, in the order of the chain; the
+    last value is the answer."""
     chains = _draw_chains(draws, length)
     return _make_shuffled_examples(chains, [" ; ".join(item.resolved) for item in chains])
 

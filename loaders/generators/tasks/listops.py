@@ -1,7 +1,7 @@
 """ListOps: nested list operations over digits (Nangia and Bowman 2018, NAACL SRW, arXiv 1804.06028).
 
 Operators: MAX, MIN, MED (the median, rounded down) and SM (the sum modulo 10). The published generator has no seed; the
-draws are our own, and their depth is exact.
+draws are new, and their depth is exact.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ OPERATORS = ("MAX", "MED", "MIN", "SM")
 class _Expression:
     tokens: list[str] = field(default_factory=list)
     nestings: set[str] = field(default_factory=set)
-    """Which operator stands directly in which, such as "MAX>SM"."""
+    """The direct nestings of operators, such as "MAX>SM"."""
 
 
 def nested(draws: Draws, depth: int, *, arguments: int) -> Examples:
-    """An expression of exactly `depth` operators one in the other, each with 2 to `arguments` arguments.
+    """An expression of exactly `depth` nested operators, each with 2 to `arguments` arguments.
 
-    One argument of every operator is one level shallower than it; of the others a third are shallow expressions, and
-    the rest digits. Further columns: `tokens`, the number of words; `nestings`, the ordered pairs of operators of
-    which the second stands directly in the first, each once, sorted.
+    One argument of every operator is one level shallower than it; a third of the others are shallow expressions, and
+    the rest are digits. Further columns: `tokens`, the number of words; `nestings`, the distinct pairs of operators
+    with the second directly inside the first, sorted.
     """
     inputs, values, tokens, nestings = [], [], [], []
     for tape in draws.tapes("expression"):
@@ -61,7 +61,7 @@ def _grow_expression(expression: _Expression, tape: Tape, depth: int, arguments:
 
 
 def _compute_median(values: list[int]) -> int:
-    """The middle value, or the mean of the two middle ones, rounded down."""
+    """Return the middle value, or the mean of the two middle ones, rounded down."""
     ordered = sorted(values)
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) // 2
 

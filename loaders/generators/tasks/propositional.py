@@ -1,12 +1,12 @@
 """Propositional statements by the depth and the breadth of their proofs.
 
 After the design of PITA (Tong, Cakar and Pehlevan 2026, arXiv 2602.14404): statements, true or false, whose proofs are
-long or have many cases. The published 23 million statements are not used; form and draws are our own.
+long or have many cases. The published 23 million statements are not used; format and draws are new.
 
-A statement gives a disjunction of `breadth` heads and a set of implications, and asks for a goal. From every head, and
-from one more that is not in the disjunction, a lane of `depth` implications leads on. In a true statement the lanes of
-the disjunction all end in the goal, and the one more ends in another atom; in a false one it ends in the goal instead
-of one of them. So counts of atoms tell nothing: the lanes must be followed, one case for each head.
+A statement consists of a disjunction of `breadth` heads, a set of implications and a goal. A chain of `depth`
+implications begins at every head, and at one additional head that is not in the disjunction. In a true statement all
+chains of the disjunction end in the goal, and the additional chain ends in another atom; in a false one it ends in the
+goal in place of one of them. So counts of atoms are not informative: the chains must be followed, one case per head.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import pairwise
 from ._contract import Draws, Examples, Tape, require
 
 _ATOMS = 100
-"""Atoms are named p0 .. p99, in a drawn order."""
+"""Atoms are named p0 .. p99, in random order."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class _Statement:
 
 
 def entailment(draws: Draws, depth: int, *, breadths: list[int]) -> Examples:
-    """Whether the goal follows: "true" or "false". The breadth of each statement is drawn from `breadths`, and given
-    as a further column."""
+    """Whether the goal follows: "true" or "false". The breadth of each statement is drawn from `breadths`, and is a
+    further column."""
     statements = _draw_statements(draws, depth, breadths)
     return _make_examples(statements, [statement.verdict for statement in statements])
 
 
 def entailment_proof(draws: Draws, depth: int, *, breadths: list[int]) -> Examples:
-    """`entailment`, with a proof first: each case of the disjunction, atom by atom, then the verdict."""
+    """`entailment` with a proof before the verdict: each case of the disjunction, atom by atom."""
     statements = _draw_statements(draws, depth, breadths)
     return _make_examples(
         statements, [" ; ".join([*map(" ".join, statement.lanes), statement.verdict]) for statement in statements]
@@ -57,7 +57,7 @@ def _make_examples(statements: list[_Statement], outputs: list[str]) -> Examples
 
 def _draw_statements(draws: Draws, depth: int, breadths: list[int]) -> list[_Statement]:
     deepest = (_ATOMS - 2) // (max(breadths) + 1)
-    require(depth <= deepest, depth, f"{_ATOMS} atoms make lanes of at most {deepest} for {max(breadths)} cases")
+    require(depth <= deepest, depth, f"{_ATOMS} atoms allow chains of at most {deepest} for {max(breadths)} cases")
     return [_draw_statement(tape, depth, breadths[tape.below(len(breadths))]) for tape in draws.tapes("statement")]
 
 

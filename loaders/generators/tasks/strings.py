@@ -1,7 +1,7 @@
-"""Sequence tasks whose answers come by moving, counting and comparing tokens.
+"""Sequence tasks that move, count and compare tokens.
 
 After Zhou et al., ICLR 2024 (arXiv 2310.16028), and Kazemnejad et al., NeurIPS 2023 (arXiv 2305.19466). The size is the
-number of tokens in the sequence. Neither paper publishes its test sets; the draws are our own.
+number of tokens in the sequence. Neither paper publishes its test sets; the draws are new.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _LETTERS = "abcdefghij"
 
 
 def copy(draws: Draws, length: int, *, symbols: int) -> Examples:
-    """A sequence of numbers below `symbols`, as it is. Repeats make the place in the sequence hard to find again."""
+    """A copy of a sequence of numbers below `symbols`. Repeats make it hard to keep track of the position."""
     sequence = format_words(draws.below("sequence", symbols, length))
     return Examples(sequence, sequence)
 
 
 def copy_distinct(draws: Draws, length: int, *, symbols: int) -> Examples:
-    """A sequence of different numbers below `symbols`, as it is: each token says what follows it."""
+    """A copy of a sequence of different numbers below `symbols`: each token determines the next."""
     require(length <= symbols, length, f"there are {symbols} different numbers")
     sequence = format_words(draws.permutations("sequence", symbols)[:, :length])
     return Examples(sequence, sequence)
@@ -42,7 +42,7 @@ def sort_distinct(draws: Draws, length: int, *, symbols: int) -> Examples:
 
 
 def sort_digits(draws: Draws, length: int) -> Examples:
-    """Numbers of one to four digits, in ascending order: to compare them is to read their digits."""
+    """Numbers of one to four digits, in ascending order: comparing them requires reading their digits."""
     magnitude = 10 ** (1 + draws.below("digits", 4, length))
     sequence = draws.below("sequence", magnitude, length)
     return Examples(format_words(sequence), format_words(np.sort(sequence, axis=1)))
@@ -57,7 +57,7 @@ def count(draws: Draws, length: int, *, symbols: int) -> Examples:
 
 
 def mode(draws: Draws, length: int) -> Examples:
-    """The letter that stands most often in a sequence of ten letters; it is the only one that often."""
+    """The most frequent letter in a sequence over ten letters; it is unique."""
     sequence, counts = _draw_letters(draws, length)
     winners = counts.argmax(axis=1)
     return Examples(
@@ -68,9 +68,9 @@ def mode(draws: Draws, length: int) -> Examples:
 
 
 def mode_scratchpad(draws: Draws, length: int) -> Examples:
-    """`mode`, with the letters sorted into runs first, in the order of the alphabet.
+    """`mode` with a scratchpad: the letters sorted into runs, in alphabetical order.
 
-    Runs stand for the counts: numbers would have digits that no short sequence shows."""
+    Runs are used instead of counts, whose digits would not all occur for short sequences."""
     sequence, counts = _draw_letters(draws, length)
     outputs = []
     for row in counts.tolist():
@@ -80,7 +80,7 @@ def mode_scratchpad(draws: Draws, length: int) -> Examples:
 
 
 def _draw_letters(draws: Draws, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sequences of letters, shape (rows, length), and how often each letter stands in them, shape (rows, 10)."""
+    """Draw sequences of letters, shape (rows, length), and count each letter in them, shape (rows, 10)."""
     sequence = draws.below("sequence", len(_LETTERS), length)
     return sequence, (sequence[:, :, None] == np.arange(len(_LETTERS))).sum(axis=1)
 

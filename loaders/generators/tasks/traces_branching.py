@@ -1,8 +1,8 @@
-"""Algorithms that branch, split or search, with the answer alone or behind a trace of every step.
+"""Algorithms that branch, split or search, with the answer alone or after a trace of every step.
 
 Recursion, divide and conquer, enumeration and backtracking, after the idea of TAIL (Hua et al. 2025, arXiv
 2507.13332): a trace writes out all that the algorithm does, in order, as a Turing machine would on its tape. The
-paper's data are not published; tasks, traces and draws are our own. Steps are joined by ";"; the answer follows "=".
+paper's data are not published; tasks, traces and draws are new. Steps are joined by ";"; the answer follows "=".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def inorder_traversal(draws: Draws, length: int, *, trace: bool) -> Examples:
 
 
 class _Traversal:
-    """A drawn tree, and its traversal."""
+    """Draw a tree, and return it with its traversal."""
 
     def __init__(self, tape: Tape, nodes: int) -> None:
         self.given: list[str] = []
@@ -74,7 +74,7 @@ def merge_sort(draws: Draws, length: int, *, trace: bool) -> Examples:
 def pair_sums(draws: Draws, length: int, *, trace: bool) -> Examples:
     """Enumeration: how many pairs among `length` numbers below 10 have the given sum; sum and number modulo 10.
 
-    A step of the trace is a number, what it makes with each one after it, and the number of pairs so far.
+    A step of the trace is a number, its sums with the numbers after it, and the number of pairs so far.
     """
     numbers, targets = draws.below("numbers", 10, length), draws.number("wanted", 10).tolist()
     inputs, answers, steps = [], [], []
@@ -93,8 +93,8 @@ def pair_sums(draws: Draws, length: int, *, trace: bool) -> Examples:
 def tree_search(draws: Draws, length: int, *, trace: bool) -> Examples:
     """Backtracking: the path from the root of a tree of `length` nodes to one of them, found depth first.
 
-    The edges are given parent > child in a drawn order, then root and target. The search tries the children of a node
-    in the order of their edges; the trace names every node it stands at, also when it comes back.
+    The edges are given as parent > child in random order, then root and target. The search tries the children of a node
+    in the order of their edges; the trace has every node that is visited, including when it backtracks.
     """
     require(2 <= length <= _LABELS, length, f"there are {_LABELS} labels, and the target is not the root")
     inputs, answers, steps = [], [], []

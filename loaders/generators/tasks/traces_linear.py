@@ -1,8 +1,8 @@
-"""Algorithms that go through their input once, with the answer alone or behind a trace of every step.
+"""Algorithms that process their input once, with the answer alone or after a trace of every step.
 
 Simulation, iteration, greedy choice and dynamic programming, after the idea of TAIL (Hua et al. 2025, arXiv
 2507.13332): a trace writes out all that the algorithm does, in order, as a Turing machine would on its tape. The
-paper's data are not published; tasks, traces and draws are our own. Steps are joined by ";"; the answer follows "=".
+paper's data are not published; tasks, traces and draws are new. Steps are joined by ";"; the answer follows "=".
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def register_machine(draws: Draws, length: int, *, trace: bool) -> Examples:
 
 
 def digit_product(draws: Draws, length: int, *, trace: bool) -> Examples:
-    """Iteration: a number of `length` digits times one digit, with a leading zero where there is no last carry.
+    """Iteration: a number of `length` digits times one digit, with a leading zero if there is no last carry.
 
     A step of the trace, from the lowest digit on, is that digit, the carry into it, the digit written and the carry
     out of it.
@@ -61,13 +61,13 @@ def digit_product(draws: Draws, length: int, *, trace: bool) -> Examples:
 
 
 def interval_schedule(draws: Draws, length: int, *, trace: bool) -> Examples:
-    """Greedy choice: the largest set of intervals that do not overlap, taken by earliest end; the answer is the ends
-    of those taken.
+    """Greedy choice: the largest set of intervals that do not overlap, chosen by earliest end; the answer is the ends
+    of the chosen intervals.
 
     `length` different intervals between 0 and 99, sorted by end, then start; one may begin where another ends. A step
-    of the trace is the interval's start, the end of the last one taken, and "take" or "skip".
+    of the trace is the interval's start, the end of the last chosen one, and "take" or "skip".
     """
-    # Each number below 4,950 is one pair start < end: end (end - 1) / 2 + start, so sorting them sorts by end.
+    # Each number below 4,950 encodes a pair start < end as end (end - 1) / 2 + start, so sorting them sorts by end.
     chosen = np.sort(draws.below("intervals", 4950, length), axis=1)
     different = np.logical_and.reduce(chosen[:, 1:] > chosen[:, :-1], axis=1)
     ends = ((1 + np.sqrt(1 + 8 * chosen)) // 2).astype(np.int64)
@@ -89,7 +89,7 @@ def interval_schedule(draws: Draws, length: int, *, trace: bool) -> Examples:
 def increasing_subsequences(draws: Draws, length: int, *, trace: bool) -> Examples:
     """Dynamic programming: how many strictly increasing subsequences `length` numbers below 100 have, modulo 10.
 
-    A subsequence has one number or more. A step of the trace is a number and how many end with it, modulo 10.
+    A subsequence has at least one number. A step of the trace is a number and how many end with it, modulo 10.
     """
     numbers = draws.below("numbers", 100, length)
     ending = np.ones((draws.rows, length), np.int64)

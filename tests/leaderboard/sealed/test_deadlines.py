@@ -38,7 +38,7 @@ def test_a_window_that_was_closed_early_is_found(revealed):
     """An operator who closes once a friend has answered, and nobody else can."""
     early = at(revealed, window_closed="2031-01-07T23:59:59Z", scored=CLOSES, seed_revealed=CLOSES)
     assert problems(revealed, early) == [
-        f"window {WINDOW}: was closed at 2031-01-07T23:59:59Z, before it was to close ({CLOSES})"
+        f"window {WINDOW}: was closed at 2031-01-07T23:59:59Z, before its closing time ({CLOSES})"
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_reveal_past_its_deadline_is_found(revealed):
     on_time = at(revealed, seed_revealed="2031-01-15T00:01:00Z")
     assert problems(revealed, on_time) == []
     (found,) = problems(revealed, at(revealed, seed_revealed="2031-01-15T00:01:01Z"))
-    assert f"revealed at 2031-01-15T00:01:01Z: that was due by {REVEALS}" in found
+    assert f"revealed at 2031-01-15T00:01:01Z (due by {REVEALS})" in found
 
 
 @pytest.mark.attack("operator", "a window that is never closed")
@@ -72,7 +72,7 @@ def test_a_window_that_is_never_closed_is_found_by_the_clock(opened):
     assert problems(opened, clock=CLOSES) == []
     assert problems(opened, clock="2031-01-15T00:01:00Z") == []
     (found,) = problems(opened, clock="2031-01-15T00:01:01Z")
-    assert f"was never closed and its seed revealed: that was due by {REVEALS}" in found
+    assert f"was never closed and its seed revealed (due by {REVEALS})" in found
 
 
 @pytest.mark.attack("operator", "a window that is never closed, to a verifier whose clock is wrong")
@@ -87,22 +87,20 @@ def test_a_window_that_is_never_closed_is_found_by_later_records(opened, clock):
 def test_a_window_that_was_closed_and_never_revealed_is_found(revealed):
     kept = [record for record in revealed.ledger.records() if record.kind not in ("scored", "seed_revealed")]
     found = problems(revealed, kept, clock="2031-02-01T00:00:00Z")
-    assert any("its seed revealed: that was due by" in line for line in found)
+    assert any("its seed revealed (due by" in line for line in found)
 
 
 @pytest.mark.attack("operator", "a window opened late")
 def test_a_window_that_was_opened_late_is_found(revealed):
     """An operator who leaves strangers less time than friends."""
     (found,) = problems(revealed, at(revealed, window_opened="2031-01-01T01:00:01Z"))
-    assert f"was opened at 2031-01-01T01:00:01Z: that was due by {OPENS}" in found
+    assert f"was opened at 2031-01-01T01:00:01Z (due by {OPENS})" in found
 
 
 @pytest.mark.attack("operator", "times of a window that go back")
 def test_times_that_go_back_within_a_window_are_found(revealed):
     found = problems(revealed, at(revealed, seed_committed="2030-12-31T00:05:00Z"))
-    assert any(
-        "has window_opened at 2030-12-31T00:00:00Z, and seed_committed, which came first" in one for one in found
-    )
+    assert any("has window_opened at 2030-12-31T00:00:00Z, before seed_committed at" in one for one in found)
     assert problems(revealed, at(revealed, seed_committed="2030-12-31T00:01:00Z")) == []  # a clock set right
 
 
@@ -115,7 +113,7 @@ def test_a_board_closes_a_late_window_all_the_same(opened, clock):
     clock.set("2031-03-01T00:00:00Z")
     close_window(opened, WINDOW, clock)
     (found,) = problems(opened)
-    assert "that was due by" in found
+    assert "(due by" in found
 
 
 def test_a_deadline_of_the_reveal_is_announced_and_bound_by_the_commitment(board, clock):

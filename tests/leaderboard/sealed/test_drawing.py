@@ -60,10 +60,10 @@ def test_the_same_seed_gives_the_same_draw_and_another_seed_others(benchmark, dr
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("scan/length", "takes no seed and gives all rows there are"),
-        ("two_hop/phi_3_6", "also makes its facts"),
-        ("xor_clusters/eta10", "its view ood is of training rows"),
-        ("rated_sums/glicko2", "does not give its rows again exactly"),
+        ("scan/length", "has no seed and gives all possible rows"),
+        ("two_hop/phi_3_6", "also determines its facts"),
+        ("xor_clusters/eta10", "its view ood uses training rows"),
+        ("rated_sums/glicko2", "does not reproduce its rows exactly"),
         ("optdigits/writers", "comes from files"),
     ],
 )
@@ -93,7 +93,7 @@ def test_a_generator_whose_seed_gives_published_inputs_other_labels_is_refused(t
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     monkeypatch.setattr("sealed_cases.GENERATOR", GENERATOR.replace("{seed}/{part}", "fixed/{part}"))
     make_home(tmp_path, TURNED)
-    with pytest.raises(FarshiftError, match="makes more than rows"):
+    with pytest.raises(FarshiftError, match="determines more than the rows"):
         draw_sealed_rows(find_benchmark(ON), SEED)
 
 
@@ -113,7 +113,7 @@ def halves(table, *, field, parts, severity, group):
 def test_a_rule_that_divides_rows_by_the_others_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     make_home(tmp_path, "odd", HALVES)
-    with pytest.raises(FarshiftError, match="divides rows by what else there is"):
+    with pytest.raises(FarshiftError, match="depends on all rows of the source"):
         draw_sealed_rows(find_benchmark(ON), SEED)
 
 

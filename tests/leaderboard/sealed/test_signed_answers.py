@@ -53,7 +53,7 @@ def test_one_submission_is_taken_of_each_key_whatever_name_it_gives(opened, hand
     again = submit_answers(opened, WINDOW, ann, clock)
     assert (first.new, again.new, again.answers_record) == (True, False, first.answers_record)
     other = packed_again(ann, tmp_path / "other.zip", key_of(ann.parent, "ann"), team="Zoe")
-    with pytest.raises(FarshiftError, match="one submission is taken of each key"):
+    with pytest.raises(FarshiftError, match="only one is accepted for each key"):
         submit_answers(opened, WINDOW, other, clock)
     assert kinds(opened).count("submitted") == 1
 
@@ -75,12 +75,12 @@ def test_a_squatter_of_a_name_locks_nobody_out(opened, handed, clock, tmp_path):
 @pytest.mark.attack("entrant", "answers unsigned, or with another team's signature")
 def test_answers_that_nobody_signed_or_whose_signature_is_another_s_are_refused(opened, handed, clock, tmp_path):
     ann = handed.answers["ann"]
-    with pytest.raises(FarshiftError, match="is not signed: farshift team --create"):
+    with pytest.raises(FarshiftError, match="is not signed: create your team's key with farshift team --create"):
         submit_answers(opened, WINDOW, packed_again(ann, tmp_path / "unsigned.zip"), clock)
     with zipfile.ZipFile(ann) as bundle:
         signature = tomllib.loads(bundle.read("submission.toml").decode())["signature"]
     stolen = packed_again(ann, tmp_path / "stolen.zip", team="eve", signature=signature)
-    with pytest.raises(BadSubmission, match="is not that of this card"):
+    with pytest.raises(BadSubmission, match="does not match this card"):
         submit_answers(opened, WINDOW, stolen, clock)
     with zipfile.ZipFile(ann) as bundle, zipfile.ZipFile(tmp_path / "swapped.zip", "w") as out:
         for entry in bundle.infolist():
@@ -124,10 +124,10 @@ def test_equal_answers_are_one_whoever_sends_them(copied):
 def test_a_board_that_makes_equal_answers_different_is_found(copied):
     records = changed(copied, "scored", predictions="0" * 64)
     differences, _ = verify_sealed(Folder(copied.path), records, Clock(CLOSES))
-    assert any("have other predictions than the digest" in line for line in differences)
+    assert any("has predictions that do not match the digest" in line for line in differences)
     records = changed(copied, "submitted", signed_by="0" * 64)
     differences, _ = verify_sealed(Folder(copied.path), records, Clock(CLOSES))
-    assert any("the ledger says otherwise" in line for line in differences)
+    assert any("which differs from the ledger" in line for line in differences)
     assert any("has more than one submission" in line for line in differences)
 
 
@@ -201,24 +201,24 @@ def test_answers_that_a_board_dropped_are_proved_by_the_receipt(taken, clock, ha
     assert find_receipt_problems(receipt, honest, key) == []
     without = rewritten(board, [record for record in honest if record.body.get("team") != "ann"])
     (problem,) = find_receipt_problems(receipt, without, key)
-    assert f"record {receipt.seq} of the ledger is another (submitted at 2031-01-01T00:10:00Z)" in problem
+    assert f"record {receipt.seq} differs from the receipt's (submitted at 2031-01-01T00:10:00Z)" in problem
     clock.set(CLOSES)
     late = board.ledger.append([("window_closed", {"window": WINDOW})])[0]
     short = rewritten(board, [*honest[: receipt.seq - 1], late])
     (problem,) = find_receipt_problems(receipt, short, key)
-    assert "is not in the ledger, which goes on after" in problem
+    assert "is missing in the ledger, which has records after" in problem
 
 
 @pytest.mark.attack("entrant", "an older or forged ledger, to accuse a board")
 def test_an_older_or_forged_copy_of_the_ledger_proves_nothing(taken, tmp_path):
     board, file = taken
     receipt, records = read_receipt(file), board.ledger.records()
-    with pytest.raises(FarshiftError, match="get a newer one"):
+    with pytest.raises(FarshiftError, match="get a newer copy"):
         find_receipt_problems(receipt, records[:-1], board.ledger.key)
-    with pytest.raises(FarshiftError, match="not as the board signed it"):
+    with pytest.raises(FarshiftError, match="has invalid records"):
         find_receipt_problems(receipt, [*records[:-1], replace(records[-1], kind="withdrawn")], board.ledger.key)
     other = Board.init(tmp_path / "other", "Other")
-    with pytest.raises(FarshiftError, match="is of the board with the key"):
+    with pytest.raises(FarshiftError, match="is from the board with the key"):
         find_receipt_problems(receipt, other.ledger.records(), other.ledger.key)
 
 

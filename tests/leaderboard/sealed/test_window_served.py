@@ -98,13 +98,13 @@ def test_a_window_from_its_announcement_to_its_verification(
     assert given == {name: (handed.draw / name).read_bytes() for name in DRAW}
     receipt = hand_in(answers)
     assert (receipt.new, receipt.team, hand_in(answers).new) == (True, "ann", False)
-    refused(lambda: hand_in(handed.answers["bob"]), "is of the team 'bob', and the token is of 'ann'")
+    refused(lambda: hand_in(handed.answers["bob"]), "names the team 'bob', but the token is for 'ann'")
     assert window(site)["answers"] == 1
     assert site.get(f"sealed/{WINDOW}/answers/{receipt.submission}.zip").status_code == 404
     refused(lambda: close_window(board, WINDOW), f"closes at {CLOSES}: it is open now")
 
     clock.set(CLOSES, seconds=1)
-    refused(lambda: hand_in(handed.answers["cheat"]), "it is due now|is of the team")
+    refused(lambda: hand_in(handed.answers["cheat"]), "it is due now|names the team")
     close_window(board, WINDOW)
     said = window(site)
     assert said["state"] == "revealed"
@@ -134,7 +134,7 @@ def test_a_draw_is_in_no_export_and_at_no_address_before_its_window_opens(
     older = verify_board(ExportReader(there))
     assert older.differences == []
     assert [line.split(" ")[0] for line in older.not_recomputed] == sorted(paths)
-    assert "its window is open by now: take a newer copy" in older.not_recomputed[0]
+    assert "its window is open by now: get a newer copy" in older.not_recomputed[0]
     assert export_board(board, there).new == len(paths)
     assert [site.get(path).content for path in paths] == [(there / path).read_bytes() for path in paths]
     found = verify_board(ExportReader(there))

@@ -30,7 +30,7 @@ def test_the_commitment_comes_before_the_window_and_binds_seed_and_terms(board):
 @pytest.mark.parametrize(
     ("opens", "closes", "why"),
     [
-        ("2020-01-01", "2031-01-01", "is past"),
+        ("2020-01-01", "2031-01-01", "is in the past"),
         ("2031-01-02", "2031-01-01", "before it opens"),
         ("soon", "2031-01-01", "is not a time"),
         ("2031-01-02", "2031-13-01", "is not a time"),
@@ -62,7 +62,7 @@ def test_answers_are_taken_while_the_window_is_open_only(board, handed, clock):
     clock.set(CLOSES)
     close_window(board, WINDOW, clock)
     clock.set(OPENS)  # a board whose clock was set back
-    with pytest.raises(FarshiftError, match="takes answers from"):
+    with pytest.raises(FarshiftError, match="accepts files from"):
         submit_answers(board, WINDOW, handed.answers["bob"], clock=clock)
 
 

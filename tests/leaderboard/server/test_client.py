@@ -71,7 +71,7 @@ def test_a_history_that_does_not_extend_what_was_seen_is_refused(own, serve, tmp
     assert len(fs.Board(serve(own.path).url).entries()) == 3
     with pytest.raises(FarshiftError, match="the history was rewritten"):
         fs.Board(serve(other.path).url).entries()
-    with pytest.raises(FarshiftError, match="the ledger has 9 records, and on .* this user saw 10"):
+    with pytest.raises(FarshiftError, match="the ledger has 9 records, but on .* this user saw 10"):
         fs.Board(serve(older.path).url).standings()
 
 
@@ -99,11 +99,11 @@ def test_an_answer_that_counts_a_record_which_is_not_in_the_ledger_is_refused(ow
     forged = [*real.records[:-1], real.records[-1].__class__(**{**real.records[-1].__dict__, "hash": "ab" * 32})]
     held = History(forged, real.key)
     published.history = lambda: held
-    with pytest.raises(FarshiftError, match="was changed: its hash does not fit"):
+    with pytest.raises(FarshiftError, match="was changed: its hash does not match"):
         fs.Board(served.url).entries()
     export = published.export
     published.export = lambda path: real.lines if path == "ledger.jsonl" else export(path)
-    with pytest.raises(FarshiftError, match="record 7, which an answer counts, is not in its ledger"):
+    with pytest.raises(FarshiftError, match="a response refers to record 7, which is not in the server's ledger"):
         fs.Board(served.url).entries()
 
 
@@ -114,5 +114,5 @@ def test_another_board_at_an_address_that_was_seen_is_refused(own, serve, tmp_pa
     published = served.app.state.published
     held = History(stranger.records(), stranger.ledger.key)
     published._view, published.history = stranger, lambda: held
-    with pytest.raises(FarshiftError, match="had .* when this user first looked"):
+    with pytest.raises(FarshiftError, match="had the key .* when this user first read it"):
         fs.Board(served.url).entries()

@@ -128,7 +128,7 @@ def test_a_run_of_another_submission_is_refused_in_a_line(intake, client, file, 
     assert intake.work() == 2
     found = client.get(f"submissions/{twin['id']}").json()
     assert (found["state"], found["problems"]) == ("refused", [])
-    assert "is the run behind entry" in found["reason"]
+    assert "is the same run as entry" in found["reason"]
     assert str(tmp_path.parent) not in found["reason"]
 
 
@@ -139,7 +139,7 @@ def test_a_token_hands_in_for_its_own_team_and_key_only(intake, client, runs, tm
     unsigned = pack_runs(runs[1:2], tmp_path / "unsigned.zip", team="us").read_bytes()
     other = post(client, unsigned, Authorization=f"Bearer {keyed}").json()
     assert intake.work() == 2
-    for said, what in ((theirs, "is of the team 'them', and the token is of 'us'"), (other, "is not signed, and")):
+    for said, what in ((theirs, "names the team 'them', but the token is for 'us'"), (other, "is not signed, but")):
         (problem,) = client.get(f"submissions/{said['id']}").json()["problems"]
         assert problem["name"] == "team-other"
         assert what in problem["what"]
@@ -156,13 +156,13 @@ def test_only_a_valid_token_hands_in(intake, client, file):
     with store.committing() as connection:
         connection.exec_driver_sql(f"UPDATE tokens SET expires = 1 WHERE id = '{made.id}'")
     cases = [
-        ("", 401, "a token of your team is needed"),
-        ("Bearer fs_" + "A" * 43, 401, "unknown"),
-        ("Bearer ' OR 1=1 --", 401, "unknown"),
-        (f"Basic {intake.token}", 401, "unknown"),
+        ("", 401, "a token of your team is required"),
+        ("Bearer fs_" + "A" * 43, 401, "does not know the token"),
+        ("Bearer ' OR 1=1 --", 401, "does not know the token"),
+        (f"Basic {intake.token}", 401, "does not know the token"),
         (f"Bearer {revoked}", 401, "this token is revoked"),
         (f"Bearer {old}", 401, "this token is expired"),
-        (f"Bearer {narrow}", 403, "this token is for hand-in, not for submit"),
+        (f"Bearer {narrow}", 403, "this token has the scope hand-in, not submit"),
     ]
     for given, status, why in cases:
         answer = post(client, file.read_bytes(), Authorization=given)
@@ -261,7 +261,7 @@ def test_quotas_and_rates_say_when_to_come_again_and_are_audited(board, file):
             answer = post(client, b"y")
             assert answer.status_code == 429
             assert 86000 < int(answer.headers["Retry-After"]) <= 86400
-            assert "1 submissions are taken of a team in 24 hours" in answer.json()["error"]
+            assert "a team may submit 1 times in 24 hours" in answer.json()["error"]
             statuses = [client.get("submissions/none").status_code for _ in range(12)]
             assert statuses.count(429) >= 3
             late = client.get("submissions/none")
@@ -317,7 +317,7 @@ def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told
             connection.exec_driver_sql("UPDATE jobs SET due = 0")
     found = client.get(f"submissions/{id}").json()
     assert found["state"] == "failed"
-    assert found["reason"].endswith("a mistake in Farshift (ZeroDivisionError): the log of its server says more")
+    assert found["reason"].endswith("an internal error of Farshift (ZeroDivisionError): see the server's log")
     assert "ZeroDivisionError: in /srv/private" in caplog.text
     assert "in mistaken" in caplog.text
     assert id not in caplog.text

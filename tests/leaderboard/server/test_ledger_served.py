@@ -98,5 +98,5 @@ def test_a_ledger_that_was_changed_is_not_shown(own, serve):
         database.execute("UPDATE records SET body = '{}' WHERE seq = 2")
     answer = served.get("api/v1/ledger")
     assert (answer.status_code, before) == (409, 8)
-    assert "record 7 is not the one that it was before" in answer.json()["error"]
+    assert "record 7 has changed since it was read" in answer.json()["error"]
     assert served.get("readyz").status_code == 503

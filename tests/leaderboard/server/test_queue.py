@@ -111,7 +111,7 @@ def test_a_lease_that_ends_gives_the_job_to_another_and_in_the_end_it_fails_with
     assert queue.take("w3") is None
     failed = queue.find("a")
     assert (failed.state, failed.reason) == (
-        FAILED, "2 attempts failed: its worker was ended, or lost the database, while it scored it",
+        FAILED, "2 attempts failed: its worker was stopped, or lost the database, while scoring it",
     )  # fmt: skip
     assert queue.enqueue("b", "team us", "d2", 100)[1], "the quota was given back"
 
@@ -151,11 +151,11 @@ def test_quotas_hold_and_say_when_to_come_again(queue, clock):
     for number in range(3):
         queue.enqueue(str(number), "team us", str(number), 10)
         clock.now += 100
-    with pytest.raises(QuotaExceeded, match="3 submissions of a team wait at once") as full:
+    with pytest.raises(QuotaExceeded, match="a team may have 3 submissions in the queue") as full:
         queue.enqueue("x", "team us", "x", 10)
     assert full.value.after == 30
     queue.entered(queue.take("w"), ["e"])
-    with pytest.raises(QuotaExceeded, match="100 bytes are taken of a team in 24 hours: try") as bytes_:
+    with pytest.raises(QuotaExceeded, match="a team may submit 100 bytes in 24 hours: try") as bytes_:
         queue.enqueue("x", "team us", "x", 75)
     assert bytes_.value.after == DAY - 300
     with pytest.raises(QuotaExceeded, match="100 bytes") as never:
@@ -163,7 +163,7 @@ def test_quotas_hold_and_say_when_to_come_again(queue, clock):
     assert never.value.after is None
     queue.enqueue("3", "team us", "3", 10)
     queue.entered(queue.take("w"), ["e"])
-    with pytest.raises(QuotaExceeded, match="4 submissions are taken of a team in 24 hours") as count:
+    with pytest.raises(QuotaExceeded, match="a team may submit 4 times in 24 hours") as count:
         queue.enqueue("x", "team us", "x", 10)
     assert count.value.after == DAY - 300
     assert queue.enqueue("y", "team them", "x", 10)[1]

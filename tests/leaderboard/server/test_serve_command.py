@@ -89,7 +89,7 @@ def test_servers_are_started_again_when_they_die_and_all_end_with_ctrl_c(own, co
     os.kill(children[0], signal.SIGKILL)
     until(lambda: len(set(served.children()) - set(children)) == 1)
     assert served.get("api/v1/healthz").status_code == 200
-    assert "is started again" in served.log.read_text()
+    assert ": restarting it in" in served.log.read_text()
     before = served.children()
     assert served.end() == 0
     assert not any(alive(one) for one in before)

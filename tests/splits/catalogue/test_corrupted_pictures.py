@@ -103,7 +103,7 @@ def test_encoded_pictures_are_decoded():
     encoded = plain.set_column(0, "image", pa.array(files, pa.binary()))
     made = corrupted_pictures.rows(encoded, schema("uint8[8,8,3]"), **OPTIONS)
     assert made.equals(derived("uint8[8,8,3]", 8, 8, 3))
-    with pytest.raises(BadDefinition, match="pictures that are decoded are"):
+    with pytest.raises(BadDefinition, match="decoded images are"):
         corrupted_pictures.rows(encoded, schema("uint8[3,8,8]"), **OPTIONS)
 
 
@@ -117,7 +117,9 @@ def test_noise_is_drawn_by_the_row_id_of_the_clean_picture():
 
 
 def test_what_cannot_be_derived_is_refused():
-    with pytest.raises(BadDefinition, match="100 rows are to train, 0 to test, and 30 of those that train to validate"):
+    with pytest.raises(
+        BadDefinition, match="100 training rows, 0 test rows, and 30 of the training rows for validation"
+    ):
         derived("uint8[8,8]", 8, 8, test="later")
     with pytest.raises(BadDefinition, match=r"'image' is float32\[8,8\]"):
         derived("float32[8,8]", 8, 8)
@@ -245,7 +247,7 @@ def test_a_derived_source_names_another_that_is_not_derived_itself(home):
     with pytest.raises(BadDefinition, match="`of` names another source, for a `derivation`"):
         load_sources()
     write_derived(home, "mnist_corrupted")
-    with pytest.raises(BadDefinition, match="source mnist_corrupted is derived itself: name its base"):
+    with pytest.raises(BadDefinition, match="source mnist_corrupted is itself derived: name its base"):
         find_source("tiny_corrupted").table()
 
 

@@ -335,7 +335,7 @@ def test_an_archive_comes_from_the_authors_place_on_the_hub(place, tmp_path):
             return subprocess.run(command, capture_output=True, text=True, env=where, timeout=120, check=False)
 
         hub.commit({"README.md": b"x", "a.tar.gz": b"1", "b.tar.gz": b"2"})
-        assert "2 files fit *.tar.gz, not one" in " ".join(pull().stderr.split())
+        assert "2 files match *.tar.gz instead of one" in " ".join(pull().stderr.split())
         hub.commit({"README.md": b"x", "civilcomments_v1.0.tar.gz": tar(civilcomments())})
         done = pull()
         assert done.returncode == 0, done.stderr

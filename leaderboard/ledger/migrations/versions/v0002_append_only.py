@@ -1,4 +1,4 @@
-"""The database itself refuses what a ledger never does: change a record, remove one, or add one out of place."""
+"""Triggers by which the database refuses to change, delete or reorder records."""
 
 from alembic import op
 

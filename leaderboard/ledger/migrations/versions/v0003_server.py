@@ -1,6 +1,6 @@
-"""What a board's server keeps beside the ledger: access tokens, uploads, the queue of submissions, what quotas were
-charged, and an audit of what was refused and removed. None of it is part of a score, of an export or of a
-verification. It shares nothing with `server/tables.py`: a migration that was published never changes."""
+"""The tables of a board's server besides the ledger: access tokens, uploads, the queue of submissions, quota usage,
+and an audit log of rejections and removals. None of them is part of a score, of an export or of a verification. They
+are not shared with `server/tables.py`, because a published migration must not change."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -54,7 +54,7 @@ def upgrade() -> None:
         sa.Column("entries", sa.Text, nullable=False),
         sa.Column("problems", sa.Text, nullable=False),
         sa.Column("reason", sa.Text, nullable=False),
-        # The same bytes of one team are one job: a request whose answer was lost may be repeated.
+        # The same bytes of one team are one job, so a request whose response was lost can be repeated.
         sa.UniqueConstraint("owner", "digest"),
         sqlite_autoincrement=True,
     )

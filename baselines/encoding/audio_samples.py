@@ -59,7 +59,7 @@ class AudioEncoding(RowEncoding):
         }
         longest = int(self._lengths(train[task.inputs[0]]).max(initial=0))
         self.samples = min(self.most, max(longest, count_frame_samples(config)))
-        self.streams, self.pictures = "", []
+        self.streams, self.images = "", []
         self.sizes = Sizes(self.targets.outputs, numbers=self.samples, shape=(self.samples,))
 
     @property
