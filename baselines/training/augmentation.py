@@ -137,6 +137,8 @@ def check_augmentation(name: str, plugin: ModuleType, about: AlgorithmContext) -
         "colours": bool(shape) and channels in (1, 3),
         "spectrograms": len(shape) == 2,
     }
+    if plugin.READS not in fits:
+        raise ModelError(f"augmentation {name}: READS = {plugin.READS!r}: use one of {', '.join(fits)}")
     if about.task == "sequence" or not fits[plugin.READS]:
         raise ModelError(f"augmentation {name}: it is for {READ[plugin.READS]}, and this task has other inputs")
 
