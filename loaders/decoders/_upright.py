@@ -82,8 +82,8 @@ def _to_eight_bits(image: Image) -> Image:
         tags = getattr(image, "tag_v2", {})
         white = 2 ** tags.get(_BITS, (16,))[0] - 1
         values = np.minimum((np.asarray(image).astype(np.int64) * 255 + white // 2) // white, 255).astype(np.uint8)
-        image: Image = import_pillow().Image.fromarray(255 - values if tags.get(_PHOTOMETRIC) == 0 else values)
-        return image
+        grey: Image = import_pillow().Image.fromarray(255 - values if tags.get(_PHOTOMETRIC) == 0 else values)
+        return grey
     if image.mode in ("I", "F"):
-        raise ValueError(f"no format says which of its values are black and white (Pillow's mode {image.mode})")
+        raise ValueError(f"its format does not define black and white (Pillow's mode {image.mode})")
     return image
