@@ -123,7 +123,13 @@ def _describe_budget(rows: Sequence[Mapping[str, Any]]) -> str:
 
 @app.command()
 def doctor(
-    sources: Annotated[bool, typer.Option("--sources", help="Also check whether each source is available.")] = False,
+    sources: Annotated[
+        bool,
+        typer.Option(
+            "--sources",
+            help="List each data source and how it is available: cached, generated, downloaded, or from your own copy.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Check the installation: packages, cache, device.

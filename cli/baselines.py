@@ -40,11 +40,17 @@ def baselines_list(
     kind: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
-            "--kind", metavar="K", help="Kind of shift that the baseline targets, or any (not specific to one)."
+            "--kind",
+            metavar="K",
+            help="Kind of shift that the baseline targets: domain, length, compositional, easy-to-hard, "
+            "corrupted-label, or any (not specific to one).",
         ),
     ] = None,
     budgets: Annotated[
-        bool, typer.Option("--budgets", help="Show the training steps under each budget and in the papers.")
+        bool,
+        typer.Option(
+            "--budgets", help="Show the number of training steps under each budget and in the original papers."
+        ),
     ] = False,
     published: Annotated[
         bool, typer.Option("--published", help="List published training settings and search ranges instead.")
@@ -90,7 +96,7 @@ def baselines_algorithms(json: Json = False) -> None:
 
 @app.command("networks")
 def baselines_networks(json: Json = False) -> None:
-    """List the networks."""
+    """List the networks: task and description."""
     from ..baselines.running.listing import list_networks
 
     records = list_networks()
@@ -127,7 +133,7 @@ def baselines_record(
     runs: Runs,
     to: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--to", metavar="DIR", help="Output folder (default: the package's results)."),
+        typer.Option("--to", metavar="DIR", help="Output folder (default: the results folder of the package)."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -197,7 +203,8 @@ def baselines_results(
 ) -> None:
     """List the best recorded result on each benchmark, or every result on one, best OOD score first.
 
-    Results recorded by another scorer version are rescored from their predictions, which needs their data."""
+    Results recorded with another version of the scorer are rescored from their predictions, which requires the
+    benchmark's data."""
     from ..baselines.running.recorded_scores import (
         RecordedScore,
         read_recorded_scores,

@@ -24,7 +24,7 @@ app = typer.Typer(help="List, show, export and import benchmarks.", no_args_is_h
 def benchmarks_list(
     search: Words = None,
     kind: OfKind = None,
-    suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="Suite: core, full ..")] = None,  # noqa: UP045
+    suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="Suite, such as core or full.")] = None,  # noqa: UP045
     source: OfSource = None,
     modality: OfModality = None,
     generated: Generated = None,
@@ -35,7 +35,8 @@ def benchmarks_list(
 ) -> None:
     """List the benchmarks, or those that match the search words and options.
 
-    A family (the rates and draws of one label-noise rule) is one line; --all and --json list every benchmark."""
+    A family (the noise rates and random draws of one label-noise rule) takes one line; --all and --json list every
+    benchmark."""
     from ..benchmarks.listing import benchmarks
 
     matches = benchmarks(
@@ -112,14 +113,19 @@ def benchmarks_export(
 def benchmarks_import(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Per-sample logs of the runner; each invocation is a seed."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Per-sample log files of the runner; each invocation of the runner counts as one seed.",
+        ),
     ],
     source: Annotated[
         str, typer.Option("--from", metavar="TOOL", help="Runner that wrote the logs: lm-eval or inspect.")
     ],
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The exported benchmark.")],
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Benchmark that was exported.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Run folder to write.")],
-    name: Annotated[str, typer.Option("--name", help="Model name on the run card.")] = "",
+    name: Annotated[
+        str, typer.Option("--name", help="Model name on the run card (default: the name in the logs).")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Import the logs of another evaluation runner as a run, and score it."""

@@ -32,16 +32,18 @@ def pack(
         typer.Argument(metavar="RUN...", help="Folders of finished runs, each of one model on one benchmark."),
     ] = None,
     out: Annotated[Optional[Path], typer.Option("--out", metavar="FILE", help="Submission file to write.")] = None,  # noqa: UP045
-    team: Annotated[str, typer.Option("--team", help="Team name (default: the card's, or that of the team key).")] = "",
+    team: Annotated[str, typer.Option("--team", help="Team name (default: from the model card or the team key).")] = "",
     note: Annotated[str, typer.Option("--note", help="One-line note, shown on the board.")] = "",
-    name: Annotated[str, typer.Option("--name", help="Submission name.")] = "",
+    name: Annotated[str, typer.Option("--name", help="Submission name (default: from the model card).")] = "",
     card: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--card", metavar="FILE", help="Model card (TOML); options override its values."),
     ] = None,
     key: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--key", metavar="FILE", help="Team key to sign with (default: the key of farshift team)."),
+        typer.Option(
+            "--key", metavar="FILE", help="Team key to sign with (default: the key created by farshift team)."
+        ),
     ] = None,
     unsigned: Annotated[bool, typer.Option("--unsigned", help="Do not sign, even if there is a team key.")] = False,
     template: Annotated[bool, typer.Option("--template", help="Print a model card template and exit.")] = False,
@@ -49,7 +51,7 @@ def pack(
 ) -> None:
     """Pack finished runs into a submission file: predictions and cards, no code.
 
-    The file is validated as a board validates it."""
+    The file is validated with the same checks as on a board."""
     from ..core.errors import FarshiftError
     from ..leaderboard.submission.pack import pack_runs as go
     from ..leaderboard.submission.team_key import find_default_key, read_team_name
@@ -89,14 +91,18 @@ def submit(
     ] = True,
     reference: Annotated[
         bool,
-        typer.Option("--reference", help="For a board folder: mark the entries as references (always ranked)."),
+        typer.Option(
+            "--reference",
+            help="For a board folder: mark the entries as reference entries, such as baselines, which are always "
+            "ranked.",
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
     """Submit a file to a board, which validates it, scores its predictions and adds the entries to its ledger.
 
-    Submitting the same file again adds nothing: repeat the command to resume after an interruption, or to print the
-    state of a submission to a server (--no-wait)."""
+    Submitting the same file again adds no entries: repeat the command to resume after an interruption, or, with
+    --no-wait, to print the state of a submission on a server."""
     from ..core.errors import FarshiftError
     from ..leaderboard.operations.locations import is_url, submit_at
     from ..leaderboard.submission.remote import RemoteBoard
@@ -149,7 +155,9 @@ def board_init(
     name: Annotated[str, typer.Option("--name", help="Board title.")] = "Farshift board",
     store: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--store", metavar="URL", help="PostgreSQL database for the ledger (default: a file)."),
+        typer.Option(
+            "--store", metavar="URL", help="PostgreSQL database for the ledger (default: an SQLite file in DIR)."
+        ),
     ] = None,
     files: Annotated[
         Optional[str],  # noqa: UP045
@@ -206,11 +214,16 @@ def board_verify(
     location: BoardLocation,
     head: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--head", metavar="HASH", help="Hash of an earlier head record, which the ledger must contain."),
+        typer.Option(
+            "--head",
+            metavar="HASH",
+            help="Hash of an earlier head (last record) of the ledger; verification fails if the ledger does not "
+            "contain it.",
+        ),
     ] = None,
     key: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--key", metavar="HEX", help="Public key that the board must have."),
+        typer.Option("--key", metavar="HEX", help="Expected public key of the board, in hexadecimal."),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=0, help="Number of processes; 0 for one per core.")] = 0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Ignore the results of earlier verifications.")] = False,
@@ -247,10 +260,10 @@ def board_verify(
 
 @board_app.command("rescore")
 def board_rescore(folder: Folder, json: Json = False) -> None:
-    """Upgrade a board to this version: its database schema and its scores.
+    """Upgrade a board to the installed version: its database schema and its scores.
 
-    The database is migrated to this version's schema (Alembic). Entries of an older scorer are rescored from their
-    predictions; both scores are kept. Exit code 1 if an entry cannot be rescored."""
+    The database is migrated to the new schema (Alembic). Entries scored with an older version of the scorer are
+    rescored from their predictions; the ledger retains both scores. Exit code 1 if an entry cannot be rescored."""
     from ..leaderboard.board import Board, migrate_board
     from ..leaderboard.operations.rescore import rescore_entries
 
@@ -279,13 +292,16 @@ def board_withdraw(
     entry: Entry,
     reason: Reason,
     by_board: Annotated[
-        bool, typer.Option("--by-board", help="Record it as removed by the board, not withdrawn by its team.")
+        bool,
+        typer.Option(
+            "--by-board", help="Record the entry as removed by the board operator instead of withdrawn by its team."
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
     """Withdraw an entry from the tables.
 
-    It stays in the ledger, and is listed separately with the reason."""
+    The entry stays in the ledger and is listed separately, with the reason."""
     from ..leaderboard.board import Board
     from ..leaderboard.operations.withdraw import remove_entry, withdraw_entry
 

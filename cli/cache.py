@@ -64,24 +64,30 @@ def cache_verify(json: Json = False) -> None:
 def cache_clear(
     older_than: Annotated[
         Optional[float],  # noqa: UP045  (typer reads the annotation at run time)
-        typer.Option("--older-than", metavar="DAYS", help="Only entries last used more than this many days ago."),
+        typer.Option(
+            "--older-than", metavar="DAYS", help="Remove only entries last used more than this many days ago."
+        ),
     ] = None,
     kind: Annotated[
         Optional[list[str]],  # noqa: UP045
         typer.Option(
             "--kind",
             metavar="K",
-            help="Kind of entry: files, trees, sources, splits, model-inputs, images, features, tokens, responses or "
-            "quarantine. May be repeated.",
+            help="Remove only this kind of entry: files (downloads), trees (downloaded folders), sources (decoded "
+            "data), splits, model-inputs (without labels), images (decoded), features, tokens, "
+            "responses (of language models) or quarantine (files with a wrong digest). May be repeated.",
         ),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Remove everything, including responses.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Remove everything, including responses of language models.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed without removing it.")] = False,
     json: Json = False,
 ) -> None:
-    """Remove cached data.
+    """Remove cached data, selected with --older-than, --kind or --all.
 
-    Entries in use are kept. Everything except responses is rebuilt when needed."""
+    Entries in use are not removed. Responses of language models are removed only with --kind responses or --all;
+    everything else is downloaded or computed again when needed."""
     from ..core.files import get_cache_root
     from ..loaders.cache.contents import clear_cache, describe_entry
     from ..loaders.cache.limit import format_size

@@ -36,11 +36,12 @@ Statistic = Annotated[
     typer.Option(
         "--statistic",
         metavar="S",
-        help="Statistic: difference (RUN minus OTHER, on the same rows), robustness (effective robustness of RUN over "
-        "the line fitted to three or more BASELINEs), recovered (share of the gap from FLOOR to CEILING that RUN "
-        "recovers; arguments: RUN FLOOR CEILING), replicates (mean and standard deviation over seeds, or over runs on "
-        "the folds of a data set), variance (variance components), detectable (minimum detectable difference of a "
-        "benchmark).",
+        help="Statistic: difference (score of RUN minus score of OTHER on the same rows; arguments: RUN OTHER), "
+        "robustness (effective robustness of RUN relative to a line fitted to baselines; arguments: RUN and "
+        "three or more BASELINEs), recovered (share of the gap from FLOOR to CEILING that RUN recovers; "
+        "arguments: RUN FLOOR CEILING), replicates (mean and standard deviation over the seeds of a RUN, or "
+        "over one RUN per fold of a data set), variance (variance components of a RUN, or of one RUN per draw "
+        "of the data), detectable (minimum detectable difference on a benchmark; needs --on).",
     ),
 ]
 
@@ -62,19 +63,31 @@ def compare(
     latex: Latex = False,
     caption: Caption = "",
     label: Label = "",
-    view: Annotated[str, typer.Option("--view", metavar="V", help="For recovered: view to score.")] = "ood",
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="For detectable: benchmark.")] = "",
+    view: Annotated[
+        str,
+        typer.Option(
+            "--view", metavar="V", help="For recovered: view (group of test rows) to score, such as id or ood."
+        ),
+    ] = "ood",
+    on: Annotated[
+        str, typer.Option("--on", metavar="BENCHMARK", help="For detectable: benchmark name, such as scan/length.")
+    ] = "",
     assumed: Annotated[
         bool,
         typer.Option(
             "--assumed",
-            help="For detectable: assume that two entries disagree on 10 % of the rows (default: measure it on the "
+            help="For detectable: assume that two models disagree on 10 % of the rows (default: measure it on the "
             "RUNs, or on the recorded baselines).",
         ),
     ] = False,
     seeds: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option("--seeds", min=2, help="For detectable: number of seeds per run to plan for."),
+        typer.Option(
+            "--seeds",
+            min=2,
+            help="For detectable: number of seeds per run to plan for (default: that of the RUNs or recorded "
+            "baselines).",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

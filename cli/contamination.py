@@ -19,7 +19,7 @@ def probe(
     data: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(
-            "--data", metavar="PATH", help="Training texts to search: Parquet, text or JSON lines, or a folder."
+            "--data", metavar="PATH", help="Training data to search: a Parquet, text or JSON lines file, or a folder."
         ),
     ] = None,
     card: Annotated[
@@ -33,7 +33,8 @@ def probe(
 ) -> None:
     """Search your data, model card or model for a benchmark's test rows and canary.
 
-    Exit code 1 if one is found. Nothing leaves this machine, unless --model is a remote one."""
+    A canary is a unique string that marks the benchmark's text. Exit code 1 if anything is found. No data leave this
+    machine unless --model is a remote model."""
     from ..leaderboard.contamination.probing import describe_record, has_findings
     from ..leaderboard.contamination.probing import probe as go
 

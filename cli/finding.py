@@ -8,7 +8,10 @@ import typer
 
 Words = Annotated[
     Optional[list[str]],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Argument(metavar="[WORD]...", help="Search words; all must occur in the name, title, source .."),
+    typer.Argument(
+        metavar="[WORD]...",
+        help="Search words; all of them must occur in the name, title or another field of an entry.",
+    ),
 ]
 OfKind = Annotated[
     Optional[str],  # noqa: UP045
@@ -16,19 +19,29 @@ OfKind = Annotated[
         "--kind", metavar="K", help="Kind of shift: domain, length, compositional, easy-to-hard or corrupted-label."
     ),
 ]
-OfSource = Annotated[Optional[str], typer.Option("--source", metavar="S", help="Source name.")]  # noqa: UP045
+OfSource = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--source", metavar="S", help="Name of the data source, such as scan."),
+]
 OfModality = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--modality", metavar="M", help="Modality: text, image, audio, tabular or array."),
 ]
 Generated = Annotated[
     Optional[bool],  # noqa: UP045
-    typer.Option("--generated/--real", help="Only generated data, or only collected data (default: both)."),
+    typer.Option(
+        "--generated/--real", help="Only generated (synthetic) data, or only collected (real) data (default: both)."
+    ),
 ]
 OfState = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
-        "--state", metavar="S", help="State: frozen, definition, or pulled (a definition frozen on this machine)."
+        "--state",
+        metavar="S",
+        help="State: frozen (the package has the digests of all rows), definition (not frozen yet), or pulled (a "
+        "definition that was frozen on this machine).",
     ),
 ]
-OfLicence = Annotated[str, typer.Option("--licence", metavar="L", help="Words in the licence: CC0, MIT ..")]
+OfLicence = Annotated[
+    str, typer.Option("--licence", metavar="L", help="Words that the licence must contain, such as CC0.")
+]

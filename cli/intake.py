@@ -25,19 +25,29 @@ def token_create(
     folder: Folder,
     team: Annotated[str, typer.Option("--team", metavar="NAME", help="Team that the token is for.")],
     key: Annotated[
-        str, typer.Option("--key", metavar="HEX", help="Public key that must sign its submissions (default: any).")
+        str,
+        typer.Option(
+            "--key",
+            metavar="HEX",
+            help="Public key of the team; submissions must be signed with it (default: any key).",
+        ),
     ] = "",
     scope: Annotated[
-        str, typer.Option("--scope", metavar="S,S", help="Scopes: submit, hand-in (answers to sealed tests), or both.")
+        str,
+        typer.Option(
+            "--scope",
+            metavar="S,S",
+            help="Scopes, separated by commas: submit (submissions), hand-in (answers to sealed tests).",
+        ),
     ] = "submit,hand-in",
     expires: Annotated[
-        str, typer.Option("--expires", metavar="DAYS", help="Lifetime, such as 90d (default: no expiry).")
+        str, typer.Option("--expires", metavar="DAYS", help="Lifetime in days, such as 90d (default: no expiry).")
     ] = "",
     json: Json = False,
 ) -> None:
     """Create an access token and print it.
 
-    The board stores only its SHA-256 digest."""
+    The board stores only the SHA-256 digest of the token."""
     from ..leaderboard.server.accounts.tokens import create_token
 
     scopes = tuple(name.strip() for name in scope.split(",") if name.strip())
@@ -76,7 +86,7 @@ def token_list(folder: Folder, json: Json = False) -> None:
 def token_revoke(
     folder: Folder,
     token: Annotated[str, typer.Argument(metavar="ID", help="Token id, as printed by token list.")],
-    reason: Annotated[str, typer.Option("--reason", help="Reason, for the audit log.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Reason, written to the audit log.")] = "",
     json: Json = False,
 ) -> None:
     """Revoke a token."""
@@ -120,15 +130,15 @@ def work(
     workers: Annotated[
         int, typer.Option("--workers", min=1, max=64, help="Number of submissions scored at the same time.")
     ] = 1,
-    once: Annotated[bool, typer.Option("--once", help="Exit when no submission is due.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Exit when no queued submission is ready to be scored.")] = False,
     queue: Annotated[
-        bool, typer.Option("--queue", help="Print the submissions to the server and their states, and exit.")
+        bool, typer.Option("--queue", help="Print the queued and finished submissions with their states, and exit.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Score queued submissions until stopped (Ctrl-C or SIGTERM).
 
-    Several of these processes may work on one board."""
+    Several of these processes can serve one board at the same time."""
     import signal
 
     from ..leaderboard.board import Board

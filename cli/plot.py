@@ -19,26 +19,36 @@ def plot(
     what: Annotated[
         str,
         typer.Option(
-            "--what", metavar="W", help="Figure: severity, gap, id_ood, noise, calibration, or one of your own."
+            "--what",
+            metavar="W",
+            help="Figure: gap (ID and OOD scores), severity (score by severity of the shift), id_ood (OOD against ID "
+            "scores), noise (memorised and corrected labels), calibration (reliability diagrams), or the name of "
+            "a plug-in.",
         ),
     ] = "gap",
     out: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--out", metavar="FILE", help="File to write: an image (.png, .svg or .pdf), or the --table."),
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Image to write: .png, .svg or .pdf; with --table, text file to write (default: print the table).",
+        ),
     ] = None,
     title: Title = "",
     no_note: NoNote = False,
     form: Annotated[
         str,
         typer.Option(
-            "--table", metavar="F", help="Write a table instead: latex, markdown, csv, or a format of your own."
+            "--table",
+            metavar="F",
+            help="Write a table instead of a figure: latex, markdown, csv, or the name of a plug-in format.",
         ),
     ] = "",
     caption: Caption = "",
     label: Label = "",
     json: Json = False,
 ) -> None:
-    """Plot runs as a figure, or write them as a table."""
+    """Plot runs as a figure, or write their scores as a table."""
     from ..benchmarks.comparison.leaders import find_leaders
     from ..benchmarks.plot import draw_plot, get_plot_note
     from ..benchmarks.scoring.score import score as go

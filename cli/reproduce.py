@@ -10,7 +10,7 @@ import typer
 
 from ..core.listings.plural import format_count
 from .finding import OfKind
-from .runs import Device, Seeds
+from .runs import Device
 from .terminal import Json, emit_json, exit_if, print_line, print_note, print_table, show_progress
 
 if TYPE_CHECKING:
@@ -25,16 +25,24 @@ def reproduce(
     name: Annotated[Optional[str], typer.Argument(metavar="[CLAIM]", help="Claim name, as printed by --list.")] = None,  # noqa: UP045
     listing: Annotated[bool, typer.Option("--list", help="List the claims with their recorded verdicts.")] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="Check every claim that fits into --budget, cheapest first.")
+        bool, typer.Option("--all", help="Check as many claims as fit into the time --budget, cheapest first.")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Check only the direction, in under a minute.")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Check only the direction of the effect, with short training (under a minute per claim)."
+        ),
+    ] = False,
     rescore: Annotated[
-        bool, typer.Option("--rescore", help="Train nothing: apply the rule to the recorded predictions.")
+        bool, typer.Option("--rescore", help="Apply the decision rule to the recorded predictions, without training.")
     ] = False,
     budget: Annotated[
         str, typer.Option("--budget", metavar="T", help="With --all: time budget, such as 90s, 30m or 2h.")
     ] = "30m",
-    seeds: Seeds = None,
+    seeds: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--seeds", min=1, help="Number of seeds of each run (default: the claim's)."),
+    ] = None,
     device: Device = "cpu",
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Output folder for the runs; unfinished runs are resumed.")
@@ -42,13 +50,17 @@ def reproduce(
     kind: OfKind = None,
     keep: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--keep", metavar="DIR", help="Record the outcomes and their predictions in this folder."),
+        typer.Option(
+            "--keep",
+            metavar="DIR",
+            help="Folder in which to record the outcomes and their predictions (default: not recorded).",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
     """Check a published claim: run its experiment, and apply its decision rule, which was fixed in advance.
 
-    Exit code 1 if a claim is not reproduced (with --quick: if its direction does not hold)."""
+    Exit code 1 if a claim is not reproduced (with --quick: if the effect does not have the claimed direction)."""
     from ..benchmarks.claims.claim import load_claim
     from ..core.errors import FarshiftError
 

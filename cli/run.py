@@ -20,11 +20,18 @@ if TYPE_CHECKING:
 
 Named = Annotated[
     Optional[list[str]],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Argument(metavar="[BASELINE]...", help="Baseline names, as printed by farshift baselines list."),
+    typer.Argument(
+        metavar="[BASELINE]...",
+        help="Baseline names, as printed by farshift baselines list (default with --suite: all that apply to a "
+        "benchmark).",
+    ),
 ]
 On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Benchmark name, such as scan/length.")]
 Suite = Annotated[
-    str, typer.Option("--suite", metavar="S", help="Run on all benchmarks of this suite instead: core ..")
+    str,
+    typer.Option(
+        "--suite", metavar="S", help="Suite, such as core or full: run on all its benchmarks instead of --on."
+    ),
 ]
 Out = Annotated[
     Optional[Path],  # noqa: UP045
@@ -33,43 +40,70 @@ Out = Annotated[
 Engine = Annotated[str, typer.Option("--engine", metavar="E", help="Execution engine: local, processes or ray.")]
 Settings = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option("--settings", metavar="FILE", help="TOML file with one table per setting; all are trained."),
+    typer.Option(
+        "--settings",
+        metavar="FILE",
+        help="TOML file with one table of hyperparameters per setting; every setting is trained.",
+    ),
 ]
 Search = Annotated[
-    int, typer.Option("--search", min=0, metavar="N", help="Number of random draws from the search space.")
+    int,
+    typer.Option(
+        "--search",
+        min=0,
+        metavar="N",
+        help="Number of settings to sample at random from the algorithm's search space; the first is the default "
+        "setting.",
+    ),
 ]
 Stack = Annotated[
     int,
-    typer.Option("--stack", min=0, metavar="K", help="Maximum number of replicas trained together; 0 for automatic."),
+    typer.Option(
+        "--stack",
+        min=0,
+        metavar="K",
+        help="Maximum number of replicas (one seed of one setting each) trained together; 0 for automatic.",
+    ),
 ]
 Diagnose = Annotated[
     str,
     typer.Option(
-        "--diagnose", metavar="D,D", help="Diagnostics of the trained replicas: coherence,sharpness .. or all."
+        "--diagnose",
+        metavar="D,D",
+        help="Diagnostics to compute for the trained replicas, separated by commas, such as coherence,sharpness, "
+        "or all (default: none).",
     ),
 ]
 Network = Annotated[
     str,
-    typer.Option("--network", metavar="NAME", help="Network (default: the recipe's); see farshift baselines networks."),
+    typer.Option(
+        "--network",
+        metavar="NAME",
+        help="Network, as printed by farshift baselines networks (default: the baseline's).",
+    ),
 ]
 Encoder = Annotated[
     str,
     typer.Option(
         "--encoder",
         metavar="MODEL",
-        help="Train on the features of a frozen transformers model, computed once: org/name or org/name@revision on "
-        "the Hub, or ./folder.",
+        help="Train on features computed once with a frozen Hugging Face transformers model: org/name or "
+        "org/name@revision on the Hub, or ./folder.",
     ),
 ]
 FineTune = Annotated[
-    str, typer.Option("--fine-tune", metavar="MODEL", help="Fine-tune a transformers model, named as for --encoder.")
+    str,
+    typer.Option(
+        "--fine-tune", metavar="MODEL", help="Fine-tune a Hugging Face transformers model, named as for --encoder."
+    ),
 ]
 Augment = Annotated[
     str,
     typer.Option(
         "--augment",
         metavar="A",
-        help="Augmentation of training rows: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5.",
+        help="Data augmentation in training: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5 "
+        "(default: the baseline's).",
     ),
 ]
 
@@ -78,7 +112,8 @@ Published = Annotated[
     typer.Option(
         "--published",
         metavar="P",
-        help="Published settings to train with: domainbed or wilds; see farshift baselines list --published.",
+        help="Train with the published settings of domainbed or wilds, as printed by farshift baselines list "
+        "--published.",
     ),
 ]
 
@@ -87,8 +122,8 @@ Stream = Annotated[
     typer.Option(
         "--stream",
         metavar="ADDRESS",
-        help="Stream images or audio instead of caching them: exports, shards or Parquet files in a folder, on the web "
-        "or on the Hub; {part} stands for the name of a part.",
+        help="Folder or URL (https:// or hf://) of WebDataset shards or Parquet files, from which to stream images "
+        "or audio instead of caching them; {part} is replaced by the name of each part.",
     ),
 ]
 
@@ -170,9 +205,9 @@ DryRun = Annotated[
     bool,
     typer.Option(
         "--dry-run",
-        help="Estimate steps, rows, disk, memory and time, and train nothing. A few real training steps and "
-        "predictions are timed on this machine; nothing is downloaded or written to --out. Exit code 2 if the run does "
-        "not fit.",
+        help="Only estimate steps, rows, disk, memory and time, by timing a few training steps and predictions on "
+        "this machine. Nothing is downloaded or written to --out. Exit code 2 if the run would not fit into "
+        "memory or on the disk.",
     ),
 ]
 
@@ -181,12 +216,12 @@ DryRun = Annotated[
 def run(options: RunOptions, dry_run: DryRun = False, json: Json = False) -> None:
     """Train baselines on a benchmark or a suite, evaluate them and score them.
 
-    Several baselines on one benchmark get one run folder each, DIR/BASELINE. Finished work is kept: repeat the command
+    Several baselines on one benchmark get one run folder each, DIR/BASELINE. After an interruption, repeat the command
     to resume.
 
-    A failed replica does not stop the others. Of several runs, those that finished are scored, failures are listed,
-    and the exit code is then 1. A run that would not fit into memory or on the disk is refused before it starts (see
-    --dry-run)."""
+    If a replica (one seed of one setting) fails, the others continue. Of several runs, those that finished are scored,
+    failures are listed, and the exit code is 1. A run that would not fit into memory or on the disk is refused before
+    it starts (see --dry-run)."""
     if dry_run:
         return _print_estimates(options, json)
     from ..baselines.running.resources import prepare_data

@@ -31,7 +31,10 @@ Device = Annotated[str, typer.Option("--device", metavar="D", help="Device: cpu,
 Settings = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(
-        "--settings", metavar="FILE", help="TOML file with one table per setting: arguments of the model factory."
+        "--settings",
+        metavar="FILE",
+        help="TOML file with one table of hyperparameters per setting, passed to the model factory; every setting "
+        "is trained.",
     ),
 ]
 Options = Annotated[
@@ -40,19 +43,27 @@ Options = Annotated[
 ]
 Selection = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--selection", metavar="RULE", help="Selection rule for the candidates (default: the protocol's)."),
+    typer.Option(
+        "--selection",
+        metavar="RULE",
+        help="Rule that selects among checkpoints and settings, such as last or id_val (default: the protocol's).",
+    ),
 ]
 Rescored = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
         "--selection",
         metavar="RULE",
-        help="Selection rule for the candidates, allowed by the protocol (default: the run's).",
+        help="Rule, permitted by the protocol, that selects among checkpoints and settings, such as last or id_val "
+        "(default: the run's).",
     ),
 ]
 Latex = Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")]
 Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="Title of the figure.")]
-NoNote = Annotated[bool, typer.Option("--no-note", help="Print the note instead of drawing it beneath the figure.")]
+NoNote = Annotated[
+    bool,
+    typer.Option("--no-note", help="Print the explanatory note to stdout instead of drawing it below the figure."),
+]
 Caption = Annotated[str, typer.Option("--caption", metavar="TEXT", help="Caption of the LaTeX table.")]
 Label = Annotated[str, typer.Option("--label", metavar="L", help="Label of the LaTeX table, such as tab:results.")]
 _RECORDED = re.compile(r"baseline:(?P<name>[^@:]+)(:(?P<budget>[^@]*))?@(?P<benchmark>.+)")
@@ -81,7 +92,10 @@ def _suggest_recorded(text: str) -> str:
     return f"{text}: write baseline:NAME@BENCHMARK for a recorded result{example}"
 
 
-NAMED_RUN = "Folder of a finished run, or baseline:NAME@BENCHMARK for a recorded result (full budget: NAME:full)."
+NAMED_RUN = (
+    "Folder of a finished run, or a recorded result: baseline:NAME@BENCHMARK (quick budget) or "
+    "baseline:NAME:full@BENCHMARK (full budget)."
+)
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=NAMED_RUN, parser=parse_run_path)]
 
 
@@ -91,7 +105,8 @@ def evaluate(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="Model: file.py:factory, package.module:attribute, hf:MODEL, openai:MODEL@URL, torch:.. or cmd:..",
+            help="Model: file.py:factory, package.module:attribute, hf:MODEL, openai:MODEL@URL, "
+            "torch:WEIGHTS@FILE.py:FACTORY or cmd:COMMAND.",
         ),
     ],
     on: On,
@@ -100,8 +115,12 @@ def evaluate(
     device: Device = "cpu",
     budget: BudgetName = "full",
     steps: Steps = None,
-    name: Annotated[str, typer.Option("--name", help="Model name on the run card.")] = "",
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Batch size of predict, in rows.")] = 512,
+    name: Annotated[
+        str, typer.Option("--name", help="Model name on the run card (default: derived from the model).")
+    ] = "",
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, help="Number of rows passed to predict at a time.")
+    ] = 512,
     selection: Selection = None,
     settings: Settings = None,
     option: Options = None,
@@ -111,17 +130,22 @@ def evaluate(
             "--time-limit",
             min=0,
             metavar="SECONDS",
-            help="Time limit per batch; 0 for none (default: 600; openai: and cmd: models have their own).",
+            help="Time limit per batch in seconds; 0 for none (default: 600; openai: and cmd: models use their own "
+            "time limit).",
         ),
     ] = None,
     limit: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(
-            "--limit", min=1, metavar="N", help="Predict only N rows of each part, as a trial; the run is never ranked."
+            "--limit",
+            min=1,
+            metavar="N",
+            help="Predict only N rows of each part, as a trial; boards do not accept such a run.",
         ),
     ] = None,
     no_score: Annotated[
-        bool, typer.Option("--no-score", help="Do not score the run (scoring reads labels); see farshift score.")
+        bool,
+        typer.Option("--no-score", help="Score later, with farshift score (scoring reads the test labels)."),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -176,7 +200,7 @@ def read_settings(path: Path | None) -> dict[str, Any] | None:
 def score(runs: Runs, selection: Rescored = None, json: Json = False) -> None:
     """Score finished runs from their predictions.
 
-    Of a submission file (.zip), every run is scored as a board scores it."""
+    A submission file (.zip) is accepted too: each of its runs is scored as a board would score it."""
     from ..benchmarks.scoring.score import score as go
     from ..leaderboard.operations.submit import score_submission
 

@@ -15,7 +15,12 @@ from .windows import print_results, print_window
 if TYPE_CHECKING:
     from ..leaderboard.ledger import Record
 
-app = typer.Typer(help="Create, answer, verify and close sealed tests.", no_args_is_help=True)
+app = typer.Typer(
+    help="Create, answer, verify and close sealed tests.\n\nA sealed test is a new test set generated from a secret "
+    "seed. The board commits to the seed in advance, accepts answers during a window of time, and reveals the seed "
+    "after the window closes.",
+    no_args_is_help=True,
+)
 
 
 Folder = Annotated[Path, typer.Option("--board", metavar="DIR", help="Board folder.")]
@@ -27,18 +32,18 @@ WindowName = Annotated[
 @app.command("create")
 def sealed_create(
     benchmark: Annotated[
-        str, typer.Argument(metavar="BENCHMARK", help="Benchmark whose test rows are generated anew.")
+        str, typer.Argument(metavar="BENCHMARK", help="Benchmark for which to generate new test rows.")
     ],
     board: Folder,
     closes: Annotated[
         str,
         typer.Option("--closes", metavar="T", help="Closing time of the window in UTC, such as 2026-12-01T18:00:00Z."),
     ],
-    opens: Annotated[str, typer.Option("--opens", metavar="T", help="Opening time of the window, likewise.")] = "now",
+    opens: Annotated[str, typer.Option("--opens", metavar="T", help="Opening time of the window in UTC.")] = "now",
     reveals: Annotated[
         str,
         typer.Option(
-            "--reveals", metavar="T", help="Latest time at which the seed is revealed (default: 7 days after closing)."
+            "--reveals", metavar="T", help="Time in UTC by which the seed is revealed (default: 7 days after closing)."
         ),
     ] = "",
     json: Json = False,
@@ -88,7 +93,9 @@ def sealed_answer(
     ] = None,
     key: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--key", metavar="FILE", help="Team key to sign with (default: the key of farshift team)."),
+        typer.Option(
+            "--key", metavar="FILE", help="Team key to sign with (default: the key created by farshift team)."
+        ),
     ] = None,
     seeds: Seeds = None,
     budget: BudgetName = "full",
@@ -97,7 +104,9 @@ def sealed_answer(
     selection: Selection = None,
     settings: Settings = None,
     option: Options = None,
-    name: Annotated[str, typer.Option("--name", help="Model name on the run card.")] = "",
+    name: Annotated[
+        str, typer.Option("--name", help="Model name on the run card (default: derived from the model).")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Answer a sealed test: train a model on the public training rows, predict the test and pack the answers."""
@@ -249,7 +258,7 @@ def sealed_close(window: WindowName, board: Folder, json: Json = False) -> None:
 @app.command("list")
 def sealed_list(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Board folder.")],
-    window: Annotated[str, typer.Option("--window", metavar="W", help="Show one window in full.")] = "",
+    window: Annotated[str, typer.Option("--window", metavar="W", help="Show only this window, in full.")] = "",
     json: Json = False,
 ) -> None:
     """List the sealed tests of a board: window, state, times, number of answers."""

@@ -18,7 +18,9 @@ def serve(
         str,
         typer.Argument(metavar="DIR|EXPORT|URL", help="Board folder; an export or a URL is served read-only."),
     ],
-    host: Annotated[str, typer.Option("--host", help="Address to listen on; 0.0.0.0 for all networks.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; 0.0.0.0 for all network interfaces.")
+    ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 for any free port.")
     ] = 8000,
@@ -29,7 +31,8 @@ def serve(
             "--workers",
             min=0,
             max=64,
-            help="Number of submissions scored at the same time; 0 if board work does it (default: the board's).",
+            help="Number of submissions scored at the same time, in a separate process; 0 if farshift board work "
+            "scores them (default: workers in the settings.toml of the board, else 1).",
         ),
     ] = None,
     url_prefix: Annotated[

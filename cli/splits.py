@@ -30,7 +30,11 @@ from .terminal import (
 app = typer.Typer(help="List, download, verify, audit, build and export versioned splits.", no_args_is_help=True)
 Mirror = Annotated[
     Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Option("--mirror", metavar="DIR", help="Folder to search first, by digest. May be repeated."),
+    typer.Option(
+        "--mirror",
+        metavar="DIR",
+        help="Local folder in which to look for source files, by digest, before downloading them. May be repeated.",
+    ),
 ]
 _NAMED = "Split name, such as scan/length, or a version, such as scan/length@1."
 Split = Annotated[str, typer.Argument(metavar="NAME", help=_NAMED)]
@@ -41,7 +45,9 @@ Data = Annotated[
 ]
 Accept = Annotated[
     Optional[list[str]],  # noqa: UP045
-    typer.Option("--accept", metavar="LICENCE", help="Accept this licence; it is remembered. May be repeated."),
+    typer.Option(
+        "--accept", metavar="LICENCE", help="Accept this data licence, now and in later commands. May be repeated."
+    ),
 ]
 
 
@@ -54,13 +60,13 @@ def splits_list(
     generated: Generated = None,
     state: OfState = None,
     licence: OfLicence = "",
-    all_: Annotated[bool, typer.Option("--all", help="List each manifest on its own line.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="List every split on its own line.")] = False,
     json: Json = False,
 ) -> None:
     """List the splits, or those that match the search words and options.
 
-    A family (the rates and draws of one label-noise rule, the versions of a split) is one line; --all and --json list
-    every manifest."""
+    A family (the noise rates and random draws of one label-noise rule, or the versions of one split) takes one line;
+    --all and --json list every split."""
     filters = {"kind": kind, "source": source, "modality": modality, "generated": generated, "state": state}
     from ..loaders.listing import splits
     from ..splits.families import format_family_name, format_headline, group_by_family
@@ -87,14 +93,19 @@ def splits_list(
 def splits_show(
     name: Split,
     pin: Annotated[
-        bool, typer.Option("--pin", help="Print the lines to contribute for a definition that you pulled.")
+        bool,
+        typer.Option(
+            "--pin",
+            help="Print the identity and source digests of a definition that you pulled, as lines to contribute to the "
+            "package.",
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
     """Show a split: rule, parts, identity, audit, fields, source and benchmarks.
 
-    Nothing is downloaded: example rows are shown if the rows are in the cache. A definition becomes a frozen split for
-    everyone once its identity and its source's digests (--pin) are part of the package."""
+    Nothing is downloaded; example rows are shown if the rows are in the cache. A definition is a split whose row
+    digests are not part of the package; --pin prints what to contribute to make it a frozen split for everyone."""
     from ..splits.catalogue import find_manifest
     from .split_page import collect_related_facts
 
@@ -121,13 +132,18 @@ def splits_show(
 def splits_rules(
     words: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Argument(metavar="[NAME | WORD]...", help="Rule, file of rules, or search words."),
+        typer.Argument(
+            metavar="[NAME | WORD]...",
+            help="Rule name, such as domain/hold_out; its first half, such as domain, for the rules of that file; or "
+            "search words.",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
     """List the rules that assign rows to parts, or show one in full.
 
-    In full: description, parameters with types and defaults, an example, and the splits that use it."""
+    The full form has the description, the parameters with types and defaults, an example, and the splits that use the
+    rule."""
     from .rules import print_rules
 
     print_rules(words or (), json)
@@ -136,7 +152,7 @@ def splits_rules(
 @app.command("pull")
 def splits_pull(
     names: Splits = None,
-    all_: Annotated[bool, typer.Option("--all", help="All frozen splits.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Pull all frozen splits instead of NAMEs.")] = False,
     mirror: Mirror = None,
     data: Data = None,
     accept: Accept = None,
@@ -145,8 +161,8 @@ def splits_pull(
 ) -> None:
     """Download the rows of splits into the local cache and verify them.
 
-    On its first pull, a definition is checked against its published counts and frozen in FARSHIFT_HOME. Data that
-    cannot be downloaded are read from your own copy (--data)."""
+    The first pull of a definition compares its row counts with the published ones, and freezes the split in
+    FARSHIFT_HOME. Data that cannot be downloaded automatically are read from your own copy (--data)."""
     from ..core.accepted_licences import accept_licences
     from ..loaders.split import open_split
 
@@ -167,13 +183,13 @@ def splits_pull(
 @app.command("verify")
 def splits_verify(
     names: Splits = None,
-    all_: Annotated[bool, typer.Option("--all", help="All frozen splits.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Verify all frozen splits instead of NAMEs.")] = False,
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
-    """Verify manifests row by row against their sources.
+    """Verify the manifests of splits, row by row, against their source data.
 
-    Exit code 1 if one does not match."""
+    Exit code 1 if a split does not match."""
     from ..loaders.freezing.verify import verify_each
     from ..splits.catalogue import find_manifest
 
@@ -191,20 +207,25 @@ def splits_verify(
 @app.command("audit")
 def splits_audit(
     names: Splits = None,
-    all_: Annotated[bool, typer.Option("--all", help="All frozen splits.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Audit all frozen splits instead of NAMEs.")] = False,
     plot: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--plot", metavar="PNG", help="Plot the audit of one split to this file."),
+        typer.Option("--plot", metavar="PNG", help="Also plot the audit, of a single split, to this .png file."),
     ] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Publish the measured audit if the split holds its shift.")
+        bool,
+        typer.Option(
+            "--write",
+            help="Replace the published audit of each split that has its claimed shift with the measured one.",
+        ),
     ] = False,
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
     """Measure the shift of splits, and compare it with their published audits.
 
-    Exit code 1 if a split does not hold its shift, or (without --write) if an audit differs from the published one."""
+    Exit code 1 if a split does not have the shift that it claims, or (without --write) if an audit differs from the
+    published one."""
     from ..loaders.freezing.verify import audit_each
     from ..splits.catalogue import find_manifest
 
@@ -292,12 +313,16 @@ def splits_build(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="Draft: a split.toml without parts and identity, or a family of splits."
+            metavar="FILE...",
+            help="Draft (TOML): a split definition without parts and identity, or a family of splits.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder for <source>/<split>/v<N>/.")] = Path(
-        "splits/manifests"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", help="Output folder; each split is written to <source>/<split>/v<N>/ in it."
+        ),
+    ] = Path("splits/manifests"),
     engine: Annotated[
         str, typer.Option("--engine", metavar="E", help="Execution engine for hashing rows: local, processes or ray.")
     ] = "local",
@@ -305,8 +330,8 @@ def splits_build(
 ) -> None:
     """Build frozen splits from drafts: rows, digests, audit and identity.
 
-    A split that does not hold the shift it names is refused and not written; the others are frozen, and the exit code
-    is 1. A split that is frozen already is audited again."""
+    A split that does not have the shift that it claims is refused and not written; the others are written, and the exit
+    code is 1. A split that is already frozen is only audited again."""
     from ..core.engines import check_engine
     from ..loaders.freezing.freeze import freeze_each, read_drafts
     from ._own_benchmark import DraftedBenchmarks
@@ -340,7 +365,9 @@ def splits_export(
     to: Annotated[
         str, typer.Option("--to", metavar="F", help="Format: parquet (one file) or webdataset (a folder of shards).")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Output file, or new folder.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="PATH", help="Output file (parquet) or new folder (webdataset).")
+    ],
     shard_bytes: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--shard-bytes", metavar="N", help="Maximum size of a shard, such as 64MB (default: 256MiB)."),

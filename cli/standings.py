@@ -24,7 +24,12 @@ BoardLocation = Annotated[
 ]
 Against = Annotated[
     Optional[str],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Option("--baseline", metavar="MODEL", help="Compare every entry with this model (Holm-adjusted)."),
+    typer.Option(
+        "--baseline",
+        metavar="MODEL",
+        help="Model with which to compare every entry, with Holm-adjusted tests (default: the board's baseline for "
+        "each benchmark).",
+    ),
 ]
 
 
@@ -40,7 +45,7 @@ def standings(
     label: Label = "",
     json: Json = False,
 ) -> None:
-    """Print the tables of a board: rank sets, tie groups, intervals, and aggregates over benchmarks."""
+    """Print the tables of a board: rank confidence sets, tie groups, intervals, and aggregates over benchmarks."""
     from ..leaderboard.exports import make_export_files
 
     formats = [name for name, requested in (("csv", csv), ("latex", latex), ("markdown", markdown)) if requested]
@@ -117,7 +122,9 @@ def export(
     form: Annotated[
         str,
         typer.Option(
-            "--as", metavar="F", help="Export only the tables: csv, latex, markdown, hf, eee, or a format of your own."
+            "--as",
+            metavar="F",
+            help="Export only the tables: csv, latex, markdown, hf, eee, or the name of a plug-in format.",
         ),
     ] = "",
     benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
@@ -178,7 +185,7 @@ def _export_board(folder: Path, out: Path, json: bool) -> None:
 
 @app.command()
 def build(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Board folder; created, or resumed.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Board folder to create or to resume.")],
     suite: Annotated[str, typer.Option("--suite", metavar="S", help="Only benchmarks of this suite.")] = "",
     benchmark: Annotated[
         Optional[list[str]],  # noqa: UP045
@@ -193,7 +200,8 @@ def build(
 ) -> None:
     """Build a board of the shipped baselines from their recorded predictions.
 
-    They are packed, submitted and verified, and the web pages are written. An interrupted build is resumed."""
+    The predictions are packed, submitted and verified, and the web pages are written. An interrupted build is
+    resumed."""
     from ._baseline_board import build_board
 
     with show_progress():

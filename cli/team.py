@@ -15,14 +15,16 @@ app = typer.Typer()
 @app.command()
 def team(
     create: Annotated[
-        bool, typer.Option("--create", help="Create the key in FARSHIFT_HOME; an existing key is kept.")
+        bool, typer.Option("--create", help="Create the key in FARSHIFT_HOME; an existing key is not replaced.")
     ] = False,
-    name: Annotated[str, typer.Option("--name", help="With --create: team name, the default of farshift pack.")] = "",
+    name: Annotated[
+        str, typer.Option("--name", help="With --create: team name, which farshift pack uses by default.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Print your team's public key and its fingerprint.
 
-    The key identifies the team on every board: submissions signed with it are the team's."""
+    Boards attribute every submission signed with this key to the team."""
     from ..core.errors import FarshiftError
     from ..leaderboard.submission.team_key import create_team, find_default_key
 
