@@ -75,7 +75,7 @@ def quickstart(
     ),
     offline: Annotated[bool, typer.Option("--offline", help="Do not access the network.")] = False,
     engine: Annotated[
-        str, typer.Option("--engine", metavar="E", help="Execution engine: processes or local.")
+        str, typer.Option("--engine", metavar="ENGINE", help="Execution engine: processes or local.")
     ] = "processes",
     json: Json = False,
 ) -> None:

@@ -41,7 +41,7 @@ def baselines_list(
         Optional[str],  # noqa: UP045
         typer.Option(
             "--kind",
-            metavar="K",
+            metavar="KIND",
             help="Kind of shift that the baseline targets: domain, length, compositional, easy-to-hard, "
             "corrupted-label, or any (not specific to one).",
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,7 +24,7 @@ app = typer.Typer(help="List, show, export and import benchmarks.", no_args_is_h
 def benchmarks_list(
     search: Words = None,
     kind: OfKind = None,
-    suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="Suite, such as core or full.")] = None,  # noqa: UP045
+    suite: Annotated[str | None, typer.Option("--suite", metavar="SUITE", help="Suite, such as core or full.")] = None,
     source: OfSource = None,
     modality: OfModality = None,
     generated: Generated = None,

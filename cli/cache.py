@@ -72,7 +72,7 @@ def cache_clear(
         Optional[list[str]],  # noqa: UP045
         typer.Option(
             "--kind",
-            metavar="K",
+            metavar="KIND",
             help="Remove only this kind of entry: files (downloads), trees (downloaded folders), sources (decoded "
             "data), splits, model-inputs (without labels), images (decoded), features, tokens, "
             "responses (of language models) or quarantine (files with a wrong digest). May be repeated.",

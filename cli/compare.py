@@ -29,13 +29,13 @@ STATISTICS = ("difference", "robustness", "recovered", "replicates", "variance",
 
 ComparedRuns = Annotated[
     Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Argument(metavar="[RUN]...", help=NAMED_RUN, parser=parse_run_path),
+    typer.Argument(metavar="RUN", help=NAMED_RUN, parser=parse_run_path),
 ]
 Statistic = Annotated[
     str,
     typer.Option(
         "--statistic",
-        metavar="S",
+        metavar="STATISTIC",
         help="Statistic: difference (score of RUN minus score of OTHER on the same rows; arguments: RUN OTHER), "
         "robustness (effective robustness of RUN relative to a line fitted to baselines; arguments: RUN and "
         "three or more BASELINEs), recovered (share of the gap from FLOOR to CEILING that RUN recovers; "
@@ -66,7 +66,7 @@ def compare(
     view: Annotated[
         str,
         typer.Option(
-            "--view", metavar="V", help="For recovered: view (group of test rows) to score, such as id or ood."
+            "--view", metavar="VIEW", help="For recovered: view (group of test rows) to score, such as id or ood."
         ),
     ] = "ood",
     on: Annotated[

@@ -27,7 +27,7 @@ def probe(
         typer.Option("--card", metavar="FILE", help="Model card (TOML) whose declared training data to check."),
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", metavar="M", help="Model to prompt for the canary, as for farshift evaluate.")
+        str, typer.Option("--model", metavar="MODEL", help="Model to prompt for the canary, as for farshift evaluate.")
     ] = "",
     json: Json = False,
 ) -> None:

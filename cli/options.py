@@ -16,7 +16,7 @@ Token = Annotated[
     str,
     typer.Option(
         "--token",
-        metavar="T",
+        metavar="TOKEN",
         help="Access token for a server (default: FARSHIFT_TOKEN, or tokens.toml in FARSHIFT_HOME).",
     ),
 ]

@@ -20,7 +20,7 @@ def plot(
         str,
         typer.Option(
             "--what",
-            metavar="W",
+            metavar="FIGURE",
             help="Figure: gap (ID and OOD scores), severity (score by severity of the shift), id_ood (OOD against ID "
             "scores), noise (memorised and corrected labels), calibration (reliability diagrams), or the name of "
             "a plug-in.",
@@ -40,7 +40,7 @@ def plot(
         str,
         typer.Option(
             "--table",
-            metavar="F",
+            metavar="FORMAT",
             help="Write a table instead of a figure: latex, markdown, csv, or the name of a plug-in format.",
         ),
     ] = "",

@@ -22,7 +22,7 @@ app = typer.Typer()
 
 @app.command()
 def reproduce(
-    name: Annotated[Optional[str], typer.Argument(metavar="[CLAIM]", help="Claim name, as printed by --list.")] = None,  # noqa: UP045
+    name: Annotated[Optional[str], typer.Argument(metavar="CLAIM", help="Claim name, as printed by --list.")] = None,  # noqa: UP045
     listing: Annotated[bool, typer.Option("--list", help="List the claims with their recorded verdicts.")] = False,
     every: Annotated[
         bool, typer.Option("--all", help="Check as many claims as fit into the time --budget, cheapest first.")
@@ -37,7 +37,7 @@ def reproduce(
         bool, typer.Option("--rescore", help="Apply the decision rule to the recorded predictions, without training.")
     ] = False,
     budget: Annotated[
-        str, typer.Option("--budget", metavar="T", help="With --all: time budget, such as 90s, 30m or 2h.")
+        str, typer.Option("--budget", metavar="TIME", help="With --all: time budget, such as 90s, 30m or 2h.")
     ] = "30m",
     seeds: Annotated[
         Optional[int],  # noqa: UP045

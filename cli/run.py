@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Named = Annotated[
     Optional[list[str]],  # noqa: UP045  (typer reads the annotation at run time)
     typer.Argument(
-        metavar="[BASELINE]...",
+        metavar="BASELINE",
         help="Baseline names, as printed by farshift baselines list (default with --suite: all that apply to a "
         "benchmark).",
     ),
@@ -30,14 +30,14 @@ On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Benchmark na
 Suite = Annotated[
     str,
     typer.Option(
-        "--suite", metavar="S", help="Suite, such as core or full: run on all its benchmarks instead of --on."
+        "--suite", metavar="SUITE", help="Suite, such as core or full: run on all its benchmarks instead of --on."
     ),
 ]
 Out = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option("--out", metavar="DIR", help="Run folder to write; for several runs, their parent folder."),
 ]
-Engine = Annotated[str, typer.Option("--engine", metavar="E", help="Execution engine: local, processes or ray.")]
+Engine = Annotated[str, typer.Option("--engine", metavar="ENGINE", help="Execution engine: local, processes or ray.")]
 Settings = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(
@@ -101,7 +101,7 @@ Augment = Annotated[
     str,
     typer.Option(
         "--augment",
-        metavar="A",
+        metavar="NAME",
         help="Data augmentation in training: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5 "
         "(default: the baseline's).",
     ),
@@ -111,7 +111,7 @@ Published = Annotated[
     str,
     typer.Option(
         "--published",
-        metavar="P",
+        metavar="NAME",
         help="Train with the published settings of domainbed or wilds, as printed by farshift baselines list "
         "--published.",
     ),

@@ -27,7 +27,7 @@ Steps = Annotated[
     Optional[int],  # noqa: UP045
     typer.Option("--steps", min=1, help="Number of optimiser steps (default: the budget's)."),
 ]
-Device = Annotated[str, typer.Option("--device", metavar="D", help="Device: cpu, cuda, cuda:1 ..")]
+Device = Annotated[str, typer.Option("--device", metavar="DEVICE", help="Device: cpu, cuda, cuda:1 ..")]
 Settings = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(
@@ -65,7 +65,7 @@ NoNote = Annotated[
     typer.Option("--no-note", help="Print the explanatory note to stdout instead of drawing it below the figure."),
 ]
 Caption = Annotated[str, typer.Option("--caption", metavar="TEXT", help="Caption of the LaTeX table.")]
-Label = Annotated[str, typer.Option("--label", metavar="L", help="Label of the LaTeX table, such as tab:results.")]
+Label = Annotated[str, typer.Option("--label", metavar="LABEL", help="Label of the LaTeX table, such as tab:results.")]
 _RECORDED = re.compile(r"baseline:(?P<name>[^@:]+)(:(?P<budget>[^@]*))?@(?P<benchmark>.+)")
 
 

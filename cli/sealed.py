@@ -37,13 +37,17 @@ def sealed_create(
     board: Folder,
     closes: Annotated[
         str,
-        typer.Option("--closes", metavar="T", help="Closing time of the window in UTC, such as 2026-12-01T18:00:00Z."),
+        typer.Option(
+            "--closes", metavar="TIME", help="Closing time of the window in UTC, such as 2026-12-01T18:00:00Z."
+        ),
     ],
-    opens: Annotated[str, typer.Option("--opens", metavar="T", help="Opening time of the window in UTC.")] = "now",
+    opens: Annotated[str, typer.Option("--opens", metavar="TIME", help="Opening time of the window in UTC.")] = "now",
     reveals: Annotated[
         str,
         typer.Option(
-            "--reveals", metavar="T", help="Time in UTC by which the seed is revealed (default: 7 days after closing)."
+            "--reveals",
+            metavar="TIME",
+            help="Time in UTC by which the seed is revealed (default: 7 days after closing).",
         ),
     ] = "",
     json: Json = False,
@@ -170,7 +174,7 @@ def sealed_submit(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Answer file written by sealed answer.")],
     board: Annotated[str, typer.Option("--board", metavar="DIR|URL", help="Board folder, or URL of a board server.")],
     window: Annotated[
-        str, typer.Option("--window", metavar="W", help="Window name, or benchmark name for its latest window.")
+        str, typer.Option("--window", metavar="WINDOW", help="Window name, or benchmark name for its latest window.")
     ],
     receipt: Annotated[
         Optional[Path],  # noqa: UP045
@@ -258,7 +262,7 @@ def sealed_close(window: WindowName, board: Folder, json: Json = False) -> None:
 @app.command("list")
 def sealed_list(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Board folder.")],
-    window: Annotated[str, typer.Option("--window", metavar="W", help="Show only this window, in full.")] = "",
+    window: Annotated[str, typer.Option("--window", metavar="WINDOW", help="Show only this window, in full.")] = "",
     json: Json = False,
 ) -> None:
     """List the sealed tests of a board: window, state, times, number of answers."""

@@ -38,7 +38,7 @@ Mirror = Annotated[
 ]
 _NAMED = "Split name, such as scan/length, or a version, such as scan/length@1."
 Split = Annotated[str, typer.Argument(metavar="NAME", help=_NAMED)]
-Splits = Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...", help=_NAMED)]  # noqa: UP045
+Splits = Annotated[Optional[list[str]], typer.Argument(metavar="NAME", help=_NAMED)]  # noqa: UP045
 Data = Annotated[
     Optional[list[Path]],  # noqa: UP045
     typer.Option("--data", metavar="DIR", help="Folder with your copy of the published data. May be repeated."),
@@ -133,7 +133,7 @@ def splits_rules(
     words: Annotated[
         Optional[list[str]],  # noqa: UP045
         typer.Argument(
-            metavar="[NAME | WORD]...",
+            metavar="NAME | WORD",
             help="Rule name, such as domain/hold_out; its first half, such as domain, for the rules of that file; or "
             "search words.",
         ),
@@ -324,7 +324,8 @@ def splits_build(
         ),
     ] = Path("splits/manifests"),
     engine: Annotated[
-        str, typer.Option("--engine", metavar="E", help="Execution engine for hashing rows: local, processes or ray.")
+        str,
+        typer.Option("--engine", metavar="ENGINE", help="Execution engine for hashing rows: local, processes or ray."),
     ] = "local",
     json: Json = False,
 ) -> None:
@@ -361,9 +362,10 @@ def splits_build(
 @app.command("export")
 def splits_export(
     name: Split,
-    part: Annotated[str, typer.Option("--part", metavar="P", help="Part: train, id_test, ood_test ..")],
+    part: Annotated[str, typer.Option("--part", metavar="PART", help="Part: train, id_test, ood_test ..")],
     to: Annotated[
-        str, typer.Option("--to", metavar="F", help="Format: parquet (one file) or webdataset (a folder of shards).")
+        str,
+        typer.Option("--to", metavar="FORMAT", help="Format: parquet (one file) or webdataset (a folder of shards)."),
     ],
     out: Annotated[
         Path, typer.Option("--out", metavar="PATH", help="Output file (parquet) or new folder (webdataset).")

@@ -36,7 +36,9 @@ Against = Annotated[
 @app.command()
 def standings(
     location: BoardLocation,
-    benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
+    benchmark: Annotated[
+        str, typer.Option("--benchmark", metavar="BENCHMARK", help="Only tables of this benchmark.")
+    ] = "",
     baseline: Against = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX tables.")] = False,
@@ -123,11 +125,13 @@ def export(
         str,
         typer.Option(
             "--as",
-            metavar="F",
+            metavar="FORMAT",
             help="Export only the tables: csv, latex, markdown, hf, eee, or the name of a plug-in format.",
         ),
     ] = "",
-    benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
+    benchmark: Annotated[
+        str, typer.Option("--benchmark", metavar="BENCHMARK", help="Only tables of this benchmark.")
+    ] = "",
     baseline: Against = None,
     dataset: Annotated[
         str, typer.Option("--dataset", metavar="OWNER/NAME", help="For hf: Hub data set that hosts the benchmark.")
@@ -186,10 +190,10 @@ def _export_board(folder: Path, out: Path, json: bool) -> None:
 @app.command()
 def build(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Board folder to create or to resume.")],
-    suite: Annotated[str, typer.Option("--suite", metavar="S", help="Only benchmarks of this suite.")] = "",
+    suite: Annotated[str, typer.Option("--suite", metavar="SUITE", help="Only benchmarks of this suite.")] = "",
     benchmark: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option("--benchmark", metavar="B", help="Only this benchmark. May be repeated."),
+        typer.Option("--benchmark", metavar="BENCHMARK", help="Only this benchmark. May be repeated."),
     ] = None,
     baseline: Annotated[
         Optional[list[str]],  # noqa: UP045
