@@ -25,7 +25,7 @@ PAGES = (
     "scoring.md",
     "formats.md",
     "llm.md",
-    "pictures.md",
+    "figures.md",
     "protocol.md",
     "loading.md",
     "baselines.md",
