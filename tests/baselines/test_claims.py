@@ -222,7 +222,7 @@ def test_facts_are_of_the_rows():
     assert compute_fact("unseen_words", "scan/length", {"part": "ood_test", "field": "command"}) == 0
     with pytest.raises(UnknownName, match="noise_rate"):
         compute_fact("noise", "xor_clusters/eta10", {})
-    with pytest.raises(BadDefinition, match="rows takes part"):
+    with pytest.raises(BadDefinition, match="rows accepts part"):
         compute_fact("rows", "xor_clusters/eta10", {})
 
 

@@ -391,17 +391,17 @@ REFUSED = {
         {"string": [f"[{row}]" if row % 2 == 0 else f"[{row},{row}]" for row in range(10)]},
     ),
     "text beside numbers": Refused(
-        "b.parquet: column 'x' is string, and int64 in a.parquet",
+        "b.parquet: column 'x' is string, but int64 in a.parquet",
         PLAIN,
         {"string": [*map(str, range(10))] * 2, "int64": [*range(10)] * 2},
     ),
     "truth values beside numbers": Refused(
-        "b.parquet: column 'x' is bool, and int64 in a.parquet",
+        "b.parquet: column 'x' is bool, but int64 in a.parquet",
         [pa.array([row % 2 for row in range(10)]), pa.array([row % 2 > 0 for row in range(10)])],
         {"int64": [row % 2 for row in range(10)] * 2, "bool": [row % 2 > 0 for row in range(10)] * 2},
     ),
     "lists beside numbers": Refused(
-        "b.parquet: column 'x' is list<.*, and int64 in a.parquet",
+        "b.parquet: column 'x' is list<.*, but int64 in a.parquet",
         [pa.array(range(10)), pa.array([[row] for row in range(10)])],
         {"string": [*map(str, range(10)), *(f"[{row}]" for row in range(10))]},
     ),

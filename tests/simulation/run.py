@@ -82,7 +82,7 @@ def written(text: str, room: str, lines: Sequence[Line], trials: int, day: str) 
     table = [
         f"Simulated on {day}, {trials:,} trials a line. In per cent; ± is the Monte Carlo standard error.",
         "",
-        "| what | setting | held | ± | goal |",
+        "| quantity | setting | coverage | ± | goal |",
         "|---|---|---|---|---|",
         *map(str, lines),
         "",
