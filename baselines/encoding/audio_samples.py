@@ -67,7 +67,7 @@ class AudioEncoding(RowEncoding):
         return describe_audio_decoder()
 
     def _decode_audio(self, files: NDArray[Any], index: int) -> NDArray[np.float32]:
-        return read_samples(bytes(files[index]), self.rate, f"sound {index} of {len(files)}")
+        return read_samples(bytes(files[index]), self.rate, f"recording {index} of {len(files)}")
 
     def _lengths(self, files: NDArray[Any]) -> NDArray[np.float32]:
         """The number of samples of each clip, (n,), whole numbers."""

@@ -252,7 +252,7 @@ class AudioReader:
         """Features (n, width) of encoded audio clips (n,). One shorter than a frame is padded with silence."""
         features = np.zeros((len(files), self.width), np.float32)
         for index, content in enumerate(files):
-            waveform = read_samples(content, self.rate, f"sound {index} of {len(files)}")
+            waveform = read_samples(content, self.rate, f"recording {index} of {len(files)}")
             waveform = np.pad(waveform, (0, max(0, self._least - len(waveform))))
             given = self.processor(waveform, sampling_rate=self.rate, return_tensors="pt")["input_values"]
             states = self.network(given.to(self.network.device)).last_hidden_state

@@ -107,7 +107,7 @@ class EstimatorModel:
 
 def _explain_unreadable(values: NDArray[Any]) -> str:
     if is_encoded(values) and is_audio(values):
-        return "is encoded sounds: make their reader the first step of a pipeline, and set its `audio` to a rate"
+        return "is encoded audio: make their reader the first step of a pipeline, and set its `audio` to a rate"
     return (
         "is text: make a vectoriser the first step of a pipeline, or a ColumnTransformer that selects columns by name"
     )

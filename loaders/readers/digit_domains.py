@@ -71,23 +71,23 @@ def _read_usps(path: Path, file: str, name: str) -> tuple[NDArray[np.uint8], NDA
 
 def _read_mnist_m(tree: ArchiveFiles, folder: str, labels: str, part: str) -> Iterator[pa.Table]:
     listed = dict(line.split() for line in tree.read(labels).decode().splitlines() if line.strip())
-    pictures: list[NDArray[np.uint8]] = []
+    images: list[NDArray[np.uint8]] = []
     digits: list[int] = []
     seen = 0
     for name, content in tree.walk(lambda name: name.startswith(f"{folder}/")):
         short = name.rpartition("/")[2]
         if short not in listed:
             raise BadData(f"{tree.where}: {labels} has no label for {name}")
-        pictures.append(_decode_pixels(content, f"{tree.where}: {name}"))
+        images.append(_decode_pixels(content, f"{tree.where}: {name}"))
         digits.append(int(listed[short]))
         seen += 1
-        if len(pictures) == _PIECE:
-            yield from _iterate_tables(np.stack(pictures), np.array(digits), "mnist_m", part)
-            pictures, digits = [], []
+        if len(images) == _PIECE:
+            yield from _iterate_tables(np.stack(images), np.array(digits), "mnist_m", part)
+            images, digits = [], []
     if seen != len(listed):
         raise BadData(f"{tree.where}: {labels} has {len(listed)} labels, but {folder} has {seen} images")
-    if pictures:
-        yield from _iterate_tables(np.stack(pictures), np.array(digits), "mnist_m", part)
+    if images:
+        yield from _iterate_tables(np.stack(images), np.array(digits), "mnist_m", part)
 
 
 def _decode_pixels(content: bytes, where: str) -> NDArray[np.uint8]:
@@ -97,8 +97,8 @@ def _decode_pixels(content: bytes, where: str) -> NDArray[np.uint8]:
     except ImportError as error:
         raise MissingGeneratorPackage("decoding images", "train") from error
     try:
-        with Image.open(io.BytesIO(content), formats=["PNG"]) as picture:
-            pixels = np.asarray(picture.convert("RGB"))
+        with Image.open(io.BytesIO(content), formats=["PNG"]) as opened:
+            pixels = np.asarray(opened.convert("RGB"))
     except MemoryError:  # not an error of the image
         raise
     except Exception as error:  # a decoder may raise any exception on damaged input

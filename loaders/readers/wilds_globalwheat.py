@@ -36,14 +36,14 @@ def pieces(files: dict[str, Any], *, sessions: list[str]) -> Iterator[pa.Table]:
     for part, name in _TABLES.items():
         table = read_member_columns(archive, name, ("image_name", "BoxesString", "domain"))
         numbers = parse_integers(table["domain"], f"{archive.where}: {name}: domain")
-        for picture, boxes, number in zip(table["image_name"], table["BoxesString"], numbers, strict=True):
+        for image, boxes, number in zip(table["image_name"], table["BoxesString"], numbers, strict=True):
             if not 0 <= number < len(sessions) or sessions[number] not in about:
-                raise BadData(f"{archive.where}: {name}: {picture} has the unknown session {number}")
+                raise BadData(f"{archive.where}: {name}: {image} has the unknown session {number}")
             country, location, stage = about[sessions[number]]
-            before = rows.get(picture)
+            before = rows.get(image)
             if before is not None and not (before["published"] == "train" and part.startswith("id_")):
-                raise BadData(f"{archive.where}: {picture} is in {before['published']} and in {part}")
-            rows[picture] = {
+                raise BadData(f"{archive.where}: {image} is in {before['published']} and in {part}")
+            rows[image] = {
                 "boxes": "" if boxes.strip() == _NONE else boxes.strip(),
                 "published": part,
                 "session": sessions[number],
@@ -52,4 +52,4 @@ def pieces(files: dict[str, Any], *, sessions: list[str]) -> Iterator[pa.Table]:
                 "stage": stage,
             }
     fields = {field: [row[field] for row in rows.values()] for field in next(iter(rows.values()), {})}
-    yield from attach_files(archive, [f"images/{picture}" for picture in rows], fields)
+    yield from attach_files(archive, [f"images/{image}" for image in rows], fields)

@@ -132,5 +132,5 @@ def test_files_that_an_encoder_cannot_read_are_refused(tmp_path: Path) -> None:
         FrozenColumns(str(vit), SEEN, {"image": words(["walk", "run"])})
     heard = tiny_vision.sounds(tmp_path / "heard")
     encoder = FrozenColumns(str(heard), HEARD, rows([sound(0)], "audio"))
-    with pytest.raises(BadData, match="sound 0 of 1 cannot be read as WAV"):
+    with pytest.raises(BadData, match="recording 0 of 1 cannot be read as WAV"):
         encoder.columns(rows([picture(1)], "audio"))

@@ -151,7 +151,7 @@ def test_an_estimator_gets_small_pixels_or_what_it_asks_for(photos):
 def test_an_estimator_of_sounds_says_at_what_rate():
     from sklearn.neighbors import KNeighborsClassifier
 
-    with pytest.raises(ModelError, match="input 'said' is encoded sounds: .* set its `audio` to a rate"):
+    with pytest.raises(ModelError, match="input 'said' is encoded audio: .* set its `audio` to a rate"):
         adapt_model(KNeighborsClassifier(1), SPOKEN, 0).predict({"said": column([sound(1)])})
     asking = KNeighborsClassifier(1)
     asking.audio = 8000
